@@ -1,0 +1,255 @@
+"""The engine: a step run through time, with one derivative rule for every transform.
+
+For a step with products `a_j = v_j @ R_j`, and everything else elementwise:
+
+Forward    scan the step; keep for each time the state before it, every `v_j` and every `a_j`.
+Tangent    `v_j @ dR_j` for all times is one product, made before the scan; within the scan the
+           values `a_j` are known, so a step costs only `dv_j @ R_j` and the elementwise tangents.
+Cotangent  the reverse scan yields the error `e_j` at every pre-activation and costs one product
+           `e_j @ R_jᵀ` a step; then `dR_j = Σ_t v_jᵀ e_j` is one product over all times.
+
+Small constants used elementwise (peepholes, gains) accumulate within the reverse scan.
+
+`jax.custom_jvp` holds the rule and `paired` joins tangent and cotangent, so `grad`, `jvp`,
+`linearize` and `linear_transpose` are all fast. Second derivatives differentiate these scans as
+the plain code that they are, and are exact.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero, zero_from_primal
+
+from ._paired import paired
+from ._scan import lean_scan
+from ._step import Step
+
+
+class Inputs(NamedTuple):
+    """What a run through time depends on: lists of arrays.
+
+    The same tuple holds their tangents and cotangents, with `None` where there is none.
+
+    Attributes:
+        weights: the weight of each product.
+        small: the other constants of a step.
+        state: the state before the first step.
+        us: what each step receives; time first.
+        taps: offsets added to each product's value, time first, or an empty list. Their gradient
+            is the error at the pre-activation.
+    """
+
+    weights: list
+    small: list
+    state: list
+    us: list
+    taps: list
+
+
+def run_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, unroll: int):
+    """Run a step over all times.
+
+    Args:
+        step: the step taken apart; `(state, u) -> (state, y)` for flat lists.
+        inputs: see `Inputs`.
+        reverse: from the last time to the first.
+        compute: the dtype of the products' operands, or `None` to leave them as they are.
+        unroll: steps per iteration of the compiled loop.
+
+    Returns:
+        The final state, and the outputs with time first, as flat lists.
+    """
+    engine = _Engine(step, reverse, compute, unroll)
+
+    @jax.custom_jvp
+    def run(inputs):
+        state, ys, _ = engine.forward(inputs, save=False)
+        return state, ys
+
+    def differentiate(primals, tangents):
+        (inputs,), (changes,) = primals, tangents
+        state, ys, saved = engine.forward(inputs, save=True)
+        changes = jax.tree.map(
+            lambda change, x: None if isinstance(change, SymbolicZero) or not _is_float(x) else change,
+            changes,
+            inputs,
+            is_leaf=lambda x: isinstance(x, SymbolicZero),
+        )
+        arguments, argument_tree = jax.tree.flatten(changes)
+        still = jax.tree.map(lambda x: zero_from_primal(x, symbolic_zeros=True), (state, ys))
+        if not arguments:
+            return (state, ys), still
+        moving = jax.tree.map(lambda change: change is not None, changes, is_leaf=lambda x: x is None)
+        residuals, residual_tree = jax.tree.flatten((inputs, saved))
+
+        def push(residuals, arguments):
+            inputs, saved = jax.tree.unflatten(residual_tree, residuals)
+            changes = jax.tree.unflatten(argument_tree, arguments)
+            return jax.tree.leaves(engine.tangent(inputs, saved, changes))
+
+        def pull(residuals, cotangents):
+            inputs, saved = jax.tree.unflatten(residual_tree, residuals)
+            return jax.tree.leaves(engine.cotangent(inputs, saved, moving, cotangents))
+
+        found = iter(paired(push, pull, residuals, arguments))
+        out = jax.tree.map(lambda x, zero: next(found) if _is_float(x) else zero, (state, ys), still)
+        return (state, ys), out
+
+    run.defjvp(differentiate, symbolic_zeros=True)
+    return run(inputs)
+
+
+class _Engine:
+    """The three scans of the rule, for one step."""
+
+    def __init__(self, step: Step, reverse: bool, compute, unroll: int):
+        self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
+
+    def forward(self, inputs: Inputs, save: bool):
+        """The final state, the outputs, and what the derivatives need."""
+        weights = self._cast(inputs.weights)
+
+        def body(state, x):
+            u, offsets = x
+            vs, values = [], []
+
+            def product(j, v, weight):
+                value = self.step.taps[j].value(v, weight, self.compute)
+                if offsets:
+                    value = value + offsets[j]
+                vs.append(v if self.compute is None else v.astype(self.compute))
+                values.append(value)
+                return value
+
+            new, y = self.step.run(weights, inputs.small, (state, u), product)
+            return new, (y, (state, vs, values) if save else None)
+
+        state, (ys, saved) = self._scan(body, inputs.state, (inputs.us, inputs.taps))
+        return state, ys, saved
+
+    def tangent(self, inputs: Inputs, saved, changes: Inputs):
+        """Changes of the final state and of the outputs; `None` where they are not float."""
+        states, vs, values = saved
+        weights = self._cast(inputs.weights)
+        offsets = [
+            None if change is None else tap.spread(v, change, self.compute)
+            for tap, v, change in zip(self.step.taps, vs, changes.weights, strict=True)
+        ]
+        if changes.taps:
+            offsets = [_add(*pair) for pair in zip(offsets, changes.taps, strict=True)]
+        d_state = jax.tree.map(
+            lambda x, change: jnp.zeros_like(x) if change is None else change,
+            _floats(inputs.state),
+            changes.state,
+            is_leaf=lambda x: x is None,
+        )
+        d_state = [d if _is_float(x) else None for d, x in zip(d_state, inputs.state, strict=True)]
+
+        def body(d_state, x):
+            state, u, value, d_u, d_offsets = x
+            moving = _where_given((changes.small, d_state, d_u))
+            varied, step = self._known(weights, (inputs.small, state, u), moving, value)
+            zeros = jax.tree.map(jnp.zeros_like, d_offsets)
+            changed = (changes.small, d_state, d_u)
+            return jax.jvp(step, (varied, zeros), (changed, d_offsets))[1]
+
+        xs = (states, inputs.us, values, changes.us, offsets)
+        return self._scan(body, d_state, xs)
+
+    def cotangent(self, inputs: Inputs, saved, moving: Inputs, cotangents) -> Inputs:
+        """Cotangents of the moving inputs, for those of the float outputs (`None` where zero)."""
+        states, vs, values = saved
+        weights = self._cast(inputs.weights)
+        like = [x if _is_float(x) else None for x in inputs.state]
+        count = len(jax.tree.leaves(like))
+        given = iter(cotangents[:count])
+        c_state = [None if x is None else _or_zeros(next(given), x) for x in like]
+        totals = [jnp.zeros_like(x) if move else None for x, move in zip(inputs.small, moving.small, strict=True)]
+        always = [x is not None for x in like]
+
+        def body(carry, x):
+            c_state, totals = carry
+            state, u, value, c_y = x
+            varied, step = self._known(weights, (inputs.small, state, u), (moving.small, always, moving.us), value)
+            (_, y), pull = jax.vjp(step, varied, jax.tree.map(jnp.zeros_like, value))
+            given = iter(c_y)
+            c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
+            (c_small, c_state, c_u), errors = pull((c_state, c_y))
+            totals = jax.tree.map(jnp.add, totals, c_small)
+            lean = errors if self.compute is None else [e.astype(self.compute) for e in errors]
+            return (c_state, totals), (c_u, lean, errors if any(moving.taps) else [])
+
+        xs = (states, inputs.us, values, list(cotangents[count:]))
+        (c_state, totals), (c_us, lean, errors) = self._scan(body, (c_state, totals), xs, against=True)
+        c_weights = [
+            tap.gather(v, error, self.compute) if move else None
+            for tap, v, error, move in zip(self.step.taps, vs, lean, moving.weights, strict=True)
+        ]
+        c_state = [c if move else None for c, move in zip(c_state, moving.state, strict=True)]
+        return Inputs(c_weights, totals, c_state, c_us, errors)
+
+    def _known(self, weights, constants, moving, values):
+        """What may move, and the step as a function of it, the products' values being known."""
+        varied, fixed = eqx.partition(constants, moving)
+
+        def step(varied, offsets):
+            small, state, u = eqx.combine(varied, fixed)
+
+            def product(j, v, weight):
+                return self._known_product(j, v, weight, values[j], offsets[j])
+
+            new, y = self.step.run(weights, small, (state, u), product)
+            return _floats(new), _floats(y)
+
+        return varied, step
+
+    def _known_product(self, j, v, weight, value, offset):
+        """A product whose value is known: only its derivative costs anything."""
+        tap, compute = self.step.taps[j], self.compute
+
+        @jax.custom_jvp
+        def known(v, weight, value, offset):
+            return value
+
+        def derivative(primals, tangents):
+            _, weight, value, _ = primals
+            (change,) = paired(
+                lambda residuals, arguments: [tap.value(arguments[0], residuals[0], compute)],
+                lambda residuals, cotangents: [tap.back(cotangents[0], residuals[0], compute)],
+                [weight],
+                [tangents[0]],
+            )
+            return value, _add(change, tangents[3])
+
+        known.defjvp(derivative)
+        return known(v, weight, value, offset)
+
+    def _cast(self, weights):
+        return weights if self.compute is None else [w.astype(self.compute) for w in weights]
+
+    def _scan(self, body, carry, xs, against: bool = False):
+        return lean_scan(body, carry, xs, reverse=self.reverse != against, unroll=self.unroll)
+
+
+def _is_float(x) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.inexact)
+
+
+def _floats(leaves: list) -> list:
+    return [x if _is_float(x) else None for x in leaves]
+
+
+def _where_given(tree):
+    return jax.tree.map(lambda x: x is not None, tree, is_leaf=lambda x: x is None)
+
+
+def _or_zeros(x, like):
+    return jnp.zeros_like(like) if x is None else x
+
+
+def _add(x, y):
+    if x is None or y is None:
+        return y if x is None else x
+    return x + y

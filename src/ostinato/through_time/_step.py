@@ -1,0 +1,230 @@
+"""A cell's step taken apart: its matrix products, and the rest.
+
+The engine needs to see every product `v @ R` of a step between something that
+changes with time (`v`) and something that does not (`R`): the products are what
+costs, their values are the pre-activations, and the gradient of `R` can wait
+until all steps are done. A cell need not mark them. The step is traced once and
+every matrix product with exactly one operand that changes with time is found:
+
+    parameters only      -> done once, before the first step   `Step.prepare`
+    v @ R                -> handed to the caller               `product(j, v, R)`
+    everything else      -> done at each step                  `Step.run`
+
+So `step(h, u) = tanh(u + h @ (R * mask))` has one product, and `R * mask` is
+computed once. Products hidden inside a `scan` or `cond` within the step are
+not seen; they are differentiated plainly and exactly, only not as fast.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
+
+Product = Callable[[int, jax.Array, jax.Array], jax.Array]
+_CALLS = ("jit", "pjit", "closed_call", "core_call")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tap:
+    """One product of a step, as an einsum `v,weight->out`.
+
+    Attributes:
+        equation: the product in the traced step.
+        weight_first: whether the weight is its first operand.
+        v, w, out: the axes of the changing operand, of the weight and of the value.
+    """
+
+    equation: JaxprEqn
+    weight_first: bool
+    v: str
+    w: str
+    out: str
+
+    @property
+    def weight(self) -> Var:
+        return self.equation.invars[0 if self.weight_first else 1]
+
+    @property
+    def changing(self) -> Var:
+        return self.equation.invars[1 if self.weight_first else 0]
+
+    def value(self, v, weight, compute=None):
+        """The product itself."""
+        return self._einsum(f"{self.v},{self.w}->{self.out}", v, weight, compute, self._out)
+
+    def back(self, error, weight, compute=None):
+        """`error @ weightᵀ`: what an error at the value is at the changing operand."""
+        like = self.changing.aval.dtype
+        return self._einsum(f"{self.out},{self.w}->{self.v}", error, weight, compute, like)
+
+    def spread(self, vs, change, compute=None):
+        """`v_t @ change` for all times at once: the tangent that a weight's change brings."""
+        return self._einsum(f"T{self.v},{self.w}->T{self.out}", vs, change, compute, self._out)
+
+    def gather(self, vs, errors, compute=None):
+        """`Σ_t v_tᵀ error_t`: the cotangent of the weight."""
+        like = self.weight.aval.dtype
+        return self._einsum(f"T{self.v},T{self.out}->{self.w}", vs, errors, compute, like)
+
+    @property
+    def _out(self):
+        return self.equation.outvars[0].aval.dtype
+
+    def _einsum(self, subscripts, left, right, compute, dtype):
+        """Operands in `compute` (by default the changing operand's dtype), summed in float32."""
+        operand = self.changing.aval.dtype if compute is None else compute
+        return jnp.einsum(
+            subscripts,
+            left.astype(operand),
+            right.astype(operand),
+            precision=self.equation.params["precision"],
+            preferred_element_type=jnp.promote_types(dtype, self._out),
+        ).astype(dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A function of (parameters, what changes with time), split at its products.
+
+    Attributes:
+        taps: the products, in the order in which they are computed.
+        names: for each product the path of its weight in the parameters, for example `.R`.
+    """
+
+    jaxpr: Jaxpr
+    consts: Sequence
+    taps: tuple[Tap, ...]
+    names: tuple[str, ...]
+    prologue: tuple[JaxprEqn, ...]
+    remainder: tuple[JaxprEqn, ...]
+    small: tuple[Var, ...]
+    parameter_count: int
+    out_tree: Any
+
+    def prepare(self, parameters) -> tuple[list, list]:
+        """The products' weights and the other constants of a step, from the parameters."""
+        env = dict(zip(self.jaxpr.constvars, self.consts, strict=True))
+        leaves = jax.tree.leaves(parameters)
+        env |= dict(zip(self.jaxpr.invars[: self.parameter_count], leaves, strict=True))
+        for equation in self.prologue:
+            _evaluate(equation, env)
+        return [_read(env, tap.weight) for tap in self.taps], [env[var] for var in self.small]
+
+    def run(self, weights, small, varying, product: Product):
+        """One step; `product(j, v, weights[j])` is called for the j-th product."""
+        env = dict(zip(self.small, small, strict=True))
+        leaves = jax.tree.leaves(varying)
+        env |= dict(zip(self.jaxpr.invars[self.parameter_count :], leaves, strict=True))
+        order = {id(tap.equation): j for j, tap in enumerate(self.taps)}
+        for equation in self.remainder:
+            j = order.get(id(equation))
+            if j is None:
+                _evaluate(equation, env)
+            else:
+                v = _read(env, self.taps[j].changing)
+                env[equation.outvars[0]] = product(j, v, weights[j])
+        return jax.tree.unflatten(self.out_tree, [_read(env, var) for var in self.jaxpr.outvars])
+
+
+def take_apart(function: Callable, parameters, *varying) -> Step:
+    """Trace `function(parameters, *varying)` and split it at its products.
+
+    Args:
+        function: for a cell, `lambda parameters, state, u: cell.step(state, u)`.
+        parameters: pytree of arrays that do not change with time.
+        varying: pytrees of arrays, or of their shapes and dtypes.
+    """
+    closed, out = jax.make_jaxpr(function, return_shape=True)(parameters, *varying)
+    # Once more, with every nested call opened.
+    flat = jax.make_jaxpr(lambda *args: _inline(closed.jaxpr, closed.consts, args))(
+        *closed.in_avals
+    )
+    jaxpr, count = flat.jaxpr, len(jax.tree.leaves(parameters))
+    changing = set(jaxpr.invars[count:])
+    prologue, remainder, taps = [], [], []
+    for equation in jaxpr.eqns:
+        operands = [var in changing for var in equation.invars if not isinstance(var, Literal)]
+        if not any(operands):
+            prologue.append(equation)
+            continue
+        changing.update(equation.outvars)
+        remainder.append(equation)
+        if equation.primitive.name == "dot_general" and operands.count(True) == 1:
+            if len(operands) == 2:
+                taps.append(_tap(equation, weight_first=not operands[0]))
+    used = [var for equation in remainder for var in _constants(equation, taps)]
+    used += jaxpr.outvars
+    small = dict.fromkeys(v for v in used if not isinstance(v, Literal) and v not in changing)
+    return Step(
+        jaxpr=jaxpr,
+        consts=flat.consts,
+        taps=tuple(taps),
+        names=_names(parameters, jaxpr, prologue, taps),
+        prologue=tuple(prologue),
+        remainder=tuple(remainder),
+        small=tuple(small),
+        parameter_count=count,
+        out_tree=jax.tree.structure(out),
+    )
+
+
+def _tap(equation: JaxprEqn, weight_first: bool) -> Tap:
+    (left_sum, right_sum), (left_batch, right_batch) = equation.params["dimension_numbers"]
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    left = [next(letters) for _ in equation.invars[0].aval.shape]
+    right = [next(letters) for _ in equation.invars[1].aval.shape]
+    for i, j in zip((*left_sum, *left_batch), (*right_sum, *right_batch), strict=True):
+        right[j] = left[i]
+    out = [left[i] for i in left_batch]
+    out += [axis for i, axis in enumerate(left) if i not in (*left_sum, *left_batch)]
+    out += [axis for j, axis in enumerate(right) if j not in (*right_sum, *right_batch)]
+    v, w = (right, left) if weight_first else (left, right)
+    return Tap(equation, weight_first, "".join(v), "".join(w), "".join(out))
+
+
+def _constants(equation: JaxprEqn, taps: list[Tap]) -> list[Var]:
+    """The operands of an equation that are read at each step, a product's weight excepted."""
+    weight = [tap.weight for tap in taps if tap.equation is equation]
+    return [var for var in equation.invars if not any(var is w for w in weight)]
+
+
+def _names(parameters, jaxpr: Jaxpr, prologue, taps) -> tuple[str, ...]:
+    """Each product named by the path of the first parameter that its weight is made from."""
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(parameters)]
+    source = dict(zip(jaxpr.invars, paths, strict=False))
+    for equation in prologue:
+        known = [source[v] for v in equation.invars if not isinstance(v, Literal) and v in source]
+        for var in equation.outvars:
+            source[var] = known[0] if known else ""
+    names: list[str] = []
+    for tap in taps:
+        name = source.get(tap.weight, "")
+        repeats = sum(other.split("#")[0] == name for other in names)
+        names.append(f"{name}#{repeats + 1}" if repeats else name)
+    return tuple(names)
+
+
+def _inline(jaxpr: Jaxpr, consts, args) -> list:
+    env = dict(zip(jaxpr.constvars, consts, strict=True))
+    env |= dict(zip(jaxpr.invars, args, strict=True))
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in _CALLS:
+            inner = equation.params["jaxpr" if "jaxpr" in equation.params else "call_jaxpr"]
+            values = _inline(inner.jaxpr, inner.consts, [_read(env, v) for v in equation.invars])
+            env |= dict(zip(equation.outvars, values, strict=True))
+        else:
+            _evaluate(equation, env)
+    return [_read(env, var) for var in jaxpr.outvars]
+
+
+def _evaluate(equation: JaxprEqn, env: dict) -> None:
+    params = equation.primitive.get_bind_params(equation.params)
+    values = equation.primitive.bind(*(_read(env, var) for var in equation.invars), **params)
+    env.update(zip(equation.outvars, values if equation.primitive.multiple_results else [values], strict=True))
+
+
+def _read(env: dict, var):
+    return var.val if isinstance(var, Literal) else env[var]

@@ -52,7 +52,7 @@ def run_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, unro
     """Run a step over all times.
 
     Args:
-        step: the step taken apart; `(state, u) -> (state, y)` for flat lists.
+        step: the step `(state, u) -> (state, y)`, taken apart.
         inputs: see `Inputs`.
         reverse: from the last time to the first.
         compute: the dtype of the products' operands, or `None` to leave them as they are.
@@ -123,7 +123,7 @@ class _Engine:
                 values.append(value)
                 return value
 
-            new, y = self.step.run(weights, inputs.small, (state, u), product)
+            new, y = self._step(weights, inputs.small, state, u, product)
             return new, (y, (state, vs, values) if save else None)
 
         state, (ys, saved) = self._scan(body, inputs.state, (inputs.us, inputs.taps))
@@ -200,7 +200,7 @@ class _Engine:
             def product(j, v, weight):
                 return self._known_product(j, v, weight, values[j], offsets[j])
 
-            new, y = self.step.run(weights, small, (state, u), product)
+            new, y = self._step(weights, small, state, u, product)
             return _floats(new), _floats(y)
 
         return varied, step
@@ -225,6 +225,10 @@ class _Engine:
 
         known.defjvp(derivative)
         return known(v, weight, value, offset)
+
+    def _step(self, weights, small, state, u, product) -> tuple[list, list]:
+        new, y = self.step.run(weights, small, (state, u), product)
+        return jax.tree.leaves(new), jax.tree.leaves(y)
 
     def _cast(self, weights):
         return weights if self.compute is None else [w.astype(self.compute) for w in weights]

@@ -196,9 +196,9 @@ def _names(parameters, jaxpr: Jaxpr, prologue, taps) -> tuple[str, ...]:
     paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(parameters)]
     source = dict(zip(jaxpr.invars, paths, strict=False))
     for equation in prologue:
-        known = [source[v] for v in equation.invars if not isinstance(v, Literal) and v in source]
-        for var in equation.outvars:
-            source[var] = known[0] if known else ""
+        known = [source.get(v, "") for v in equation.invars if not isinstance(v, Literal)]
+        name = next(filter(None, known), "")
+        source |= dict.fromkeys(equation.outvars, name)
     names: list[str] = []
     for tap in taps:
         name = source.get(tap.weight, "")

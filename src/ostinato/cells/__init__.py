@@ -1,0 +1,15 @@
+"""The cells: one equation a file. `Cell` is the contract; `initialisers` the initial weights."""
+
+from . import initialisers as initialisers
+from ._cell import Cell as Cell
+from .delay import Delay as Delay
+from .gru import GRU as GRU
+from .jordan import Jordan as Jordan
+from .krause import MLSTM as MLSTM
+from .krause import KrauseLSTM as KrauseLSTM
+from .leaky import Leaky as Leaky
+from .lstm import LSTM as LSTM
+from .lstm import PeepholeLSTM as PeepholeLSTM
+from .lstm1997 import LSTM1997 as LSTM1997
+from .multiplicative import MRNN as MRNN
+from .simple import Simple as Simple

@@ -1,0 +1,29 @@
+"""The elementwise functions that a cell's options may name."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+Activation = Callable[[jax.Array], jax.Array]
+
+
+def _step(x: jax.Array) -> jax.Array:
+    """1 where x > 0, else 0. Its derivative is 0 wherever it exists."""
+    return (x > 0).astype(x.dtype)
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "tanh": jnp.tanh,
+    "sigmoid": jax.nn.sigmoid,
+    "relu": jax.nn.relu,
+    "identity": lambda x: x,
+    "step": _step,
+}
+
+
+def activation(name: str) -> Activation:
+    """The function of that name, or one line that says which names there are."""
+    if name not in ACTIVATIONS:
+        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
+    return ACTIVATIONS[name]

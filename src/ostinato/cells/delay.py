@@ -1,0 +1,84 @@
+"""The additive delay equation, discretised by backward Euler."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ._activations import activation
+from ._cell import Cell, draw, project, rest
+from .initialisers import Initialiser, glorot, orthogonal
+
+
+class Delay(Cell):
+    """`dc/dt = A c(t) + B f(c(t - τ)) + C x(t)`, in steps of `ΔT` with `τ = delay · ΔT`.
+
+    Backward Euler gives `c_n = M (c_{n-1} + ΔT B y_{n-delay} + ΔT C x_n)` with
+    `M = (I - ΔT A)⁻¹` and `y_n = f(c_n)`. With `delay=1` this is a recurrent network with
+    `R = ΔT M B` and `W = ΔT M C`; where A is diagonal and very negative, the first term vanishes
+    and it is `Simple` without bias.
+
+    Source: document 001 section 2.1, (2.1-2.5).
+
+    Shapes: x `(..., inputs)`, state `(c, past)` with c `(..., units)` and past
+    `(..., delay, units)`, the last outputs, oldest first; y `(..., units)`.
+
+    Example:
+        >>> cell = Delay(3, 16, key=jax.random.key(0), delay=5, dt=0.1)
+    """
+
+    A: jax.Array
+    B: jax.Array
+    C: jax.Array
+    delay: int = eqx.field(static=True)
+    dt: float = eqx.field(static=True)
+    f: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        delay: int = 1,
+        dt: float = 1.0,
+        f: str = "tanh",
+        input: Initialiser = glorot(),
+        recurrent: Initialiser = orthogonal(),
+    ):
+        """
+        Args:
+            inputs, units: sizes of `x_t` and `c_t`.
+            key: random key for the initial weights.
+            delay: τ in steps, at least 1.
+            dt: the duration ΔT of a step.
+            f: activation.
+            input, recurrent: initialisers of `C` and `B`; `A` starts as -I, a decay.
+        """
+        activation(f)
+        if delay < 1 or dt <= 0:
+            raise ValueError(f"delay must be at least 1 and dt positive, got {delay} and {dt}")
+        b, c = jax.random.split(key)
+        self.A = -jnp.eye(units, dtype=jnp.result_type(float))
+        self.B = draw(recurrent, b, units, units)
+        self.C = draw(input, c, inputs, units)
+        self.delay, self.dt, self.f = delay, dt, f
+
+    def initial(self, batch):
+        c = rest(batch, self.B)
+        past = activation(self.f)(c)[..., None, :]
+        return c, jnp.repeat(past, self.delay, axis=-2)
+
+    def inputs(self, x):
+        return project(self, x, self.dt * self.C @ self._inverse())
+
+    def step(self, state, u):
+        c, past = state
+        inverse = self._inverse()
+        c = u + c @ inverse + past[..., 0, :] @ (self.dt * self.B @ inverse)
+        y = activation(self.f)(c)
+        past = jnp.concatenate([past[..., 1:, :], y[..., None, :]], axis=-2)
+        return (c, past), y
+
+    def _inverse(self) -> jax.Array:
+        """`M`; for row vectors, as `A`, `B` and `C` are used here."""
+        return jnp.linalg.inv(jnp.eye(self.A.shape[0], dtype=self.A.dtype) - self.dt * self.A)

@@ -1,0 +1,82 @@
+"""The gated recurrent unit, with the reset before or after the product."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ._cell import Cell, draw, project, rest, split, zeros
+from .initialisers import Initialiser, glorot, orthogonal
+
+
+class GRU(Cell):
+    """`h_t = (1 - z) ⊙ h_{t-1} + z ⊙ h̃`, `z, r = σ(W x_t + R h_{t-1} + b)`.
+
+    The candidate, by `reset`:
+
+    - `"before"` the product: `h̃ = tanh(W x_t + U (r ⊙ h_{t-1}) + b)` (Cho et al., 2014; document
+      000, 2.6-2.9);
+    - `"after"` it: `h̃ = tanh(W x_t + r ⊙ (U h_{t-1} + d) + b)`, as in cuDNN and
+      `torch.nn.GRU`. One product a step instead of two. (Those two call `1 - z` what is called
+      z here.)
+
+    z, r and h̃ stand side by side in `W` and `b`; z and r in `R`.
+
+    Shapes: x `(..., inputs)`, state and y `(..., units)`.
+
+    Example:
+        >>> cell = GRU(3, 16, key=jax.random.key(0))
+    """
+
+    W: jax.Array
+    R: jax.Array
+    U: jax.Array
+    b: jax.Array
+    d: jax.Array | None
+    reset: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        reset: str = "before",
+        input: Initialiser = glorot(),
+        recurrent: Initialiser = orthogonal(),
+    ):
+        """
+        Args:
+            inputs, units: sizes of `x_t` and `h_t`.
+            key: random key for the initial weights.
+            reset: `"before"` or `"after"`.
+            input, recurrent: initialisers of each block of `W`, and of `R` and `U`; biases start
+                at zero.
+        """
+        if reset not in ("before", "after"):
+            raise ValueError(f"reset must be 'before' or 'after', got {reset!r}")
+        w, r, u = jax.random.split(key, 3)
+        self.W = draw(input, w, inputs, units, blocks=3)
+        self.R = draw(recurrent, r, units, units, blocks=2)
+        self.U = draw(recurrent, u, units, units)
+        self.b = zeros(3 * units)
+        self.d = zeros(units) if reset == "after" else None
+        self.reset = reset
+
+    def initial(self, batch):
+        return rest(batch, self.R)
+
+    def inputs(self, x):
+        return project(self, x, self.W, self.b)
+
+    def step(self, state, u):
+        units = self.U.shape[0]
+        gates, candidate = u[..., : 2 * units], u[..., 2 * units :]
+        if self.reset == "before":
+            z, r = split(jax.nn.sigmoid(gates + state @ self.R), 2)
+            candidate = candidate + (r * state) @ self.U
+        else:
+            a = state @ jnp.concatenate([self.R, self.U], axis=1)
+            z, r = split(jax.nn.sigmoid(gates + a[..., : 2 * units]), 2)
+            candidate = candidate + r * (a[..., 2 * units :] + self.d)
+        h = (1 - z) * state + z * jnp.tanh(candidate)
+        return h, h

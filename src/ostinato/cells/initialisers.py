@@ -1,0 +1,86 @@
+"""Initial weights. An initialiser is `init(key, (rows, columns), dtype) -> array`.
+
+Matrices act on row vectors, `h @ R`: a column holds the incoming weights of one unit.
+
+Example:
+    >>> Simple(10, 100, key=key, recurrent=spectral_radius(1.1, incoming(15)))
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Initialiser = Callable[[jax.Array, tuple[int, int], jnp.dtype], jax.Array]
+
+
+def normal(std: float = 0.1) -> Initialiser:
+    """Every entry from N(0, std²); document 004 uses 0.1."""
+
+    def init(key, shape, dtype):
+        return std * jax.random.normal(key, shape, dtype)
+
+    return init
+
+
+def glorot() -> Initialiser:
+    """Every entry from U(-a, a), `a = √(6 / (rows + columns))` (Glorot and Bengio, 2010)."""
+    return jax.nn.initializers.glorot_uniform()
+
+
+def orthogonal(gain: float = 1.0) -> Initialiser:
+    """`gain` times an orthogonal matrix, uniformly drawn (Saxe et al., 2013)."""
+    return jax.nn.initializers.orthogonal(gain)
+
+
+def sparse(probability: float = 0.1, std: float = 1.0) -> Initialiser:
+    """Each entry kept with `probability` and then from N(0, std²) (document 004, section 4.2)."""
+
+    def init(key, shape, dtype):
+        which, value = jax.random.split(key)
+        kept = jax.random.bernoulli(which, probability, shape)
+        return kept * (std * jax.random.normal(value, shape, dtype))
+
+    return init
+
+
+def incoming(count: int = 15, std: float = 1.0) -> Initialiser:
+    """`count` incoming weights for each unit, from N(0, std²); the rest zero (Martens, 2010)."""
+
+    def init(key, shape, dtype):
+        rows, _ = shape
+        if count > rows:
+            raise ValueError(f"incoming({count}) needs at least {count} rows, got shape {shape}")
+        which, value = jax.random.split(key)
+        rank = jnp.argsort(jax.random.uniform(which, shape), axis=0)
+        return (rank < count) * (std * jax.random.normal(value, shape, dtype))
+
+    return init
+
+
+def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialiser:
+    """A matrix from `base` (by default `normal(1)`), scaled to a spectral radius.
+
+    The radius is the largest absolute eigenvalue; the matrix must be square.
+    """
+    base = normal(1.0) if base is None else base
+
+    def init(key, shape, dtype):
+        if shape[0] != shape[1]:
+            raise ValueError(f"spectral_radius needs a square matrix, got shape {shape}")
+        matrix = base(key, shape, dtype)
+        # Eigenvalues of a general matrix exist on the CPU only, hence by way of the host.
+        result = jax.ShapeDtypeStruct((), dtype)
+        largest = jax.pure_callback(_largest_eigenvalue, result, matrix, vmap_method="sequential")
+        return matrix * (radius / largest)
+
+    return init
+
+
+def _largest_eigenvalue(matrix) -> np.ndarray:
+    matrix = np.asarray(matrix)
+    largest = np.abs(np.linalg.eigvals(matrix.astype(np.float64))).max()
+    if largest == 0.0:
+        raise ValueError(f"a matrix of shape {matrix.shape} with spectral radius 0 cannot be scaled")
+    return largest.astype(matrix.dtype)

@@ -1,0 +1,73 @@
+"""The Jordan cell: the context is fed by the output."""
+
+import equinox as eqx
+import jax
+
+from ._activations import activation
+from ._cell import Cell, draw, project, rest, zeros
+from .initialisers import Initialiser, glorot
+
+
+class Jordan(Cell):
+    """`s_t = α s_{t-1} + y_{t-1}`, `h_t = f(W x_t + R s_t + b)`, `y_t = g(V h_t)`.
+
+    Source: Jordan (1986), document 002 section 3.1 and figure 5. The context `s` decays by the
+    fixed factor α.
+
+    Shapes: x `(..., inputs)`, state `(s, y)` of `(..., outputs)` each, y `(..., outputs)`.
+
+    Example:
+        >>> cell = Jordan(3, 16, outputs=4, alpha=0.5, key=jax.random.key(0))
+    """
+
+    W: jax.Array
+    R: jax.Array
+    b: jax.Array
+    V: jax.Array
+    alpha: float = eqx.field(static=True)
+    f: str = eqx.field(static=True)
+    g: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        outputs: int | None = None,
+        alpha: float = 0.5,
+        f: str = "tanh",
+        g: str = "identity",
+        input: Initialiser = glorot(),
+        recurrent: Initialiser = glorot(),
+    ):
+        """
+        Args:
+            inputs, units: sizes of `x_t` and `h_t`.
+            key: random key for the initial weights.
+            outputs: size of `y_t`; by default `units`.
+            alpha: the context's decay.
+            f, g: activations of the hidden and the output units.
+            input, recurrent: initialisers of `W`, and of `R` and `V`.
+        """
+        activation(f), activation(g)
+        outputs = units if outputs is None else outputs
+        w, r, v = jax.random.split(key, 3)
+        self.W = draw(input, w, inputs, units)
+        self.R = draw(recurrent, r, outputs, units)
+        self.b = zeros(units)
+        self.V = draw(recurrent, v, units, outputs)
+        self.alpha, self.f, self.g = alpha, f, g
+
+    def initial(self, batch):
+        return rest(batch, self.R), rest(batch, self.R)
+
+    def inputs(self, x):
+        return project(self, x, self.W, self.b)
+
+    def step(self, state, u):
+        s, y = state
+        s = self.alpha * s + y
+        h = activation(self.f)(u + s @ self.R)
+        y = activation(self.g)(h @ self.V)
+        return (s, y), y

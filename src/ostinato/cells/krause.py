@@ -1,0 +1,116 @@
+"""The LSTM and the multiplicative LSTM of document 004: no biases, linear block input."""
+
+import jax
+import jax.numpy as jnp
+
+from ._cell import Cell, draw, project, rest, split
+from .initialisers import Initialiser, normal
+from .multiplicative import factor_size
+
+
+class KrauseLSTM(Cell):
+    """`c_t = f ⊙ c_{t-1} + i ⊙ g`, `h_t = tanh(c_t ⊙ o)`.
+
+    `i, f, o = σ(W x_t + R h_{t-1})` and `g = W x_t + R h_{t-1}`, without biases. The four stand
+    side by side in `W` and `R`, in the order i, f, g, o.
+
+    Source: document 004, algorithm 2. It has `4h² + 4nh` parameters.
+
+    Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
+
+    Example:
+        >>> cell = KrauseLSTM(70, 195, key=jax.random.key(0))
+    """
+
+    W: jax.Array
+    R: jax.Array
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        input: Initialiser = normal(0.1),
+        recurrent: Initialiser = normal(0.1),
+    ):
+        """
+        Args:
+            inputs, units: sizes of `x_t` and `h_t`.
+            key: random key for the initial weights.
+            input, recurrent: initialisers of each block of `W` and `R`.
+        """
+        w, r = jax.random.split(key)
+        self.W = draw(input, w, inputs, units, blocks=4)
+        self.R = draw(recurrent, r, units, units, blocks=4)
+
+    def initial(self, batch):
+        return rest(batch, self.R), rest(batch, self.R)
+
+    def inputs(self, x):
+        return project(self, x, self.W)
+
+    def step(self, state, u):
+        h, c = state
+        return _remember(u + h @ self.R, c)
+
+
+class MLSTM(Cell):
+    """The LSTM of document 004 with `m_t` in place of `h_{t-1}`.
+
+    `m_t = (W_m x_t) ⊙ (R_m h_{t-1})`; all gates and the block input read `R m_t`.
+
+    Source: document 004 (4.7-4.10), algorithm 7. It has `5h² + 5nh` parameters.
+
+    Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
+
+    Example:
+        >>> cell = MLSTM(70, 170, key=jax.random.key(0))
+    """
+
+    W: jax.Array
+    R: jax.Array
+    Wm: jax.Array
+    Rm: jax.Array
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        factor_inputs: int | None = None,
+        input: Initialiser = normal(0.1),
+        recurrent: Initialiser = normal(0.1),
+    ):
+        """
+        Args:
+            inputs, units: sizes of `x_t` and `h_t`.
+            key: random key for the initial weights.
+            factor_inputs: how many of the inputs, counted from the first, reach `W_m`; by
+                default all.
+            input, recurrent: initialisers of each block of `W` and `W_m`, `R` and `R_m`.
+        """
+        w, r, wm, rm = jax.random.split(key, 4)
+        self.W = draw(input, w, inputs, units, blocks=4)
+        self.R = draw(recurrent, r, units, units, blocks=4)
+        self.Wm = draw(input, wm, factor_size(inputs, factor_inputs), units)
+        self.Rm = draw(recurrent, rm, units, units)
+
+    def initial(self, batch):
+        return rest(batch, self.R), rest(batch, self.R)
+
+    def inputs(self, x):
+        return project(self, x, self.W), x[..., : self.Wm.shape[0]] @ self.Wm
+
+    def step(self, state, u):
+        (h, c), (u, factor) = state, u
+        m = factor * (h @ self.Rm)
+        return _remember(u + m @ self.R, c)
+
+
+def _remember(a: jax.Array, c: jax.Array):
+    i, f, g, o = split(a, 4)
+    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * g
+    h = jnp.tanh(c * jax.nn.sigmoid(o))
+    return (h, c), h

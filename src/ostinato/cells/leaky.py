@@ -1,0 +1,45 @@
+"""The leaky integrator."""
+
+import equinox as eqx
+import jax
+
+from ._activations import activation
+from .initialisers import Initialiser, glorot, orthogonal
+from .simple import Simple
+
+
+class Leaky(Simple):
+    """`h_t = (1 - α) f(W x_t + R h_{t-1} + b) + α h_{t-1}`.
+
+    Source: document 000 (2.22), with `h_{t-1}` where it prints `h_t`. At α = 0 it is `Simple`;
+    near 1 the units change slowly.
+
+    Shapes: x `(..., inputs)`, state and y `(..., units)`.
+
+    Example:
+        >>> cell = Leaky(3, 16, key=jax.random.key(0), alpha=0.9)
+    """
+
+    alpha: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        alpha: float = 0.5,
+        f: str = "tanh",
+        input: Initialiser = glorot(),
+        recurrent: Initialiser = orthogonal(),
+    ):
+        """Args: those of `Simple`, and `alpha`, from 0 to 1: how much of the state stays."""
+        if not 0 <= alpha <= 1:
+            raise ValueError(f"alpha must be from 0 to 1, got {alpha}")
+        super().__init__(inputs, units, key=key, f=f, input=input, recurrent=recurrent)
+        self.alpha = alpha
+
+    def step(self, state, u):
+        h = activation(self.f)(u + state @ self.R)
+        h = (1 - self.alpha) * h + self.alpha * state
+        return h, h

@@ -1,0 +1,91 @@
+"""The LSTM with forget gate and biases, and the one with peepholes."""
+
+import jax
+import jax.numpy as jnp
+
+from ._cell import Cell, draw, project, rest, split, zeros
+from .initialisers import Initialiser, glorot, orthogonal
+
+
+class LSTM(Cell):
+    """`c_t = f ⊙ c_{t-1} + i ⊙ g`, `h_t = o ⊙ tanh(c_t)`.
+
+    `i, f, o = σ(W x_t + R h_{t-1} + b)` and `g = tanh(W x_t + R h_{t-1} + b)`, each with its own
+    weights. The four stand side by side in `W`, `R` and `b`, in the order i, f, g, o.
+
+    Source: Hochreiter and Schmidhuber (1997), Gers et al. (2000); document 002 section 4.1.
+
+    Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
+
+    Example:
+        >>> cell = LSTM(3, 16, key=jax.random.key(0))
+        >>> ys, (h, c) = ostinato.unroll(cell, xs)
+    """
+
+    W: jax.Array
+    R: jax.Array
+    b: jax.Array
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        forget: float = 1.0,
+        input: Initialiser = glorot(),
+        recurrent: Initialiser = orthogonal(),
+    ):
+        """
+        Args:
+            inputs, units: sizes of `x_t` and `h_t`.
+            key: random key for the initial weights.
+            forget: initial bias of the forget gate; the other biases start at zero.
+            input, recurrent: initialisers of each block of `W` and `R`.
+        """
+        w, r = jax.random.split(key)
+        self.W = draw(input, w, inputs, units, blocks=4)
+        self.R = draw(recurrent, r, units, units, blocks=4)
+        self.b = zeros(4 * units).at[units : 2 * units].set(forget)
+
+    def initial(self, batch):
+        return rest(batch, self.R), rest(batch, self.R)
+
+    def inputs(self, x):
+        return project(self, x, self.W, self.b)
+
+    def step(self, state, u):
+        h, c = state
+        i, f, g, o = split(u + h @ self.R, 4)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+
+class PeepholeLSTM(LSTM):
+    """The LSTM whose gates see the memory.
+
+    To the pre-activations of i and f is added `p ⊙ c_{t-1}`, to that of o `p ⊙ c_t`.
+
+    Source: Gers and Schmidhuber (2000); document 001 (4.1-4.5), which has no biases: set `b` to
+    zero for its equations.
+
+    Shapes: as `LSTM`; the peepholes `p` are `(3, units)`, for i, f and o.
+    """
+
+    p: jax.Array
+
+    def __init__(self, inputs: int, units: int, *, key: jax.Array, **options):
+        """Args: those of `LSTM`; the peepholes start from N(0, 0.1²)."""
+        main, peep = jax.random.split(key)
+        super().__init__(inputs, units, key=main, **options)
+        self.p = 0.1 * jax.random.normal(peep, (3, units), self.R.dtype)
+
+    def step(self, state, u):
+        h, c = state
+        i, f, g, o = split(u + h @ self.R, 4)
+        i = jax.nn.sigmoid(i + self.p[0] * c)
+        f = jax.nn.sigmoid(f + self.p[1] * c)
+        c = f * c + i * jnp.tanh(g)
+        h = jax.nn.sigmoid(o + self.p[2] * c) * jnp.tanh(c)
+        return (h, c), h

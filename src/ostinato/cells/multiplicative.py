@@ -1,0 +1,70 @@
+"""The multiplicative RNN: the input chooses the transition."""
+
+import jax
+import jax.numpy as jnp
+
+from ._cell import Cell, draw, project, rest, zeros
+from .initialisers import Initialiser, normal
+
+
+class MRNN(Cell):
+    """`m_t = (W_m x_t) ⊙ (R_m h_{t-1})`, `h_t = tanh(b + W x_t + R m_t)`.
+
+    Source: Sutskever et al. (2011); document 004 (2.19-2.20). It has `2h² + 2nh + h` parameters.
+
+    Shapes: x `(..., inputs)`, state and y `(..., units)`.
+
+    Example:
+        >>> cell = MRNN(70, 280, key=jax.random.key(0))
+    """
+
+    W: jax.Array
+    R: jax.Array
+    b: jax.Array
+    Wm: jax.Array
+    Rm: jax.Array
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        factor_inputs: int | None = None,
+        input: Initialiser = normal(0.1),
+        recurrent: Initialiser = normal(0.1),
+    ):
+        """
+        Args:
+            inputs, units: sizes of `x_t` and `h_t`.
+            key: random key for the initial weights.
+            factor_inputs: how many of the inputs, counted from the first, reach `W_m`; by
+                default all. In the stack of document 004 (4.4-4.5) the layer below is no factor.
+            input, recurrent: initialisers of `W` and `W_m`, `R` and `R_m`; the bias starts at 0.
+        """
+        w, r, wm, rm = jax.random.split(key, 4)
+        self.W = draw(input, w, inputs, units)
+        self.R = draw(recurrent, r, units, units)
+        self.b = zeros(units)
+        self.Wm = draw(input, wm, factor_size(inputs, factor_inputs), units)
+        self.Rm = draw(recurrent, rm, units, units)
+
+    def initial(self, batch):
+        return rest(batch, self.R)
+
+    def inputs(self, x):
+        return project(self, x, self.W, self.b), x[..., : self.Wm.shape[0]] @ self.Wm
+
+    def step(self, state, u):
+        u, factor = u
+        h = jnp.tanh(u + (factor * (state @ self.Rm)) @ self.R)
+        return h, h
+
+
+def factor_size(inputs: int, factor_inputs: int | None) -> int:
+    """The number of inputs that reach `W_m`, checked."""
+    if factor_inputs is None:
+        return inputs
+    if not 0 < factor_inputs <= inputs:
+        raise ValueError(f"factor_inputs must be from 1 to {inputs}, got {factor_inputs}")
+    return factor_inputs

@@ -1,0 +1,62 @@
+"""The simple recurrent cell (Elman)."""
+
+import equinox as eqx
+import jax
+
+from ._activations import activation
+from ._cell import Cell, draw, project, rest, zeros
+from .initialisers import Initialiser, glorot, orthogonal
+
+
+class Simple(Cell):
+    """`h_t = f(W x_t + R h_{t-1} + b)`.
+
+    Sources: document 000 definitions 3-4, 001 (2.5), 002 section 3, 004 (2.1). With `step` as `f`
+    the cell is a network of threshold units, and its gradient is zero.
+
+    Shapes: x `(..., inputs)`, state and y `(..., units)`.
+
+    Example:
+        >>> cell = Simple(3, 16, key=jax.random.key(0), f="relu")
+        >>> ys, h = ostinato.unroll(cell, xs)
+    """
+
+    W: jax.Array
+    R: jax.Array
+    b: jax.Array
+    f: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        f: str = "tanh",
+        input: Initialiser = glorot(),
+        recurrent: Initialiser = orthogonal(),
+    ):
+        """
+        Args:
+            inputs: size of `x_t`.
+            units: size of `h_t`.
+            key: random key for the initial weights.
+            f: `tanh`, `sigmoid`, `relu`, `identity` or `step`.
+            input, recurrent: initialisers of `W` and `R`; the bias starts at zero.
+        """
+        activation(f)
+        w, r = jax.random.split(key)
+        self.W = draw(input, w, inputs, units)
+        self.R = draw(recurrent, r, units, units)
+        self.b = zeros(units)
+        self.f = f
+
+    def initial(self, batch):
+        return rest(batch, self.R)
+
+    def inputs(self, x):
+        return project(self, x, self.W, self.b)
+
+    def step(self, state, u):
+        h = activation(self.f)(u + state @ self.R)
+        return h, h

@@ -1,0 +1,194 @@
+"""Running a cell through time."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ._check import check_lengths, check_memory, check_state, expected_state, sizes
+from ._mixed import with_products_in
+from ._rule import Inputs, run_through_time
+from ._step import Step, take_apart
+
+
+def unroll(
+    cell: Any,
+    xs: Any,
+    state: Any = None,
+    *,
+    lengths: Any = None,
+    reverse: bool = False,
+    memory: str | int = "all",
+    compute: Any = None,
+    taps: dict[str, jax.Array] | None = None,
+) -> tuple[Any, Any]:
+    """Run a cell over a sequence: `state, y_t = cell.step(state, cell.inputs(x_t))` for all t.
+
+    Any transform of JAX may be applied to it. First derivatives (`grad`, `jvp`, `linearize`,
+    `linear_transpose`) go through the engine's one rule, whose weight gradients are a single
+    product over all steps; second derivatives are exact.
+
+    Args:
+        cell: a `Cell`, or a layer made of cells such as `Bidirectional`.
+        xs: the inputs, time first: `(T, *batch, inputs)` with any number of batch axes.
+        state: the state before the first step; by default `cell.initial(batch)`.
+        lengths: integers `(*batch,)`, the number of valid steps of each sequence. The result is
+            what each sequence alone would give: the final state is that after its last valid
+            step, and outputs past its end are zero.
+        reverse: run from the last (valid) step to the first. Outputs stay where their inputs are.
+        memory: what the gradient keeps. `"all"`: the states of every step. `"sqrt"`: those of
+            every ⌈√T⌉-th, recomputing the rest, O(√T) memory for about one more forward pass. A
+            number: those of every so many steps.
+        compute: dtype of the operands of all products, for example `"bfloat16"`; sums, states
+            and parameters keep theirs. By default nothing is rounded.
+        taps: offsets for the recurrent products, from `taps(cell, xs)`; their gradient is the
+            error at each pre-activation.
+
+    Returns:
+        The outputs `(T, *batch, ...)` and the final state.
+
+    Example:
+        >>> cell = ostinato.cells.LSTM(3, 16, key=jax.random.key(0))
+        >>> ys, (h, c) = ostinato.unroll(cell, jnp.ones((100, 8, 3)))
+        >>> ys.shape
+        (100, 8, 16)
+    """
+    steps, batch = sizes(cell, xs)
+    chunk = check_memory(memory, steps)
+    valid = None
+    if lengths is not None:
+        lengths = check_lengths(lengths, steps, batch)
+        valid = jnp.arange(steps).reshape(-1, *(1 for _ in batch)) < lengths
+        xs = jax.tree.map(lambda x: _where(valid, x, jnp.zeros_like(x)), xs)
+    compute = None if compute is None else jnp.dtype(compute)
+    options = _Options(reverse, chunk, compute)
+    if taps is not None and chunk < steps:
+        raise ValueError("taps need memory='all': they hold an array for every step anyway")
+    if isinstance(cell, Cell):
+        expected = expected_state(cell, batch, xs)
+        if state is None:
+            state = cell.initial(batch)
+            state = jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), state, expected)
+        else:
+            check_state(cell, state, expected)
+    elif taps is not None:
+        raise ValueError(f"taps need a cell, got {type(cell).__name__}, which has no step")
+    return _compiled(cell, xs, state, valid, taps, options)
+
+
+def taps(cell: Cell, xs: Any) -> dict[str, jax.Array]:
+    """Zero offsets for the recurrent products of a cell, by the path of their weight.
+
+    The gradient with respect to them is the error at each pre-activation.
+
+    Example:
+        >>> def loss(offsets):
+        ...     ys, _ = unroll(cell, xs, taps=offsets)
+        ...     return jnp.sum(ys[-1])
+        >>> jax.grad(loss)(taps(cell, xs))
+        {'.R': Array(...)}
+    """
+    steps, batch = sizes(cell, xs)
+    parameters, static = eqx.partition(cell, eqx.is_array)
+    state = expected_state(cell, batch, xs)
+    us = eqx.filter_eval_shape(cell.inputs, xs)
+    step = _take_apart(static, parameters, state, us, None)
+    shapes = [tap.equation.outvars[0].aval for tap in step.taps]
+    return {
+        name: jnp.zeros((steps, *shape.shape), shape.dtype)
+        for name, shape in zip(step.names, shapes, strict=True)
+    }
+
+
+class _Options(eqx.Module):
+    reverse: bool
+    chunk: int
+    compute: Any
+
+
+@eqx.filter_jit
+def _compiled(cell, xs, state, valid, taps, options: _Options):
+    return _in_chunks(cell, xs, state, valid, taps, options)
+
+
+def _in_chunks(cell, xs, state, valid, taps, options: _Options):
+    """Split the time into chunks of which only the first state is kept."""
+    steps = jax.tree.leaves(xs)[0].shape[0]
+    chunk = options.chunk
+    if chunk >= steps or not isinstance(cell, Cell):
+        return _run(cell, xs, state, valid, taps, options)
+    parameters, static = eqx.partition(cell, eqx.is_array)
+
+    @jax.checkpoint
+    def run(parameters, state, piece):
+        ys, state = _run(eqx.combine(parameters, static), piece[0], state, piece[1], None, options)
+        return state, ys
+
+    # What does not fill a chunk is run last, whichever the direction.
+    whole, rest = divmod(steps, chunk)
+    cut = rest if options.reverse else whole * chunk
+    early, late = (jax.tree.map(lambda x: x[where], (xs, valid)) for where in (slice(cut), slice(cut, None)))
+    looped, last = (late, early) if options.reverse else (early, late)
+    pieces = jax.tree.map(lambda x: x.reshape(whole, chunk, *x.shape[1:]), looped)
+    state, ys = jax.lax.scan(
+        lambda state, piece: run(parameters, state, piece), state, pieces, reverse=options.reverse
+    )
+    ys = jax.tree.map(lambda y: y.reshape(-1, *y.shape[2:]), ys)
+    if rest:
+        state, more = run(parameters, state, last)
+        order = (more, ys) if options.reverse else (ys, more)
+        ys = jax.tree.map(lambda *parts: jnp.concatenate(parts), *order)
+    return ys, state
+
+
+def _run(cell, xs, state, valid, taps, options: _Options):
+    """One stretch of time with everything kept."""
+    if hasattr(cell, "over_time") and taps is None:
+
+        def run(part, xs, state=None, *, reverse=False):
+            if isinstance(part, Cell) and state is None:
+                state = part.initial(sizes(part, xs)[1])
+            turned = _Options(options.reverse != reverse, options.chunk, options.compute)
+            return _in_chunks(part, xs, state, valid, None, turned)
+
+        ys, state = cell.over_time(run, xs, state)
+        if valid is not None:
+            ys = jax.tree.map(lambda y: _where(valid, y, jnp.zeros_like(y)), ys)
+        return ys, state
+
+    parameters, static = eqx.partition(cell, eqx.is_array)
+    us = with_products_in(
+        options.compute, lambda p, x: eqx.combine(p, static).inputs(x), parameters, xs
+    )
+    step = _take_apart(static, parameters, state, us, valid)
+    weights, small = step.prepare(parameters)
+    u_leaves = jax.tree.leaves((us, valid))
+    offsets = [] if taps is None else [taps[name] for name in step.names]
+    inputs = Inputs(weights, small, jax.tree.leaves(state), u_leaves, offsets)
+    final, ys = run_through_time(
+        step, inputs, reverse=options.reverse, compute=options.compute, unroll=1
+    )
+    y_tree = step.out_tree.children()[1]
+    return jax.tree.unflatten(y_tree, ys), jax.tree.unflatten(jax.tree.structure(state), final)
+
+
+def _take_apart(static, parameters, state, us, valid) -> Step:
+    """The step of a cell, which past the end of a sequence keeps its state and returns zero."""
+
+    def step(parameters, state, u):
+        u, valid = u
+        new, y = eqx.combine(parameters, static).step(state, u)
+        if valid is not None:
+            new = jax.tree.map(lambda a, b: _where(valid, a, b), new, state)
+            y = jax.tree.map(lambda a: _where(valid, a, jnp.zeros_like(a)), y)
+        return new, y
+
+    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), (us, valid))
+    return take_apart(step, parameters, state, one)
+
+
+def _where(valid, a, b):
+    return jnp.where(valid.reshape(valid.shape + (1,) * (a.ndim - valid.ndim)), a, b)

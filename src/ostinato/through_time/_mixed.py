@@ -17,8 +17,9 @@ def with_products_in(compute, function, parameters, x):
     step = take_apart(function, parameters, x)
     weights, small = step.prepare(parameters)
 
-    def product(j, v, weight):
-        return _product(step.taps[j], compute, v, weight)
+    def product(j, v, weight, addend):
+        value = _product(step.taps[j], compute, v, weight)
+        return value if addend is None else value + addend
 
     return step.run(weights, small, x, product)
 

@@ -1,6 +1,6 @@
 """The engine: a step run through time, with one derivative rule for every transform.
 
-For a step with products `a_j = v_j @ R_j`, and everything else elementwise:
+For a step with products `a_j = v_j @ R_j + u_j`, and everything else elementwise:
 
 Forward    scan the step; keep for each time the state before it, every `v_j` and every `a_j`.
 Tangent    `v_j @ dR_j` for all times is one product, made before the scan; within the scan the
@@ -113,18 +113,17 @@ class _Engine:
 
         def body(state, x):
             u, offsets = x
-            vs, values = [], []
+            vs, values = [None] * len(weights), [None] * len(weights)
 
-            def product(j, v, weight):
+            def product(j, v, weight, addend):
                 value = self.step.taps[j].value(v, weight, self.compute)
-                if offsets:
-                    value = value + offsets[j]
-                vs.append(v if self.compute is None else v.astype(self.compute))
-                values.append(value)
+                value = _add(_add(value, addend), offsets[j] if offsets else None)
+                vs[j], values[j] = v, value
                 return value
 
             new, y = self._step(weights, inputs.small, state, u, product)
-            return new, (y, (state, vs, values) if save else None)
+            lean = _round(self.compute)
+            return new, (y, (state, lean(vs), lean(values)) if save else None)
 
         state, (ys, saved) = self._scan(body, inputs.state, (inputs.us, inputs.taps))
         return state, ys, saved
@@ -151,7 +150,7 @@ class _Engine:
             state, u, value, d_u, d_offsets = x
             moving = _where_given((changes.small, d_state, d_u))
             varied, step = self._known(weights, (inputs.small, state, u), moving, value)
-            zeros = jax.tree.map(jnp.zeros_like, d_offsets)
+            zeros = [None if d is None else jnp.zeros_like(d) for d in d_offsets]
             changed = (changes.small, d_state, d_u)
             return jax.jvp(step, (varied, zeros), (changed, d_offsets))[1]
 
@@ -173,16 +172,18 @@ class _Engine:
             c_state, totals = carry
             state, u, value, c_y = x
             varied, step = self._known(weights, (inputs.small, state, u), (moving.small, always, moving.us), value)
-            (_, y), pull = jax.vjp(step, varied, jax.tree.map(jnp.zeros_like, value))
+            (_, y), pull = jax.vjp(step, varied, self._zeros(value))
             given = iter(c_y)
             c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
             (c_small, c_state, c_u), errors = pull((c_state, c_y))
             totals = jax.tree.map(jnp.add, totals, c_small)
-            lean = errors if self.compute is None else [e.astype(self.compute) for e in errors]
-            return (c_state, totals), (c_u, lean, errors if any(moving.taps) else [])
+            lean = _round(self.compute)
+            kept = (lean(c_u), lean(errors), errors if any(moving.taps) else [])
+            return (c_state, totals), kept
 
         xs = (states, inputs.us, values, list(cotangents[count:]))
         (c_state, totals), (c_us, lean, errors) = self._scan(body, (c_state, totals), xs, against=True)
+        c_us = [None if c is None else c.astype(u.dtype) for c, u in zip(c_us, inputs.us, strict=True)]
         c_weights = [
             tap.gather(v, error, self.compute) if move else None
             for tap, v, error, move in zip(self.step.taps, vs, lean, moving.weights, strict=True)
@@ -197,44 +198,74 @@ class _Engine:
         def step(varied, offsets):
             small, state, u = eqx.combine(varied, fixed)
 
-            def product(j, v, weight):
-                return self._known_product(j, v, weight, values[j], offsets[j])
+            def product(j, v, weight, addend):
+                known = values[j].astype(self.step.taps[j].result.aval.dtype)
+                return self._known_product(j, v, weight, addend, known, offsets[j])
 
             new, y = self._step(weights, small, state, u, product)
             return _floats(new), _floats(y)
 
         return varied, step
 
-    def _known_product(self, j, v, weight, value, offset):
+    def _known_product(self, j, v, weight, addend, value, offset):
         """A product whose value is known: only its derivative costs anything."""
         tap, compute = self.step.taps[j], self.compute
 
         @jax.custom_jvp
-        def known(v, weight, value, offset):
+        def known(v, weight, addend, value, offset):
             return value
 
         def derivative(primals, tangents):
-            _, weight, value, _ = primals
+            _, weight, _, value, _ = primals
             (change,) = paired(
                 lambda residuals, arguments: [tap.value(arguments[0], residuals[0], compute)],
                 lambda residuals, cotangents: [tap.back(cotangents[0], residuals[0], compute)],
                 [weight],
                 [tangents[0]],
             )
-            return value, _add(change, tangents[3])
+            return value, self._rounding_errors(_add(_add(change, tangents[2]), tangents[4]))
 
         known.defjvp(derivative)
-        return known(v, weight, value, offset)
+        return known(v, weight, addend, value, offset)
+
+    def _rounding_errors(self, change):
+        """`change`; the error that comes back through it is rounded to `compute`.
+
+        The barrier makes the rounded error a value of its own, which the product and the stack
+        of errors both read, instead of a computation that the compiler repeats for each.
+        """
+        if self.compute is None:
+            return change
+
+        def pull(_, errors):
+            rounded = jax.lax.optimization_barrier(errors[0].astype(self.compute))
+            return [rounded.astype(errors[0].dtype)]
+
+        return paired(lambda _, changes: list(changes), pull, [], [change])[0]
 
     def _step(self, weights, small, state, u, product) -> tuple[list, list]:
         new, y = self.step.run(weights, small, (state, u), product)
         return jax.tree.leaves(new), jax.tree.leaves(y)
+
+    def _zeros(self, values) -> list:
+        results = [tap.result.aval for tap in self.step.taps]
+        return [jnp.zeros_like(x, out.dtype) for x, out in zip(values, results, strict=True)]
 
     def _cast(self, weights):
         return weights if self.compute is None else [w.astype(self.compute) for w in weights]
 
     def _scan(self, body, carry, xs, against: bool = False):
         return lean_scan(body, carry, xs, reverse=self.reverse != against, unroll=self.unroll)
+
+
+def _round(dtype):
+    """Cast the arrays of a list, the same array only once, so that it is also stacked only once."""
+    done: dict[int, jax.Array] = {}
+
+    def cast(x):
+        return x if dtype is None else done.setdefault(id(x), x.astype(dtype))
+
+    return lambda arrays: jax.tree.map(cast, arrays)
 
 
 def _is_float(x) -> bool:

@@ -7,14 +7,16 @@ until all steps are done. A cell need not mark them. The step is traced once and
 every matrix product with exactly one operand that changes with time is found:
 
     parameters only      -> done once, before the first step   `Step.prepare`
-    v @ R                -> handed to the caller               `product(j, v, R)`
+    v @ R (+ addend)     -> handed to the caller               `product(j, v, R, addend)`
     everything else      -> done at each step                  `Step.run`
 
-So `step(h, u) = tanh(u + h @ (R * mask))` has one product, and `R * mask` is
-computed once. Products hidden inside a `scan` or `cond` within the step are
+So `step(h, u) = tanh(u + h @ (R * mask))` has one product, with the addend `u`,
+and `R * mask` is computed once. A sum is taken along where the product is used
+nowhere else: then its value is the whole pre-activation. Products hidden inside a `scan` or `cond` within the step are
 not seen; they are differentiated plainly and exactly, only not as fast.
 """
 
+import collections
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 
-Product = Callable[[int, jax.Array, jax.Array], jax.Array]
+Product = Callable[[int, jax.Array, jax.Array, jax.Array | None], jax.Array]
 _CALLS = ("jit", "pjit", "closed_call", "core_call")
 
 
@@ -33,11 +35,13 @@ class Tap:
 
     Attributes:
         equation: the product in the traced step.
+        total: the equation that adds something to it, if any.
         weight_first: whether the weight is its first operand.
         v, w, out: the axes of the changing operand, of the weight and of the value.
     """
 
     equation: JaxprEqn
+    total: JaxprEqn | None
     weight_first: bool
     v: str
     w: str
@@ -50,6 +54,17 @@ class Tap:
     @property
     def changing(self) -> Var:
         return self.equation.invars[1 if self.weight_first else 0]
+
+    @property
+    def addend(self) -> Var | None:
+        if self.total is None:
+            return None
+        return next(x for x in self.total.invars if x is not self.equation.outvars[0])
+
+    @property
+    def result(self) -> Var:
+        """The value: the product, or its sum with the addend."""
+        return (self.total or self.equation).outvars[0]
 
     def value(self, v, weight, compute=None):
         """The product itself."""
@@ -74,14 +89,14 @@ class Tap:
         return self.equation.outvars[0].aval.dtype
 
     def _einsum(self, subscripts, left, right, compute, dtype):
-        """Operands in `compute` (by default the changing operand's dtype), summed in float32."""
+        """Operands in `compute` (by default the changing operand's dtype), the result in `dtype`."""
         operand = self.changing.aval.dtype if compute is None else compute
         return jnp.einsum(
             subscripts,
             left.astype(operand),
             right.astype(operand),
             precision=self.equation.params["precision"],
-            preferred_element_type=jnp.promote_types(dtype, self._out),
+            preferred_element_type=dtype,
         ).astype(dtype)
 
 
@@ -114,18 +129,20 @@ class Step:
         return [_read(env, tap.weight) for tap in self.taps], [env[var] for var in self.small]
 
     def run(self, weights, small, varying, product: Product):
-        """One step; `product(j, v, weights[j])` is called for the j-th product."""
+        """One step; `product(j, v, weights[j], addend)` gives the value of the j-th product."""
         env = dict(zip(self.small, small, strict=True))
         leaves = jax.tree.leaves(varying)
         env |= dict(zip(self.jaxpr.invars[self.parameter_count :], leaves, strict=True))
-        order = {id(tap.equation): j for j, tap in enumerate(self.taps)}
+        order = {id(tap.total or tap.equation): j for j, tap in enumerate(self.taps)}
+        skipped = {id(tap.equation) for tap in self.taps if tap.total is not None}
         for equation in self.remainder:
             j = order.get(id(equation))
-            if j is None:
+            if j is not None:
+                tap = self.taps[j]
+                addend = None if tap.addend is None else _read(env, tap.addend)
+                env[tap.result] = product(j, _read(env, tap.changing), weights[j], addend)
+            elif id(equation) not in skipped:
                 _evaluate(equation, env)
-            else:
-                v = _read(env, self.taps[j].changing)
-                env[equation.outvars[0]] = product(j, v, weights[j])
         return jax.tree.unflatten(self.out_tree, [_read(env, var) for var in self.jaxpr.outvars])
 
 
@@ -145,6 +162,8 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
     jaxpr, count = flat.jaxpr, len(jax.tree.leaves(parameters))
     changing = set(jaxpr.invars[count:])
     prologue, remainder, taps = [], [], []
+    uses = collections.Counter(id(var) for e in jaxpr.eqns for var in e.invars)
+    uses.update(id(var) for var in jaxpr.outvars)
     for equation in jaxpr.eqns:
         operands = [var in changing for var in equation.invars if not isinstance(var, Literal)]
         if not any(operands):
@@ -154,7 +173,10 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
         remainder.append(equation)
         if equation.primitive.name == "dot_general" and operands.count(True) == 1:
             if len(operands) == 2:
-                taps.append(_tap(equation, weight_first=not operands[0]))
+                total = None if uses[id(equation.outvars[0])] != 1 else _sum_with(equation, jaxpr)
+                if any(tap.total is total for tap in taps):
+                    total = None  # of two products that are added, the first takes the sum
+                taps.append(_tap(equation, total, weight_first=not operands[0]))
     used = [var for equation in remainder for var in _constants(equation, taps)]
     used += jaxpr.outvars
     small = dict.fromkeys(v for v in used if not isinstance(v, Literal) and v not in changing)
@@ -171,7 +193,15 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
     )
 
 
-def _tap(equation: JaxprEqn, weight_first: bool) -> Tap:
+def _sum_with(equation: JaxprEqn, jaxpr: Jaxpr) -> JaxprEqn | None:
+    """The addition that uses the value of a product."""
+    for user in jaxpr.eqns:
+        if any(var is equation.outvars[0] for var in user.invars):
+            return user if user.primitive.name == "add" else None
+    return None
+
+
+def _tap(equation: JaxprEqn, total: JaxprEqn | None, weight_first: bool) -> Tap:
     (left_sum, right_sum), (left_batch, right_batch) = equation.params["dimension_numbers"]
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     left = [next(letters) for _ in equation.invars[0].aval.shape]
@@ -182,7 +212,7 @@ def _tap(equation: JaxprEqn, weight_first: bool) -> Tap:
     out += [axis for i, axis in enumerate(left) if i not in (*left_sum, *left_batch)]
     out += [axis for j, axis in enumerate(right) if j not in (*right_sum, *right_batch)]
     v, w = (right, left) if weight_first else (left, right)
-    return Tap(equation, weight_first, "".join(v), "".join(w), "".join(out))
+    return Tap(equation, total, weight_first, "".join(v), "".join(w), "".join(out))
 
 
 def _constants(equation: JaxprEqn, taps: list[Tap]) -> list[Var]:

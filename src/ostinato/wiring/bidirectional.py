@@ -1,0 +1,41 @@
+"""Two cells, one from each end."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..cells import Cell
+
+
+class Bidirectional(eqx.Module):
+    """`y_t = [→h_t, ←h_t]`: one cell reads the sequence forwards, another backwards.
+
+    Source: Schuster and Paliwal (1997); document 002 section 4.2. It must see the whole sequence,
+    so it is a layer to `unroll`, and not a cell. With `lengths` the backward cell starts at each
+    sequence's own end.
+
+    Shapes: x as the cells'; state `(forward state, backward state)`; y `(..., units + units)`.
+
+    Example:
+        >>> one, two = jax.random.split(jax.random.key(0))
+        >>> layer = Bidirectional(LSTM(3, 16, key=one), LSTM(3, 16, key=two))
+        >>> ys, states = ostinato.unroll(layer, xs, lengths=lengths)
+    """
+
+    forward: Cell
+    backward: Cell
+
+    @property
+    def input_axes(self) -> int:
+        return self.forward.input_axes
+
+    def initial(self, batch):
+        return self.forward.initial(batch), self.backward.initial(batch)
+
+    def over_time(self, run, xs, state) -> tuple[Any, Any]:
+        """Both directions; `run` is given by `unroll`."""
+        ahead, behind = (None, None) if state is None else state
+        ys, ahead = run(self.forward, xs, ahead)
+        zs, behind = run(self.backward, xs, behind, reverse=True)
+        return jnp.concatenate([ys, zs], axis=-1), (ahead, behind)

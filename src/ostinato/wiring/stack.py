@@ -1,0 +1,102 @@
+"""Cells on top of each other."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+
+
+class Stack(Cell):
+    """Layers: each reads the output of the one below at the same time.
+
+    With `skip=True` every layer also reads the input, and the outputs of all layers together are
+    the output: layer l reads `[x_t, h_t^{l-1}]` and `y_t = [h_t^1, …, h_t^L]` (document 004,
+    section 2.3 and 4.4-4.6).
+
+    A stack of cells is a cell. A stack may also hold layers without a step, such as
+    `Bidirectional`; then it can be unrolled but not stepped.
+
+    Shapes: x as the first layer's; state a tuple with one state a layer; y as the last layer's,
+    or with `skip` the sizes of all outputs added up.
+
+    Example:
+        >>> one, two = jax.random.split(jax.random.key(0))
+        >>> Stack([LSTM(3, 16, key=one), GRU(16, 8, key=two)])
+        >>> Stack.of(LSTM, 3, [16, 16], key=one, skip=True)
+    """
+
+    layers: tuple
+    skip: bool = eqx.field(static=True)
+
+    def __init__(self, layers: Sequence[Any], *, skip: bool = False):
+        """
+        Args:
+            layers: cells, from the one that reads the input upwards.
+            skip: connect every layer to the input and to the output.
+        """
+        if not layers:
+            raise ValueError("Stack needs at least one layer, got none")
+        self.layers = tuple(layers)
+        self.skip = skip
+
+    @classmethod
+    def of(
+        cls,
+        make: Callable[..., Cell],
+        inputs: int,
+        units: Sequence[int],
+        *,
+        key: jax.Array,
+        skip: bool = False,
+        **options: Any,
+    ) -> "Stack":
+        """A stack of one kind of cell, the sizes worked out: `make(inputs, units, key=...)`."""
+        keys = jax.random.split(key, len(units))
+        below = [0, *units[:-1]] if skip else [inputs, *units[:-1]]
+        sizes = [inputs + size for size in below] if skip else below
+        cells = [
+            make(size, count, key=k, **options)
+            for size, count, k in zip(sizes, units, keys, strict=True)
+        ]
+        return cls(cells, skip=skip)
+
+    @property
+    def input_axes(self):  # type: ignore[override]
+        return self.layers[0].input_axes
+
+    def initial(self, batch):
+        return tuple(layer.initial(batch) for layer in self.layers)
+
+    def inputs(self, x):
+        first = self.layers[0].inputs(x)
+        return (first, x) if self.skip else first
+
+    def step(self, state, u):
+        u, x = u if self.skip else (u, None)
+        new, y = self.layers[0].step(state[0], u)
+        states, ys = [new], [y]
+        for layer, old in zip(self.layers[1:], state[1:], strict=True):
+            new, y = layer.step(old, layer.inputs(self._below(x, y)))
+            states.append(new)
+            ys.append(y)
+        return tuple(states), self._output(ys)
+
+    def over_time(self, run, xs, state):
+        """Layer by layer, so that the input product of each is one product for all steps."""
+        state = (None,) * len(self.layers) if state is None else state
+        y, states, ys = None, [], []
+        for layer, old in zip(self.layers, state, strict=True):
+            y, new = run(layer, xs if y is None else self._below(xs, y), old)
+            states.append(new)
+            ys.append(y)
+        return self._output(ys), tuple(states)
+
+    def _below(self, x, y):
+        return jnp.concatenate([x, y], axis=-1) if self.skip else y
+
+    def _output(self, ys):
+        return jnp.concatenate(ys, axis=-1) if self.skip else ys[-1]

@@ -1,7 +1,7 @@
 """The contract of a cell, and the few helpers that the built-in cells share."""
 
 import abc
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -35,8 +35,15 @@ class Cell(eqx.Module):
         ...         return h, h
     """
 
-    #: How many of the last axes of one input belong to it: 1 for vectors, 0 for symbols.
-    input_axes: ClassVar[int] = 1
+    @property
+    def input_axes(self) -> int:
+        """How many of the last axes of an input belong to it: 1 for vectors, 0 for symbols."""
+        return 1
+
+    @property
+    def can_step(self) -> bool:
+        """False where a part must see the whole sequence, so that only `unroll` works."""
+        return True
 
     @abc.abstractmethod
     def initial(self, batch: tuple[int, ...]) -> Any:
@@ -93,3 +100,25 @@ def rest(batch: tuple[int, ...], recurrent: jax.Array) -> jax.Array:
 def split(x: jax.Array, count: int) -> list[jax.Array]:
     """The last axis in `count` equal parts."""
     return jnp.split(x, count, axis=-1)
+
+
+def input_size(cell: Cell) -> int:
+    """The size of the vectors that a cell reads, found by trying the sizes of its parameters."""
+    shapes = [x.shape for x in jax.tree.leaves(eqx.filter(cell, eqx.is_array))]
+    for size in sorted({n for shape in shapes for n in shape}):
+        try:
+            output_size(cell, size)
+        except Exception:  # whatever a cell raises, this size does not fit
+            continue
+        return size
+    raise ValueError(f"{type(cell).__name__} accepts inputs of none of its parameters' sizes")
+
+
+def output_size(cell: Cell, inputs: int) -> int:
+    """The size of a cell's output, for inputs of that size."""
+    x = jax.ShapeDtypeStruct((inputs,), jnp.result_type(float))
+
+    def one_step(cell, x):
+        return cell.step(cell.initial(()), cell.inputs(x))[1]
+
+    return eqx.filter_eval_shape(one_step, cell, x).shape[-1]

@@ -82,5 +82,5 @@ def _largest_eigenvalue(matrix) -> np.ndarray:
     matrix = np.asarray(matrix)
     largest = np.abs(np.linalg.eigvals(matrix.astype(np.float64))).max()
     if largest == 0.0:
-        raise ValueError(f"a matrix of shape {matrix.shape} with spectral radius 0 cannot be scaled")
+        raise ValueError(f"a matrix of spectral radius 0 cannot be scaled, shape {matrix.shape}")
     return largest.astype(matrix.dtype)

@@ -28,6 +28,11 @@ def sizes(cell: Any, xs: Any) -> tuple[int, tuple[int, ...]]:
     return shape[0], shape[1 : len(shape) - own]
 
 
+def can_step(cell: Any) -> bool:
+    """Whether it has a step: a cell has, a layer that must see the whole sequence has not."""
+    return isinstance(cell, Cell) and cell.can_step
+
+
 def check_memory(memory: str | int, steps: int) -> int:
     """The number of steps between the states that are kept."""
     if memory == "all":
@@ -62,7 +67,7 @@ def expected_state(cell: Cell, batch: tuple[int, ...], xs: Any) -> Any:
     state = eqx.filter_eval_shape(cell.initial, batch)
     new, _ = eqx.filter_eval_shape(cell.step, state, u)
     name = type(cell).__name__
-    if jax.tree.structure(state) != jax.tree.structure(new):
+    if not _same_structure(state, new):
         raise ValueError(
             f"{name}.step must return a state built like the one it got: expected "
             f"{describe(state)}, got {describe(new)}"
@@ -78,7 +83,7 @@ def expected_state(cell: Cell, batch: tuple[int, ...], xs: Any) -> Any:
 
 def check_state(cell: Cell, state: Any, expected: Any) -> None:
     """Refuse a state of another cell, batch or dtype."""
-    same = jax.tree.structure(state) == jax.tree.structure(expected) and all(
+    same = _same_structure(state, expected) and all(
         jnp.shape(given) == like.shape and jnp.result_type(given) == like.dtype
         for given, like in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=True)
     )
@@ -86,6 +91,20 @@ def check_state(cell: Cell, state: Any, expected: Any) -> None:
         raise ValueError(
             f"{type(cell).__name__} expects a state {describe(expected)}, got {describe(state)}"
         )
+
+
+def check_structure(layer: Any, state: Any, batch: tuple[int, ...]) -> None:
+    """Refuse a state that is not built like that of a layer; its cells check their own parts."""
+    expected = eqx.filter_eval_shape(layer.initial, batch)
+    if not _same_structure(state, expected):
+        raise ValueError(
+            f"{type(layer).__name__} expects a state {describe(expected)}, got {describe(state)}"
+        )
+
+
+def _same_structure(a: Any, b: Any) -> bool:
+    one, other = jax.tree.structure(a), jax.tree.structure(b)
+    return bool(one == other)  # type: ignore[operator]
 
 
 def describe(tree: Any) -> str:

@@ -3,7 +3,7 @@
 import jax
 
 from ._paired import paired
-from ._step import Tap, take_apart
+from ._step import Tap, with_products
 
 
 def with_products_in(compute, function, parameters, x):
@@ -14,14 +14,11 @@ def with_products_in(compute, function, parameters, x):
     """
     if compute is None:
         return function(parameters, x)
-    step = take_apart(function, parameters, x)
-    weights, small = step.prepare(parameters)
 
-    def product(j, v, weight, addend):
-        value = _product(step.taps[j], compute, v, weight)
-        return value if addend is None else value + addend
+    def change(_, tap, v, weight):
+        return _product(tap, compute, v, weight)
 
-    return step.run(weights, small, x, product)
+    return with_products(change, function, parameters, x)
 
 
 def _product(tap: Tap, compute, v, weight):

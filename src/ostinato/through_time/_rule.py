@@ -71,17 +71,12 @@ def run_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, unro
     def differentiate(primals, tangents):
         (inputs,), (changes,) = primals, tangents
         state, ys, saved = engine.forward(inputs, save=True)
-        changes = jax.tree.map(
-            lambda change, x: None if isinstance(change, SymbolicZero) or not _is_float(x) else change,
-            changes,
-            inputs,
-            is_leaf=lambda x: isinstance(x, SymbolicZero),
-        )
+        changes = jax.tree.map(_tangent_or_none, changes, inputs, is_leaf=_is_symbolic_zero)
         arguments, argument_tree = jax.tree.flatten(changes)
         still = jax.tree.map(lambda x: zero_from_primal(x, symbolic_zeros=True), (state, ys))
         if not arguments:
             return (state, ys), still
-        moving = jax.tree.map(lambda change: change is not None, changes, is_leaf=lambda x: x is None)
+        moving = _where_given(changes)
         residuals, residual_tree = jax.tree.flatten((inputs, saved))
 
         def push(residuals, arguments):
@@ -94,7 +89,9 @@ def run_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, unro
             return jax.tree.leaves(engine.cotangent(inputs, saved, moving, cotangents))
 
         found = iter(paired(push, pull, residuals, arguments))
-        out = jax.tree.map(lambda x, zero: next(found) if _is_float(x) else zero, (state, ys), still)
+        out = jax.tree.map(
+            lambda x, zero: next(found) if _is_float(x) else zero, (state, ys), still
+        )
         return (state, ys), out
 
     run.defjvp(differentiate, symbolic_zeros=True)
@@ -138,13 +135,10 @@ class _Engine:
         ]
         if changes.taps:
             offsets = [_add(*pair) for pair in zip(offsets, changes.taps, strict=True)]
-        d_state = jax.tree.map(
-            lambda x, change: jnp.zeros_like(x) if change is None else change,
-            _floats(inputs.state),
-            changes.state,
-            is_leaf=lambda x: x is None,
-        )
-        d_state = [d if _is_float(x) else None for d, x in zip(d_state, inputs.state, strict=True)]
+        d_state = [
+            _or_zeros(change, x) if _is_float(x) else None
+            for x, change in zip(inputs.state, changes.state, strict=True)
+        ]
 
         def body(d_state, x):
             state, u, value, d_u, d_offsets = x
@@ -165,14 +159,19 @@ class _Engine:
         count = len(jax.tree.leaves(like))
         given = iter(cotangents[:count])
         c_state = [None if x is None else _or_zeros(next(given), x) for x in like]
-        totals = [jnp.zeros_like(x) if move else None for x, move in zip(inputs.small, moving.small, strict=True)]
+        totals = [
+            jnp.zeros_like(x) if move else None
+            for x, move in zip(inputs.small, moving.small, strict=True)
+        ]
         always = [x is not None for x in like]
 
         def body(carry, x):
             c_state, totals = carry
             state, u, value, c_y = x
-            varied, step = self._known(weights, (inputs.small, state, u), (moving.small, always, moving.us), value)
-            (_, y), pull = jax.vjp(step, varied, self._zeros(value))
+            varied, step = self._known(
+                weights, (inputs.small, state, u), (moving.small, always, moving.us), value
+            )
+            (_, y), pull = jax.vjp(step, varied, self._zero_offsets())
             given = iter(c_y)
             c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
             (c_small, c_state, c_u), errors = pull((c_state, c_y))
@@ -182,8 +181,12 @@ class _Engine:
             return (c_state, totals), kept
 
         xs = (states, inputs.us, values, list(cotangents[count:]))
-        (c_state, totals), (c_us, lean, errors) = self._scan(body, (c_state, totals), xs, against=True)
-        c_us = [None if c is None else c.astype(u.dtype) for c, u in zip(c_us, inputs.us, strict=True)]
+        (c_state, totals), (c_us, lean, errors) = self._scan(
+            body, (c_state, totals), xs, against=True
+        )
+        c_us = [
+            None if c is None else c.astype(u.dtype) for c, u in zip(c_us, inputs.us, strict=True)
+        ]
         c_weights = [
             tap.gather(v, error, self.compute) if move else None
             for tap, v, error, move in zip(self.step.taps, vs, lean, moving.weights, strict=True)
@@ -199,7 +202,7 @@ class _Engine:
             small, state, u = eqx.combine(varied, fixed)
 
             def product(j, v, weight, addend):
-                known = values[j].astype(self.step.taps[j].result.aval.dtype)
+                known = values[j].astype(self.step.taps[j].shape.dtype)
                 return self._known_product(j, v, weight, addend, known, offsets[j])
 
             new, y = self._step(weights, small, state, u, product)
@@ -247,9 +250,8 @@ class _Engine:
         new, y = self.step.run(weights, small, (state, u), product)
         return jax.tree.leaves(new), jax.tree.leaves(y)
 
-    def _zeros(self, values) -> list:
-        results = [tap.result.aval for tap in self.step.taps]
-        return [jnp.zeros_like(x, out.dtype) for x, out in zip(values, results, strict=True)]
+    def _zero_offsets(self) -> list:
+        return [jnp.zeros(tap.shape.shape, tap.shape.dtype) for tap in self.step.taps]
 
     def _cast(self, weights):
         return weights if self.compute is None else [w.astype(self.compute) for w in weights]
@@ -266,6 +268,14 @@ def _round(dtype):
         return x if dtype is None else done.setdefault(id(x), x.astype(dtype))
 
     return lambda arrays: jax.tree.map(cast, arrays)
+
+
+def _is_symbolic_zero(x) -> bool:
+    return isinstance(x, SymbolicZero)
+
+
+def _tangent_or_none(change, x):
+    return None if _is_symbolic_zero(change) or not _is_float(x) else change
 
 
 def _is_float(x) -> bool:

@@ -12,8 +12,10 @@ every matrix product with exactly one operand that changes with time is found:
 
 So `step(h, u) = tanh(u + h @ (R * mask))` has one product, with the addend `u`,
 and `R * mask` is computed once. A sum is taken along where the product is used
-nowhere else: then its value is the whole pre-activation. Products hidden inside a `scan` or `cond` within the step are
-not seen; they are differentiated plainly and exactly, only not as fast.
+nowhere else: then its value is the whole pre-activation.
+
+Products hidden inside a `scan` or `cond` within the step are not seen; they are
+differentiated plainly and exactly, only not as fast.
 """
 
 import collections
@@ -26,6 +28,7 @@ import jax.numpy as jnp
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 
 Product = Callable[[int, jax.Array, jax.Array, jax.Array | None], jax.Array]
+Change = Callable[[int, "Tap", jax.Array, jax.Array], jax.Array]
 _CALLS = ("jit", "pjit", "closed_call", "core_call")
 
 
@@ -37,26 +40,28 @@ class Tap:
         equation: the product in the traced step.
         total: the equation that adds something to it, if any.
         weight_first: whether the weight is its first operand.
+        from_state: whether the changing operand reads the state other than through a product.
         v, w, out: the axes of the changing operand, of the weight and of the value.
     """
 
     equation: JaxprEqn
     total: JaxprEqn | None
     weight_first: bool
+    from_state: bool
     v: str
     w: str
     out: str
 
     @property
-    def weight(self) -> Var:
+    def weight(self) -> Any:
         return self.equation.invars[0 if self.weight_first else 1]
 
     @property
-    def changing(self) -> Var:
+    def changing(self) -> Any:
         return self.equation.invars[1 if self.weight_first else 0]
 
     @property
-    def addend(self) -> Var | None:
+    def addend(self) -> Any:
         if self.total is None:
             return None
         return next(x for x in self.total.invars if x is not self.equation.outvars[0])
@@ -65,6 +70,12 @@ class Tap:
     def result(self) -> Var:
         """The value: the product, or its sum with the addend."""
         return (self.total or self.equation).outvars[0]
+
+    @property
+    def shape(self) -> jax.ShapeDtypeStruct:
+        """Shape and dtype of the value, for one step."""
+        aval: Any = self.result.aval
+        return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
     def value(self, v, weight, compute=None):
         """The product itself."""
@@ -86,10 +97,10 @@ class Tap:
 
     @property
     def _out(self):
-        return self.equation.outvars[0].aval.dtype
+        return self.shape.dtype
 
     def _einsum(self, subscripts, left, right, compute, dtype):
-        """Operands in `compute` (by default the changing operand's dtype), the result in `dtype`."""
+        """Operands in `compute`, by default the changing operand's dtype; the result in `dtype`."""
         operand = self.changing.aval.dtype if compute is None else compute
         return jnp.einsum(
             subscripts,
@@ -146,8 +157,27 @@ class Step:
         return jax.tree.unflatten(self.out_tree, [_read(env, var) for var in self.jaxpr.outvars])
 
 
+def with_products(change: Change, function: Callable, parameters, *varying):
+    """`function(parameters, *varying)` with each product `v @ weight` replaced.
+
+    Args:
+        change: `change(j, tap, v, weight)` gives what stands in place of the j-th product.
+        function, parameters, varying: as for `take_apart`.
+    """
+    step = take_apart(function, parameters, *varying)
+    weights, small = step.prepare(parameters)
+
+    def product(j, v, weight, addend):
+        value = change(j, step.taps[j], v, weight)
+        return value if addend is None else value + addend
+
+    return step.run(weights, small, varying, product)
+
+
 def take_apart(function: Callable, parameters, *varying) -> Step:
     """Trace `function(parameters, *varying)` and split it at its products.
+
+    The first of several `varying` is taken for the state.
 
     Args:
         function: for a cell, `lambda parameters, state, u: cell.step(state, u)`.
@@ -161,7 +191,11 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
     )
     jaxpr, count = flat.jaxpr, len(jax.tree.leaves(parameters))
     changing = set(jaxpr.invars[count:])
-    prologue, remainder, taps = [], [], []
+    states = len(jax.tree.leaves(varying[0])) if len(varying) > 1 else 0
+    direct = set(jaxpr.invars[count : count + states])
+    prologue: list[JaxprEqn] = []
+    remainder: list[JaxprEqn] = []
+    taps: list[Tap] = []
     uses = collections.Counter(id(var) for e in jaxpr.eqns for var in e.invars)
     uses.update(id(var) for var in jaxpr.outvars)
     for equation in jaxpr.eqns:
@@ -171,12 +205,16 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
             continue
         changing.update(equation.outvars)
         remainder.append(equation)
+        reads = any(var in direct for var in equation.invars if not isinstance(var, Literal))
         if equation.primitive.name == "dot_general" and operands.count(True) == 1:
             if len(operands) == 2:
                 total = None if uses[id(equation.outvars[0])] != 1 else _sum_with(equation, jaxpr)
                 if any(tap.total is total for tap in taps):
                     total = None  # of two products that are added, the first takes the sum
-                taps.append(_tap(equation, total, weight_first=not operands[0]))
+                taps.append(_tap(equation, total, not operands[0], reads))
+                continue
+        if reads:
+            direct.update(equation.outvars)
     used = [var for equation in remainder for var in _constants(equation, taps)]
     used += jaxpr.outvars
     small = dict.fromkeys(v for v in used if not isinstance(v, Literal) and v not in changing)
@@ -201,21 +239,25 @@ def _sum_with(equation: JaxprEqn, jaxpr: Jaxpr) -> JaxprEqn | None:
     return None
 
 
-def _tap(equation: JaxprEqn, total: JaxprEqn | None, weight_first: bool) -> Tap:
+def _tap(equation: JaxprEqn, total, weight_first: bool, from_state: bool) -> Tap:
     (left_sum, right_sum), (left_batch, right_batch) = equation.params["dimension_numbers"]
     letters = iter("abcdefghijklmnopqrstuvwxyz")
-    left = [next(letters) for _ in equation.invars[0].aval.shape]
-    right = [next(letters) for _ in equation.invars[1].aval.shape]
+    left, right = ([next(letters) for _ in shape] for shape in _shapes(equation))
     for i, j in zip((*left_sum, *left_batch), (*right_sum, *right_batch), strict=True):
         right[j] = left[i]
     out = [left[i] for i in left_batch]
     out += [axis for i, axis in enumerate(left) if i not in (*left_sum, *left_batch)]
     out += [axis for j, axis in enumerate(right) if j not in (*right_sum, *right_batch)]
     v, w = (right, left) if weight_first else (left, right)
-    return Tap(equation, total, weight_first, "".join(v), "".join(w), "".join(out))
+    return Tap(equation, total, weight_first, from_state, "".join(v), "".join(w), "".join(out))
 
 
-def _constants(equation: JaxprEqn, taps: list[Tap]) -> list[Var]:
+def _shapes(equation: JaxprEqn) -> list[tuple[int, ...]]:
+    avals: list[Any] = [var.aval for var in equation.invars]
+    return [aval.shape for aval in avals]
+
+
+def _constants(equation: JaxprEqn, taps: list[Tap]) -> list:
     """The operands of an equation that are read at each step, a product's weight excepted."""
     weight = [tap.weight for tap in taps if tap.equation is equation]
     return [var for var in equation.invars if not any(var is w for w in weight)]
@@ -223,7 +265,9 @@ def _constants(equation: JaxprEqn, taps: list[Tap]) -> list[Var]:
 
 def _names(parameters, jaxpr: Jaxpr, prologue, taps) -> tuple[str, ...]:
     """Each product named by the path of the first parameter that its weight is made from."""
-    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(parameters)]
+    paths = [
+        jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(parameters)
+    ]
     source = dict(zip(jaxpr.invars, paths, strict=False))
     for equation in prologue:
         known = [source.get(v, "") for v in equation.invars if not isinstance(v, Literal)]
@@ -252,8 +296,10 @@ def _inline(jaxpr: Jaxpr, consts, args) -> list:
 
 def _evaluate(equation: JaxprEqn, env: dict) -> None:
     params = equation.primitive.get_bind_params(equation.params)
-    values = equation.primitive.bind(*(_read(env, var) for var in equation.invars), **params)
-    env.update(zip(equation.outvars, values if equation.primitive.multiple_results else [values], strict=True))
+    out = equation.primitive.bind(*(_read(env, var) for var in equation.invars), **params)
+    env.update(
+        zip(equation.outvars, out if equation.primitive.multiple_results else [out], strict=True)
+    )
 
 
 def _read(env: dict, var):

@@ -7,7 +7,15 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ._check import check_lengths, check_memory, check_state, expected_state, sizes
+from ._check import (
+    can_step,
+    check_lengths,
+    check_memory,
+    check_state,
+    check_structure,
+    expected_state,
+    sizes,
+)
 from ._mixed import with_products_in
 from ._rule import Inputs, run_through_time
 from ._step import Step, take_apart
@@ -64,17 +72,14 @@ def unroll(
         xs = jax.tree.map(lambda x: _where(valid, x, jnp.zeros_like(x)), xs)
     compute = None if compute is None else jnp.dtype(compute)
     options = _Options(reverse, chunk, compute)
-    if taps is not None and chunk < steps:
-        raise ValueError("taps need memory='all': they hold an array for every step anyway")
-    if isinstance(cell, Cell):
-        expected = expected_state(cell, batch, xs)
-        if state is None:
-            state = cell.initial(batch)
-            state = jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), state, expected)
-        else:
-            check_state(cell, state, expected)
-    elif taps is not None:
-        raise ValueError(f"taps need a cell, got {type(cell).__name__}, which has no step")
+    if taps is not None:
+        _check_can_tap(cell)
+        if chunk < steps:
+            raise ValueError("taps need memory='all': they hold an array for every step anyway")
+    if can_step(cell):
+        state = starting_state(cell, xs, state)
+    elif state is not None:
+        check_structure(cell, state, batch)
     return _compiled(cell, xs, state, valid, taps, options)
 
 
@@ -90,16 +95,21 @@ def taps(cell: Cell, xs: Any) -> dict[str, jax.Array]:
         >>> jax.grad(loss)(taps(cell, xs))
         {'.R': Array(...)}
     """
+    _check_can_tap(cell)
     steps, batch = sizes(cell, xs)
     parameters, static = eqx.partition(cell, eqx.is_array)
     state = expected_state(cell, batch, xs)
     us = eqx.filter_eval_shape(cell.inputs, xs)
     step = _take_apart(static, parameters, state, us, None)
-    shapes = [tap.result.aval for tap in step.taps]
     return {
-        name: jnp.zeros((steps, *shape.shape), shape.dtype)
-        for name, shape in zip(step.names, shapes, strict=True)
+        name: jnp.zeros((steps, *tap.shape.shape), tap.shape.dtype)
+        for name, tap in zip(step.names, step.taps, strict=True)
     }
+
+
+def _check_can_tap(cell: Any) -> None:
+    if not can_step(cell):
+        raise ValueError(f"taps need a cell with a step, got {type(cell).__name__}")
 
 
 class _Options(eqx.Module):
@@ -117,7 +127,7 @@ def _in_chunks(cell, xs, state, valid, taps, options: _Options):
     """Split the time into chunks of which only the first state is kept."""
     steps = jax.tree.leaves(xs)[0].shape[0]
     chunk = options.chunk
-    if chunk >= steps or not isinstance(cell, Cell):
+    if chunk >= steps or not can_step(cell):
         return _run(cell, xs, state, valid, taps, options)
     parameters, static = eqx.partition(cell, eqx.is_array)
 
@@ -129,7 +139,7 @@ def _in_chunks(cell, xs, state, valid, taps, options: _Options):
     # What does not fill a chunk is run last, whichever the direction.
     whole, rest = divmod(steps, chunk)
     cut = rest if options.reverse else whole * chunk
-    early, late = (jax.tree.map(lambda x: x[where], (xs, valid)) for where in (slice(cut), slice(cut, None)))
+    early, late = (_between(start, stop, (xs, valid)) for start, stop in ((0, cut), (cut, steps)))
     looped, last = (late, early) if options.reverse else (early, late)
     pieces = jax.tree.map(lambda x: x.reshape(whole, chunk, *x.shape[1:]), looped)
     state, ys = jax.lax.scan(
@@ -148,8 +158,8 @@ def _run(cell, xs, state, valid, taps, options: _Options):
     if hasattr(cell, "over_time") and taps is None:
 
         def run(part, xs, state=None, *, reverse=False):
-            if isinstance(part, Cell) and state is None:
-                state = part.initial(sizes(part, xs)[1])
+            if can_step(part):
+                state = starting_state(part, xs, state)
             turned = _Options(options.reverse != reverse, options.chunk, options.compute)
             return _in_chunks(part, xs, state, valid, None, turned)
 
@@ -177,6 +187,20 @@ def _run(cell, xs, state, valid, taps, options: _Options):
     )
     y_tree = step.out_tree.children()[1]
     return jax.tree.unflatten(y_tree, ys), jax.tree.unflatten(jax.tree.structure(state), final)
+
+
+def _between(start: int, stop: int, tree):
+    return jax.tree.map(lambda x: x[start:stop], tree)
+
+
+def starting_state(cell: Cell, xs, state):
+    """The given state, checked, or else the cell's own."""
+    _, batch = sizes(cell, xs)
+    expected = expected_state(cell, batch, xs)
+    if state is not None:
+        check_state(cell, state, expected)
+        return state
+    return jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), cell.initial(batch), expected)
 
 
 def _steps_per_iteration(steps: int) -> int:

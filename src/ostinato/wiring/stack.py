@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
+from ..through_time import can_step
 
 
 class Stack(Cell):
@@ -65,8 +66,12 @@ class Stack(Cell):
         return cls(cells, skip=skip)
 
     @property
-    def input_axes(self):  # type: ignore[override]
+    def input_axes(self) -> int:
         return self.layers[0].input_axes
+
+    @property
+    def can_step(self) -> bool:
+        return all(can_step(layer) for layer in self.layers)
 
     def initial(self, batch):
         return tuple(layer.initial(batch) for layer in self.layers)

@@ -1,0 +1,31 @@
+"""A Python that has this project and what a script needs, made when there is none."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def python_with(extra: str) -> str:
+    """The path of a Python with `ostinato[extra]`: the active virtual environment, or `.venv`."""
+    if sys.version_info < (3, 11):  # noqa: UP036
+        found = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(f"Ostinato needs Python 3.11 or later, this is {found}")
+    folder = Path(sys.prefix) if sys.prefix != sys.base_prefix else ROOT / ".venv"
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not python.exists():
+        print(f"making a virtual environment in {folder}", flush=True)
+        venv.create(folder, with_pip=True)
+    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    stamp = folder / f".ostinato-{extra}"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"installing ostinato[{extra}]", flush=True)
+        command = [python, "-m", "pip", "install", "--quiet", "--editable", f"{ROOT}[{extra}]"]
+        if subprocess.run(command).returncode:
+            sys.exit("the installation failed; what pip says is above")
+        stamp.write_text(wanted)
+    return str(python)

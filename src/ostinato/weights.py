@@ -1,0 +1,71 @@
+"""The parameters of a module: how many there are, and keeping them in a file."""
+
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+Module = TypeVar("Module")
+
+
+def count_parameters(module: Any) -> int:
+    """The number of floating-point parameters of a module, or of its shapes.
+
+    Example:
+        >>> count_parameters(ostinato.cells.MLSTM(70, 170, key=jax.random.key(0)))
+        204000
+    """
+    leaves = jax.tree.leaves(module)
+    arrays = (x for x in leaves if hasattr(x, "shape") and hasattr(x, "dtype"))
+    return sum(int(np.prod(x.shape)) for x in arrays if jnp.issubdtype(x.dtype, jnp.inexact))
+
+
+def save_weights(path: str | os.PathLike, module: Any) -> None:
+    """Write every array of a module to a safetensors file, by its path in the module.
+
+    The file is complete or not there: it is written beside its place and then renamed.
+
+    Example:
+        >>> save_weights("cell.safetensors", cell)
+        >>> cell = load_weights("cell.safetensors", LSTM(3, 16, key=key))
+    """
+    path = Path(path)
+    arrays = {name: np.asarray(x) for name, x in _named(module).items()}
+    beside = path.with_name(path.name + ".part")
+    safetensors.numpy.save_file(arrays, beside)
+    with open(beside, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def load_weights(path: str | os.PathLike, like: Module) -> Module:
+    """The module `like` with the arrays of a file, after checking that they fit."""
+    try:
+        found = safetensors.numpy.load_file(path)
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{path} is not a safetensors file: {error}") from None
+    expected = _named(like)
+    if missing := sorted(expected.keys() - found.keys()):
+        raise ValueError(f"{path} has no {missing[0]}, which {type(like).__name__} needs")
+    if extra := sorted(found.keys() - expected.keys()):
+        raise ValueError(f"{path} has {extra[0]}, which {type(like).__name__} does not have")
+    for name, x in expected.items():
+        y = found[name]
+        if x.shape != y.shape or x.dtype != y.dtype:
+            raise ValueError(f"{name} in {path} must be {x.dtype}{x.shape}, got {y.dtype}{y.shape}")
+    arrays, rest = eqx.partition(like, eqx.is_array)
+    tree = jax.tree.structure(arrays)
+    loaded = jax.tree.unflatten(tree, [jnp.asarray(found[name]) for name in expected])
+    return eqx.combine(loaded, rest)
+
+
+def _named(module: Any) -> dict[str, jax.Array]:
+    arrays = eqx.filter(module, eqx.is_array)
+    found = jax.tree_util.tree_leaves_with_path(arrays)
+    return {jax.tree_util.keystr(path).lstrip("."): x for path, x in found}

@@ -1,0 +1,15 @@
+"""Cells made of cells, and the layers around them."""
+
+from .bidirectional import Bidirectional as Bidirectional
+from .gated_feedback import GatedFeedback as GatedFeedback
+from .layer_norm import LayerNorm as LayerNorm
+from .network import Embedding as Embedding
+from .network import Network as Network
+from .network import OneHot as OneHot
+from .network import Readout as Readout
+from .noise import Dropout as Dropout
+from .noise import WeightNoise as WeightNoise
+from .noise import Zoneout as Zoneout
+from .noise import reseed as reseed
+from .stack import Stack as Stack
+from .torch_weights import from_torch as from_torch

@@ -1,0 +1,116 @@
+"""Gated feedback: every layer reads every layer, through one gate a connection."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ..cells._cell import draw, input_size, output_size
+from ..cells.initialisers import glorot
+from ..through_time import with_products
+
+
+class GatedFeedback(Cell):
+    """Fully connected layers of any cells, each connection scaled by one gate.
+
+    What layer i was at t-1 reaches layer j at t scaled by the single number
+    `g^{i→j} = σ(w^{i→j} · h_t^{j-1} + u^{i→j} · h*_{t-1})`, where `h_t^0 = x_t` and `h*_{t-1}`
+    are the outputs of all layers at t-1. Layer j reads `[h_t^{j-1}, g^{i→j} h_{t-1}^i for i ≠ j]`
+    as its input, and its own recurrent products are scaled by `g^{j→j}`.
+
+    Source: Chung et al. (2015); document 000 section 2.1.3 (2.10). (Chung et al. leave the gates
+    of LSTM and GRU layers unscaled; here every connection from t-1 is scaled.)
+
+    Shapes: x `(..., inputs)`; state `(states, outputs)`, a tuple each with one entry a layer;
+    y the last layer's output.
+
+    Example:
+        >>> cell = GatedFeedback.of(LSTM, 3, [16, 16], key=jax.random.key(0))
+    """
+
+    layers: tuple[Cell, ...]
+    w: tuple[jax.Array, ...]
+    u: tuple[jax.Array, ...]
+    units: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, layers: Sequence[Cell], inputs: int, *, key: jax.Array):
+        """
+        Args:
+            layers: the cells; layer j reads the size of what is below it and the sizes of all
+                other layers, added up.
+            inputs: size of `x_t`.
+            key: random key for the initial weights of the gates.
+        """
+        self.layers = tuple(layers)
+        read = [input_size(layer) for layer in layers]
+        units = [output_size(layer, size) for layer, size in zip(layers, read, strict=True)]
+        self.units = tuple(units)
+        below = [inputs, *units[:-1]]
+        for j, size in enumerate(read):
+            expected = below[j] + sum(units) - units[j]
+            if size != expected:
+                raise ValueError(f"GatedFeedback's layer {j} must read {expected}, got {size}")
+        keys = jax.random.split(key, 2 * len(units))
+        init = glorot()
+        self.w = tuple(draw(init, k, n, len(units)) for k, n in zip(keys, below, strict=False))
+        self.u = tuple(draw(init, k, sum(units), len(units)) for k in keys[len(units) :])
+
+    @classmethod
+    def of(
+        cls,
+        make: Callable[..., Cell],
+        inputs: int,
+        units: Sequence[int],
+        *,
+        key: jax.Array,
+        **options: Any,
+    ) -> "GatedFeedback":
+        """Layers of one kind of cell, the sizes worked out: `make(inputs, units, key=...)`."""
+        *keys, last = jax.random.split(key, len(units) + 1)
+        below = [inputs, *units[:-1]]
+        cells = [
+            make(below[j] + sum(units) - units[j], units[j], key=keys[j], **options)
+            for j in range(len(units))
+        ]
+        return cls(cells, inputs, key=last)
+
+    def initial(self, batch):
+        outputs = tuple(jnp.zeros((*batch, n), self.w[0].dtype) for n in self.units)
+        return tuple(layer.initial(batch) for layer in self.layers), outputs
+
+    def inputs(self, x):
+        size = self.w[0].shape[0]
+        if x.shape[-1:] != (size,):
+            raise ValueError(f"GatedFeedback expects inputs of shape (..., {size}), got {x.shape}")
+        return x
+
+    def step(self, state, u):
+        states, before = state
+        everything = jnp.concatenate(before, axis=-1)
+        below, new_states, outputs = u, [], []
+        for j, layer in enumerate(self.layers):
+            gates = jax.nn.sigmoid(below @ self.w[j] + everything @ self.u[j])
+            gate = [gates[..., i : i + 1] for i in range(len(self.layers))]
+            others = [gate[i] * before[i] for i in range(len(self.layers)) if i != j]
+            read = jnp.concatenate([below, *others], axis=-1)
+            new, below = _scaled_step(layer, gate[j], states[j], read)
+            new_states.append(new)
+            outputs.append(below)
+        return (tuple(new_states), tuple(outputs)), below
+
+
+def _scaled_step(layer: Cell, gate: jax.Array, state, x):
+    """A step whose products with the previous state are scaled by `gate`."""
+    parameters, static = eqx.partition(layer, eqx.is_array)
+
+    def change(_, tap, v, weight):
+        value = tap.value(v, weight)
+        return gate * value if tap.from_state else value
+
+    def step(parameters, state, u):
+        return eqx.combine(parameters, static).step(state, u)
+
+    return with_products(change, step, parameters, state, layer.inputs(x))

@@ -1,0 +1,148 @@
+"""A whole network: how symbols come in, a cell, and a readout."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ..cells._cell import draw, project, zeros
+from ..cells.initialisers import Initialiser, glorot, normal
+from ..through_time import can_step
+
+
+class Readout(eqx.Module):
+    """`o = V h + b`, or without bias `o = V h`.
+
+    Shapes: h `(..., units)`, o `(..., outputs)`.
+
+    Example:
+        >>> Readout(170, 70, key=jax.random.key(0), bias=False)
+    """
+
+    V: jax.Array
+    b: jax.Array | None
+
+    def __init__(
+        self,
+        units: int,
+        outputs: int,
+        *,
+        key: jax.Array,
+        bias: bool = True,
+        init: Initialiser = glorot(),
+    ):
+        """
+        Args:
+            units, outputs: sizes of `h` and `o`.
+            key: random key for the initial weights.
+            bias: with a bias, starting at zero.
+            init: initialiser of `V`.
+        """
+        self.V = draw(init, key, units, outputs)
+        self.b = zeros(outputs) if bias else None
+
+    def __call__(self, h: jax.Array) -> jax.Array:
+        return project(self, h, self.V, self.b)
+
+
+class OneHot(eqx.Module):
+    """A symbol as a vector of zeros with a single one.
+
+    Shapes: symbols, integers `(...)`; vectors `(..., symbols)`.
+    """
+
+    symbols: int = eqx.field(static=True)
+
+    def __call__(self, x: jax.Array, dtype) -> jax.Array:
+        _check_symbols(self, x, self.symbols)
+        return jax.nn.one_hot(x, self.symbols, dtype=dtype)
+
+
+class Embedding(eqx.Module):
+    """A symbol as a vector that is learned.
+
+    Shapes: symbols, integers `(...)`; vectors `(..., size)`; `E` is `(symbols, size)`.
+    """
+
+    E: jax.Array
+
+    def __init__(self, symbols: int, size: int, *, key: jax.Array, init: Initialiser = normal(1.0)):
+        """
+        Args:
+            symbols: how many symbols there are.
+            size: size of a vector.
+            key: random key for the initial vectors.
+            init: initialiser of `E`.
+        """
+        self.E = draw(init, key, symbols, size)
+
+    def __call__(self, x: jax.Array, dtype) -> jax.Array:
+        _check_symbols(self, x, self.E.shape[0])
+        return self.E[x].astype(dtype)
+
+
+class Network(Cell):
+    """`o_t = readout(h_t)`, where h is the cell's output on the encoded input.
+
+    A network is itself a cell: unroll it, step it, wrap it.
+
+    Shapes: x integers `(...)` with an encoding, vectors `(..., inputs)` without; state the
+    cell's; y `(..., outputs)`.
+
+    Example:
+        >>> cell = MLSTM(70, 170, key=one)
+        >>> network = Network(cell, Readout(170, 70, key=two, bias=False), OneHot(70))
+        >>> logits, state = ostinato.unroll(network, symbols)
+    """
+
+    cell: Any
+    readout: Readout
+    encoding: OneHot | Embedding | None
+
+    def __init__(self, cell: Any, readout: Readout, encoding: OneHot | Embedding | None = None):
+        """
+        Args:
+            cell: a cell, or a layer such as `Bidirectional`.
+            readout: from the cell's output to the network's.
+            encoding: how symbols become vectors; `None` for inputs that are vectors.
+        """
+        self.cell, self.readout, self.encoding = cell, readout, encoding
+
+    @property
+    def input_axes(self) -> int:
+        return self.cell.input_axes if self.encoding is None else 0
+
+    @property
+    def can_step(self) -> bool:
+        return can_step(self.cell)
+
+    def initial(self, batch):
+        return self.cell.initial(batch)
+
+    def inputs(self, x):
+        return self.cell.inputs(self._encode(x))
+
+    def step(self, state, u):
+        state, h = self.cell.step(state, u)
+        return state, self.readout(h)
+
+    def over_time(self, run, xs, state):
+        """The cell first, then the readout as one product for all steps."""
+        hs, state = run(self.cell, self._encode(xs), state)
+        return self.readout(hs), state
+
+    def _encode(self, x):
+        return x if self.encoding is None else self.encoding(x, self.readout.V.dtype)
+
+
+def _check_symbols(encoding, x, symbols: int) -> None:
+    name = type(encoding).__name__
+    if not jnp.issubdtype(jnp.result_type(x), jnp.integer):
+        raise TypeError(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
+    if not isinstance(x, jax.core.Tracer) and jnp.size(x):
+        low, high = int(jnp.min(x)), int(jnp.max(x))
+        if low < 0 or high >= symbols:
+            wrong = low if low < 0 else high
+            raise ValueError(f"{name} expects symbols from 0 to {symbols - 1}, got {wrong}")

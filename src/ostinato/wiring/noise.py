@@ -1,0 +1,228 @@
+"""Wrappers that add noise to a cell: `Zoneout`, `Dropout` and `WeightNoise`.
+
+All noise comes from a seed that is part of the module, so a cell is as pure with noise as
+without: the same module gives the same numbers, and within one training step the noise stands
+still. Draw new noise with `reseed`, and turn it off with `eqx.nn.inference_mode`.
+
+Example:
+    >>> cell = Zoneout(LSTM(3, 16, key=key), 0.1, key=key)
+    >>> cell = reseed(cell, jax.random.key(step))
+    >>> quiet = eqx.nn.inference_mode(cell)
+"""
+
+import math
+from typing import TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ..through_time import with_products
+
+Module = TypeVar("Module")
+
+
+class Seed(eqx.Module):
+    """A random key that is part of a module and no parameter: raw key data, `uint32`."""
+
+    data: jax.Array
+
+    def __init__(self, key: jax.Array):
+        self.data = jax.random.key_data(key)
+
+    def key(self, index: int = 0) -> jax.Array:
+        return jax.random.fold_in(jax.random.wrap_key_data(self.data), index)
+
+
+def reseed(module: Module, key: jax.Array) -> Module:
+    """The same module with new noise, wherever in it there is noise."""
+
+    def is_seed(x):
+        return isinstance(x, Seed)
+
+    seeds = [x for x in jax.tree.leaves(module, is_leaf=is_seed) if is_seed(x)]
+    fresh = iter([Seed(k) for k in jax.random.split(key, max(len(seeds), 1))])
+    return jax.tree.map(lambda x: next(fresh) if is_seed(x) else x, module, is_leaf=is_seed)
+
+
+class _Wrapper(Cell):
+    """A cell around a cell; by default it passes everything on."""
+
+    cell: Cell
+    seed: Seed
+    inference: bool
+
+    @property
+    def input_axes(self) -> int:
+        return self.cell.input_axes
+
+    def initial(self, batch):
+        return self.cell.initial(batch)
+
+    def inputs(self, x):
+        return self.cell.inputs(x)
+
+
+class Zoneout(_Wrapper):
+    """At each step each unit keeps its previous value with probability `rate`.
+
+    `s_t = m_t ⊙ s_{t-1} + (1 - m_t) ⊙ step(s_{t-1}, x_t)` for every array of the state, with a
+    fresh mask `m_t` a step and a sequence; without noise `m_t = rate`, its mean. An output that
+    is part of the state follows it.
+
+    Source: Krueger et al. (2016).
+
+    Shapes: those of the cell; the state is `(state, steps taken (*batch,))`.
+    """
+
+    rate: float = eqx.field(static=True)
+
+    def __init__(self, cell: Cell, rate: float, *, key: jax.Array, inference: bool = False):
+        """
+        Args:
+            cell: the cell to wrap.
+            rate: probability to keep the previous value, from 0 to 1.
+            key: random key of the noise.
+            inference: without noise.
+        """
+        self.cell, self.seed, self.inference = cell, Seed(key), inference
+        self.rate = _rate(rate, "Zoneout")
+
+    def initial(self, batch):
+        return self.cell.initial(batch), jnp.zeros(batch, jnp.int32)
+
+    def step(self, state, u):
+        old, count = state
+        new, y = self.cell.step(old, u)
+        leaves, tree = jax.tree.flatten(new)
+        mixed = []
+        for index, (after, before) in enumerate(zip(leaves, jax.tree.leaves(old), strict=True)):
+            if jnp.issubdtype(after.dtype, jnp.inexact):
+                kept = self.rate if self.inference else self._mask(index, after, count)
+                after = kept * before + (1 - kept) * after
+            mixed.append(after)
+        # Where the cell returns a part of its state as output, return what became of it.
+        became = {id(before): after for before, after in zip(leaves, mixed, strict=True)}
+        y = jax.tree.map(lambda out: became.get(id(out), out), y)
+        return (jax.tree.unflatten(tree, mixed), count + 1), y
+
+    def _mask(self, index: int, like: jax.Array, count: jax.Array) -> jax.Array:
+        """Each sequence has its own noise, by its place in the batch and its own step."""
+        shape = like.shape[count.ndim :]
+        key = self.seed.key(index)
+
+        def one(row, count):
+            return jax.random.bernoulli(
+                jax.random.fold_in(jax.random.fold_in(key, row), count), self.rate, shape
+            )
+
+        rows = jnp.arange(math.prod(count.shape))
+        masks = jax.vmap(one)(rows, count.reshape(-1))
+        return masks.reshape(like.shape).astype(like.dtype)
+
+
+class Dropout(_Wrapper):
+    """The same units dropped at every step of a sequence.
+
+    With probability `rate` a unit of the output is zero for the whole sequence, and with
+    probability `recurrent` a unit of what the recurrent products read; the rest is scaled so that
+    the mean stays. The cell's memory itself is not touched.
+
+    Source: Gal and Ghahramani (2016).
+
+    Shapes: those of the cell.
+    """
+
+    rate: float = eqx.field(static=True)
+    recurrent: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        cell: Cell,
+        rate: float = 0.0,
+        *,
+        recurrent: float = 0.0,
+        key: jax.Array,
+        inference: bool = False,
+    ):
+        """
+        Args:
+            cell: the cell to wrap.
+            rate: probability to drop a unit of the output.
+            recurrent: probability to drop a unit of the state where a product reads it.
+            key: random key of the noise.
+            inference: without noise.
+        """
+        self.cell, self.seed, self.inference = cell, Seed(key), inference
+        self.rate = _rate(rate, "Dropout")
+        self.recurrent = _rate(recurrent, "Dropout")
+
+    def step(self, state, u):
+        if self.inference:
+            return self.cell.step(state, u)
+        parameters, static = eqx.partition(self.cell, eqx.is_array)
+
+        def change(j, tap, v, weight):
+            # Dropped is what comes from the step before, not what is computed within this one.
+            v = self._drop(j + 1, v, self.recurrent) if tap.from_state else v
+            return tap.value(v, weight)
+
+        def step(parameters, state, u):
+            return eqx.combine(parameters, static).step(state, u)
+
+        state, y = with_products(change, step, parameters, state, u)
+        return state, jax.tree.map(lambda out: self._drop(0, out, self.rate), y)
+
+    def _drop(self, index: int, x: jax.Array, rate: float) -> jax.Array:
+        if rate == 0.0:
+            return x
+        kept = jax.random.bernoulli(self.seed.key(index), 1 - rate, x.shape)
+        return jnp.where(kept, x / (1 - rate), 0)
+
+
+class WeightNoise(_Wrapper):
+    """Normal noise on every parameter of a cell, the same for a whole sequence.
+
+    Source: Graves (2011); document 000 section 1.
+
+    Shapes: those of the cell.
+    """
+
+    std: float = eqx.field(static=True)
+
+    def __init__(self, cell: Cell, std: float, *, key: jax.Array, inference: bool = False):
+        """
+        Args:
+            cell: the cell to wrap.
+            std: standard deviation of the noise.
+            key: random key of the noise.
+            inference: without noise.
+        """
+        if std < 0:
+            raise ValueError(f"WeightNoise needs a standard deviation of at least 0, got {std}")
+        self.cell, self.seed, self.inference = cell, Seed(key), inference
+        self.std = std
+
+    def inputs(self, x):
+        return self._noisy().inputs(x)
+
+    def step(self, state, u):
+        return self._noisy().step(state, u)
+
+    def _noisy(self) -> Cell:
+        if self.inference:
+            return self.cell
+        weights, rest = eqx.partition(self.cell, eqx.is_inexact_array)
+        leaves, tree = jax.tree.flatten(weights)
+        noisy = [
+            x + self.std * jax.random.normal(self.seed.key(i), x.shape, x.dtype)
+            for i, x in enumerate(leaves)
+        ]
+        return eqx.combine(jax.tree.unflatten(tree, noisy), rest)
+
+
+def _rate(rate: float, name: str) -> float:
+    if not 0 <= rate < 1:
+        raise ValueError(f"{name} needs a rate from 0 to below 1, got {rate}")
+    return rate

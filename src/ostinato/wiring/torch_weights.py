@@ -1,0 +1,125 @@
+"""Weights from `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU`."""
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import GRU, LSTM, Cell, Simple
+from .bidirectional import Bidirectional
+from .stack import Stack
+
+_BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}
+_NAME = re.compile(r"(weight|bias)_(?:ih|hh)_l(0|[1-9][0-9]*)(_reverse)?")
+_INITIAL: Any = {"input": jax.nn.initializers.zeros, "recurrent": jax.nn.initializers.zeros}
+
+
+def from_torch(weights: Mapping[str, Any], kind: str, *, f: str = "tanh") -> Cell | Bidirectional:
+    """The network of a state dict of `torch.nn.RNN`, `nn.LSTM` or `nn.GRU`, built of our parts.
+
+    With `A, B, p, q` for `weight_ih, weight_hh, bias_ih, bias_hh` of one layer and direction,
+    whose rows torch keeps in the order i, f, g, o (LSTM) and r, z, n (GRU):
+
+    - `Simple` and `LSTM`: `W = Aᵀ`, `R = Bᵀ`, `b = p + q`;
+    - `GRU` with `reset="after"`: `W = [-A_z, A_r, A_n]ᵀ`, `R = [-B_z, B_r]ᵀ`, `U = B_nᵀ`,
+      `b = [-(p_z + q_z), p_r + q_r, p_n]`, `d = q_n`. The signs change because torch calls
+      `1 - z` what is called z here, and `1 - σ(v) = σ(-v)`.
+
+    A network without biases (`bias=False`) gets biases of zero. The weights keep their dtype
+    (float64 needs JAX's x64 mode). The map is linear and may be differentiated: gradients with
+    respect to `weights` have torch's names and shapes.
+
+    A state dict does not tell `batch_first` (time comes first here) or `dropout` (left out).
+    `proj_size` is not supported.
+
+    Args:
+        weights: arrays by torch's names: `weight_ih_l0` `(blocks * units, inputs)`,
+            `weight_hh_l0` `(blocks * units, units)`, `bias_ih_l0` and `bias_hh_l0`
+            `(blocks * units,)`; `_l1` and so on for further layers, whose inputs are the outputs
+            of the layer below; with `_reverse` at the end for the backward direction. There are
+            1, 4 or 3 blocks, by `kind`.
+        kind: `"rnn"`, `"lstm"` or `"gru"`.
+        f: the nonlinearity of an `"rnn"`: `"tanh"` or `"relu"`.
+
+    Returns:
+        A cell for one layer, `Bidirectional` for one layer of two directions, a `Stack` of them
+        for several layers. The leaves of the state are ordered as in torch's `h_n`, by layer and
+        then by direction, with h and c of an LSTM next to each other.
+
+    Example:
+        >>> theirs = torch.nn.LSTM(3, 16, num_layers=2, bidirectional=True)
+        >>> weights = {name: value.numpy() for name, value in theirs.state_dict().items()}
+        >>> ys, states = ostinato.unroll(from_torch(weights, "lstm"), xs)
+    """
+    if kind not in _BLOCKS:
+        raise ValueError(f"kind must be 'rnn', 'lstm' or 'gru', got {kind!r}")
+    if f != "tanh" and (kind, f) != ("rnn", "relu"):
+        allowed = "'tanh' or 'relu'" if kind == "rnn" else "'tanh'"
+        raise ValueError(f"f must be {allowed} for kind {kind!r}, got {f!r}")
+    layers, ends = _names(weights)
+    arrays = {name: jnp.array(value) for name, value in weights.items()}
+    _check(arrays, kind, len(ends))
+    rows = [[_cell(arrays, f"l{layer}{end}", kind, f) for end in ends] for layer in range(layers)]
+    parts = [row[0] if len(row) == 1 else Bidirectional(*row) for row in rows]
+    return parts[0] if layers == 1 else Stack(parts)
+
+
+def _cell(arrays: dict[str, jax.Array], where: str, kind: str, f: str) -> Cell:
+    """One layer in one direction."""
+    A, B = arrays[f"weight_ih_{where}"], arrays[f"weight_hh_{where}"]
+    p, q = (arrays.get(f"bias_{of}_{where}", jnp.zeros(len(A), A.dtype)) for of in ("ih", "hh"))
+    inputs, units, key = A.shape[1], B.shape[1], jax.random.key(0)
+    if kind == "gru":
+        gru = GRU(inputs, units, key=key, reset="after", **_INITIAL)
+        (A_r, A_z, A_n), (B_r, B_z, B_n) = jnp.split(A, 3), jnp.split(B, 3)
+        (p_r, p_z, p_n), (q_r, q_z, q_n) = jnp.split(p, 3), jnp.split(q, 3)
+        W, R = jnp.concatenate([-A_z, A_r, A_n]).T, jnp.concatenate([-B_z, B_r]).T
+        b = jnp.concatenate([-(p_z + q_z), p_r + q_r, p_n])
+        return eqx.tree_at(lambda c: (c.W, c.R, c.U, c.b, c.d), gru, (W, R, B_n.T, b, q_n))
+    cell: LSTM | Simple
+    if kind == "lstm":
+        cell = LSTM(inputs, units, key=key, **_INITIAL)
+    else:
+        cell = Simple(inputs, units, key=key, f=f, **_INITIAL)
+    return eqx.tree_at(lambda c: (c.W, c.R, c.b), cell, (A.T, B.T, p + q))
+
+
+def _names(weights: Mapping[str, Any]) -> tuple[int, list[str]]:
+    """The number of layers and how the names of each direction end, if no name is missing."""
+    parts = []
+    for name in weights:
+        if name.startswith("weight_hr_"):
+            raise ValueError(f"proj_size is not supported: expected no weight_hr, got {name!r}")
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise ValueError(f"expected names like 'weight_ih_l0' or 'bias_hh_l1', got {name!r}")
+        parts.append(match.groups())
+    layers = 1 + max((int(layer) for _, layer, _ in parts), default=0)
+    ends = ["", "_reverse"] if any(end for *_, end in parts) else [""]
+    sorts = ["weight", "bias"] if any(sort == "bias" for sort, *_ in parts) else ["weight"]
+    for layer, end, sort, of in itertools.product(range(layers), ends, sorts, ["ih", "hh"]):
+        if (name := f"{sort}_{of}_l{layer}{end}") not in weights:
+            raise ValueError(f"expected weights with {name!r}, got {', '.join(weights) or 'none'}")
+    return layers, ends
+
+
+def _check(arrays: dict[str, jax.Array], kind: str, directions: int) -> None:
+    """Refuse shapes and dtypes that do not fit those of the first layer."""
+    first, recurrent = arrays["weight_ih_l0"], arrays["weight_hh_l0"]
+    inputs, units = (x.shape[-1] if x.ndim else 0 for x in (first, recurrent))
+    rows = _BLOCKS[kind] * units
+    for name, array in arrays.items():
+        below = inputs if name.startswith("weight_ih_l0") else directions * units
+        columns = units if name.startswith("weight_hh") else below
+        shape = (rows,) if name.startswith("bias") else (rows, columns)
+        if array.shape != shape:
+            raise ValueError(f"expected {name} of shape {shape} for {kind!r}, got {array.shape}")
+        if array.dtype != first.dtype or not jnp.issubdtype(array.dtype, jnp.floating):
+            raise ValueError(
+                f"expected weights of one floating-point dtype, got {first.dtype} for "
+                f"weight_ih_l0 and {array.dtype} for {name}"
+            )

@@ -1,0 +1,63 @@
+"""What the benchmarks share: timing, the machine in words, and the table of results."""
+
+import os
+import platform
+import re
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+
+
+def milliseconds(call: Callable, wait: Callable, repeats: int = 7, inner: int = 1) -> float:
+    """Median time of a call, `wait(result)` included, after two calls to warm up."""
+    for _ in range(2):
+        wait(call())
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        for _ in range(inner):
+            result = call()
+        wait(result)
+        times.append((time.perf_counter() - started) / inner)
+    return 1e3 * statistics.median(times)
+
+
+def machine() -> str:
+    """This machine and the versions, in one line."""
+    import jax
+
+    device = jax.devices()[0]
+    chip = device.device_kind if device.platform == "gpu" else _processor()
+    parts = [chip, f"Python {platform.python_version()}", f"JAX {jax.__version__}"]
+    try:
+        import torch
+
+        parts.append(f"torch {torch.__version__}")
+    except ImportError:
+        pass
+    return ", ".join(parts)
+
+
+def _processor() -> str:
+    names = re.findall(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    name = names[0] if names else platform.machine()
+    return f"{len(os.sched_getaffinity(0))} cores of {name}"
+
+
+def table(header: list[str], rows: list[list]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def publish(title: str, text: str) -> None:
+    """Print a section, and put it into RESULTS.md in place of the one of the same title."""
+    section = f"## {title}\n{machine()}\n\n{text}\n"
+    print(section, flush=True)
+    old = RESULTS.read_text() if RESULTS.exists() else "# Measured\n\n"
+    parts = re.split(r"(?m)^(?=## )", old)
+    kept = [part for part in parts if not part.startswith(f"## {title}\n")]
+    RESULTS.write_text("".join(part.rstrip() + "\n\n" for part in kept) + section)

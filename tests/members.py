@@ -1,0 +1,83 @@
+"""Every cell and wiring, for the conformance suite: what is listed here is tested."""
+
+import jax
+from jax.random import key
+
+from ostinato.cells import (
+    GRU,
+    LSTM,
+    LSTM1997,
+    MLSTM,
+    MRNN,
+    Delay,
+    Jordan,
+    KrauseLSTM,
+    Leaky,
+    PeepholeLSTM,
+    Simple,
+)
+from ostinato.testing import Case
+from ostinato.wiring import (
+    Bidirectional,
+    Dropout,
+    Embedding,
+    GatedFeedback,
+    LayerNorm,
+    Network,
+    OneHot,
+    Readout,
+    Stack,
+    WeightNoise,
+    Zoneout,
+)
+
+ONE, TWO, THREE = jax.random.split(key(7), 3)
+
+CELLS = {
+    "simple tanh": lambda: Case(Simple(3, 4, key=ONE)),
+    "simple sigmoid": lambda: Case(Simple(3, 4, key=ONE, f="sigmoid")),
+    "simple relu": lambda: Case(Simple(3, 4, key=ONE, f="relu")),
+    "simple identity": lambda: Case(Simple(3, 4, key=ONE, f="identity")),
+    "simple step": lambda: Case(Simple(3, 4, key=ONE, f="step")),
+    "jordan": lambda: Case(Jordan(3, 4, key=ONE, outputs=2)),
+    "lstm": lambda: Case(LSTM(3, 4, key=ONE)),
+    "peephole lstm": lambda: Case(PeepholeLSTM(3, 4, key=ONE)),
+    "lstm 1997": lambda: Case(LSTM1997(3, 4, key=ONE)),
+    "krause lstm": lambda: Case(KrauseLSTM(3, 4, key=ONE)),
+    "mlstm": lambda: Case(MLSTM(3, 4, key=ONE)),
+    "mrnn": lambda: Case(MRNN(3, 4, key=ONE, factor_inputs=2)),
+    "gru": lambda: Case(GRU(3, 4, key=ONE)),
+    "gru, reset after": lambda: Case(GRU(3, 4, key=ONE, reset="after")),
+    "leaky": lambda: Case(Leaky(3, 4, key=ONE)),
+    "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),
+}
+
+WIRINGS = {
+    "stack": lambda: Case(Stack([LSTM(3, 4, key=ONE), GRU(4, 2, key=TWO)])),
+    "stack, skip": lambda: Case(Stack.of(MRNN, 3, [4, 2], key=ONE, skip=True), 3),
+    "bidirectional": lambda: Case(Bidirectional(LSTM(3, 4, key=ONE), Simple(3, 2, key=TWO)), 3),
+    "stack of bidirectional": lambda: Case(
+        Stack([Bidirectional(GRU(3, 2, key=ONE), GRU(3, 2, key=TWO)), LSTM(4, 2, key=THREE)]), 3
+    ),
+    "gated feedback, tanh": lambda: Case(GatedFeedback.of(Simple, 3, [4, 2], key=ONE), 3),
+    "gated feedback, lstm": lambda: Case(GatedFeedback.of(LSTM, 3, [4, 2], key=ONE), 3),
+    "gated feedback, gru": lambda: Case(GatedFeedback.of(GRU, 3, [4, 2], key=ONE), 3),
+    "zoneout": lambda: Case(Zoneout(LSTM(3, 4, key=ONE), 0.3, key=TWO), noisy=True),
+    "zoneout, inference": lambda: Case(Zoneout(LSTM(3, 4, key=ONE), 0.3, key=TWO, inference=True)),
+    "dropout": lambda: Case(Dropout(GRU(3, 4, key=ONE), 0.3, recurrent=0.3, key=TWO), noisy=True),
+    "weight noise": lambda: Case(WeightNoise(GRU(3, 4, key=ONE), 0.1, key=TWO)),
+    "layer norm": lambda: Case(LayerNorm(LSTM(3, 4, key=ONE))),
+    "layer norm, mlstm": lambda: Case(LayerNorm(MLSTM(3, 4, key=ONE))),
+    "network, raw": lambda: Case(Network(LSTM(3, 4, key=ONE), Readout(4, 2, key=TWO)), 3),
+    "network, one-hot": lambda: Case(
+        Network(MLSTM(5, 4, key=ONE), Readout(4, 5, key=TWO, bias=False), OneHot(5)), 5
+    ),
+    "network, embedding": lambda: Case(
+        Network(
+            Stack.of(LSTM, 3, [4, 4], key=ONE),
+            Readout(4, 5, key=TWO),
+            Embedding(5, 3, key=THREE),
+        ),
+        5,
+    ),
+}

@@ -1,0 +1,644 @@
+"""The engine against a plain `jax.lax.scan`: second derivatives, products, memory, precision."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from jax.random import key
+
+import ostinato
+from ostinato.cells import GRU, LSTM, MLSTM, Cell, PeepholeLSTM, Simple
+from ostinato.wiring import Zoneout
+
+INPUTS, UNITS, STEPS, BATCH = 2, 3, 5, 2
+CELLS = {
+    "lstm": LSTM(INPUTS, UNITS, key=key(0)),
+    "mlstm": MLSTM(INPUTS, UNITS, key=key(1)),
+    "gru": GRU(INPUTS, UNITS, key=key(2)),
+    "peephole lstm": PeepholeLSTM(INPUTS, UNITS, key=key(3)),
+    "zoneout": Zoneout(GRU(INPUTS, UNITS, key=key(4)), 0.3, key=key(5)),
+}
+OPTIONS = {
+    "all": {},
+    "lengths": {"lengths": np.array([2, 5])},
+    "sqrt": {"memory": "sqrt"},
+}
+
+
+def normal(seed, *shape):
+    return jnp.asarray(0.7 * np.random.default_rng(seed).normal(size=shape))
+
+
+def like(seed, tree):
+    """A tree of normal numbers."""
+    flat, restore = ravel_pytree(tree)
+    return restore(normal(seed, flat.size))
+
+
+def floats(tree):
+    return eqx.filter(tree, eqx.is_inexact_array)
+
+
+def plain(cell, xs, state=None, lengths=None):
+    """What `unroll` must give: a scan of the cell's step, which JAX differentiates itself."""
+    steps, batch = xs.shape[0], xs.shape[1 : xs.ndim - cell.input_axes]
+
+    def body(state, x):
+        t, x = x
+        new, y = cell.step(state, cell.inputs(x))
+        if lengths is None:
+            return new, y
+
+        def within(a, b):
+            return jnp.where((t < lengths).reshape(lengths.shape + (1,) * (a.ndim - 1)), a, b)
+
+        return jax.tree.map(within, new, state), jax.tree.map(lambda y: within(y, 0 * y), y)
+
+    state = cell.initial(batch) if state is None else state
+    state, ys = jax.lax.scan(body, state, (jnp.arange(steps), xs))
+    return ys, state
+
+
+def loss_of(result):
+    """A number with curvature of its own, from the float outputs and the final state."""
+    flat, _ = ravel_pytree(floats(result))
+    return jnp.sum(jnp.sin(2 * flat + jnp.arange(flat.size)))
+
+
+def setting(cell, batch=(BATCH,), steps=STEPS):
+    """A cell's parameters, inputs and initial state, and the rest of it."""
+    cell = eqx.combine(like(10, floats(cell)), cell)
+    state = cell.initial(batch)
+    state = eqx.combine(like(11, floats(state)), state)
+    given = (cell, normal(12, steps, *batch, INPUTS), state)
+    return eqx.partition(given, eqx.is_inexact_array)
+
+
+def losses(cell, **options):
+    """Both losses, by `unroll` and by the plain scan, as functions of all floats; and these."""
+    moving, fixed = setting(cell)
+
+    def ours(moving):
+        return loss_of(ostinato.unroll(*eqx.combine(moving, fixed), **options))
+
+    def theirs(moving):
+        return loss_of(plain(*eqx.combine(moving, fixed), lengths=options.get("lengths")))
+
+    return ours, theirs, moving
+
+
+def dot(a, b):
+    return jnp.vdot(ravel_pytree(a)[0], ravel_pytree(b)[0])
+
+
+def same(ours, theirs, tolerance=1e-10):
+    """Every array within `tolerance` of the other, in norm and relative to it."""
+    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert one.shape == other.shape
+        assert one.dtype == other.dtype
+        error, size = np.linalg.norm(np.subtract(one, other)), np.linalg.norm(other)
+        assert error <= tolerance * size, f"relative error {error / size:.1e}"
+
+
+# Second derivatives
+
+
+def by_jvp_of_grad(loss, at, v):
+    return jax.jvp(jax.grad(loss), (at,), (v,))[1]
+
+
+def by_grad_of_grad(loss, at, v):
+    return jax.grad(lambda at: dot(jax.grad(loss)(at), v))(at)
+
+
+def by_grad_of_jvp(loss, at, v):
+    return jax.grad(lambda at: jax.jvp(loss, (at,), (v,))[1])(at)
+
+
+def by_jvp_of_linearised(loss, at, v):
+    """The gradient along all axes, by a function that linearises, and its change along v."""
+    flat, restore = ravel_pytree(at)
+
+    def slopes(flat):
+        _, push = jax.linearize(lambda flat: loss(restore(flat)), flat)
+        return jax.vmap(push)(jnp.eye(flat.size))
+
+    return restore(jax.jvp(slopes, (flat,), (ravel_pytree(v)[0],))[1])
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("cell", CELLS)
+def test_second_derivatives_are_exact(cell, options):
+    ours, theirs, at = losses(CELLS[cell], **OPTIONS[options])
+    v = like(20, at)
+    ways = (by_jvp_of_grad, by_grad_of_grad, by_grad_of_jvp)
+    products = jax.jit(lambda at, v: [way(ours, at, v) for way in ways])(at, v)
+    expected = jax.jit(lambda at, v: by_jvp_of_grad(theirs, at, v))(at, v)
+    for product in products:
+        same(product, expected)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_linearised_function_can_be_differentiated(options):
+    ours, theirs, at = losses(CELLS["gru"], **OPTIONS[options])
+    v = like(20, at)
+    product = jax.jit(lambda at, v: by_jvp_of_linearised(ours, at, v))(at, v)
+    same(product, jax.jit(lambda at, v: by_jvp_of_grad(theirs, at, v))(at, v))
+
+
+def test_hessian():
+    ours, theirs, at = losses(Simple(INPUTS, UNITS, key=key(0)))
+    flat, restore = ravel_pytree(at)
+    hessian = jax.jit(jax.hessian(lambda flat: ours(restore(flat))))(flat)
+    same(hessian, jax.jit(jax.hessian(lambda flat: theirs(restore(flat))))(flat))
+    same(hessian, hessian.T)
+
+
+def gauss_newton(function, at):
+    """`v -> J^T J v`, of which J is made once and its transpose is derived from it."""
+    _, push = jax.linearize(function, at)
+    pull = jax.linear_transpose(push, at)
+    return lambda v: pull(push(v))[0]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_gauss_newton_product(cell):
+    moving, fixed = setting(CELLS[cell])
+
+    def ours(moving):
+        return floats(ostinato.unroll(*eqx.combine(moving, fixed)))
+
+    def theirs(moving):
+        return floats(plain(*eqx.combine(moving, fixed)))
+
+    @jax.jit
+    def products(at, u, v):
+        product = gauss_newton(ours, at)
+        return product(u), product(v)
+
+    @jax.jit
+    def expected(at, v):
+        return jax.vjp(theirs, at)[1](jax.jvp(theirs, (at,), (v,))[1])[0]
+
+    u, v = like(20, moving), like(21, moving)
+    of_u, of_v = products(moving, u, v)
+    same(of_v, expected(moving, v))
+    same(dot(u, of_v), dot(v, of_u))
+
+
+# Products
+
+
+class User(Cell):
+    """`h_t = tanh(rule(cell, h_{t-1}, u_t))`, with weights of all kinds for the rule to use."""
+
+    W: jax.Array
+    R: jax.Array
+    Q: jax.Array
+    H: jax.Array
+    p: jax.Array
+    rule: Callable = eqx.field(static=True)
+
+    def __init__(self, rule):
+        self.W, self.R, self.Q = normal(0, INPUTS, 4), normal(1, 4, 4), normal(2, 4, 4)
+        self.H, self.p = normal(3, 2, 2, 2), normal(4, 4)
+        self.rule = rule
+
+    def initial(self, batch):
+        return jnp.zeros((*batch, 4), self.R.dtype)
+
+    def inputs(self, x):
+        return x @ self.W
+
+    def step(self, state, u):
+        h = jnp.tanh(self.rule(self, state, u))
+        return h, h
+
+
+MASK = np.tril(np.ones((4, 4)))
+
+
+def vector_by_vector(cell, h, u):
+    product = lambda h: cell.R @ h  # noqa: E731
+    for _ in range(h.ndim - 1):
+        product = jax.vmap(product)
+    return u + product(h)
+
+
+def heads(cell, h, u):
+    split = h.reshape(*h.shape[:-1], 2, 2)
+    return u + jnp.einsum("...hi,hij->...hj", split, cell.H).reshape(h.shape)
+
+
+def concatenated(cell, h, u):
+    both = h @ jnp.concatenate([cell.R, cell.Q], axis=1)
+    return u * both[..., :4] + jnp.sin(both[..., 4:])
+
+
+def within_jit(cell, h, u):
+    inner = jax.jit(lambda R, h: jnp.sin(h @ R))
+    return u + jax.jit(lambda R, h: h + inner(R, h))(cell.R, h)
+
+
+def within_scan(cell, h, u):
+    return u + jax.lax.scan(lambda a, _: (jnp.sin(a @ cell.R), None), h, length=2)[0]
+
+
+def within_cond(cell, h, u):
+    return u + jax.lax.cond(jnp.sum(u) > 0, lambda: h @ cell.R, lambda: h @ cell.Q)
+
+
+def of_two_that_change(cell, h, u):
+    return u + jnp.einsum("...i,...i->...", h, u)[..., None] * cell.p
+
+
+@jax.custom_vjp
+def halved(x):
+    return x / 2
+
+
+halved.defvjp(lambda x: (halved(x), None), lambda _, error: (error / 2,))
+
+
+RULES = {
+    "weight last": (lambda c, h, u: u + h @ c.R, [".R"]),
+    "weight first, vmapped": (vector_by_vector, [".R"]),
+    "einsum, weight first": (lambda c, h, u: u + jnp.einsum("ij,...i->...j", c.R, h), [".R"]),
+    "heads": (heads, [".H"]),
+    "masked": (lambda c, h, u: u + h @ (c.R * MASK), [".R"]),
+    "transposed": (lambda c, h, u: u + h @ c.R.T, [".R"]),
+    "concatenated": (concatenated, [".R"]),
+    "product of weights": (lambda c, h, u: u + h @ (c.Q @ c.R), [".Q"]),
+    "same weight twice": (lambda c, h, u: u + jnp.sin(h @ c.R) @ c.R, [".R", ".R#2"]),
+    "two products added": (lambda c, h, u: h @ c.R + (u * h) @ c.Q, [".R", ".Q"]),
+    "two products and an addend": (lambda c, h, u: u + h @ c.R + h**2 @ c.Q, [".R", ".Q"]),
+    "added to itself": (lambda c, h, u: (a := h @ c.R) + a + u, [".R"]),
+    "used twice": (lambda c, h, u: (a := u + h @ c.R) * jnp.sin(a), [".R"]),
+    "plus a number": (lambda c, h, u: u * (h @ c.R + 1), [".R"]),
+    "of the input": (lambda c, h, u: jnp.sin(u @ c.Q) * (1 + h @ c.R), [".Q", ".R"]),
+    "constant weight": (lambda c, h, u: u + h @ jnp.asarray(MASK) + h @ c.R, ["", ".R"]),
+    "within jit": (within_jit, [".R"]),
+    "within scan": (within_scan, []),
+    "within cond": (within_cond, []),
+    "of two that change": (of_two_that_change, []),
+    "beside a custom derivative": (lambda c, h, u: u + halved(h) @ c.R, [".R"]),
+    "none": (lambda c, h, u: u + c.p * h, []),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_products_in_any_form(rule):
+    rule, names = RULES[rule]
+    ours, theirs, at = losses(User(rule))
+    assert list(ostinato.taps(User(rule), at[1])) == names
+    same(jax.jit(jax.value_and_grad(ours))(at), jax.jit(jax.value_and_grad(theirs))(at))
+
+
+@pytest.mark.parametrize("rule", ["of the input", "same weight twice", "two products added"])
+def test_mixed_second_derivatives(rule):
+    """First along the one parameter, then along another, which the first pass held fixed."""
+    moving, fixed = setting(User(RULES[rule][0]))
+
+    def changes(run):
+        def along(name, then):
+            def slope(cell):
+                def loss(weight):
+                    moved = eqx.tree_at(lambda cell: getattr(cell, name), cell, weight)
+                    return loss_of(run(*eqx.combine((moved, *moving[1:]), fixed)))
+
+                weight = getattr(cell, name)
+                return jax.jvp(loss, (weight,), (like(20, weight),))[1]
+
+            return getattr(jax.grad(slope)(moving[0]), then)
+
+        return [along("R", "Q"), along("Q", "R"), along("R", "W"), along("W", "R")]
+
+    same(jax.jit(lambda: changes(ostinato.unroll))(), jax.jit(lambda: changes(plain))())
+
+
+# Parts that stand still
+
+
+@pytest.mark.parametrize("part", ["xs", "state", "R", "p", "b"])
+def test_gradient_of_one_part(part):
+    """Everything else is a constant."""
+    cell, xs, state = eqx.combine(*setting(CELLS["peephole lstm"]))
+
+    def loss(run, value):
+        if part in ("xs", "state"):
+            return loss_of(run(cell, **{"xs": xs, "state": state, part: value}))
+        return loss_of(run(eqx.tree_at(lambda cell: getattr(cell, part), cell, value), xs, state))
+
+    at = {"xs": xs, "state": state}.get(part, getattr(cell, part, None))
+    ours = jax.jit(jax.grad(lambda at: loss(ostinato.unroll, at)))(at)
+    same(ours, jax.jit(jax.grad(lambda at: loss(plain, at)))(at))
+
+
+class Counting(Simple):
+    """The state has integers, which the step reads and changes; the output has some too."""
+
+    def initial(self, batch):
+        return super().initial(batch), jnp.zeros(batch, jnp.int32)
+
+    def step(self, state, u):
+        h, count = state
+        h, _ = super().step(h, u * jnp.cos(count)[..., None])
+        return (h, count + 2), (h, count)
+
+
+def test_integers_in_the_state():
+    ours, theirs, at = losses(Counting(INPUTS, UNITS, key=key(0)))
+    same(jax.jit(jax.grad(ours))(at), jax.jit(jax.grad(theirs))(at))
+    cell, xs, state = eqx.combine(*setting(Counting(INPUTS, UNITS, key=key(0))))
+    (_, counts), (_, last) = ostinato.unroll(cell, xs, state)
+    np.testing.assert_array_equal(counts, np.repeat(2 * np.arange(STEPS)[:, None], BATCH, axis=1))
+    np.testing.assert_array_equal(last, [2 * STEPS] * BATCH)
+
+
+# Taps
+
+
+def test_the_gradient_of_taps_is_the_error():
+    """By differences: what an offset at one step, one sequence and one unit does to the loss."""
+    cell, xs, state = eqx.combine(*setting(Simple(INPUTS, UNITS, key=key(0))))
+    offsets = ostinato.taps(cell, xs)
+    assert {name: tap.shape for name, tap in offsets.items()} == {".R": (STEPS, BATCH, UNITS)}
+
+    @jax.jit
+    def by_offset(place, size):
+        """The loss of a loop of steps, written without the engine."""
+        h, ys = state, []
+        for t in range(STEPS):
+            offset = jnp.zeros((STEPS, BATCH, UNITS)).at[place].set(size)[t]
+            h = jnp.tanh(cell.inputs(xs[t]) + h @ cell.R + offset)
+            ys.append(h)
+        return loss_of((jnp.stack(ys), h))
+
+    loss = jax.jit(lambda taps: loss_of(ostinato.unroll(cell, xs, state, taps=taps)))
+    errors = jax.jit(jax.grad(loss))(offsets)[".R"]
+    for place in [(0, 0, 0), (1, 1, 2), (STEPS - 1, 0, 1)]:
+        slope = (by_offset(place, 1e-5) - by_offset(place, -1e-5)) / 2e-5
+        np.testing.assert_allclose(errors[place], slope, rtol=1e-7)
+        moved = {".R": offsets[".R"].at[place].set(0.3)}
+        np.testing.assert_allclose(loss(moved), by_offset(place, 0.3), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"lengths": np.array([2, 5])}, {"reverse": True}])
+def test_a_weight_gradient_is_made_of_errors(options):
+    """`dR = sum_t h_{t-1}^T e_t`, and `db = sum_t e_t`."""
+    cell, xs, state = eqx.combine(*setting(Simple(INPUTS, UNITS, key=key(0))))
+
+    def loss(cell, taps):
+        return loss_of(ostinato.unroll(cell, xs, state, taps=taps, **options))
+
+    grad = jax.jit(jax.grad(loss, argnums=(0, 1)))
+    gradient, errors = grad(cell, ostinato.taps(cell, xs))
+    hs, _ = ostinato.unroll(cell, xs, state, **options)
+    order = [*hs[::-1], state][::-1] if not options.get("reverse") else [*hs[1:], state]
+    before = jnp.stack(order[:STEPS])
+    same(gradient.R, jnp.einsum("tbi,tbj->ij", before, errors[".R"]))
+    same(gradient.b, jnp.sum(errors[".R"], axis=(0, 1)))
+
+
+@pytest.mark.parametrize("name", [".R", ".U"])
+def test_the_gradient_of_one_tap(name):
+    """The others are constants."""
+    cell, xs, state = eqx.combine(*setting(CELLS["gru"]))
+    offsets = ostinato.taps(cell, xs)
+
+    def loss(taps):
+        return loss_of(ostinato.unroll(cell, xs, state, taps=offsets | taps))
+
+    every = jax.grad(loss)(offsets)
+    same(jax.grad(loss)({name: offsets[name]}), {name: every[name]})
+
+
+# Lower precision
+
+
+def to_float32(tree):
+    return jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, tree)
+
+
+def sized(cell):
+    """A float32 cell of 32 units, with inputs."""
+    return to_float32(cell(8, 32, key=key(0))), to_float32(normal(1, 20, 4, 8))
+
+
+@pytest.mark.parametrize("cell", [Simple, LSTM, GRU, MLSTM])
+def test_bfloat16_products(cell):
+    cell, xs = sized(cell)
+
+    def result(cell, xs, compute):
+        ys, state = ostinato.unroll(cell, xs, compute=compute)
+        return jnp.mean(ys**2), (ys, state)
+
+    grad = jax.value_and_grad(result, argnums=(0, 1), has_aux=True)
+    grad = jax.jit(grad, static_argnums=2)
+    ours, theirs = grad(cell, xs, "bfloat16"), grad(cell, xs, None)
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert one.dtype == other.dtype == jnp.float32
+        error = np.linalg.norm(np.subtract(one, other)) / np.linalg.norm(other)
+        assert 0 < error < 2e-2
+
+
+def products_in(function, *arguments):
+    """The dtypes of the operands of every product in a compiled function's text."""
+    text = jax.jit(function).lower(*arguments).as_text()
+    found = re.findall(r"dot_general .*: \(tensor<([^>]*)>, tensor<([^>]*)>\)", text)
+    assert len(found) == text.count("dot_general ")
+    return [tuple(operand.split("x")[-1] for operand in operands) for operands in found]
+
+
+@pytest.mark.parametrize("memory", ["all", "sqrt"])
+@pytest.mark.parametrize("cell", [LSTM, GRU, MLSTM])
+def test_every_product_is_in_bfloat16(cell, memory):
+    cell, xs = sized(cell)
+
+    def loss(cell, xs, compute):
+        ys, _ = ostinato.unroll(cell, xs, compute=compute, memory=memory)
+        return jnp.sum(ys**2)
+
+    low, full = (lambda *given, c=c: loss(*given, c) for c in ("bfloat16", None))
+    for transform in (lambda f: f, jax.grad, lambda f: lambda c, x: jax.jvp(f, (c, x), (c, x))):
+        expected = products_in(transform(full), cell, xs)
+        assert set(expected) == {("f32", "f32")}
+        assert products_in(transform(low), cell, xs) == [("bf16", "bf16")] * len(expected)
+
+
+# Tracing, memory and time
+
+
+CALLS = []
+
+
+class Traced(Simple):
+    """Notes every call of its step."""
+
+    def step(self, state, u):
+        CALLS.append(None)
+        return super().step(state, u)
+
+
+def calls(function, *arguments):
+    CALLS.clear()
+    jax.block_until_ready(function(*arguments))
+    return len(CALLS)
+
+
+@pytest.mark.parametrize("memory", ["all", "sqrt"])
+def test_a_step_is_traced_a_bounded_number_of_times(memory):
+    """Once for the shapes and once for each length of a stretch, whatever the number of steps."""
+
+    def run(cell, xs):
+        return ostinato.unroll(cell, xs, memory=memory)
+
+    def loss(cell, xs):
+        return loss_of(run(cell, xs))
+
+    cell = Traced(INPUTS, UNITS, key=key(0))
+    for steps in (50, 100):
+        assert 1 <= calls(jax.jit(run), cell, normal(0, steps, INPUTS)) <= 3
+        assert calls(jax.jit(jax.grad(loss)), cell, normal(1, steps, INPUTS)) <= 3
+
+
+def test_the_same_shapes_are_not_traced_again():
+    cell, xs = Traced(INPUTS, UNITS, key=key(0)), normal(0, 7, BATCH, INPUTS)
+    assert calls(ostinato.unroll, cell, xs) > 0
+    assert calls(ostinato.unroll, like(1, cell), xs + 1) == 0
+
+
+def test_the_gradient_of_the_same_shapes_is_not_traced_again():
+    cell, xs = Traced(INPUTS, UNITS, key=key(0)), normal(0, 8, BATCH, INPUTS)
+    grad = jax.grad(lambda cell, xs: loss_of(ostinato.unroll(cell, xs)))
+    assert calls(grad, cell, xs) > 0
+    assert calls(grad, like(1, cell), xs + 1) == 0
+
+
+def test_a_hundred_thousand_steps():
+    cell = eqx.combine(0.5 * like(0, Simple(1, 2, key=key(0))), Simple(1, 2, key=key(0)))
+    xs = normal(1, 100_000, 1)
+
+    def loss(cell, memory):
+        ys, h = ostinato.unroll(cell, xs, memory=memory)
+        return jnp.mean(ys**2) + jnp.sum(h)
+
+    grad = jax.jit(jax.value_and_grad(loss), static_argnums=1)
+    ours = grad(cell, "sqrt")
+    assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves(ours))
+    same(ours, grad(cell, "all"))
+
+
+def growth(memory):
+    """The exponent p in `memory of a gradient ~ T**p`, from T = 256 to T = 4096."""
+    cell = Simple(INPUTS, 32, key=key(0))
+
+    def loss(cell, xs):
+        _, h = ostinato.unroll(cell, xs, memory=memory)
+        return jnp.sum(h**2)
+
+    def temporary(steps):
+        xs = jax.ShapeDtypeStruct((steps, 4, INPUTS), cell.W.dtype)
+        compiled = jax.jit(jax.grad(loss)).lower(cell, xs).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    return np.log(temporary(4096) / temporary(256)) / np.log(4096 / 256)
+
+
+def test_memory_grows_with_the_root_of_the_steps():
+    assert growth("sqrt") < 0.6
+    assert growth("all") > 0.9
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("memory", ["all", "sqrt"])
+@pytest.mark.parametrize("batch", [(), (2,), (1, 2, 2)])
+@pytest.mark.parametrize("steps", [0, 1])
+def test_short_sequences(steps, batch, memory):
+    moving, fixed = setting(CELLS["lstm"], batch, steps)
+
+    def ours(moving):
+        return loss_of(ostinato.unroll(*eqx.combine(moving, fixed), memory=memory))
+
+    def theirs(moving):
+        return loss_of(plain(*eqx.combine(moving, fixed)))
+
+    ys, state = ostinato.unroll(*eqx.combine(moving, fixed), memory=memory)
+    same((ys, state), plain(*eqx.combine(moving, fixed)))
+    assert ys.shape == (steps, *batch, UNITS)
+    same(jax.jit(jax.grad(ours))(moving), jax.jit(jax.grad(theirs))(moving))
+
+
+@pytest.mark.parametrize("batch", [(), (2, 1, 3)])
+@pytest.mark.parametrize("cell", ["gru", "zoneout"])
+def test_batch_axes(cell, batch):
+    moving, fixed = setting(CELLS[cell], batch)
+
+    def ours(moving):
+        return loss_of(ostinato.unroll(*eqx.combine(moving, fixed)))
+
+    def theirs(moving):
+        return loss_of(plain(*eqx.combine(moving, fixed)))
+
+    same(jax.jit(jax.value_and_grad(ours))(moving), jax.jit(jax.value_and_grad(theirs))(moving))
+
+
+# Several devices
+
+SHARDED = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+jax.config.update("jax_enable_x64", True)
+import ostinato
+from ostinato.cells import PeepholeLSTM
+
+assert jax.device_count() == 8
+cell = PeepholeLSTM(2, 3, key=jax.random.key(0))
+xs = jnp.asarray(np.random.default_rng(0).normal(size=(5, 16, 2)))
+
+@jax.jit
+def grad(cell, xs):
+    def loss(cell, xs):
+        ys, (_, c) = ostinato.unroll(cell, xs)
+        return jnp.sum(jnp.sin(ys)) + jnp.sum(c**2)
+    return jax.grad(loss, argnums=(0, 1))(cell, xs)
+
+alone = grad(cell, xs)
+for kind in (AxisType.Auto, AxisType.Explicit):
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(kind,))
+    spread = jax.device_put(xs, NamedSharding(mesh, PartitionSpec(None, "batch")))
+    cell = jax.device_put(cell, NamedSharding(mesh, PartitionSpec()))
+    assert len(spread.addressable_shards) == 8 and spread.addressable_shards[0].data.shape[1] == 2
+    together = grad(cell, spread)
+    for one, other in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+        error = np.linalg.norm(np.subtract(one, other)) / np.linalg.norm(other)
+        assert error < 1e-10, (kind, error)
+    print(kind)
+"""
+
+
+def test_a_batch_over_eight_devices():
+    flags = "--xla_force_host_platform_device_count=8"
+    source = Path(ostinato.__file__).parents[1]
+    environment = os.environ | {
+        "XLA_FLAGS": flags,
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": str(source),
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", SHARDED], env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == ["Auto", "Explicit"]

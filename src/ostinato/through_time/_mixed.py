@@ -1,30 +1,43 @@
-"""A function with its products done in a lower precision, forwards and backwards."""
+"""A cell's inputs with their products done in a lower precision, forwards and backwards."""
 
 import jax
+import jax.numpy as jnp
 
 from ._paired import paired
-from ._step import Tap, with_products
+from ._step import Tap, take_apart
 
 
-def with_products_in(compute, function, parameters, x):
-    """`function(parameters, x)`, every product with a parameter done in the dtype `compute`.
+def inputs_in(compute, function, parameters, xs):
+    """`function(parameters, xs)`, its products and its result in the dtype `compute`.
 
-    The operands of each product, and of the two products of its derivative, are rounded to
-    `compute`; sums are kept in the original precision, and so is everything that is not a product.
+    The operands of each product with a parameter, and of the two products of its derivative, are
+    rounded to `compute`; their sums are kept in the original precision and then rounded. What is
+    added to a product is added in `compute`, so that it can be done in the same kernel. Parameters
+    and their gradients keep their dtype.
     """
-    if compute is None:
-        return function(parameters, x)
+    step = take_apart(function, parameters, xs)
+    weights, small = step.prepare(parameters)
 
-    def change(_, tap, v, weight):
-        return _product(tap, compute, v, weight)
+    def product(j, v, weight, addend):
+        value = _product(step.taps[j], compute, v, weight)
+        if addend is not None:
+            value = value + jnp.asarray(addend).astype(compute)
+        return value.astype(step.taps[j].shape.dtype)
 
-    return with_products(change, function, parameters, x)
+    us = step.run(weights, small, xs, product)
+    return jax.tree.map(lambda u: _round(u, compute), us)
+
+
+def _round(u, compute):
+    return u.astype(compute) if jnp.issubdtype(u.dtype, jnp.inexact) else u
 
 
 def _product(tap: Tap, compute, v, weight):
+    """The product in `compute`; its derivative makes two more such products."""
+
     @jax.custom_jvp
     def rounded(v, weight):
-        return tap.value(v, weight, compute)
+        return tap.value(v, weight, compute, out=compute)
 
     def derivative(primals, tangents):
         v, weight = primals
@@ -40,7 +53,7 @@ def _product(tap: Tap, compute, v, weight):
             [v],
             [tangents[1]],
         )
-        return rounded(v, weight), from_v + from_weight
+        return rounded(v, weight), (from_v + from_weight).astype(compute)
 
     rounded.defjvp(derivative)
     return rounded(v, weight)

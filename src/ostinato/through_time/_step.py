@@ -77,9 +77,10 @@ class Tap:
         aval: Any = self.result.aval
         return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
-    def value(self, v, weight, compute=None):
-        """The product itself."""
-        return self._einsum(f"{self.v},{self.w}->{self.out}", v, weight, compute, self._out)
+    def value(self, v, weight, compute=None, out=None):
+        """The product itself, in the dtype `out`; by default that of the traced product."""
+        subscripts = f"{self.v},{self.w}->{self.out}"
+        return self._einsum(subscripts, v, weight, compute, out or self._out)
 
     def back(self, error, weight, compute=None):
         """`error @ weightᵀ`: what an error at the value is at the changing operand."""

@@ -16,7 +16,7 @@ from ._check import (
     expected_state,
     sizes,
 )
-from ._mixed import with_products_in
+from ._mixed import inputs_in
 from ._rule import Inputs, run_through_time
 from ._step import Step, take_apart
 
@@ -100,7 +100,7 @@ def taps(cell: Cell, xs: Any) -> dict[str, jax.Array]:
     parameters, static = eqx.partition(cell, eqx.is_array)
     state = expected_state(cell, batch, xs)
     us = eqx.filter_eval_shape(cell.inputs, xs)
-    step = _take_apart(static, parameters, state, us, None)
+    step = _take_apart(static, parameters, state, xs, us, None)
     return {
         name: jnp.zeros((steps, *tap.shape.shape), tap.shape.dtype)
         for name, tap in zip(step.names, step.taps, strict=True)
@@ -169,10 +169,13 @@ def _run(cell, xs, state, valid, taps, options: _Options):
         return ys, state
 
     parameters, static = eqx.partition(cell, eqx.is_array)
-    us = with_products_in(
-        options.compute, lambda p, x: eqx.combine(p, static).inputs(x), parameters, xs
-    )
-    step = _take_apart(static, parameters, state, us, valid)
+
+    def project(parameters, xs):
+        return eqx.combine(parameters, static).inputs(xs)
+
+    compute = options.compute
+    us = project(parameters, xs) if compute is None else inputs_in(compute, project, parameters, xs)
+    step = _take_apart(static, parameters, state, xs, us, valid)
     weights, small = step.prepare(parameters)
     u_leaves = jax.tree.leaves((us, valid))
     offsets = [] if taps is None else [taps[name] for name in step.names]
@@ -182,7 +185,7 @@ def _run(cell, xs, state, valid, taps, options: _Options):
         step,
         inputs,
         reverse=options.reverse,
-        compute=options.compute,
+        compute=compute,
         unroll=_steps_per_iteration(steps),
     )
     y_tree = step.out_tree.children()[1]
@@ -214,11 +217,14 @@ def _steps_per_iteration(steps: int) -> int:
     return next((n for n in range(10, 3, -1) if steps % n == 0), 8)
 
 
-def _take_apart(static, parameters, state, us, valid) -> Step:
+def _take_apart(static, parameters, state, xs, us, valid) -> Step:
     """The step of a cell, which past the end of a sequence keeps its state and returns zero."""
+
+    exact = eqx.filter_eval_shape(eqx.combine(parameters, static).inputs, xs)
 
     def step(parameters, state, u):
         u, valid = u
+        u = jax.tree.map(lambda u, like: u.astype(like.dtype), u, exact)
         new, y = eqx.combine(parameters, static).step(state, u)
         if valid is not None:
             new = jax.tree.map(lambda a, b: _where(valid, a, b), new, state)

@@ -37,6 +37,8 @@ def save_weights(path: str | os.PathLike, module: Any) -> None:
     """
     path = Path(path)
     arrays = {name: np.asarray(x) for name, x in _named(module).items()}
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {path.parent} to save {path.name} in")
     beside = path.with_name(path.name + ".part")
     safetensors.numpy.save_file(arrays, beside)
     with open(beside, "rb") as file:

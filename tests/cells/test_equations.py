@@ -207,7 +207,7 @@ def by_hand(step, cell, xs, state):
 
 def distance(one, other):
     pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    return max(np.abs(np.asarray(a) - np.asarray(b)).max() for a, b in pairs)
+    return np.max([np.abs(np.asarray(a) - np.asarray(b)).max() for a, b in pairs])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -342,8 +342,16 @@ BAD = {
     "reset": (GRU, {"reset": "never"}, "reset must be 'before' or 'after', got 'never'"),
     "mrnn, none": (MRNN, {"factor_inputs": 0}, "factor_inputs must be from 1 to 3, got 0"),
     "mlstm, many": (MLSTM, {"factor_inputs": 4}, "factor_inputs must be from 1 to 3, got 4"),
-    "delay": (Delay, {"delay": 0}, "delay must be at least 1 and dt positive, got 0 and 1.0"),
-    "dt": (Delay, {"dt": 0.0}, "delay must be at least 1 and dt positive, got 1 and 0.0"),
+    "delay": (
+        Delay,
+        {"delay": 0},
+        "delay must be a whole number from 1 and dt positive, got 0 and 1.0",
+    ),
+    "dt": (
+        Delay,
+        {"dt": 0.0},
+        "delay must be a whole number from 1 and dt positive, got 1 and 0.0",
+    ),
 }
 
 

@@ -20,7 +20,12 @@ from ostinato.cells import GRU, LSTM, MLSTM, Cell, PeepholeLSTM, Simple
 from ostinato.wiring import Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 5, 2
-LENGTHS = {"lengths": np.array([2, 5])}
+OPTIONS = {
+    "all": {},
+    "lengths": {"lengths": np.array([2, 5])},
+    "reverse": {"reverse": True},
+    "sqrt": {"memory": "sqrt"},
+}
 
 # The compiler is in no hurry here: without its optimisations it takes a third of the time.
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
@@ -95,9 +100,9 @@ def setting(cell, batch=(BATCH,), steps=STEPS):
     return eqx.partition(given, eqx.is_inexact_array)
 
 
-def losses(cell, **options):
+def losses(cell, batch=(BATCH,), steps=STEPS, **options):
     """Both losses, by `unroll` and by the plain scan, as functions of all floats; and these."""
-    moving, fixed = setting(cell)
+    moving, fixed = setting(cell, batch, steps)
 
     def ours(moving):
         return loss_of(ostinato.unroll(*eqx.combine(moving, fixed), **options))
@@ -120,6 +125,12 @@ def same(ours, theirs, tolerance=1e-10):
         assert one.dtype == other.dtype
         error, size = np.linalg.norm(np.subtract(one, other)), np.linalg.norm(other)
         assert error <= tolerance * size, f"relative error {error / size:.1e}"
+
+
+def same_gradient(ours, theirs, at):
+    """Value and gradient agree; both are compiled at once, which is faster."""
+    pair = quick(lambda at: [jax.value_and_grad(loss)(at) for loss in (ours, theirs)])
+    same(*pair(at))
 
 
 # Second derivatives
@@ -148,31 +159,33 @@ def by_jvp_of_linearised(loss, at, v):
     return restore(jax.jvp(slopes, (flat,), (ravel_pytree(v)[0],))[1])
 
 
+WAYS = (by_jvp_of_grad, by_grad_of_grad, by_grad_of_jvp)
+
+
 @pytest.mark.parametrize(
-    ("cell", "options"),
+    ("cell", "options", "ways"),
     [
-        ("lstm", {}),
-        ("mlstm", {}),
-        ("gru", {}),
-        ("peephole lstm", {}),
-        ("zoneout", {}),
-        ("simple", LENGTHS),
-        ("simple", {"memory": "sqrt"}),
+        ("lstm", "all", [by_grad_of_jvp]),
+        ("mlstm", "all", [by_jvp_of_grad, by_grad_of_grad]),
+        ("peephole lstm", "all", [by_grad_of_grad]),
+        ("zoneout", "lengths", WAYS),
+        ("gru", "all", [by_grad_of_grad]),
+        ("simple", "sqrt", WAYS),
     ],
 )
-def test_second_derivatives_are_exact(cell, options):
-    ours, theirs, at = losses(CELLS[cell], **options)
+def test_second_derivatives_are_exact(cell, options, ways):
+    ours, theirs, at = losses(CELLS[cell], **OPTIONS[options])
     v = like(20, at)
-    ways = (by_jvp_of_grad, by_grad_of_grad, by_grad_of_jvp)
-    products = quick(lambda at, v: [way(ours, at, v) for way in ways])(at, v)
-    expected = quick(lambda at, v: by_jvp_of_grad(theirs, at, v))(at, v)
+    expected, *products = quick(
+        lambda at, v: [by_jvp_of_grad(theirs, at, v), *(way(ours, at, v) for way in ways)]
+    )(at, v)
     for product in products:
         same(product, expected)
 
 
-@pytest.mark.parametrize("options", [{}, LENGTHS, {"memory": "sqrt"}])
+@pytest.mark.parametrize("options", ["lengths", "sqrt"])
 def test_a_linearised_function_can_be_differentiated(options):
-    ours, theirs, at = losses(CELLS["simple"], **options)
+    ours, theirs, at = losses(CELLS["simple"], **OPTIONS[options])
     v = like(20, at)
     product = quick(lambda at, v: by_jvp_of_linearised(ours, at, v))(at, v)
     same(product, quick(lambda at, v: by_jvp_of_grad(theirs, at, v))(at, v))
@@ -193,7 +206,7 @@ def gauss_newton(function, at):
     return lambda v: pull(push(v))[0]
 
 
-@pytest.mark.parametrize("cell", ["mlstm", "zoneout"])
+@pytest.mark.parametrize("cell", ["gru", "mlstm"])
 def test_gauss_newton_product(cell):
     moving, fixed = setting(CELLS[cell])
 
@@ -276,10 +289,6 @@ def within_scan(cell, h, u):
     return u + jax.lax.scan(lambda a, _: (jnp.sin(a @ cell.R), None), h, length=2)[0]
 
 
-def within_cond(cell, h, u):
-    return u + jax.lax.cond(jnp.sum(u) > 0, lambda: h @ cell.R, lambda: h @ cell.Q)
-
-
 def of_two_that_change(cell, h, u):
     return u + jnp.einsum("...i,...i->...", h, u)[..., None] * cell.p
 
@@ -299,18 +308,15 @@ RULES = {
     "masked": (lambda c, h, u: u + h @ (c.R * MASK), [".R"]),
     "transposed": (lambda c, h, u: u + h @ c.R.T, [".R"]),
     "concatenated": (concatenated, [".R"]),
-    "product of weights": (lambda c, h, u: u + h @ (c.Q @ c.R), [".Q"]),
     "same weight twice": (lambda c, h, u: u + jnp.sin(h @ c.R) @ c.R, [".R", ".R#2"]),
     "two products added": (lambda c, h, u: h @ c.R + (u * h) @ c.Q, [".R", ".Q"]),
-    "two products and an addend": (lambda c, h, u: u + h @ c.R + h**2 @ c.Q, [".R", ".Q"]),
     "added to itself": (lambda c, h, u: (a := h @ c.R) + a + u, [".R"]),
     "used twice": (lambda c, h, u: (a := u + h @ c.R) * jnp.sin(a), [".R"]),
-    "plus a number": (lambda c, h, u: u * (h @ c.R + 1), [".R"]),
+    "used by a sum and beside": (lambda c, h, u: (u + (a := h @ c.R)) * jnp.sin(a), [".R"]),
     "of the input": (lambda c, h, u: jnp.sin(u @ c.Q) * (1 + h @ c.R), [".Q", ".R"]),
     "constant weight": (lambda c, h, u: u + h @ jnp.asarray(MASK) + h @ c.R, ["", ".R"]),
     "within jit": (within_jit, [".R"]),
     "within scan": (within_scan, []),
-    "within cond": (within_cond, []),
     "of two that change": (of_two_that_change, []),
     "beside a custom derivative": (lambda c, h, u: u + halved(h) @ c.R, [".R"]),
     "none": (lambda c, h, u: u + c.p * h, []),
@@ -322,7 +328,7 @@ def test_products_in_any_form(rule):
     rule, names = RULES[rule]
     ours, theirs, at = losses(User(rule))
     assert list(ostinato.taps(User(rule), at[1])) == names
-    same(quick(jax.value_and_grad(ours))(at), quick(jax.value_and_grad(theirs))(at))
+    same_gradient(ours, theirs, at)
 
 
 @pytest.mark.parametrize("rule", ["of the input", "two products added"])
@@ -344,7 +350,7 @@ def test_mixed_second_derivatives(rule):
 
         return [along("R", "Q"), along("Q", "R")]
 
-    same(quick(lambda: changes(ostinato.unroll))(), quick(lambda: changes(plain))())
+    same(*quick(lambda: [changes(ostinato.unroll), changes(plain)])())
 
 
 # Parts that stand still
@@ -361,8 +367,7 @@ def test_gradient_of_one_part(part):
         return loss_of(run(eqx.tree_at(lambda cell: getattr(cell, part), cell, value), xs, state))
 
     at = {"xs": xs, "state": state}.get(part, getattr(cell, part, None))
-    ours = quick(jax.grad(lambda at: loss(ostinato.unroll, at)))(at)
-    same(ours, quick(jax.grad(lambda at: loss(plain, at)))(at))
+    same_gradient(lambda at: loss(ostinato.unroll, at), lambda at: loss(plain, at), at)
 
 
 class Counting(Simple):
@@ -379,7 +384,7 @@ class Counting(Simple):
 
 def test_integers_in_the_state():
     ours, theirs, at = losses(made(Counting))
-    same(quick(jax.grad(ours))(at), quick(jax.grad(theirs))(at))
+    same_gradient(ours, theirs, at)
     cell, xs, state = eqx.combine(*setting(made(Counting)))
     (_, counts), (_, last) = ostinato.unroll(cell, xs, state)
     np.testing.assert_array_equal(counts, np.repeat(2 * np.arange(STEPS)[:, None], BATCH, axis=1))
@@ -416,18 +421,18 @@ def test_the_gradient_of_taps_is_the_error():
         np.testing.assert_allclose(loss(moved), by_offset(place, 0.3), rtol=1e-12)
 
 
-@pytest.mark.parametrize("options", [{}, LENGTHS, {"reverse": True}])
+@pytest.mark.parametrize("options", ["all", "lengths", "reverse"])
 def test_a_weight_gradient_is_made_of_errors(options):
     """`dR = sum_t h_{t-1}^T e_t`, and `db = sum_t e_t`."""
     cell, xs, state = eqx.combine(*setting(CELLS["simple"]))
 
     def loss(cell, taps):
-        return loss_of(ostinato.unroll(cell, xs, state, taps=taps, **options))
+        return loss_of(ostinato.unroll(cell, xs, state, taps=taps, **OPTIONS[options]))
 
     grad = quick(jax.grad(loss, argnums=(0, 1)))
     gradient, errors = grad(cell, ostinato.taps(cell, xs))
-    hs, _ = ostinato.unroll(cell, xs, state, **options)
-    before = [*hs[1:], state] if "reverse" in options else [state, *hs[:-1]]
+    hs, _ = ostinato.unroll(cell, xs, state, **OPTIONS[options])
+    before = [*hs[1:], state] if options == "reverse" else [state, *hs[:-1]]
     same(gradient.R, jnp.einsum("tbi,tbj->ij", jnp.stack(before), errors[".R"]))
     same(gradient.b, jnp.sum(errors[".R"], axis=(0, 1)))
 
@@ -457,9 +462,8 @@ def sized(cell):
     return to_float32(made(cell, 8, 32, scale=0.2)), to_float32(normal(1, 20, 4, 8))
 
 
-@pytest.mark.parametrize("cell", [GRU, MLSTM])
-def test_bfloat16_products(cell):
-    cell, xs = sized(cell)
+def test_bfloat16_products():
+    cell, xs = sized(MLSTM)
 
     def result(cell, xs, compute):
         ys, state = ostinato.unroll(cell, xs, compute=compute)
@@ -591,37 +595,30 @@ def test_memory_grows_with_the_root_of_the_steps():
         ("zoneout", 0, (2,)),
         ("lstm", 1, (1, 2, 2)),
         ("gru", STEPS, ()),
-        ("gru", STEPS, (2, 1, 3)),
         ("zoneout", STEPS, (2, 1, 3)),
     ],
 )
 def test_any_number_of_steps_and_batch_axes(cell, steps, batch):
-    moving, fixed = setting(CELLS[cell], batch, steps)
-
-    def value_and_grad(run):
-        def loss(moving):
-            ys, state = run(*eqx.combine(moving, fixed))
-            return loss_of((ys, state)), (ys, state)
-
-        return quick(jax.value_and_grad(loss, has_aux=True))(moving)
-
-    ours = value_and_grad(ostinato.unroll)
-    same(ours, value_and_grad(plain))
-    (_, (ys, _)), _ = ours
+    ours, theirs, at = losses(CELLS[cell], batch, steps)
+    same_gradient(ours, theirs, at)
+    ys, state = eqx.filter_eval_shape(ostinato.unroll, CELLS[cell], at[1])
     assert ys.shape == (steps, *batch, UNITS)
+    assert jax.tree.leaves(state)[0].shape == (*batch, UNITS)
 
 
 # Several devices
 
 SHARDED = """
-import jax, jax.numpy as jnp, numpy as np
+import equinox as eqx, jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 jax.config.update("jax_enable_x64", True)
 import ostinato
 from ostinato.cells import PeepholeLSTM
 
-cell = PeepholeLSTM(2, 3, key=jax.random.key(0))
-xs = jnp.asarray(np.random.default_rng(0).normal(size=(5, 16, 2)))
+rng = np.random.default_rng(0)
+cell = eqx.filter_eval_shape(lambda key: PeepholeLSTM(2, 3, key=key), jax.random.key(0))
+cell = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), cell)
+xs = jnp.asarray(rng.normal(size=(5, 16, 2)))
 
 def loss(cell, xs):
     ys, (_, c) = ostinato.unroll(cell, xs)

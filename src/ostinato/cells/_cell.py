@@ -45,6 +45,9 @@ class Cell(eqx.Module):
         """False where a part must see the whole sequence, so that only `unroll` works."""
         return True
 
+    def check_inputs(self, xs: Any) -> None:
+        """Refuse inputs that compiled code could not refuse, such as symbols out of range."""
+
     @abc.abstractmethod
     def initial(self, batch: tuple[int, ...]) -> Any:
         """The state before the first step: a pytree of arrays `(*batch, ...)`."""
@@ -62,8 +65,8 @@ class Cell(eqx.Module):
         """One step of time: `(state, inputs(x)) -> (state, y)`."""
 
 
-def project(cell: eqx.Module, x, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
-    """`x @ weight + bias` for `x` of shape `(..., inputs)`, after checking that it fits."""
+def check_vectors(cell: eqx.Module, x, weight: jax.Array) -> None:
+    """Refuse an `x` that is not of shape `(..., inputs)` and of the dtype of `weight`."""
     name, size = type(cell).__name__, weight.shape[0]
     if not jnp.issubdtype(jnp.result_type(x), jnp.inexact):
         raise TypeError(
@@ -77,6 +80,11 @@ def project(cell: eqx.Module, x, weight: jax.Array, bias: jax.Array | None = Non
         )
     if x.ndim == 0 or x.shape[-1] != size:
         raise ValueError(f"{name} expects inputs of shape (..., {size}), got {x.shape}")
+
+
+def project(cell: eqx.Module, x, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
+    """`x @ weight + bias` for `x` of shape `(..., inputs)`, after checking that it fits."""
+    check_vectors(cell, x, weight)
     u = x @ weight
     return u if bias is None else u + bias
 
@@ -111,14 +119,22 @@ def input_size(cell: Cell) -> int:
         except Exception:  # whatever a cell raises, this size does not fit
             continue
         return size
-    raise ValueError(f"{type(cell).__name__} accepts inputs of none of its parameters' sizes")
+    raise ValueError(
+        f"{type(cell).__name__} was expected to be a cell that reads vectors; it takes none of the "
+        f"sizes of its parameters, {sorted({n for shape in shapes for n in shape})}"
+    )
 
 
 def output_size(cell: Cell, inputs: int) -> int:
     """The size of a cell's output, for inputs of that size."""
-    x = jax.ShapeDtypeStruct((inputs,), jnp.result_type(float))
+    x = jax.ShapeDtypeStruct((inputs,), parameter_dtype(cell))
 
     def one_step(cell, x):
         return cell.step(cell.initial(()), cell.inputs(x))[1]
 
     return eqx.filter_eval_shape(one_step, cell, x).shape[-1]
+
+
+def parameter_dtype(cell: eqx.Module):
+    """The floating dtype of a cell's parameters."""
+    return jnp.result_type(*jax.tree.leaves(eqx.filter(cell, eqx.is_inexact_array)))

@@ -55,8 +55,10 @@ class Delay(Cell):
             input, recurrent: initialisers of `C` and `B`; `A` starts as -I, a decay.
         """
         activation(f)
-        if delay < 1 or dt <= 0:
-            raise ValueError(f"delay must be at least 1 and dt positive, got {delay} and {dt}")
+        if not isinstance(delay, int) or delay < 1 or dt <= 0:
+            raise ValueError(
+                f"delay must be a whole number from 1 and dt positive, got {delay} and {dt}"
+            )
         b, c = jax.random.split(key)
         self.A = -jnp.eye(units, dtype=jnp.result_type(float))
         self.B = draw(recurrent, b, units, units)

@@ -73,6 +73,8 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
         # Eigenvalues of a general matrix exist on the CPU only, hence by way of the host.
         result = jax.ShapeDtypeStruct((), dtype)
         largest = jax.pure_callback(_largest_eigenvalue, result, matrix, vmap_method="sequential")
+        if not isinstance(largest, jax.core.Tracer) and largest == 0:
+            raise ValueError(f"a matrix of spectral radius 0 cannot be scaled, shape {shape}")
         return matrix * (radius / largest)
 
     return init
@@ -81,6 +83,4 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
 def _largest_eigenvalue(matrix) -> np.ndarray:
     matrix = np.asarray(matrix)
     largest = np.abs(np.linalg.eigvals(matrix.astype(np.float64))).max()
-    if largest == 0.0:
-        raise ValueError(f"a matrix of spectral radius 0 cannot be scaled, shape {matrix.shape}")
     return largest.astype(matrix.dtype)

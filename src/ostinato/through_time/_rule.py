@@ -10,6 +10,8 @@ Cotangent  the reverse scan yields the error `e_j` at every pre-activation and c
 
 Small constants used elementwise (peepholes, gains) accumulate within the reverse scan.
 
+With a lower precision for the products, `v_j` and `a_j` are kept in it too.
+
 `jax.custom_jvp` holds the rule and `paired` joins tangent and cotangent, so `grad`, `jvp`,
 `linearize` and `linear_transpose` are all fast. Second derivatives differentiate these scans as
 the plain code that they are, and are exact.

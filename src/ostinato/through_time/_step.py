@@ -40,7 +40,8 @@ class Tap:
         equation: the product in the traced step.
         total: the equation that adds something to it, if any.
         weight_first: whether the weight is its first operand.
-        from_state: whether the changing operand reads the state other than through a product.
+        from_state: whether the changing operand reads the state before the step: not only
+            through a product, and not what is already part of the state after it.
         v, w, out: the axes of the changing operand, of the weight and of the value.
     """
 
@@ -194,6 +195,10 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
     changing = set(jaxpr.invars[count:])
     states = len(jax.tree.leaves(varying[0])) if len(varying) > 1 else 0
     direct = set(jaxpr.invars[count : count + states])
+    # What is computed within the step, by way of a product, and is then part of the new state.
+    new_state = set(jaxpr.outvars[:states] if states else [])
+    computed: set = set()
+    fresh: set = set()
     prologue: list[JaxprEqn] = []
     remainder: list[JaxprEqn] = []
     taps: list[Tap] = []
@@ -206,15 +211,22 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
             continue
         changing.update(equation.outvars)
         remainder.append(equation)
-        reads = any(var in direct for var in equation.invars if not isinstance(var, Literal))
+        operands_read = {var for var in equation.invars if not isinstance(var, Literal)}
+        reads = bool(operands_read & direct) and not operands_read & fresh
+        if operands_read & computed:
+            computed.update(equation.outvars)
+        if operands_read & fresh:
+            fresh.update(equation.outvars)
+        fresh.update(new_state.intersection(equation.outvars) & computed)
         if equation.primitive.name == "dot_general" and operands.count(True) == 1:
             if len(operands) == 2:
                 total = None if uses[id(equation.outvars[0])] != 1 else _sum_with(equation, jaxpr)
                 if any(tap.total is total for tap in taps):
                     total = None  # of two products that are added, the first takes the sum
                 taps.append(_tap(equation, total, not operands[0], reads))
+                computed.update(equation.outvars)
                 continue
-        if reads:
+        if operands_read & direct:
             direct.update(equation.outvars)
     used = [var for equation in remainder for var in _constants(equation, taps)]
     used += jaxpr.outvars

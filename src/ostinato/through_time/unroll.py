@@ -70,6 +70,8 @@ def unroll(
         lengths = check_lengths(lengths, steps, batch)
         valid = jnp.arange(steps).reshape(-1, *(1 for _ in batch)) < lengths
         xs = jax.tree.map(lambda x: _where(valid, x, jnp.zeros_like(x)), xs)
+    if isinstance(cell, Cell):
+        cell.check_inputs(xs)
     compute = None if compute is None else jnp.dtype(compute)
     options = _Options(reverse, chunk, compute)
     if taps is not None:

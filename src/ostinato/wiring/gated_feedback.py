@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..cells._cell import draw, input_size, output_size
+from ..cells._cell import check_vectors, draw, input_size, output_size
 from ..cells.initialisers import glorot
 from ..through_time import with_products
 
@@ -82,9 +82,7 @@ class GatedFeedback(Cell):
         return tuple(layer.initial(batch) for layer in self.layers), outputs
 
     def inputs(self, x):
-        size = self.w[0].shape[0]
-        if x.shape[-1:] != (size,):
-            raise ValueError(f"GatedFeedback expects inputs of shape (..., {size}), got {x.shape}")
+        check_vectors(self, x, self.w[0])
         return x
 
     def step(self, state, u):

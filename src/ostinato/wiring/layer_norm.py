@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..cells._cell import input_size
+from ..cells._cell import input_size, parameter_dtype
 from ..through_time import with_products
 from ..through_time._step import take_apart
 
@@ -41,7 +41,7 @@ class LayerNorm(Cell):
         """
         self.cell, self.epsilon = cell, epsilon
         parameters, static = eqx.partition(cell, eqx.is_array)
-        dtype = jnp.result_type(float)
+        dtype = parameter_dtype(cell)
         x = jax.ShapeDtypeStruct((input_size(cell),), dtype)
         state = eqx.filter_eval_shape(cell.initial, ())
         u = eqx.filter_eval_shape(cell.inputs, x)
@@ -52,6 +52,9 @@ class LayerNorm(Cell):
         self.input_shifts = [jnp.zeros(n, dtype) for n in sizes[0]]
         self.gains = [jnp.ones(n, dtype) for n in sizes[1]]
         self.shifts = [jnp.zeros(n, dtype) for n in sizes[1]]
+
+    def check_inputs(self, xs):
+        self.cell.check_inputs(xs)
 
     def initial(self, batch):
         return self.cell.initial(batch)

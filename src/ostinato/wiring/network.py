@@ -118,6 +118,10 @@ class Network(Cell):
     def can_step(self) -> bool:
         return can_step(self.cell)
 
+    def check_inputs(self, xs):
+        if self.encoding is not None:
+            self._encode(xs)
+
     def initial(self, batch):
         return self.cell.initial(batch)
 

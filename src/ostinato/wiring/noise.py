@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..through_time import with_products
+from ..through_time import can_step, with_products
 
 Module = TypeVar("Module")
 
@@ -27,12 +27,14 @@ class Seed(eqx.Module):
     """A random key that is part of a module and no parameter: raw key data, `uint32`."""
 
     data: jax.Array
+    impl: str = eqx.field(static=True)
 
     def __init__(self, key: jax.Array):
         self.data = jax.random.key_data(key)
+        self.impl = str(jax.random.key_impl(key))
 
     def key(self, index: int = 0) -> jax.Array:
-        return jax.random.fold_in(jax.random.wrap_key_data(self.data), index)
+        return jax.random.fold_in(jax.random.wrap_key_data(self.data, impl=self.impl), index)
 
 
 def reseed(module: Module, key: jax.Array) -> Module:
@@ -56,6 +58,9 @@ class _Wrapper(Cell):
     @property
     def input_axes(self) -> int:
         return self.cell.input_axes
+
+    def check_inputs(self, xs):
+        self.cell.check_inputs(xs)
 
     def initial(self, batch):
         return self.cell.initial(batch)
@@ -82,11 +87,11 @@ class Zoneout(_Wrapper):
         """
         Args:
             cell: the cell to wrap.
-            rate: probability to keep the previous value, from 0 to 1.
+            rate: probability to keep the previous value, from 0 to below 1.
             key: random key of the noise.
             inference: without noise.
         """
-        self.cell, self.seed, self.inference = cell, Seed(key), inference
+        self.cell, self.seed, self.inference = _checked(cell, "Zoneout"), Seed(key), inference
         self.rate = _rate(rate, "Zoneout")
 
     def initial(self, batch):
@@ -154,7 +159,7 @@ class Dropout(_Wrapper):
             key: random key of the noise.
             inference: without noise.
         """
-        self.cell, self.seed, self.inference = cell, Seed(key), inference
+        self.cell, self.seed, self.inference = _checked(cell, "Dropout"), Seed(key), inference
         self.rate = _rate(rate, "Dropout")
         self.recurrent = _rate(recurrent, "Dropout")
 
@@ -201,7 +206,7 @@ class WeightNoise(_Wrapper):
         """
         if std < 0:
             raise ValueError(f"WeightNoise needs a standard deviation of at least 0, got {std}")
-        self.cell, self.seed, self.inference = cell, Seed(key), inference
+        self.cell, self.seed, self.inference = _checked(cell, "WeightNoise"), Seed(key), inference
         self.std = std
 
     def inputs(self, x):
@@ -220,6 +225,12 @@ class WeightNoise(_Wrapper):
             for i, x in enumerate(leaves)
         ]
         return eqx.combine(jax.tree.unflatten(tree, noisy), rest)
+
+
+def _checked(cell: Cell, name: str) -> Cell:
+    if not can_step(cell):
+        raise ValueError(f"{name} wraps a cell with a step, got {type(cell).__name__}")
+    return cell
 
 
 def _rate(rate: float, name: str) -> float:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell
+from ._step import Step
 
 
 def sizes(cell: Any, xs: Any) -> tuple[int, tuple[int, ...]]:
@@ -102,6 +103,17 @@ def check_structure(layer: Any, state: Any, batch: tuple[int, ...]) -> None:
         )
 
 
+def check_taps(taps: dict[str, Any], step: Step, steps: int) -> list:
+    """The offsets in the order of the products, after checking names and shapes."""
+    expected = {
+        name: (steps, *tap.shape.shape) for name, tap in zip(step.names, step.taps, strict=True)
+    }
+    given = {name: jnp.shape(offset) for name, offset in taps.items()}
+    if given != expected:
+        raise ValueError(f"taps must be those of taps(cell, xs): expected {expected}, got {given}")
+    return [taps[name] for name in expected]
+
+
 def _same_structure(a: Any, b: Any) -> bool:
     one, other = jax.tree.structure(a), jax.tree.structure(b)
     return bool(one == other)  # type: ignore[operator]
@@ -110,4 +122,4 @@ def _same_structure(a: Any, b: Any) -> bool:
 def describe(tree: Any) -> str:
     """A state in words: `(float32(8, 16), float32(8, 16))`."""
     arrays = jax.tree.map(lambda x: f"{jnp.result_type(x)}{jnp.shape(x)}", tree)
-    return str(arrays).replace("'", "")
+    return " ".join(str(arrays).replace("'", "").split())

@@ -146,7 +146,10 @@ class _Engine:
             state, u, value, d_u, d_offsets = x
             moving = _where_given((changes.small, d_state, d_u))
             varied, step = self._known(weights, (inputs.small, state, u), moving, value)
-            zeros = [None if d is None else jnp.zeros_like(d) for d in d_offsets]
+            # Every product gets a tangent, if only of zeros: else its rule for a known value would
+            # still stand when this is differentiated again, and take the value for a constant.
+            zeros = self._zero_offsets()
+            d_offsets = [_or_zeros(d, zero) for d, zero in zip(d_offsets, zeros, strict=True)]
             changed = (changes.small, d_state, d_u)
             return jax.jvp(step, (varied, zeros), (changed, d_offsets))[1]
 
@@ -194,7 +197,8 @@ class _Engine:
             for tap, v, error, move in zip(self.step.taps, vs, lean, moving.weights, strict=True)
         ]
         c_state = [c if move else None for c, move in zip(c_state, moving.state, strict=True)]
-        return Inputs(c_weights, totals, c_state, c_us, errors)
+        c_taps = [e if move else None for e, move in zip(errors, moving.taps, strict=False)]
+        return Inputs(c_weights, totals, c_state, c_us, c_taps)
 
     def _known(self, weights, constants, moving, values):
         """What may move, and the step as a function of it, the products' values being known."""

@@ -25,7 +25,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ._check import sizes
+from ._check import can_step, sizes
 from .unroll import starting_state, unroll
 
 Loss = Callable[[Any, Any], jax.Array]
@@ -51,10 +51,13 @@ def truncated_bptt(
     With a window of at least T steps it is `bptt`. The last window may be shorter.
     """
     steps, _ = sizes(cell, xs)
+    if not can_step(cell):
+        raise ValueError(f"truncation needs a cell with a step, got {type(cell).__name__}")
     if window < 1:
         raise ValueError(f"window must be at least 1 step, got {window}")
-    value = jnp.zeros(())
+    state = starting_state(cell, xs, state)
     gradient = jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
+    value = jnp.zeros((), jnp.result_type(*jax.tree.leaves(gradient)))
     for start in range(0, steps, window):
         x, target = jax.tree.map(lambda a: a[start : start + window], (xs, targets))  # noqa: B023
         more, change, state = bptt(cell, loss, x, target, state)

@@ -13,6 +13,7 @@ from ._check import (
     check_memory,
     check_state,
     check_structure,
+    check_taps,
     expected_state,
     sizes,
 )
@@ -77,10 +78,10 @@ def unroll(
     if taps is not None:
         _check_can_tap(cell)
         if chunk < steps:
-            raise ValueError("taps need memory='all': they hold an array for every step anyway")
-    if can_step(cell):
-        state = starting_state(cell, xs, state)
-    elif state is not None:
+            raise ValueError(
+                f"taps need memory='all', as they hold an array for every step, got {memory!r}"
+            )
+    if state is not None and not can_step(cell):
         check_structure(cell, state, batch)
     return _compiled(cell, xs, state, valid, taps, options)
 
@@ -122,6 +123,8 @@ class _Options(eqx.Module):
 
 @eqx.filter_jit
 def _compiled(cell, xs, state, valid, taps, options: _Options):
+    if can_step(cell):
+        state = starting_state(cell, xs, state)
     return _in_chunks(cell, xs, state, valid, taps, options)
 
 
@@ -180,9 +183,9 @@ def _run(cell, xs, state, valid, taps, options: _Options):
     step = _take_apart(static, parameters, state, xs, us, valid)
     weights, small = step.prepare(parameters)
     u_leaves = jax.tree.leaves((us, valid))
-    offsets = [] if taps is None else [taps[name] for name in step.names]
-    inputs = Inputs(weights, small, jax.tree.leaves(state), u_leaves, offsets)
     steps = jax.tree.leaves(xs)[0].shape[0]
+    offsets = [] if taps is None else check_taps(taps, step, steps)
+    inputs = Inputs(weights, small, jax.tree.leaves(state), u_leaves, offsets)
     final, ys = run_through_time(
         step,
         inputs,

@@ -14,7 +14,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 import sys
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,11 +31,9 @@ GPU_SHAPES = [(1, 256, 1024), (16, 256, 512), (64, 256, 1024), (128, 100, 2048)]
 
 
 def gradient_of(cell, xs, compute=None, inner=1):
-    @eqx.filter_jit
+    @jax.jit
     def gradient(cell, xs):
-        return eqx.filter_grad(lambda c: jnp.sum(ostinato.unroll(c, xs, compute=compute)[0] ** 2))(
-            cell
-        )
+        return jax.grad(lambda c: jnp.sum(ostinato.unroll(c, xs, compute=compute)[0] ** 2))(cell)
 
     return milliseconds(lambda: gradient(cell, xs), jax.block_until_ready, inner=inner)
 

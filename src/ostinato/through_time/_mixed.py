@@ -1,31 +1,72 @@
 """A cell's inputs with their products done in a lower precision, forwards and backwards."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
 from ._paired import paired
-from ._step import Tap, take_apart
+from ._step import Step, Tap, take_apart
 
 
-def inputs_in(compute, function, parameters, xs):
+def inputs_in(compute, function, parameters, xs) -> tuple[Any, list]:
     """`function(parameters, xs)`, its products and its result in the dtype `compute`.
 
     The operands of each product with a parameter, and of the two products of its derivative, are
-    rounded to `compute`; their sums are kept in the original precision and then rounded. What is
-    added to a product is added in `compute`, so that it can be done in the same kernel. Parameters
+    rounded to `compute`; their sums are kept in the original precision and then rounded. Parameters
     and their gradients keep their dtype.
+
+    A bias that is the last thing to be added is left to the step, where it costs nothing, while
+    here it would be one more pass over all times. Its derivative stays here.
+
+    Returns:
+        The result, and for each of its leaves the bias `(*batch, ...)` that is still to be added at
+        each step, or `None`.
     """
     step = take_apart(function, parameters, xs)
     weights, small = step.prepare(parameters)
+    outputs = [id(var) for var in step.jaxpr.outvars]
+    late = {id(tap.result) for tap in step.taps if _adds_bias_last(tap, step)}
+    biases: dict[int, jax.Array] = {}
 
     def product(j, v, weight, addend):
-        value = _product(step.taps[j], compute, v, weight)
+        tap = step.taps[j]
+        value = _product(tap, compute, v, weight)
+        if id(tap.result) in late:
+            biases[id(tap.result)] = jax.lax.stop_gradient(addend[0])
+            return _with_derivative_of(value, addend)
         if addend is not None:
             value = value + jnp.asarray(addend).astype(compute)
-        return value.astype(step.taps[j].shape.dtype)
+        return value.astype(tap.shape.dtype)
 
     us = step.run(weights, small, xs, product)
-    return jax.tree.map(lambda u: _round(u, compute), us)
+    us = jax.tree.map(lambda u: _round(u, compute), us)
+    return us, [biases.get(var) for var in outputs]
+
+
+def _adds_bias_last(tap: Tap, step: Step) -> bool:
+    """Whether the sum with something that is the same at all times is an output, and only that."""
+    result, bias = tap.result, tap.addend
+    return (
+        any(bias is constant for constant in step.small)
+        and bias.aval.ndim > 0
+        and bias.aval.shape[0] == 1
+        and sum(var is result for var in step.jaxpr.outvars) == 1
+        and not any(var is result for e in step.remainder for var in e.invars)
+    )
+
+
+@jax.custom_jvp
+def _with_derivative_of(value, addend):
+    """`value`, with the derivative of `value + addend`."""
+    return value
+
+
+@_with_derivative_of.defjvp
+def _(primals, tangents):
+    d_value, d_addend = tangents
+    # The value once more through this function, which a second derivative must see too.
+    return _with_derivative_of(*primals), d_value + d_addend.astype(d_value.dtype)
 
 
 def _round(u, compute):

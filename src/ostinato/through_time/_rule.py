@@ -3,8 +3,9 @@
 For a step with products `a_j = v_j @ R_j + u_j`, and everything else elementwise:
 
 Forward    scan the step; keep for each time the state before it, every `v_j` and every `a_j`.
-Tangent    `v_j @ dR_j` for all times is one product, made before the scan; within the scan the
-           values `a_j` are known, so a step costs only `dv_j @ R_j` and the elementwise tangents.
+Tangent    within the scan the values `a_j` are known, so a step costs only `dv_j @ R_j` and the
+           elementwise tangents. `v_j @ dR_j` for all times is one product, made before the scan; on
+           a CPU it is made in the step instead, as `[dv_j, v_j] @ [R_j; dR_j]`, which is faster.
 Cotangent  the reverse scan yields the error `e_j` at every pre-activation and costs one product
            `e_j @ R_jᵀ` a step; then `dR_j = Σ_t v_jᵀ e_j` is one product over all times.
 
@@ -131,12 +132,14 @@ class _Engine:
         """Changes of the final state and of the outputs; `None` where they are not float."""
         states, vs, values = saved
         weights = self._cast(inputs.weights)
-        offsets = [
-            None if change is None else tap.spread(v, change, self.compute)
-            for tap, v, change in zip(self.step.taps, vs, changes.weights, strict=True)
-        ]
-        if changes.taps:
-            offsets = [_add(*pair) for pair in zip(offsets, changes.taps, strict=True)]
+        within = self.compute is None and jax.default_backend() == "cpu"
+        offsets = list(changes.taps) or [None for _ in weights]
+        if not within:
+            spread = [
+                None if change is None else tap.spread(v, change, self.compute)
+                for tap, v, change in zip(self.step.taps, vs, changes.weights, strict=True)
+            ]
+            offsets = [_add(*pair) for pair in zip(spread, offsets, strict=True)]
         d_state = [
             _or_zeros(change, x) if _is_float(x) else None
             for x, change in zip(inputs.state, changes.state, strict=True)
@@ -145,7 +148,13 @@ class _Engine:
         def body(d_state, x):
             state, u, value, d_u, d_offsets = x
             moving = _where_given((changes.small, d_state, d_u))
-            varied, step = self._known(weights, (inputs.small, state, u), moving, value)
+            varied, step = self._known(
+                weights,
+                (inputs.small, state, u),
+                moving,
+                value,
+                d_weights=changes.weights if within else None,
+            )
             # Every product gets a tangent, if only of zeros: else its rule for a known value would
             # still stand when this is differentiated again, and take the value for a constant.
             zeros = self._zero_offsets()
@@ -200,32 +209,39 @@ class _Engine:
         c_taps = [e if move else None for e, move in zip(errors, moving.taps, strict=False)]
         return Inputs(c_weights, totals, c_state, c_us, c_taps)
 
-    def _known(self, weights, constants, moving, values):
-        """What may move, and the step as a function of it, the products' values being known."""
+    def _known(self, weights, constants, moving, values, d_weights=None):
+        """What may move, and the step as a function of it, the products' values being known.
+
+        The tangents of the weights, where given, are joined to each product's tangent.
+        """
         varied, fixed = eqx.partition(constants, moving)
+        d_weights = d_weights or [None for _ in weights]
 
         def step(varied, offsets):
             small, state, u = eqx.combine(varied, fixed)
 
             def product(j, v, weight, addend):
                 known = values[j].astype(self.step.taps[j].shape.dtype)
-                return self._known_product(j, v, weight, addend, known, offsets[j])
+                return self._known_product(j, v, weight, addend, known, offsets[j], d_weights[j])
 
             new, y = self._step(weights, small, state, u, product)
             return _floats(new), _floats(y)
 
         return varied, step
 
-    def _known_product(self, j, v, weight, addend, value, offset):
+    def _known_product(self, j, v, weight, addend, value, offset, d_weight):
         """A product whose value is known: only its derivative costs anything."""
         tap, compute = self.step.taps[j], self.compute
 
         @jax.custom_jvp
-        def known(v, weight, addend, value, offset):
+        def known(v, weight, addend, value, offset, d_weight):
             return value
 
         def derivative(primals, tangents):
-            _, weight, _, value, _ = primals
+            v, weight, _, value, _, d_weight = primals
+            if d_weight is not None:
+                change = tap.change(v, tangents[0], weight, d_weight)
+                return value, _add(_add(change, tangents[2]), tangents[4])
             (change,) = paired(
                 lambda residuals, arguments: [tap.value(arguments[0], residuals[0], compute)],
                 lambda residuals, cotangents: [tap.back(cotangents[0], residuals[0], compute)],
@@ -235,7 +251,7 @@ class _Engine:
             return value, self._rounding_errors(_add(_add(change, tangents[2]), tangents[4]))
 
         known.defjvp(derivative)
-        return known(v, weight, addend, value, offset)
+        return known(v, weight, addend, value, offset, d_weight)
 
     def _rounding_errors(self, change):
         """`change`; the error that comes back through it is rounded to `compute`.

@@ -179,8 +179,11 @@ def _run(cell, xs, state, valid, taps, options: _Options):
         return eqx.combine(parameters, static).inputs(xs)
 
     compute = options.compute
-    us = project(parameters, xs) if compute is None else inputs_in(compute, project, parameters, xs)
-    step = _take_apart(static, parameters, state, xs, us, valid)
+    if compute is None:
+        us, late = project(parameters, xs), None
+    else:
+        us, late = inputs_in(compute, project, parameters, xs)
+    step = _take_apart(static, parameters, state, xs, us, valid, late)
     weights, small = step.prepare(parameters)
     u_leaves = jax.tree.leaves((us, valid))
     steps = jax.tree.leaves(xs)[0].shape[0]
@@ -222,14 +225,21 @@ def _steps_per_iteration(steps: int) -> int:
     return next((n for n in range(10, 3, -1) if steps % n == 0), 8)
 
 
-def _take_apart(static, parameters, state, xs, us, valid) -> Step:
-    """The step of a cell, which past the end of a sequence keeps its state and returns zero."""
+def _take_apart(static, parameters, state, xs, us, valid, late=None) -> Step:
+    """The step of a cell, which past the end of a sequence keeps its state and returns zero.
+
+    `late` holds what each step still has to add to the leaves of `u`; see `inputs_in`.
+    """
 
     exact = eqx.filter_eval_shape(eqx.combine(parameters, static).inputs, xs)
 
     def step(parameters, state, u):
         u, valid = u
         u = jax.tree.map(lambda u, like: u.astype(like.dtype), u, exact)
+        if late is not None:
+            leaves, tree = jax.tree.flatten(u)
+            added = [u if b is None else u + b for u, b in zip(leaves, late, strict=True)]
+            u = jax.tree.unflatten(tree, added)
         new, y = eqx.combine(parameters, static).step(state, u)
         if valid is not None:
             new = jax.tree.map(lambda a, b: _where(valid, a, b), new, state)

@@ -1,7 +1,6 @@
 """The parameters of a module: how many there are, and keeping them in a file."""
 
 import os
-from pathlib import Path
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -10,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import safetensors
 import safetensors.numpy
+
+from .files import write_whole
 
 Module = TypeVar("Module")
 
@@ -29,30 +30,40 @@ def count_parameters(module: Any) -> int:
 def save_weights(path: str | os.PathLike, module: Any) -> None:
     """Write every array of a module to a safetensors file, by its path in the module.
 
-    The file is complete or not there: it is written beside its place and then renamed.
+    The file is complete or not there.
 
     Example:
         >>> save_weights("cell.safetensors", cell)
         >>> cell = load_weights("cell.safetensors", LSTM(3, 16, key=key))
     """
-    path = Path(path)
-    arrays = {name: np.asarray(x) for name, x in _named(module).items()}
-    if not path.parent.is_dir():
-        raise ValueError(f"there is no folder {path.parent} to save {path.name} in")
-    beside = path.with_name(path.name + ".part")
-    safetensors.numpy.save_file(arrays, beside)
-    with open(beside, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    write_whole(path, pack(module))
 
 
 def load_weights(path: str | os.PathLike, like: Module) -> Module:
     """The module `like` with the arrays of a file, after checking that they fit."""
+    return unpack(path, like)[0]
+
+
+def pack(tree: Any, notes: dict[str, str] | None = None) -> bytes:
+    """Every array of a tree in the safetensors format, by its path in the tree, with notes."""
+    arrays = {name: np.asarray(x) for name, x in _named(tree).items()}
+    return safetensors.numpy.save(arrays, metadata=notes)
+
+
+def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Module, dict[str, str]]:
+    """The tree `like` with the arrays of a file, after checking that they fit, and the notes.
+
+    With `part="network"` only the arrays below `network` in the packed tree are looked at.
+    """
     try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            notes = file.metadata() or {}
         found = safetensors.numpy.load_file(path)
     except safetensors.SafetensorError as error:
         raise ValueError(f"{path} is not a safetensors file: {error}") from None
-    expected = _named(like)
+    inside = part + "." if part else ""
+    found = {name: x for name, x in found.items() if name.startswith(inside)}
+    expected = {inside + name: x for name, x in _named(like).items()}
     if missing := sorted(expected.keys() - found.keys()):
         raise ValueError(f"{path} has no {missing[0]}, which {type(like).__name__} needs")
     if extra := sorted(found.keys() - expected.keys()):
@@ -64,10 +75,10 @@ def load_weights(path: str | os.PathLike, like: Module) -> Module:
     arrays, rest = eqx.partition(like, eqx.is_array)
     tree = jax.tree.structure(arrays)
     loaded = jax.tree.unflatten(tree, [jnp.asarray(found[name]) for name in expected])
-    return eqx.combine(loaded, rest)
+    return eqx.combine(loaded, rest), notes
 
 
-def _named(module: Any) -> dict[str, jax.Array]:
-    arrays = eqx.filter(module, eqx.is_array)
+def _named(tree: Any) -> dict[str, jax.Array]:
+    arrays = eqx.filter(tree, eqx.is_array)
     found = jax.tree_util.tree_leaves_with_path(arrays)
     return {jax.tree_util.keystr(path).lstrip("."): x for path, x in found}

@@ -1,4 +1,6 @@
-"""Four methods for one gradient: where they must agree, and what truncation leaves out."""
+"""The methods for one gradient: where they must agree, and what truncation leaves out."""
+
+import functools
 
 import equinox as eqx
 import jax
@@ -9,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jax.random import key
 
 from ostinato.cells import GRU, LSTM, MLSTM, Delay
-from ostinato.through_time import bptt, general_bptt, rtrl, truncated_bptt
+from ostinato.through_time import Online, bptt, general_bptt, rtrl, rtrl_start, truncated_bptt
 from ostinato.wiring import Bidirectional, Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 7, 2
@@ -56,6 +58,17 @@ def run(method, cell, xs=XS, targets=TARGETS, state=None, **options):
         return method(eqx.combine(parameters, static), loss, xs, targets, state, **options)
 
     return jax.jit(compiled, compiler_options=QUICK)(parameters, xs, targets, state)
+
+
+def compiled_rtrl(cell, xs, targets, state):
+    """`rtrl`, compiled once for all calls of one cell and one window."""
+    parameters, static = eqx.partition(cell, eqx.is_array)
+    return _rtrl(parameters, static, xs, targets, state)
+
+
+@functools.partial(jax.jit, static_argnums=1, compiler_options=QUICK)
+def _rtrl(parameters, static, xs, targets, state):
+    return rtrl(eqx.combine(parameters, static), loss, xs, targets, state)
 
 
 def random_state(cell):
@@ -200,3 +213,69 @@ def test_a_layer_that_sees_the_whole_sequence():
     behind = run(bptt, cell, XS[::-1], targets[::-1, :, UNITS:])
     same(value, ahead[0] + behind[0])
     same((gradient.forward, gradient.backward), (ahead[1], behind[1]))
+
+
+@pytest.mark.parametrize("cell", ["lstm", "zoneout"])
+def test_rtrl_goes_on_step_by_step(cell):
+    """The carried derivative loses nothing: windows of one step give the whole gradient."""
+    cell = CELLS[cell]
+    state = random_state(cell)
+    online = rtrl_start(cell, XS[:1], state)
+    value, gradient = 0.0, jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
+    for t in range(STEPS):
+        now = slice(t, t + 1)
+        more, change, online = compiled_rtrl(cell, XS[now], TARGETS[now], online)
+        value, gradient = value + more, jax.tree.map(jnp.add, gradient, change)
+    same((value, gradient, online.state), run(bptt, cell, state=state))
+
+
+def test_rtrl_with_weights_that_change():
+    """The classical algorithm, with its Jacobians written out."""
+    cell = CELLS["gru"]
+    flat, restore = ravel_pytree(cell)
+    state, online = cell.initial((BATCH,)), rtrl_start(cell, XS)
+    influence = jnp.zeros((state.size, flat.size))
+
+    def step(flat, state, x):
+        cell = restore(flat)
+        return cell.step(state.reshape(BATCH, UNITS), cell.inputs(x))[0].reshape(-1)
+
+    def error(state, target):
+        return loss(state.reshape(BATCH, UNITS), target)
+
+    jacobians = jax.jit(jax.jacobian(step, argnums=(0, 1)))
+    state = state.reshape(-1)
+    for t in range(3):
+        now = slice(t, t + 1)
+        value, gradient, online = compiled_rtrl(restore(flat), XS[now], TARGETS[now], online)
+        direct, through = jacobians(flat, state, XS[t])
+        influence, state = through @ influence + direct, step(flat, state, XS[t])
+        same(value, error(state, TARGETS[t]))
+        same(ravel_pytree(gradient)[0], jax.grad(error)(state, TARGETS[t]) @ influence)
+        same(online.influence, influence.T.reshape(flat.size, BATCH, UNITS))
+        flat = flat - 0.3 * ravel_pytree(gradient)[0]
+
+
+def test_rtrl_refuses_the_influence_of_another_cell():
+    online = Online(CELLS["gru"].initial((BATCH,)), jnp.zeros((3, BATCH, UNITS)))
+    expected = r"must be float64\(\d+, 2, 3\), got float64\(3, 2, 3\)"
+    with pytest.raises(ValueError, match=expected):
+        rtrl(CELLS["gru"], loss, XS, TARGETS, online)
+
+
+@pytest.mark.parametrize("method", ["rtrl", "general_bptt", "truncated_bptt"])
+def test_a_layer_without_a_step(method):
+    method, options = METHODS[method]
+    layer = Bidirectional(CELLS["gru"], CELLS["gru"])
+    with pytest.raises(ValueError, match=r"^[a-z_]+ needs a cell with a step, got Bidirectional$"):
+        method(layer, loss, XS, normal(3, STEPS, BATCH, 2 * UNITS), **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("length", [STEPS - 1, STEPS + 1])
+def test_targets_of_another_length(method, length):
+    method, options = METHODS[method]
+    targets = jnp.zeros((length, BATCH, UNITS))
+    expected = rf"^targets must be for as many steps as the inputs, 7, got .* \({length}, 2, 3\)$"
+    with pytest.raises(ValueError, match=expected):
+        method(CELLS["gru"], loss, XS, targets, **options)

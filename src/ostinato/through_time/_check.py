@@ -53,7 +53,8 @@ def check_lengths(lengths: Any, steps: int, batch: tuple[int, ...]) -> jax.Array
     if not jnp.issubdtype(lengths.dtype, jnp.integer):
         raise TypeError(f"lengths must be integers of shape {batch}, got {lengths.dtype}")
     if not isinstance(lengths, jax.core.Tracer) and lengths.size:
-        low, high = int(np.min(lengths)), int(np.max(lengths))
+        values = np.asarray(lengths)
+        low, high = int(values.min()), int(values.max())
         if low < 0 or high > steps:
             wrong = low if low < 0 else high
             raise ValueError(f"lengths must be from 0 to T = {steps}, got {wrong}")

@@ -1,23 +1,35 @@
-"""Gradients of a loss summed over time, by four methods with one signature.
+"""Gradients of a loss summed over time, by methods with one signature.
 
     bptt             backpropagation through time: exact
     truncated_bptt   errors stop at the border of a window, the state is carried across: the
                      gradient of training on long streams
     rtrl             real-time recurrent learning: exact, forwards, without a past
     general_bptt     the theorem of document 001, chapter 3: exact, for any cell
+    online1997       the first LSTM's own algorithm, forwards; in a file of its own
 
 Each is `method(cell, loss, xs, targets, state=None) -> (value, gradient, state)`: the summed loss,
 its gradient as a module like the cell (`None` where there is no parameter), and the final state.
 `loss(y_t, target_t)` is a number, summed over the batch.
 
+The methods that go forwards can go on: given an `Online`, which is a state together with its
+derivative, they return another for the next window, however short. So weights may change at every
+step, and what came before the window still counts.
+
 Example:
     >>> def loss(y, target):
     ...     return 0.5 * jnp.sum((y - target) ** 2)
     >>> value, gradient, state = bptt(cell, loss, xs, targets)
+
+    Step by step, with new weights each time:
+    >>> online = rtrl_start(cell, xs)
+    >>> for t in range(len(xs)):
+    ...     now = slice(t, t + 1)
+    ...     value, gradient, online = rtrl(cell, loss, xs[now], targets[now], online)
+    ...     cell = eqx.apply_updates(cell, jax.tree.map(lambda g: -0.1 * g, gradient))
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -25,15 +37,28 @@ import jax.flatten_util
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ._check import can_step, sizes
+from ._check import can_step, describe, sizes
 from .unroll import starting_state, unroll
 
 Loss = Callable[[Any, Any], jax.Array]
 Result = tuple[jax.Array, Any, Any]
 
 
+class Online(NamedTuple):
+    """A state, and how it depends on the weights: what an online method carries along.
+
+    Attributes:
+        state: the cell's state.
+        influence: its derivative with respect to the parameters, as the method keeps it.
+    """
+
+    state: Any
+    influence: Any
+
+
 def bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Result:
     """Backpropagation through time, by the engine. Time and memory O(weights · T)."""
+    check_targets(cell, xs, targets)
 
     def total(cell):
         ys, final = unroll(cell, xs, state)
@@ -50,9 +75,8 @@ def truncated_bptt(
 
     With a window of at least T steps it is `bptt`. The last window may be shorter.
     """
-    steps, _ = sizes(cell, xs)
-    if not can_step(cell):
-        raise ValueError(f"truncation needs a cell with a step, got {type(cell).__name__}")
+    steps = check_targets(cell, xs, targets)
+    _check_can_step(cell, "truncated_bptt")
     if window < 1:
         raise ValueError(f"window must be at least 1 step, got {window}")
     state = starting_state(cell, xs, state)
@@ -70,15 +94,22 @@ def rtrl(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Re
 
     `∂s_t/∂θ = ∂s_t/∂s_{t-1} · ∂s_{t-1}/∂θ + ∂⁺s_t/∂θ`, with one direction for each parameter, so
     time O(T · weights · cost of a step) and memory O(weights · state), whatever T is: for small
-    nets, and as a reference. The first state counts as given.
+    nets, and as a reference. A first state counts as given.
+
+    With `rtrl_start` the derivative goes on from window to window: `state` is then an `Online`,
+    and so is the state that is returned. If the weights change in between, this is the classical
+    algorithm, whose derivative still holds what earlier weights contributed.
 
     Source: Williams and Zipser (1989).
     """
+    check_targets(cell, xs, targets)
+    going_on = isinstance(state, Online)
+    start = state if isinstance(state, Online) else rtrl_start(cell, xs, state)
+    check_influence(start, rtrl_start(cell, xs, start.state))
     parameters, static = eqx.partition(cell, eqx.is_inexact_array)
     flat, restore = jax.flatten_util.ravel_pytree(parameters)
     directions = jnp.eye(flat.size, dtype=flat.dtype)
-    state = starting_state(cell, xs, state)
-    floats, fixed = eqx.partition(state, eqx.is_inexact_array)
+    floats, fixed = eqx.partition(start.state, eqx.is_inexact_array)
 
     def step(flat, floats, fixed, x, target):
         cell = eqx.combine(restore(flat), static)
@@ -87,7 +118,7 @@ def rtrl(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Re
         return (floats, loss(y, target)), fixed
 
     def body(carry, x):
-        floats, fixed, derivative, value, gradient = carry
+        floats, fixed, influence, value, gradient = carry
 
         def along(direction, change):
             return jax.jvp(
@@ -97,15 +128,34 @@ def rtrl(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Re
                 has_aux=True,
             )
 
-        (new, more), (derivative, change), fixed = jax.vmap(along, out_axes=(None, 0, None))(
-            directions, derivative
+        (new, more), (influence, change), fixed = jax.vmap(along, out_axes=(None, 0, None))(
+            directions, influence
         )
-        return (new, fixed, derivative, value + more, gradient + change), None
+        return (new, fixed, influence, value + more, gradient + change), None
 
-    still = jax.tree.map(lambda x: jnp.zeros((flat.size, *x.shape), x.dtype), floats)
-    start = (floats, fixed, still, jnp.zeros((), flat.dtype), jnp.zeros_like(flat))
-    (floats, fixed, _, value, gradient), _ = jax.lax.scan(body, start, (xs, targets))
-    return value, restore(gradient), eqx.combine(floats, fixed)
+    carry = (floats, fixed, start.influence, jnp.zeros((), flat.dtype), jnp.zeros_like(flat))
+    (floats, fixed, influence, value, gradient), _ = jax.lax.scan(body, carry, (xs, targets))
+    state = eqx.combine(floats, fixed)
+    return value, restore(gradient), Online(state, influence) if going_on else state
+
+
+def rtrl_start(cell: Cell, xs: Any, state: Any = None) -> Online:
+    """A state that depends on no weight yet, for `rtrl` to go on from.
+
+    Args:
+        cell: the cell that learns.
+        xs: inputs of the batch to come, of any number of steps.
+        state: the state to begin with; by default the cell's own.
+
+    Returns:
+        The state, with zeros `(parameters, ...)` for each of its float arrays.
+    """
+    _check_can_step(cell, "rtrl")
+    state = starting_state(cell, xs, state)
+    weights = jax.tree.leaves(eqx.filter(cell, eqx.is_inexact_array))
+    count = sum(weight.size for weight in weights)
+    floats = eqx.filter(state, eqx.is_inexact_array)
+    return Online(state, jax.tree.map(lambda x: jnp.zeros((count, *x.shape), x.dtype), floats))
 
 
 def general_bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Result:
@@ -118,6 +168,8 @@ def general_bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = Non
     It is written as the theorem reads, one step at a time and apart from the engine, and agrees
     with it: the engine differs only in when it multiplies.
     """
+    check_targets(cell, xs, targets)
+    _check_can_step(cell, "general_bptt")
     parameters, static = eqx.partition(cell, eqx.is_inexact_array)
     first = starting_state(cell, xs, state)
 
@@ -148,3 +200,31 @@ def general_bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = Non
     nothing = jax.tree.map(jnp.zeros_like, (eqx.filter(first, eqx.is_inexact_array), parameters))
     (_, gradient), _ = jax.lax.scan(backward, nothing, (states, xs, direct), reverse=True)
     return jnp.sum(values), gradient, final
+
+
+def check_targets(cell: Any, xs: Any, targets: Any) -> int:
+    """The number of steps, after refusing targets for another number of them."""
+    steps, _ = sizes(cell, xs)
+    if isinstance(cell, Cell):
+        cell.check_inputs(xs)
+    for target in jax.tree.leaves(targets):
+        if jnp.shape(target)[:1] != (steps,):
+            raise ValueError(
+                f"targets must be for as many steps as the inputs, {steps}, got targets of shape "
+                f"{jnp.shape(target)}"
+            )
+    return steps
+
+
+def _check_can_step(cell: Any, method: str) -> None:
+    if not can_step(cell):
+        raise ValueError(f"{method} needs a cell with a step, got {type(cell).__name__}")
+
+
+def check_influence(given: Online, fresh: Online) -> None:
+    """Refuse the derivative of another method, cell or batch."""
+    if describe(given.influence) != describe(fresh.influence):
+        raise ValueError(
+            f"the influence that goes on must be {describe(fresh.influence)}, got "
+            f"{describe(given.influence)}"
+        )

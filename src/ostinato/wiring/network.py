@@ -147,7 +147,8 @@ def _check_symbols(encoding, x, symbols: int) -> None:
     if not jnp.issubdtype(jnp.result_type(x), jnp.integer):
         raise TypeError(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
     if not isinstance(x, jax.core.Tracer) and jnp.size(x):
-        low, high = int(np.min(x)), int(np.max(x))  # NumPy: this may run while JAX traces
+        values = np.asarray(x)  # NumPy: this may run while JAX traces
+        low, high = int(values.min()), int(values.max())
         if low < 0 or high >= symbols:
             wrong = low if low < 0 else high
             raise ValueError(f"{name} expects symbols from 0 to {symbols - 1}, got {wrong}")

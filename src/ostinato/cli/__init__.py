@@ -1,0 +1,40 @@
+"""The command line: `ostinato VERB ...`, one verb a file."""
+
+import sys
+
+import typer
+
+from ..errors import BadInput
+from ..runs import Diverged
+from .data import app as data
+from .evaluate import evaluate
+from .sample import sample
+from .train import train
+
+app = typer.Typer(
+    name="ostinato",
+    help="Recurrent networks: train, sample, evaluate.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(train)
+app.command()(sample)
+app.command()(evaluate)
+app.add_typer(data, name="data")
+
+
+def main() -> None:
+    """Run a verb. A mistake of the user is one line on standard error, and an exit with 2."""
+    try:
+        app()
+    except (BadInput, Diverged) as error:
+        sys.exit(_say(error, 3 if isinstance(error, Diverged) else 2))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sys.exit(_say(f"{where}{error.strerror or error}", 2))
+
+
+def _say(words, code: int) -> int:
+    print(f"ostinato: {words}", file=sys.stderr)
+    return code

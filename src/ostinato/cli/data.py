@@ -1,0 +1,100 @@
+"""`ostinato data`: what data sets there are, where they lie, and how to get them."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TransferSpeedColumn,
+)
+
+from ..tasks.datasets import DATASETS, File, get, locate, missing, named
+from ..tasks.locate import cache_folder
+
+app = typer.Typer(no_args_is_help=True, help="Data sets: list them, get them, find them.")
+
+Name = Annotated[str, typer.Argument(help=f"one of {', '.join(DATASETS)}")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """Say what data sets there are, with source, size and licence."""
+    found = [_about(name) for name in DATASETS]
+    if as_json:
+        return print(json.dumps(found, indent=2))
+    for x in found:
+        print(f"{x['name']}  ({x['bytes'] / 1e6:.1f} MB, {'here' if x['here'] else 'not here'})")
+        print(f"    {x['description']}\n    from {x['source']}\n    licence: {x['licence']}")
+
+
+@app.command("get")
+def get_(name: Name, as_json: Json = False) -> None:
+    """Download a data set into the cache folder, if it is not there, and check it."""
+    data, absent = named(name), missing(name)
+    if absent:
+        for file in absent:
+            _say(f"downloading {file.url} ({file.size:,} bytes)")
+        _say(f"to {cache_folder()}; source: {data.source}; licence: {data.licence}")
+    with _progress() as progress:
+        paths = get(name, _bars(progress))
+    if as_json:
+        downloaded = [file.path for file in absent]
+        print(json.dumps({**_about(name), "downloaded": downloaded}, indent=2))
+    else:
+        _say(f"{name} is here and its checksums are right")
+        print("\n".join(map(str, paths)))
+
+
+@app.command("path")
+def path_(name: Name, as_json: Json = False) -> None:
+    """Print where the files of a data set are, one a line."""
+    paths = [str(path) for path in locate(name)]
+    print(json.dumps({"name": name, "paths": paths}, indent=2) if as_json else "\n".join(paths))
+
+
+def _about(name: str) -> dict:
+    data = named(name)
+    here = not missing(name)
+    return {
+        "name": name,
+        "description": data.description,
+        "source": data.source,
+        "licence": data.licence,
+        "bytes": data.size,
+        "files": [{"url": x.url, "bytes": x.size, "sha256": x.sha256} for x in data.files],
+        "here": here,
+        "paths": [str(path) for path in locate(name)] if here else [],
+    }
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    console = Console(stderr=True)
+    return Progress(
+        *columns, TransferSpeedColumn(), console=console, disable=not console.is_terminal
+    )
+
+
+def _bars(progress: Progress) -> Callable[[File, int], None]:
+    """One bar a file, from its first byte."""
+    bars: dict[File, TaskID] = {}
+
+    def show(file: File, done: int) -> None:
+        if file not in bars:
+            bars[file] = progress.add_task(file.path, total=file.size)
+        progress.update(bars[file], completed=done)
+
+    return show

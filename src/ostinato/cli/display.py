@@ -1,0 +1,164 @@
+"""What a person sees while a network learns: a live panel, or plain lines without a terminal."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+
+@contextmanager
+def display(run: Path, *, quiet: bool) -> Iterator[Callable[[dict], None]]:
+    """A listener to the events of a training run, which shows them as they come.
+
+    With `quiet` nothing is shown; on a terminal a live panel; else one plain line an event.
+    """
+    if quiet:
+        yield lambda event: None
+        return
+    console = Console()
+    if not console.is_terminal:
+        yield _Lines(run).hear
+        return
+    panel = _Panel()
+    with Live(console=console, get_renderable=panel.render, refresh_per_second=4) as live:
+        yield panel.hear
+        live.update(panel.render())
+    for line in _ending(run, panel.start, panel.end, panel.valid):
+        console.print(line, highlight=False, markup=False)
+
+
+class _Lines:
+    """Plain lines."""
+
+    def __init__(self, run: Path):
+        self.run = run
+        self.start: dict = {}
+        self.valid: dict = {}
+
+    def hear(self, event: dict) -> None:
+        kind = event["kind"]
+        if kind in ("start", "resume"):
+            self.start = event
+            _print(_opening(event))
+        elif kind == "train":
+            _print(
+                f"step {event['step']:>6} of {self.start['steps']}  {_numbers(event, self.start)}"
+            )
+        elif kind == "valid":
+            self.valid = event
+            _print(f"step {event['step']:>6}  validation: {_against(event['value'], self.start)}")
+            if "sample" in event:
+                _print("  | " + event["sample"].replace("\n", "\n  | "))
+        elif kind == "end":
+            for line in _ending(self.run, self.start, event, self.valid):
+                _print(line)
+
+
+class _Panel:
+    """The live panel: progress, numbers, yardsticks, and the latest sample."""
+
+    def __init__(self):
+        self.start: dict = {}
+        self.train: dict = {}
+        self.valid: dict = {}
+        self.end: dict = {}
+        self.progress = Progress(
+            TextColumn("step {task.completed:.0f} of {task.total:.0f}"),
+            BarColumn(bar_width=None),
+            TimeRemainingColumn(),
+        )
+        self.bar = self.progress.add_task("", total=1)
+
+    def hear(self, event: dict) -> None:
+        kind = event["kind"]
+        if kind in ("start", "resume"):
+            self.start = event
+            self.progress.update(self.bar, total=event["steps"], completed=event["step"])
+        elif kind in ("train", "valid", "end"):
+            setattr(self, kind, event)
+            self.progress.update(self.bar, completed=event["step"])
+
+    def render(self):
+        if not self.start:
+            return Text("compiling …")
+        rows = Table.grid(padding=(0, 2))
+        for name, value in _rows(self.start, self.train, self.valid):
+            rows.add_row(Text(name, style="dim"), Text(value))
+        parts: list[Any] = [self.progress, rows]
+        if "sample" in self.valid:
+            parts.append(Panel(Text(self.valid["sample"]), title=f"step {self.valid['step']}"))
+        return Group(*parts)
+
+
+def _rows(start: dict, train: dict, valid: dict) -> list[tuple[str, str]]:
+    found = [("network", f"{start['parameters']:,} parameters, on {start['device']}")]
+    if train:
+        found.append(("training", _numbers(train, start)))
+    if valid:
+        found.append(("validation", _against(valid["value"], start)))
+    else:
+        found.append(("to beat", _yardsticks(start)))
+    return found
+
+
+def _opening(start: dict) -> str:
+    word = f"going on from step {start['step']}" if start["kind"] == "resume" else "learning"
+    return (
+        f"{word}: {start['task']}, {start['parameters']:,} parameters, on {start['device']}; "
+        f"to beat: {_yardsticks(start)}"
+    )
+
+
+def _numbers(event: dict, start: dict) -> str:
+    loss = event["loss"]
+    if start["metric"].startswith("bits"):
+        words = f"{loss / 0.6931471805599453:.3f} {start['metric']}"
+    else:
+        words = f"loss {loss:.4g}"
+    symbols = f"{event['symbols'] / max(event['took'], 1e-9):,.0f} symbols/s"
+    clipped = f"clipped {event['clipped']:.0%}"
+    return f"{words}  {symbols}  gradient {event['norm']:.3g} ({clipped})  rate {event['rate']:.2g}"
+
+
+def _against(value: float, start: dict) -> str:
+    return f"{value:.4g} {start['metric']} ({_yardsticks(start)})"
+
+
+def _yardsticks(start: dict) -> str:
+    found = [f"chance {start['chance']:.4g}"]
+    found += [f"{name} {start[name]:.4g}" for name in ("bigram", "order 5") if name in start]
+    return ", ".join(found)
+
+
+def _ending(run: Path, start: dict, end: dict, valid: dict) -> list[str]:
+    if not end:
+        return []
+    where = shlex.quote(str(run))
+    lines = []
+    if end["best"] is not None:
+        lines.append(
+            f"best validation {end['best']:.4g} {end['metric']} at step {end['best_step']} "
+            f"({_yardsticks(start)})"
+        )
+    if end["reason"] == "interrupted":
+        lines.append(f"stopped and saved; go on with: ostinato train --resume --run {where}")
+        return lines
+    if end["reason"] == "no gain":
+        lines.append(f"stopped at step {end['step']}: validation no longer gained")
+    lines.append(f"kept in {run}")
+    if "sample" in valid:
+        lines.append(f"sample from it with: ostinato sample {where}")
+    return lines
+
+
+def _print(line: str) -> None:
+    print(line, flush=True, file=sys.stdout)

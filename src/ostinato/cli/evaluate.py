@@ -1,0 +1,183 @@
+"""`ostinato evaluate`: how good a trained network is."""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import numpy as np
+from rich.console import Console
+from typer import Argument, Option
+
+from ..errors import BadInput
+from ..runs import Run, evaluation, open_run, sampling
+from ..tasks import Text, Vocabulary, read_symbols, streams
+from ..wiring import Network
+
+SIZE = 64  # sequences side by side, for tasks that are no text
+WINDOW = 100  # steps of a text in one compiled call; the state is carried, so no number changes
+SAMPLES = 10_000
+
+
+def evaluate(
+    run: Annotated[Path, Argument(help="the run folder")],
+    file: Annotated[
+        Path | None, Argument(help="another text", show_default="the run's own data")
+    ] = None,
+    part: Annotated[
+        str | None, Option(help="of the run's own data: valid or test", show_default="valid")
+    ] = None,
+    dynamic: Annotated[
+        bool, Option("--dynamic", help="also with weights that go on learning from the text")
+    ] = False,
+    rate: Annotated[
+        float | None,
+        Option(help="learning rate of --dynamic", show_default=str(evaluation.RATE)),
+    ] = None,
+    words: Annotated[
+        Path | None,
+        Option(help="list of words, one a line", show_default="the words of the training text"),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        Option(help="characters to generate for the word fail rate", show_default=str(SAMPLES)),
+    ] = None,
+    seed: Annotated[int, Option(help="of the generated text", min=0, max=2**32 - 1)] = 0,
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+) -> None:
+    """Measure a trained network: bits per character, perplexity, spelling, or its task's metric.
+
+    Examples:
+        ostinato evaluate runs/text-lstm-1 --part test --dynamic
+        ostinato evaluate runs/text-lstm-1 other.txt --words /usr/share/dict/words
+    """
+    if part not in (None, "valid", "test"):
+        raise BadInput(f"--part must be valid or test, got {part}")
+    if rate is not None and not dynamic:
+        raise BadInput("--rate is of the dynamic evaluation; add --dynamic")
+    if samples is not None and samples < 0:
+        raise BadInput(f"--samples must be at least 0, got {samples}")
+    if samples == 0 and words is not None:
+        raise BadInput("--words is for generated text; leave it out with --samples 0")
+    if file is not None and part is not None:
+        raise BadInput("--part is of the run's own data; give it or a file, not both")
+    found = open_run(run)
+    if found.vocabulary is None:
+        textual = {"a file": file, "--dynamic": dynamic, "--words": words, "--samples": samples}
+        for name, value in textual.items():
+            if value:
+                raise BadInput(f"{name} is for texts; {run} has learned {found.config.task}")
+        result = _of_task(found, part or "valid")
+    else:
+        step = (evaluation.RATE if rate is None else rate) if dynamic else None
+        result = _of_text(found, found.vocabulary, file, part or "valid", step)
+        count = SAMPLES if samples is None else samples
+        if count:
+            known = _training_words(found) if words is None else _listed(words)
+            result |= _spelling(found.network(), found.vocabulary, known, count, seed)
+    if as_json:
+        print(json.dumps(result))
+    else:
+        _show(result)
+
+
+def _of_task(run: Run, part: str) -> dict:
+    task = run.task()
+    return {
+        "run": str(run.path),
+        "on": part,
+        "metric": task.metric,
+        "value": evaluation.evaluate(run.network(), task, part, SIZE),
+        "chance": task.chance,
+        "higher_is_better": task.higher_is_better,
+    }
+
+
+def _of_text(
+    run: Run, vocabulary: Vocabulary, file: Path | None, part: str, rate: float | None
+) -> dict:
+    """Bits and perplexity of a text in one stream from its beginning."""
+    chance = None
+    if file is None:
+        task = run.task()
+        assert isinstance(task, Text)
+        symbols, chance = task.parts[part], task.chance
+    else:
+        symbols, _ = read_symbols(file, vocabulary.level, run.config.encoding, vocabulary)
+    if len(symbols) < 2:
+        where = f"the {part} part of {run.path}" if file is None else file
+        raise BadInput(f"{where} has fewer than 2 symbols; there is nothing to predict")
+    network = run.network()
+    bits = evaluation.mean_score(network, streams(symbols, 1, WINDOW), evaluation.bits)
+    assert bits is not None
+    unit = "character" if vocabulary.level == "characters" else "byte"
+    result = {
+        "run": str(run.path),
+        "on": part if file is None else str(file),
+        "predicted": len(symbols) - 1,
+        "metric": f"bits per {unit}",
+        "value": bits,
+        "chance": chance,
+        "perplexity": evaluation.perplexity(bits),
+        "per": unit,
+    }
+    if rate is not None:
+        moving = evaluation.dynamic_evaluate(network, symbols, rate=rate)
+        perplexity = evaluation.perplexity(moving)
+        result["dynamic"] = {"rate": rate, "value": moving, "perplexity": perplexity}
+    return result
+
+
+def _spelling(
+    network: Network, vocabulary: Vocabulary, known: set[str], count: int, seed: int
+) -> dict:
+    """The word fail rate of generated text, without its last word, which may be cut."""
+    start, key = sampling.opening(vocabulary), jax.random.key(seed)
+    symbols = np.concatenate([*sampling.sample(network, start, count, key=key)])
+    text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
+    rate, words = evaluation.word_fail_rate(text, known), len(evaluation.words_of(text))
+    return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known)}
+
+
+def _training_words(run: Run) -> set[str]:
+    try:
+        task = run.task()
+    except BadInput as error:
+        raise BadInput(f"{error}; give a list of --words, or --samples 0") from None
+    assert isinstance(task, Text)
+    return set(evaluation.words_of(task.vocabulary.decode(task.parts["train"])))
+
+
+def _listed(path: Path) -> set[str]:
+    """The words of a file with one a line."""
+    try:
+        found = set(evaluation.words_of(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise BadInput(f"cannot read the word list {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"the word list {path} is not UTF-8 text") from None
+    if not found:
+        raise BadInput(f"the word list {path} has no words; it should have one a line")
+    return found
+
+
+def _show(result: dict) -> None:
+    chance = result["chance"]
+    beside = "" if chance is None else f"   (chance {chance:.4g})"
+    lines = [f"{result['run']} on {result['on']}"]
+    lines.append(f"{result['metric']}: {result['value']:.4g}{beside}")
+    if "perplexity" in result:
+        lines.append(f"perplexity per {result['per']}: {result['perplexity']:.4g}")
+    if moving := result.get("dynamic"):
+        lines.append(
+            f"dynamic, at a rate of {moving['rate']:g}: {moving['value']:.4g} "
+            f"{result['metric']}, perplexity {moving['perplexity']:.4g}"
+        )
+    if "word_fail_rate" in result:
+        rate, words = result["word_fail_rate"], result["generated_words"]
+        share = "no words were generated" if rate is None else f"{rate:.2%} of {words:,} words"
+        lines.append(f"word fail rate of generated text: {share}")
+    console = Console(markup=False, highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(line)

@@ -1,0 +1,80 @@
+"""`ostinato sample`: text from a trained network, as it comes."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+from typer import Argument, Option
+
+from ..errors import BadInput
+from ..runs import open_run, sampling
+
+
+def sample(
+    run: Annotated[Path, Argument(help="the run folder")],
+    prompt: Annotated[str, Option(help="text to go on from", show_default="a newline")] = "",
+    length: Annotated[int, Option(help="how many characters (or bytes) to generate")] = 1000,
+    temperature: Annotated[
+        float | None, Option(help="lower is safer, 0 takes the most probable", show_default="1")
+    ] = None,
+    top_k: Annotated[int | None, Option(help="draw among this many most probable")] = None,
+    top_p: Annotated[
+        float | None, Option(help="draw among the most probable that hold this share")
+    ] = None,
+    beam: Annotated[
+        int | None, Option(help="find the most probable text, with this many beams")
+    ] = None,
+    seed: Annotated[int | None, Option(help="of the random numbers", show_default="0")] = None,
+    stop: Annotated[str | None, Option(help="end before this text comes")] = None,
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+) -> None:
+    """Generate text from a trained network, printing it as it comes.
+
+    Examples:
+        ostinato sample runs/text-lstm-1 --prompt "To be" --temperature 0.8
+        ostinato sample runs/text-lstm-1 --top-p 0.9 --seed 7 --stop "."
+    """
+    chosen = {"temperature": temperature, "top-k": top_k, "top-p": top_p, "seed": seed}
+    given = [name for name, value in chosen.items() if value is not None]
+    if beam is not None and given:
+        raise BadInput(f"--beam finds the most probable text and takes no --{given[0]}")
+    if stop == "":
+        raise BadInput("--stop needs a text to stop at, got an empty one")
+    if seed is not None and not 0 <= seed < 2**32:
+        raise BadInput(f"--seed must be from 0 to {2**32 - 1}, got {seed}")
+    found = open_run(run)
+    vocabulary = found.vocabulary
+    if vocabulary is None:
+        raise BadInput(f"{run} has learned the task {found.config.task}; sample needs a text")
+    start = vocabulary.encode(prompt) if prompt else sampling.opening(vocabulary)
+    pieces: Iterator[np.ndarray]
+    result: dict = {"run": str(run), "prompt": prompt}
+    if beam is None:
+        heat = 1.0 if temperature is None else temperature
+        settings: dict[str, Any] = {"temperature": heat, "top_k": top_k, "top_p": top_p}
+        key = jax.random.key(seed or 0)
+        pieces = sampling.sample(found.network(), start, length, key=key, **settings)
+        result |= {**settings, "seed": seed or 0}
+    else:
+        symbols, log_probability = sampling.beam(found.network(), start, length, beam)
+        pieces = iter([symbols])
+        result |= {"beam": beam, "bits": -log_probability / math.log(2)}
+    texts = sampling.as_text(pieces, vocabulary)
+    if stop is not None:
+        texts = sampling.until(texts, stop)
+    if as_json:
+        print(json.dumps({**result, "text": "".join(texts)}))
+        return
+    last = prompt
+    sys.stdout.write(prompt)
+    for text in texts:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        last = text or last
+    if not last.endswith("\n"):
+        sys.stdout.write("\n")

@@ -1,0 +1,95 @@
+"""`ostinato train`: learn a text or a task."""
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import BadInput
+from ..runs import Config, open_run
+from ..runs import train as run_training
+from ..tasks.datasets import text_path
+from .display import display
+
+
+def train(context: typer.Context, run: Path | None, resume: bool, as_json: bool, **given) -> None:
+    """Learn a text, or a task with data of its own.
+
+    Without a file it learns the documentation topics that come with Python. Everything is kept in
+    the run folder; a run that was stopped goes on with --resume.
+
+    Examples:
+        ostinato train
+        ostinato train book.txt --cell mlstm --budget 220000 --steps 5000
+        ostinato train --task adding --length 200 --units 128
+        ostinato train --resume --run runs/text-lstm-1
+    """
+    if resume:
+        if run is None:
+            raise BadInput("--resume needs --run, the folder of the run to go on with")
+        own = open_run(run).config
+        asked = {name for name in given if _was_given(context, name)}
+        config = dataclasses.replace(own, **{name: given[name] for name in asked})
+    else:
+        config = _with_file(Config(**given))
+        run = run or _next_folder(config)
+    with display(run, quiet=as_json) as listener:
+        done = run_training(config, run, resume=resume, listener=listener)
+    if as_json:
+        end = next(e for e in reversed(done.events()) if e["kind"] == "end")
+        typer.echo(json.dumps({"run": str(done.path), **end}))
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _with_file(config: Config) -> Config:
+    """The configuration with the whole path of its file, or that of a data set of this name."""
+    if config.file is None or config.task != "text":
+        return config
+    path = Path(config.file)
+    if not path.exists() and len(path.parts) == 1:
+        path = text_path(config.file) or path
+    return dataclasses.replace(config, file=str(path.resolve()))
+
+
+def _next_folder(config: Config) -> Path:
+    """The first of `runs/text-lstm-1`, `-2`, … that is not there yet."""
+    number = 1
+    while (folder := Path("runs") / f"{config.task}-{config.cell}-{number}").exists():
+        number += 1
+    return folder
+
+
+def _parameters() -> list[inspect.Parameter]:
+    """The command line of the configuration: every setting is an option, the file an argument."""
+
+    def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(name, keyword, annotation=annotation, default=default)
+
+    found = [parameter("context", typer.Context, inspect.Parameter.empty)]
+    for setting in dataclasses.fields(Config):
+        words = setting.metadata["help"]
+        if setting.name == "file":
+            option: Any = typer.Argument(help=words, show_default=False)
+        else:
+            option = typer.Option(help=words)
+        annotation = Annotated[setting.type, option]  # type: ignore[name-defined]
+        found.append(parameter(setting.name, annotation, setting.default))
+    run = typer.Option("--run", help="the run folder (by default the next free one in runs/)")
+    resume = typer.Option("--resume", help="go on with the run of --run")
+    as_json = typer.Option("--json", help="print one JSON document at the end and nothing else")
+    found.append(parameter("run", Annotated[Path | None, run], None))
+    found.append(parameter("resume", Annotated[bool, resume], False))
+    found.append(parameter("as_json", Annotated[bool, as_json], False))
+    return found
+
+
+train.__signature__ = inspect.Signature(_parameters())  # type: ignore[attr-defined]
+train.__annotations__ = {p.name: p.annotation for p in _parameters()}

@@ -1,0 +1,11 @@
+"""Learners: how a network's weights change on a batch."""
+
+from ._learner import Learner as Learner
+from .curriculum import length_at as length_at
+from .first_order import FIRST_ORDER as FIRST_ORDER
+from .first_order import FirstOrder as FirstOrder
+from .gradients import GRADIENTS as GRADIENTS
+from .gradients import gradient_named as gradient_named
+from .objective import Objective as Objective
+from .objective import Sequences as Sequences
+from .schedules import SCHEDULES as SCHEDULES

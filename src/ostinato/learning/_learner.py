@@ -1,0 +1,47 @@
+"""The contract of a learner: something that makes a network better on a batch."""
+
+import abc
+from typing import Any
+
+import jax
+
+from .objective import Sequences
+
+
+class Learner(abc.ABC):
+    """A learner changes a network step by step, and has a memory of arrays.
+
+    All methods are pure. `step` is compiled by whoever calls it, and whatever a learner has
+    to remember (moments, damping, counters) lies in its memory, so that a checkpoint holds it.
+    """
+
+    @abc.abstractmethod
+    def initial(self, network: Any) -> Any:
+        """The memory before the first step: a pytree of arrays."""
+
+    def start(self, network: Any, batch: Sequences) -> Any:
+        """What is carried from batch to batch, before the first: the network's state."""
+        return network.initial(batch.weights.shape[1:])
+
+    @abc.abstractmethod
+    def step(
+        self, network: Any, memory: Any, state: Any, batch: Sequences
+    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+        """One step on a batch.
+
+        Args:
+            network: the network, its noise drawn for this step.
+            memory: the learner's.
+            state: what is carried, before the batch's first step of time; see `start`.
+            batch: the sequences to learn from.
+
+        Returns:
+            The network, the memory and the state after the batch, and a report: `loss` (before the
+            step), `norm` (of the gradient), `norms` (of each parameter's, in the order of the
+            network's leaves), `rate`, `clipped` (1 where the gradient was), and what else the
+            learner wants to show.
+        """
+
+    def heard(self, memory: Any, value: float) -> Any:
+        """The memory after a validation, whose `value` is smaller where it is better."""
+        return memory

@@ -1,0 +1,178 @@
+"""Learners that follow the gradient: SGD and its relatives, from optax.
+
+    sgd          θ ← θ - η g
+    heavy-ball   m ← μ m + g,  θ ← θ - η m                         document 000 (1.60-1.61)
+    nesterov     m ← μ m + g,  θ ← θ - η (g + μ m)
+    adagrad, adadelta, rmsprop, adam, adamw                        as in optax
+
+All are scaled by one rate η_t = rate · schedule(t), after the gradient's norm has been clipped.
+Weight decay takes `η_t · decay · θ` off, apart from the gradient, whichever the learner.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from ..errors import BadInput
+from ._learner import Learner
+from .clipping import Average, clip_factor, no_average
+from .gradients import Full, Gradient
+from .objective import Objective, Sequences, trained
+from .schedules import factor
+
+PATIENCE = 2
+
+
+def _momentum(nesterov: bool) -> Callable[[float], optax.GradientTransformation]:
+    return lambda momentum: optax.trace(momentum, nesterov=nesterov)
+
+
+# The direction that each learner takes for the momentum, and its usual rate.
+FIRST_ORDER: dict[str, tuple[Callable[[float], optax.GradientTransformation], float]] = {
+    "sgd": (lambda momentum: optax.identity(), 0.5),
+    "heavy-ball": (_momentum(nesterov=False), 0.1),
+    "nesterov": (_momentum(nesterov=True), 0.1),
+    "adagrad": (lambda momentum: optax.scale_by_rss(), 0.02),
+    "adadelta": (lambda momentum: optax.scale_by_adadelta(), 1.0),
+    "rmsprop": (lambda momentum: optax.scale_by_rms(), 1e-3),
+    "adam": (lambda momentum: optax.scale_by_adam(), 3e-3),
+    "adamw": (lambda momentum: optax.scale_by_adam(), 3e-3),
+}
+ADAMW_DECAY = 0.01
+
+
+class Plateau(NamedTuple):
+    """The best validation so far, how many since were no better, and the rate's factor."""
+
+    best: jax.Array
+    waited: jax.Array
+    scale: jax.Array
+
+
+class Memory(NamedTuple):
+    """What a first-order learner remembers."""
+
+    steps: jax.Array
+    direction: Any
+    search: Any
+    average: Average
+    plateau: Plateau
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstOrder(Learner):
+    """A learner that follows the gradient.
+
+    Attributes:
+        name: one of `FIRST_ORDER`.
+        objective: what is minimised.
+        steps: the length of the run, which the schedules need.
+        gradient: how the objective's gradient is found.
+        rate: η; the learner's usual one by default.
+        momentum, schedule, warmup, clip, weight_decay: see the module's docstring.
+
+    Example:
+        >>> learner = FirstOrder("adam", Objective(Softmax()), steps=1000)
+        >>> memory = learner.initial(network)
+        >>> network, memory, state, report = learner.step(network, memory, None, batch)
+    """
+
+    name: str
+    objective: Objective
+    steps: int
+    gradient: Gradient = dataclasses.field(default_factory=Full)
+    rate: float | None = None
+    momentum: float = 0.9
+    schedule: str = "constant"
+    warmup: int = 0
+    clip: str = "1"
+    weight_decay: float = 0.0
+
+    def __post_init__(self):
+        if self.name not in FIRST_ORDER:
+            raise BadInput(f"there is no learner {self.name!r}; there are {', '.join(FIRST_ORDER)}")
+        factor(self.schedule, self.steps)
+
+    def initial(self, network):
+        parameters, _ = trained(network)
+        start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
+        return Memory(
+            jnp.zeros((), jnp.int32),
+            self._direction.init(parameters),
+            self._search.init(parameters) if self.schedule == "line-search" else (),
+            no_average(),
+            start,
+        )
+
+    def start(self, network, batch):
+        return self.gradient.start(network, batch)
+
+    def step(self, network, memory, state, batch: Sequences):
+        parameters, rest = trained(network)
+        value, gradient, final = self.gradient(self.objective, network, batch, state)
+        norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
+        norm = jnp.linalg.norm(norms)
+        scale, average = clip_factor(self.clip, norm, memory.average)
+        clipped = jax.tree.map(lambda x: x * scale, gradient)
+        updates, direction = self._direction.update(clipped, memory.direction, parameters)
+        rate = self._rate * factor(self.schedule, self.steps, self.warmup)(memory.steps)
+        rate = rate * memory.plateau.scale
+        decay = self._decay
+        updates = jax.tree.map(lambda u, p: -rate * (u + decay * p), updates, parameters)
+        search = memory.search
+        if self.schedule == "line-search":
+            updates, search = self._search.update(
+                updates,
+                search,
+                parameters,
+                value=value,
+                grad=gradient,
+                value_fn=lambda p: self.objective.value(eqx.combine(p, rest), batch, state)[0],
+            )
+            rate = rate * search.learning_rate
+        network = eqx.combine(optax.apply_updates(parameters, updates), rest)
+        memory = Memory(memory.steps + 1, direction, search, average, memory.plateau)
+        report = {
+            "loss": value,
+            "norm": norm,
+            "norms": norms,
+            "rate": jnp.asarray(rate),
+            "clipped": (scale < 1).astype(norm.dtype),
+        }
+        return network, memory, final, report
+
+    def heard(self, memory, value):
+        if self.schedule != "plateau":
+            return memory
+        best, waited, scale = memory.plateau
+        if value < best:
+            plateau = Plateau(jnp.asarray(value, best.dtype), jnp.zeros_like(waited), scale)
+        elif waited + 1 >= PATIENCE:
+            plateau = Plateau(best, jnp.zeros_like(waited), scale / 2)
+        else:
+            plateau = Plateau(best, waited + 1, scale)
+        return memory._replace(plateau=plateau)
+
+    @property
+    def _rate(self) -> float:
+        return FIRST_ORDER[self.name][1] if self.rate is None else self.rate
+
+    @property
+    def _decay(self) -> float:
+        return self.weight_decay or (ADAMW_DECAY if self.name == "adamw" else 0.0)
+
+    @property
+    def _direction(self) -> optax.GradientTransformation:
+        return FIRST_ORDER[self.name][0](self.momentum)
+
+    @property
+    def _search(self) -> optax.GradientTransformationExtraArgs:
+        # Armijo's rule, from the whole step downwards.
+        return optax.scale_by_backtracking_linesearch(
+            max_backtracking_steps=15, max_learning_rate=1.0, increase_factor=2.0
+        )

@@ -1,0 +1,116 @@
+"""How a learner finds the gradient of its objective.
+
+    full         backpropagation through the whole batch: exact; with the term Ω if it has a weight
+    truncated    errors stop at the border of a window within the batch
+    rtrl         real-time recurrent learning, forwards in time: for small nets
+    lstm1997     the first LSTM's own algorithm, forwards in time, for that cell
+
+With a text in carried streams a batch is itself a window, so that "full" is what is usually called
+truncated backpropagation through time. The two that go forwards carry their derivatives from batch
+to batch, so that with a length of 1 they learn online.
+"""
+
+import abc
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..errors import BadInput
+from ..through_time import online1997, online1997_start, rtrl, rtrl_start, truncated_bptt
+from .norm_preserving import omega
+from .objective import Objective, Sequences, trained
+
+
+class Gradient(abc.ABC):
+    """A way to find the gradient."""
+
+    def start(self, network: Any, batch: Sequences) -> Any:
+        """What is carried from batch to batch, before the first: the network's state."""
+        return network.initial(batch.weights.shape[1:])
+
+    @abc.abstractmethod
+    def __call__(
+        self, objective: Objective, network: Any, batch: Sequences, state: Any
+    ) -> tuple[jax.Array, Any, Any]:
+        """The objective's value, its gradient as a module, and what is carried on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Full(Gradient):
+    """The exact gradient by the engine, of the objective and `omega` times Ω."""
+
+    omega: float = 0.0
+
+    def __call__(self, objective, network, batch, state):
+        parameters, rest = trained(network)
+
+        def total(parameters):
+            network = eqx.combine(parameters, rest)
+            value, final = objective.value(network, batch, state)
+            if not self.omega:
+                return value, (value, final)
+            term = omega(
+                network,
+                lambda outputs, _: objective.of_outputs(outputs, batch),
+                batch.xs,
+                batch.targets,
+                state,
+            )
+            return value + self.omega * term, (value, final)
+
+        gradient, (value, final) = jax.grad(total, has_aux=True)(parameters)
+        return value, gradient, final
+
+
+@dataclasses.dataclass(frozen=True)
+class Truncated(Gradient):
+    """Errors go back at most to the beginning of a window of `window` steps."""
+
+    window: int
+
+    def __call__(self, objective, network, batch, state):
+        loss, targets = objective.per_step(batch)
+        return truncated_bptt(network, loss, batch.xs, targets, state, window=self.window)
+
+
+class Forwards(Gradient):
+    """Real-time recurrent learning."""
+
+    def start(self, network, batch):
+        return rtrl_start(network, jnp.asarray(batch.xs))
+
+    def __call__(self, objective, network, batch, state):
+        loss, targets = objective.per_step(batch)
+        return rtrl(network, loss, batch.xs, targets, state)
+
+
+class FirstLSTM(Gradient):
+    """The algorithm of 1997."""
+
+    def start(self, network, batch):
+        return online1997_start(network, jnp.asarray(batch.xs))
+
+    def __call__(self, objective, network, batch, state):
+        loss, targets = objective.per_step(batch)
+        return online1997(network, loss, batch.xs, targets, state)
+
+
+GRADIENTS = ("full", "truncated", "rtrl", "lstm1997")
+
+
+def gradient_named(name: str, *, window: int = 20, omega: float = 0.0) -> Gradient:
+    """The way to find the gradient that has this name; see the module's docstring."""
+    if name not in GRADIENTS:
+        raise BadInput(f"there is no gradient {name!r}; there are {', '.join(GRADIENTS)}")
+    if omega and name != "full":
+        raise BadInput(f"the term omega needs the full gradient, got {name}")
+    found = {
+        "full": Full(omega),
+        "truncated": Truncated(window),
+        "rtrl": Forwards(),
+        "lstm1997": FirstLSTM(),
+    }
+    return found[name]

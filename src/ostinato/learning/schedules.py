@@ -1,0 +1,46 @@
+"""How the learning rate changes: a factor between 0 and 1 for every step.
+
+    constant       1
+    step           halved at each quarter of the run
+    exponential    falls evenly to 1 % at the end
+    linear         falls to 0 at the end
+    cosine         falls to 0 at the end along half a cosine
+    plateau        halved after two validations in a row without gain
+    line-search    found anew in each step by backtracking, for large batches
+
+The first five are functions of the step alone. Source: document 000 section 1.4.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from ..errors import BadInput
+
+SCHEDULES = ("constant", "step", "exponential", "linear", "cosine", "plateau", "line-search")
+
+
+def factor(name: str, steps: int, warmup: int = 0) -> Callable[[jax.Array], jax.Array]:
+    """The factor of a schedule at each step, which rises from zero over the `warmup` steps.
+
+    Example:
+        >>> factor("linear", 100)(50)
+        0.5
+    """
+    if name not in SCHEDULES:
+        raise BadInput(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")
+    quarters = {max(1, steps * k // 4): 0.5 for k in (1, 2, 3)}
+    follow = {
+        "step": optax.piecewise_constant_schedule(1.0, quarters),
+        "exponential": optax.exponential_decay(1.0, steps, 0.01),
+        "linear": optax.linear_schedule(1.0, 0.0, steps),
+        "cosine": optax.cosine_decay_schedule(1.0, steps),
+    }.get(name, optax.constant_schedule(1.0))
+
+    def at(step: jax.Array) -> jax.Array:
+        rise = jnp.minimum(1.0, (step + 1) / warmup) if warmup else 1.0
+        return follow(step) * rise
+
+    return at

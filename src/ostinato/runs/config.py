@@ -1,0 +1,136 @@
+"""The one configuration of a run: for the command line, for files and for Python.
+
+`Config` is saved in the run folder as `config.json` and is enough to run the same thing again. Each
+field has its default, its words for `--help`, and its check; the command line is made from them.
+"""
+
+import dataclasses
+import json
+from dataclasses import field, fields
+from typing import Any
+
+from ..errors import BadInput
+
+LEVELS = ("characters", "bytes")
+PRECISIONS = ("float32", "bfloat16")
+MEMORIES = ("all", "sqrt")
+
+
+def _setting(default: Any, words: str, *, least=None, below=None, among=None) -> Any:
+    """A field with its help and what it must satisfy."""
+    metadata = {"help": words, "least": least, "below": below, "among": among}
+    return field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Everything that determines a run.
+
+    `None` means: what the task or the learner has as its default.
+
+    Example:
+        >>> Config(task="adding", length=200, cell="lstm", units=128, steps=3000)
+    """
+
+    task: str = _setting("text", "what is learned: text, or a task with data of its own")
+    file: str | None = _setting(None, "the text to learn: a file, or a data set")
+    level: str = _setting("characters", "symbols of a text", among=LEVELS)
+    encoding: str = _setting("utf-8", "how the file's characters are written")
+    split: str = _setting("90/5/5", "percent of a text for training, validation, test")
+    carry: bool = _setting(True, "contiguous streams with carried state, or independent sequences")
+    length: int | None = _setting(None, "steps of a sequence or window", least=1)
+
+    cell: str = _setting("lstm", "the recurrent cell")
+    units: int | None = _setting(None, "units of each layer (128 if there is no budget)", least=1)
+    layers: int = _setting(1, "layers on top of each other", least=1)
+    skip: bool = _setting(False, "connect every layer to the input and to the output")
+    budget: int | None = _setting(None, "choose the units nearest to this many parameters", least=1)
+    embedding: int = _setting(0, "size of learned input vectors; 0 for one-hot", least=0)
+    layer_norm: bool = _setting(False, "normalise each layer's pre-activations")
+    dropout: float = _setting(0.0, "share of outputs dropped, of each layer", least=0, below=1)
+    recurrent_dropout: float = _setting(0.0, "share of the state dropped", least=0, below=1)
+    zoneout: float = _setting(0.0, "share of units that keep their value", least=0, below=1)
+    weight_noise: float = _setting(0.0, "standard deviation of noise on the weights", least=0)
+
+    learner: str = _setting("adam", "how the weights change")
+    rate: float | None = _setting(None, "learning rate", least=0)
+    momentum: float = _setting(0.9, "of heavy ball and Nesterov", least=0, below=1)
+    schedule: str = _setting("constant", "how the rate changes")
+    warmup: int = _setting(0, "steps in which the rate rises from zero", least=0)
+    clip: str = _setting("1", "largest gradient norm: a number, 'auto' or 'off'")
+    weight_decay: float = _setting(0.0, "share of each weight taken off, times the rate", least=0)
+    omega: float = _setting(0.0, "weight of the norm-preserving term", least=0)
+    gradient: str = _setting("full", "how the gradient is found")
+    window: int = _setting(20, "steps of the window of truncated gradients", least=1)
+    curriculum: int | None = _setting(None, "length to begin with, up to --length", least=1)
+    batch: int = _setting(32, "sequences of a batch", least=1)
+    steps: int = _setting(1000, "batches to learn from", least=1)
+    patience: int | None = _setting(None, "stop after so many validations without gain", least=1)
+
+    validate_every: int | None = _setting(None, "steps between validations", least=1)
+    checkpoint_every: int | None = _setting(None, "steps between checkpoints", least=1)
+    seed: int = _setting(0, "of weights, noise and batches", least=0)
+    precision: str = _setting("float32", "of products", among=PRECISIONS)
+    memory: str = _setting("all", "what the gradient keeps", among=MEMORIES)
+
+    def __post_init__(self):
+        for setting in fields(self):
+            _check(setting, getattr(self, setting.name))
+        self.shares  # noqa: B018  raises where the split is wrong
+        if self.clip not in ("auto", "off"):
+            try:
+                good = float(self.clip) > 0
+            except ValueError:
+                good = False
+            if not good:
+                raise BadInput(f"clip must be a positive number, 'auto' or 'off', got {self.clip}")
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """The split as shares of one."""
+        try:
+            train, valid, test = (float(x) / 100 for x in self.split.split("/"))
+        except ValueError:
+            raise BadInput(f"split must read like 90/5/5, got {self.split}") from None
+        if min(train, valid, test) < 0 or abs(train + valid + test - 1) > 1e-9 or train == 0:
+            raise BadInput(f"the parts of split must add up to 100, got {self.split}")
+        return train, valid, test
+
+    def as_json(self) -> dict:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, found: dict) -> "Config":
+        """A configuration from its JSON, refusing what it does not know."""
+        known = {setting.name for setting in fields(cls)}
+        if strange := sorted(found.keys() - known):
+            raise BadInput(f"the configuration has {strange[0]!r}, which is not a setting")
+        return cls(**found)
+
+    def __str__(self) -> str:
+        return json.dumps(self.as_json(), indent=1)
+
+
+_TYPES: dict[Any, tuple] = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}
+
+
+def kind(setting: dataclasses.Field) -> type:
+    """The type of a setting, `None` aside."""
+    return next(t for t in _TYPES if t is setting.type or setting.type == (t | None))
+
+
+def _check(setting: dataclasses.Field, value: Any) -> None:
+    name, expected = setting.name, kind(setting)
+    if value is None and setting.type is not expected:
+        return
+    if not isinstance(value, _TYPES[expected]) or (expected is not bool and value is True):
+        raise BadInput(f"{name} must be of type {expected.__name__}, got {value!r}")
+    least, below, among = (setting.metadata[k] for k in ("least", "below", "among"))
+    if isinstance(value, float) and value != value:
+        raise BadInput(f"{name} must be a number, got {value}")
+    if least is not None and value < least:
+        raise BadInput(f"{name} must be at least {least}, got {value}")
+    if below is not None and value >= below:
+        raise BadInput(f"{name} must be below {below}, got {value}")
+    if among is not None and value not in among:
+        raise BadInput(f"{name} must be one of {', '.join(among)}; got {value}")

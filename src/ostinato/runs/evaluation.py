@@ -1,0 +1,168 @@
+"""How good a trained network is: its task's metric, bits and perplexity, and its spelling."""
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import BadInput
+from ..tasks import Batch, Softmax, Task, streams, weighted_mean
+from ..through_time import can_step, unroll
+from ..wiring import Network
+
+Score = Callable[[jax.Array, Any], jax.Array]
+RATE = 0.03
+
+
+def evaluate(network: Network, task: Task, part: str = "valid", size: int = 32) -> float:
+    """The task's metric on `"valid"` or `"test"`, with `size` sequences side by side.
+
+    Example:
+        >>> evaluate(network, task, "test")
+    """
+    value = mean_score(network, task.held_out(part, size), task.score)
+    if value is None:
+        raise BadInput(f"the {part} part of {task.name} is empty; there is nothing to score")
+    return value
+
+
+def mean_score(network: Network, batches: Iterable[Batch], score: Score) -> float | None:
+    """`Σ w s / Σ w` over all batches, or `None` where there is nothing to score.
+
+    The state is carried from batch to batch and starts anew where `batch.first` says so. Noise is
+    off. The compiled function is kept from call to call for networks of the same structure.
+
+    Args:
+        network: anything that `unroll` takes.
+        batches: of which the weights `w` say where the score counts.
+        score: `score(outputs, targets)`, a value for each step and sequence.
+    """
+    network = eqx.nn.inference_mode(network)
+    state, sums = None, []
+    for batch in batches:
+        if batch.first:
+            state = network.initial(batch.weights.shape[1:]) if can_step(network) else None
+        total, state = _score_batch(network, state, batch.xs, batch.targets, batch.weights, score)
+        sums.append((total, batch.weights.sum(dtype=np.float64)))  # no waiting for `total` here
+    weight = sum(weight for _, weight in sums)
+    return float(sum(float(total) for total, _ in sums) / weight) if weight else None
+
+
+@eqx.filter_jit
+def _score_batch(network, state, xs, targets, weights, score: Score):
+    outputs, state = unroll(network, xs, state)
+    return jnp.sum(score(outputs, targets) * weights), state
+
+
+def bits(outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    """`-log₂ softmax(o)[target]`, a score for `mean_score`."""
+    return Softmax()(outputs, targets) / np.log(2)
+
+
+def perplexity(bits: float) -> float:
+    """`2^bits`: among how many equally probable symbols the network is as unsure.
+
+    Per symbol, as the bits are: for a network of characters this is the perplexity per character,
+    which is not comparable with the usual one per word.
+    """
+    with np.errstate(over="ignore"):
+        return float(np.exp2(bits))
+
+
+def dynamic_evaluate(
+    network: Network,
+    symbols: np.ndarray,
+    *,
+    rate: float = RATE,
+    window: int = 20,
+    decay: float = 0.0,
+) -> float:
+    """Bits per symbol of a network that goes on learning from the text it has just predicted.
+
+    The text is one stream in windows. Each is scored first, and then the weights take a step on
+    its mean loss L, from which the next window is scored:
+
+        θ ← θ - rate ∂L/∂θ + decay (θ₀ - θ)
+
+    with θ₀ the trained weights. The state is carried on, the gradient ends at the window's
+    beginning, and noise is off. With a rate of 0 this is static evaluation.
+
+    Source: Krause et al. (2018), the form by gradient descent; Graves (2013); spec section 4.
+
+    Args:
+        network: reads symbols and gives a logit for each. It is not changed.
+        symbols: the text, `(T,)`.
+        rate: the step size. What is best depends on network and text: try a third and three times.
+        window: steps of a window.
+        decay: share of the way back to the trained weights that each step goes, 0 to 1.
+
+    Example:
+        >>> dynamic_evaluate(network, task.parts["test"], rate=0.1)
+    """
+    if rate < 0 or not np.isfinite(rate):
+        raise BadInput(f"the rate must be 0 or a positive number, got {rate}")
+    if window < 1:
+        raise BadInput(f"the window must be at least 1, got {window}")
+    if not 0 <= decay <= 1:
+        raise BadInput(f"the decay must be from 0 to 1, got {decay}")
+    trained = moving = eqx.nn.inference_mode(network)
+    speed = jnp.asarray([rate, decay], network.readout.V.dtype)
+    state, totals, weight = network.initial((1,)), [], 0.0
+    for batch in streams(symbols, 1, window):
+        total, moving, state = _learn_window(trained, moving, state, batch[:3], speed)
+        totals.append(total)
+        weight += float(batch.weights.sum())
+    if not weight:
+        raise BadInput(f"an evaluation needs at least 2 symbols, got {len(symbols)}")
+    value = sum(float(total) for total in totals) / weight
+    if not np.isfinite(perplexity(value)):
+        raise BadInput(f"with a rate of {rate} the dynamic evaluation diverged; try a smaller one")
+    return value
+
+
+@eqx.filter_jit
+def _learn_window(trained, moving, state, window, speed):
+    xs, targets, weights = window
+    rate, decay = speed
+
+    def loss(network):
+        outputs, after = unroll(network, xs, state)
+        scores = bits(outputs, targets)
+        return weighted_mean(scores, weights) * np.log(2), (jnp.sum(scores * weights), after)
+
+    gradient, (total, state) = eqx.filter_grad(loss, has_aux=True)(moving)
+
+    def step(slope, now, start):
+        return now if slope is None else now - rate * slope + decay * (start - now)
+
+    moving = jax.tree.map(step, gradient, moving, trained, is_leaf=lambda x: x is None)
+    return total, moving, state
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text: letters with apostrophes between them, in lower case.
+
+    Example:
+        >>> words_of("Don’t say 'tis 42 o'clock.")
+        ["don't", 'say', 'tis', "o'clock"]
+    """
+    return _WORD.findall(text.replace("’", "'").lower())
+
+
+def word_fail_rate(text: str, words: Collection[str]) -> float | None:
+    """The share of a text's words that are not among `words`; `None` where it has no words.
+
+    Source: document 001 section 5.2.5.
+
+    Example:
+        >>> word_fail_rate("The cat szat.", {"the", "cat", "sat"})  # 1 of 3
+    """
+    found = words_of(text)
+    return sum(word not in words for word in found) / len(found) if found else None

@@ -1,0 +1,34 @@
+"""The events of a run for TensorBoard; needs the extra `tensorboard`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import BadInput
+
+
+def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
+    """A listener that writes the numbers and samples of a training run for TensorBoard.
+
+    Example:
+        >>> train(config, "runs/one", listener=tensorboard_writer("runs/one/tensorboard"))
+    """
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError:
+        raise BadInput(
+            "--tensorboard needs one more package: pip install ostinato[tensorboard]"
+        ) from None
+    writer = SummaryWriter(str(folder))
+
+    def hear(event: dict) -> None:
+        kind, step = event["kind"], event["step"]
+        if kind == "train":
+            for name in event.keys() - {"kind", "step"}:
+                writer.add_scalar(f"train/{name}", event[name], step)
+        elif kind == "valid":
+            writer.add_scalar("valid/value", event["value"], step)
+            if "sample" in event:
+                writer.add_text("sample", event["sample"], step)
+        writer.flush()
+
+    return hear

@@ -1,0 +1,289 @@
+"""The training loop: from a configuration to a run folder."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import BadInput
+from ..learning import Learner, Sequences, length_at
+from ..tasks import Batch, Task, Text, weighted_mean
+from ..tasks.ngrams import ngram_bits
+from ..weights import count_parameters
+from ..wiring import Network, reseed
+from .build import build_learner, build_network, build_task
+from .config import Config
+from .evaluation import evaluate
+from .folder import Checkpoint, Progress, Run, create_run, open_run
+from .sampling import sample
+from .trouble import Diverged, check_losses
+
+Listener = Callable[[dict], None]
+VALIDATION_STREAMS = 32
+SAMPLE = 200
+
+
+def train(
+    config: Config, folder: str | Path, *, resume: bool = False, listener: Listener | None = None
+) -> Run:
+    """Train a network as a configuration says, and keep everything in a folder.
+
+    Args:
+        config: what to do. With `resume` it may ask for more steps; the rest must be the run's own.
+        folder: where; new or empty, or with `resume` that of the run to go on with.
+        resume: go on from the last checkpoint, to the same numbers as without the break.
+        listener: is told of every event, a dictionary as in `events.jsonl`.
+
+    Returns:
+        The run. Its last event says how it ended: `done`, `no gain` (early stopping) or
+        `interrupted`.
+
+    Raises:
+        Diverged: the loss became NaN or exploded; the last good checkpoint is kept.
+
+    Example:
+        >>> run = train(Config(task="adding", steps=500), "runs/adding")
+        >>> run.network()
+    """
+    run = open_run(folder).with_steps(config) if resume else None
+    task = run.task() if run else build_task(config)
+    network = build_network(config, task)
+    learner = build_learner(config, task)
+    run = run or create_run(folder, config, task)
+    return _Training(run, task, network, learner, listener).go()
+
+
+def compiled_step(network: Network, learner: Learner, seed: int) -> Callable:
+    """A learner's step as a compiled function of arrays, with noise of its own for each step.
+
+    Returns:
+        `advance(arrays, memory, state, sequences, step) -> (arrays, memory, state, report)`, where
+        the arrays are those of the network.
+    """
+    _, static = eqx.partition(network, eqx.is_array)
+    noise = jax.random.fold_in(jax.random.key(seed), 1)
+
+    @jax.jit
+    def advance(arrays, memory, state, sequences, step):
+        network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
+        network, memory, state, report = learner.step(network, memory, state, sequences)
+        return eqx.filter(network, eqx.is_array), memory, state, report
+
+    return advance
+
+
+class _Training:
+    """One run, from its last checkpoint to its end.
+
+    A checkpoint is written one step after it was taken, when that step has shown that its weights
+    give a sound loss; so the last one is always good.
+    """
+
+    def __init__(self, run: Run, task: Task, network: Network, learner: Learner, listener):
+        self.run, self.task, self.network, self.learner = run, task, network, learner
+        self.listener = listener or (lambda event: None)
+        self.config = config = run.config
+        steps = config.steps
+        self.log_every = max(1, min(50, steps // 100))
+        self.validate_every = config.validate_every or max(1, steps // 5)
+        self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
+        self.norms: list[float] = []
+        self.usual: float | None = None
+        self.pending: list[dict] = []
+        self.advance = compiled_step(network, learner, config.seed)
+        self.started, self.logged = time.perf_counter(), 0.0
+
+    def go(self) -> Run:
+        config, network = self.config, self.network
+        start = self.learner.start(network, _sequences(self._batch(0)))
+        fresh = Checkpoint(network, self.learner.initial(network), start)
+        now, progress = self.run.load(fresh) or (fresh, Progress())
+        self.run.drop_after(progress.step)
+        self._start(progress)
+        reason, held = "done", None
+        with _stop_signal() as stopped:
+            while progress.step < config.steps and reason == "done":
+                now, report = self._advance(now, fresh.state, progress.step)
+                self.pending.append(report)
+                step = progress.step + 1
+                if held or step % self.log_every == 0:
+                    self._log(step)
+                if held:
+                    self._save(*held)
+                    held = None
+                progress = progress._replace(step=step)
+                if stopped.is_set() and step < config.steps:
+                    reason = "interrupted"
+                validate = step % self.validate_every == 0 or step == config.steps
+                if validate:
+                    self._log(step)
+                    now, progress = self._validate(now, progress)
+                    if config.patience is not None and progress.waited >= config.patience:
+                        reason = "no gain"
+                if validate or reason != "done" or step % self.checkpoint_every == 0:
+                    held = now, progress
+        if held:
+            self._log(progress.step)
+            _, report = self._advance(now, fresh.state, progress.step)
+            self._look([jax.device_get(report)], progress.step + 1)
+            self._save(*held)
+        self._tell(
+            {
+                "kind": "end",
+                "step": progress.step,
+                "reason": reason,
+                "metric": self.task.metric,
+                "best": progress.best,
+                "best_step": progress.best_step,
+                "seconds": self._seconds(),
+            }
+        )
+        return self.run
+
+    def _advance(self, now: Checkpoint, fresh_state: Any, step: int) -> tuple[Checkpoint, dict]:
+        """One step of the learner."""
+        batch = self._batch(step)
+        self.symbols = int(np.size(batch.weights))
+        state = fresh_state if batch.first else now.state
+        arrays, static = eqx.partition(now.network, eqx.is_array)
+        arrays, memory, state, report = self.advance(
+            arrays, now.learner, state, _sequences(batch), np.int32(step)
+        )
+        return Checkpoint(eqx.combine(arrays, static), memory, state), report
+
+    def _batch(self, step: int):
+        length = None
+        if self.config.curriculum is not None:
+            length = length_at(step, self.config.steps, self.config.curriculum, self.task.length)
+        return self.task.batch(step, self.config.batch, length)
+
+    def _start(self, progress: Progress) -> None:
+        event: dict[str, Any] = {
+            "kind": "resume" if progress.step else "start",
+            "step": progress.step,
+            "steps": self.config.steps,
+            "task": self.task.name,
+            "metric": self.task.metric,
+            "chance": self.task.chance,
+            "parameters": count_parameters(self.network),
+            "device": jax.devices()[0].device_kind,
+        }
+        if isinstance(self.task, Text) and len(self.task.parts["valid"]) > 1:
+            train, valid = (self.task.parts[part] for part in ("train", "valid"))
+            for name, order in (("bigram", 1), ("order 5", 5)):
+                event[name] = ngram_bits(train, valid, self.task.inputs, order)
+        self._tell(event)
+
+    def _log(self, step: int) -> None:
+        """Fetch the reports since the last time, look for trouble, and write them down."""
+        if not self.pending:
+            return
+        reports = jax.device_get(self.pending)
+        self._look(reports, step - len(reports) + 1)
+        self.pending = []
+        self.norms = (self.norms + [float(r["norm"]) for r in reports])[-100:]
+        now = self._seconds()
+        event: dict[str, Any] = {"kind": "train", "step": step, "seconds": now}
+        event["took"] = now - self.logged
+        for name in reports[0].keys() - {"norms"}:
+            event[name] = float(np.mean([r[name] for r in reports]))
+        event["largest_norm"] = float(max(r["norm"] for r in reports))
+        event["symbols"] = self.symbols * len(reports)
+        self._tell(event)
+        self.logged = self._seconds()
+
+    def _look(self, reports: list[dict], first: int) -> None:
+        """Stop with words where a loss is not finite or has exploded."""
+        if self.usual is None:
+            self.usual = max(float(reports[0]["loss"]), self._silent())
+        try:
+            check_losses(
+                first, reports, self.norms, self._names(), self.usual, self.config.as_json()
+            )
+        except Diverged as trouble:
+            words = f"{trouble} Last good checkpoint: {self._kept()}"
+            self._tell({"kind": "trouble", "step": first, "words": words})
+            raise Diverged(words) from None
+
+    def _silent(self) -> float:
+        """The loss of a network that says nothing, as a measure of what is usual."""
+        batch = self._batch(0)
+        silence = jnp.zeros((*batch.weights.shape, self.task.outputs))
+        values = self.task.loss(silence, jnp.asarray(batch.targets))
+        return float(weighted_mean(values, jnp.asarray(batch.weights)))
+
+    def _kept(self) -> str:
+        steps = self.run.steps()
+        return f"step {steps[-1]}, in {self.run.path}" if steps else "none yet"
+
+    def _validate(self, now: Checkpoint, progress: Progress) -> tuple[Checkpoint, Progress]:
+        if isinstance(self.task, Text) and len(self.task.parts["valid"]) < 2:
+            return now, progress
+        value = evaluate(now.network, self.task, "valid", VALIDATION_STREAMS)
+        sign = -1 if self.task.higher_is_better else 1
+        if progress.best is None or sign * value < sign * progress.best:
+            progress = progress._replace(best=value, best_step=progress.step, waited=0)
+        else:
+            progress = progress._replace(waited=progress.waited + 1)
+        event: dict[str, Any] = {"kind": "valid", "step": progress.step, "value": value}
+        if isinstance(self.task, Text):
+            event["sample"] = self._sample(now.network, progress.step)
+        self._tell(event)
+        self.logged = self._seconds()  # validating is no training
+        return now._replace(learner=self.learner.heard(now.learner, sign * value)), progress
+
+    def _sample(self, network: Network, step: int) -> str:
+        assert isinstance(self.task, Text)
+        key = jax.random.fold_in(jax.random.key(self.config.seed), step)
+        prompt = self.task.parts["valid"][:1].astype(np.int32)
+        pieces = sample(network, prompt, SAMPLE, key=key, temperature=0.8)
+        return self.task.vocabulary.decode(np.concatenate([*pieces]))
+
+    def _save(self, checkpoint: Checkpoint, progress: Progress) -> None:
+        try:
+            self.run.save(checkpoint, progress)
+        except OSError as error:
+            raise BadInput(
+                f"could not write the checkpoint of step {progress.step} in {self.run.path}: "
+                f"{error.strerror}; last good checkpoint: {self._kept()}. Make room, then --resume"
+            ) from None
+
+    def _names(self) -> list[str]:
+        found = jax.tree_util.tree_leaves_with_path(eqx.filter(self.network, eqx.is_inexact_array))
+        return [jax.tree_util.keystr(path).lstrip(".") for path, _ in found]
+
+    def _seconds(self) -> float:
+        return round(time.perf_counter() - self.started, 3)
+
+    def _tell(self, event: dict) -> None:
+        self.run.note(event)
+        self.listener(event)
+
+
+def _sequences(batch: Batch) -> Sequences:
+    return Sequences(batch.xs, batch.targets, batch.weights)
+
+
+@contextmanager
+def _stop_signal():
+    """An event that Ctrl-C and a polite kill set, so that the loop can save and end."""
+    stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, lambda *_: stopped.set())
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

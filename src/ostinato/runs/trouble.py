@@ -1,0 +1,73 @@
+"""When learning goes wrong: notice it, and say in words what happened and what to try."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+EXPLODED = 20.0
+
+
+class Diverged(RuntimeError):
+    """The loss became NaN or exploded; the message says when, where and what to try."""
+
+
+def check_losses(
+    first: int,
+    reports: Sequence[dict],
+    history: Sequence[float],
+    names: Sequence[str],
+    usual: float,
+    settings: dict,
+) -> None:
+    """Raise `Diverged` at the first report whose loss or gradient is not finite, or has exploded.
+
+    Args:
+        first: the step of the first report.
+        reports: of consecutive steps, with `loss`, `norm`, `norms` and `rate`.
+        history: gradient norms of the steps before.
+        names: of the parameters, in the order of `norms`.
+        usual: a loss to compare with: that of the first step.
+        settings: the learner's name, `clip` and `rate`, as far as the advice needs them.
+    """
+    norms = list(history)
+    for step, report in enumerate(reports, first):
+        loss, norm = float(report["loss"]), float(report["norm"])
+        norms.append(norm)
+        exploded = loss > EXPLODED * max(usual, 1e-3)
+        if np.isfinite(loss) and np.isfinite(norm) and not exploded:
+            continue
+        what = (
+            f"the loss rose to {loss:.3g}, {loss / usual:.0f} times what it was at the start"
+            if exploded and np.isfinite(loss)
+            else f"the loss became {loss:.3g}"
+            if not np.isfinite(loss)
+            else f"the gradient became {norm:.3g}"
+        )
+        raise Diverged(
+            f"{what} at step {step}. Gradient norms before it: {_listed(norms[-8:])}. "
+            f"{_largest(report['norms'], names)} Try {_advice(settings, float(report['rate']))}."
+        )
+
+
+def _listed(norms: Sequence[float]) -> str:
+    return ", ".join(f"{norm:.3g}" for norm in norms)
+
+
+def _largest(norms, names: Sequence[str]) -> str:
+    norms = np.asarray(norms, float)
+    if (wrong := np.flatnonzero(~np.isfinite(norms))).size:
+        return f"Not finite: the gradient of {', '.join(names[i] for i in wrong[:4])}."
+    largest = int(np.argmax(norms))
+    share = norms[largest] ** 2 / max(float(np.sum(norms**2)), 1e-300)
+    return f"The largest part of the gradient is that of {names[largest]} ({share:.0%})."
+
+
+def _advice(settings: dict, rate: float) -> str:
+    tries = [f"a smaller --rate (it was {rate:.3g})"]
+    if settings["clip"] == "off":
+        tries.append("--clip 1 (clipping was off)")
+    elif settings["clip"] != "auto":
+        tries.append(f"a tighter --clip (it was {settings['clip']}) or --clip auto")
+    if not settings["warmup"]:
+        tries.append("--warmup 100")
+    return ", ".join(tries)

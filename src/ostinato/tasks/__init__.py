@@ -1,0 +1,46 @@
+"""What is learned: batches, a loss and a metric, all from one seed."""
+
+from collections.abc import Callable
+
+from ._task import Batch as Batch
+from ._task import Task as Task
+from .arithmetic import Adding as Adding
+from .arithmetic import Multiplication as Multiplication
+from .copy import Copy as Copy
+from .locate import find_data as find_data
+from .losses import Sigmoid as Sigmoid
+from .losses import Softmax as Softmax
+from .losses import Squared as Squared
+from .losses import weighted_mean as weighted_mean
+from .memorisation import Memorisation as Memorisation
+from .mnist import PermutedMNIST as PermutedMNIST
+from .mnist import SequentialMNIST as SequentialMNIST
+from .music import Chorales as Chorales
+from .permutation import Permutation as Permutation
+from .temporal_order import TemporalOrder as TemporalOrder
+from .temporal_order import TemporalOrder3 as TemporalOrder3
+from .text import Text as Text
+from .text import embedded_text as embedded_text
+from .text import read_symbols as read_symbols
+from .text import streams as streams
+from .vocabulary import Vocabulary as Vocabulary
+from .xor import Xor as Xor
+
+# The tasks that make or find their own data, by the name that the command line uses. Each is called
+# as `TASKS[name](length=..., seed=...)`, the length being optional.
+TASKS: dict[str, Callable[..., Task]] = {
+    task.name: task
+    for task in (
+        Xor,
+        Adding,
+        Multiplication,
+        TemporalOrder,
+        TemporalOrder3,
+        Permutation,
+        Memorisation,
+        Copy,
+        SequentialMNIST,
+        PermutedMNIST,
+        Chorales,
+    )
+}

@@ -1,0 +1,80 @@
+"""The contract of a task: batches by number, a loss, a metric, all from one seed."""
+
+import abc
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .losses import Loss
+
+
+class Batch(NamedTuple):
+    """Some sequences, time first.
+
+    Attributes:
+        xs: the inputs: symbols `(T, B)`, or vectors `(T, B, inputs)` in float32.
+        targets: symbols `(T, B)` for `Softmax`, else `(T, B, outputs)` in float32.
+        weights: `(T, B)` in float32, one where the loss stands and zero elsewhere.
+        first: whether the sequences begin here; if not, they go on where the batch before ended.
+    """
+
+    xs: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    first: bool = True
+
+
+class Task(abc.ABC):
+    """Something to learn.
+
+    A batch is a function of the task's seed and the batch's number alone, so a run that is
+    resumed sees the same batches without keeping a position in the data.
+
+    Attributes:
+        name: as on the command line.
+        inputs: size of an input vector, or the number of input symbols.
+        symbolic: whether inputs are symbols.
+        outputs: size of the network's output.
+        loss: what is minimised, a member of `losses`.
+        metric: the name of what is reported, for example "bits per character".
+        higher_is_better: about the metric.
+        chance: the metric of the best answer that ignores the input.
+        solved: the metric at which the task counts as solved, or `None`.
+        length: the number of steps of a sequence (the dial of the synthetic tasks).
+    """
+
+    name: str
+    inputs: int
+    symbolic: bool = False
+    outputs: int
+    loss: Loss
+    metric: str
+    higher_is_better: bool = False
+    chance: float
+    solved: float | None = None
+    length: int
+
+    @abc.abstractmethod
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        """Training batch number `index`, of `size` sequences; `length` overrides the task's."""
+
+    @abc.abstractmethod
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        """The batches of `"valid"` or `"test"`, always the same, of up to `size` sequences each."""
+
+    @abc.abstractmethod
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        """The metric at each step and sequence, `(T, B)`; its weighted mean is what is reported."""
+
+
+def random(seed: int, *place: int) -> np.random.Generator:
+    """A generator of random numbers for one place, for example `random(seed, TRAIN, index)`."""
+    return np.random.default_rng([seed, *place])
+
+
+def accuracy(outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    """One where the largest output is the target, else zero: `(..., outputs)` to `(...)`."""
+    return (jnp.argmax(outputs, axis=-1) == targets).astype(jnp.float32)

@@ -1,0 +1,61 @@
+"""The copy memory problem."""
+
+import numpy as np
+
+from ._task import Batch
+from .losses import Softmax
+from .memorisation import shown_and_cued
+from .synthetic import Synthetic
+
+SYMBOLS = 8
+MEMORY = 10
+BLANK = SYMBOLS
+
+
+class Copy(Synthetic):
+    """Ten symbols come in, then blanks, then a delimiter; then give the ten in their order.
+
+        step      0 … 9          10 … T-12    T-11         T-10 … T-1
+        input     the symbols    blank        delimiter    blank
+        target    blank          blank        blank        the symbols
+
+    There are 8 symbols (0 to 7), the blank (8) and the delimiter (9). T is the length, the number
+    of all steps: it is 20 more than the T of the paper, which counts the steps of waiting.
+
+    The loss stands at every step, blanks included, and the metric is its mean in nats, as in the
+    paper. `chance` is blank until the delimiter and then any symbol: `10 ln 8 / T`. Solved: one
+    hundredth of that, 0.02 nats for each recalled symbol.
+
+    Source: Arjovsky, Shah and Bengio (2016), Unitary evolution recurrent neural networks, section
+    5.1; after Hochreiter and Schmidhuber (1997).
+
+    Shapes: xs and targets `(T, B)`, symbols; of the targets, the delimiter is never one.
+
+    Example:
+        >>> Copy(length=120).chance
+        0.173...
+    """
+
+    name = "copy"
+    inputs = SYMBOLS + 2
+    outputs = SYMBOLS + 1
+    symbolic = True
+    loss = Softmax()
+    metric = "nats per step"
+    length = 120
+    least = 2 * MEMORY + 1
+
+    def __init__(self, length: int | None = None, seed: int = 0):
+        super().__init__(length, seed)
+        self.chance = MEMORY * float(np.log(SYMBOLS)) / self.length
+        self.solved = self.chance / 100
+
+    def draw(self, rng, size, length):
+        memory = rng.integers(0, SYMBOLS, (MEMORY, size), dtype=np.int32)
+        targets = np.full((length, size), BLANK, np.int32)
+        targets[-MEMORY:] = memory
+        weights = np.ones((length, size), np.float32)
+        return Batch(shown_and_cued(memory, length, SYMBOLS), targets, weights)
+
+    def score(self, outputs, targets):
+        return self.loss(outputs, targets)

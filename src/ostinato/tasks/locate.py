@@ -1,0 +1,42 @@
+"""Where the files of data sets lie."""
+
+import os
+from pathlib import Path
+
+from ..errors import BadInput
+
+# Data sets whose folder is not called as they are.
+NAMES = {"enwiki_xml": "enwiki"}
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: `$OSTINATO_CACHE`, else `~/.cache/ostinato`."""
+    given = os.environ.get("OSTINATO_CACHE")
+    return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
+
+
+def data_folders() -> list[Path]:
+    """Where data sets are looked for: `$OSTINATO_DATA` if it is set, then the cache."""
+    given = os.environ.get("OSTINATO_DATA")
+    return [*([Path(given).expanduser()] if given else []), cache_folder()]
+
+
+def find_data(relative: str) -> Path:
+    """The path of a data set's file, in the first of `data_folders` that has it.
+
+    Nothing is downloaded here; where the file is missing, the message says how to get it.
+
+    Args:
+        relative: the folder of the data set and the name of the file, for example
+            `"jsb/JSB_Chorales.mat"`.
+    """
+    for folder in data_folders():
+        if (folder / relative).is_file():
+            return folder / relative
+    looked = " or ".join(map(str, data_folders()))
+    folder_name = relative.split("/", maxsplit=1)[0]
+    raise BadInput(
+        f"there is no {relative} in {looked}; "
+        f"run `ostinato data get {NAMES.get(folder_name, folder_name)}`, "
+        "or set OSTINATO_DATA to the folder that holds it"
+    )

@@ -1,0 +1,53 @@
+"""Losses on a network's outputs, one value for each step and sequence, in nats.
+
+    Softmax    `-log softmax(o)[target]`                 targets: symbols `(...)`
+    Sigmoid    `Σ_k softplus(o_k) - target_k o_k`        targets: `(..., outputs)` of 0 and 1
+    Squared    `½ ‖o - target‖²`                         targets: `(..., outputs)`
+
+Each maps outputs `(..., outputs)` to `(...)`. The mean over a batch is weighted: a weight of one
+where the loss stands, of zero elsewhere.
+
+Source: document 004 (2.22); spec section 2.
+"""
+
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+
+
+class Loss(Protocol):
+    """A loss: `loss(outputs, targets) -> (...)`."""
+
+    def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array: ...
+
+
+class Softmax:
+    """Cross-entropy with one right symbol.
+
+    Example:
+        >>> Softmax()(jnp.zeros((5, 4)), jnp.arange(5) % 4)  # log 4 each
+    """
+
+    def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        right = jnp.take_along_axis(outputs, targets[..., None], axis=-1)[..., 0]
+        return jax.nn.logsumexp(outputs, axis=-1) - right
+
+
+class Sigmoid:
+    """Cross-entropy with any number of independent labels, summed over them."""
+
+    def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        return jnp.sum(jax.nn.softplus(outputs) - targets * outputs, axis=-1)
+
+
+class Squared:
+    """Half the squared error, summed over the outputs."""
+
+    def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        return 0.5 * jnp.sum((outputs - targets) ** 2, axis=-1)
+
+
+def weighted_mean(values: jax.Array, weights: jax.Array) -> jax.Array:
+    """`Σ w v / Σ w`: the mean where the weights are one."""
+    return jnp.sum(values * weights) / jnp.sum(weights)

@@ -1,0 +1,124 @@
+"""Handwritten digits, one pixel at a time."""
+
+import gzip
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import BadInput
+from ._passes import in_order, shuffled
+from ._task import Batch, Task, accuracy
+from .locate import find_data
+from .losses import Softmax
+from .synthetic import at_last
+
+VALID = 5000
+PIXELS = 784
+
+
+class SequentialMNIST(Task):
+    """The 784 pixels of a digit come in row by row; at the last step, say which digit it is.
+
+    Pixels are in [0, 1]. The loss and the metric stand at the last step only. Of the 60,000
+    training digits the last 5,000 are for validation; the test set is the usual one of 10,000. A
+    pass over the training digits takes each at most once, in an order from the seed. `chance` is
+    the share of the most frequent digit among those for training.
+
+    The files are those of LeCun, Cortes and Burges, found by `find_data` in the folder `mnist`.
+
+    Source: Le, Jaitly and Hinton (2015), A simple way to initialize recurrent networks of rectified
+    linear units.
+
+    Shapes: xs `(784, B, 1)`, targets `(784, B)`, zero before the last step.
+
+    Example:
+        >>> SequentialMNIST().batch(0, size=32).xs.shape
+        (784, 32, 1)
+    """
+
+    name = "mnist"
+    inputs = 1
+    outputs = 10
+    loss = Softmax()
+    metric = "accuracy"
+    higher_is_better = True
+    length = PIXELS
+    order = np.arange(PIXELS)
+
+    def __init__(self, length: int | None = None, seed: int = 0):
+        """
+        Args:
+            length: 784, which is all there is.
+            seed: of the order in which digits come.
+        """
+        self._check(length)
+        self.seed = seed
+        images, labels = _digits("train", more_than=VALID)
+        self.parts = {
+            "train": (images[:-VALID], labels[:-VALID]),
+            "valid": (images[-VALID:], labels[-VALID:]),
+            "test": _digits("t10k", more_than=0),
+        }
+        counts = np.bincount(self.parts["train"][1])
+        self.chance = float(counts.max() / counts.sum())
+
+    def batch(self, index, size, length=None):
+        self._check(length)
+        return self._some("train", shuffled(self.seed, index, size, len(self.parts["train"][1])))
+
+    def held_out(self, part, size):
+        for some in in_order(len(self.parts[part][1]), size):
+            yield self._some(part, some)
+
+    def score(self, outputs, targets):
+        return accuracy(outputs, targets)
+
+    def _some(self, part: str, which) -> Batch:
+        images, labels = self.parts[part]
+        pixels = images[which].T[self.order].astype(np.float32) / 255
+        return Batch(pixels[..., None], *at_last(PIXELS, labels[which].astype(np.int32)))
+
+    def _check(self, length: int | None) -> None:
+        if length not in (None, PIXELS):
+            raise BadInput(f"the task {self.name} has a length of {PIXELS} steps, got {length}")
+
+
+class PermutedMNIST(SequentialMNIST):
+    """`SequentialMNIST` with the pixels in another order, one and the same for all digits.
+
+    The order is `numpy.random.default_rng(0).permutation(784)` whatever the seed of the task, so
+    that results of different runs can be compared.
+    """
+
+    name = "permuted-mnist"
+    order = np.random.default_rng(0).permutation(PIXELS)
+
+
+def _digits(part: str, more_than: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images `(N, 784)` and labels `(N,)` of a part, in bytes."""
+    where = find_data(f"mnist/{part}-images-idx3-ubyte.gz")
+    images = read_idx(where)
+    labels = read_idx(find_data(f"mnist/{part}-labels-idx1-ubyte.gz"))
+    if images.shape != (len(labels), 28, 28) or len(labels) <= more_than:
+        raise BadInput(
+            f"{where} has the shape {images.shape} and its labels {labels.shape}; they should be "
+            f"(N, 28, 28) and (N,) with N above {more_than}"
+        )
+    return images.reshape(-1, PIXELS), labels
+
+
+def read_idx(path: Path) -> np.ndarray:
+    """The array of bytes in an idx file: `0 0 8 d`, d sizes in four bytes each, the values."""
+    try:
+        with gzip.open(path) as file:
+            raw = file.read()
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"{path} cannot be unpacked ({error}); get it again") from None
+    dimensions = raw[3] if len(raw) > 3 and raw.startswith(b"\0\0\x08") else 0
+    begin = 4 + 4 * dimensions
+    sizes = [int.from_bytes(raw[place : place + 4]) for place in range(4, begin, 4)]
+    if not dimensions or len(raw) != begin + math.prod(sizes):
+        raise BadInput(f"{path} is not a whole idx file of bytes; get it again")
+    return np.frombuffer(raw, np.uint8, offset=begin).reshape(sizes)

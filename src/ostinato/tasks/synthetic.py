@@ -1,0 +1,75 @@
+"""Tasks whose sequences are drawn at random, as many as are asked for."""
+
+import abc
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import BadInput
+from ._passes import in_order
+from ._task import Batch, Task, random
+
+HELD_OUT = 1000
+TRAIN = 0
+PLACES = {"valid": 1, "test": 2}
+
+
+class Synthetic(Task):
+    """A task that draws its sequences; a member says how (`draw`), and how short they can be.
+
+    Every batch has its own place in the random numbers of the seed; so have the 1,000 sequences
+    of the validation set and the 1,000 of the test set.
+
+    Attributes:
+        length: on the class, the number of steps if none is given.
+        least: the fewest steps that the task can be made of.
+    """
+
+    least: int
+
+    def __init__(self, length: int | None = None, seed: int = 0):
+        """
+        Args:
+            length: steps of a sequence; `None` for the task's usual number.
+            seed: of every sequence.
+        """
+        self.length, self.seed = self._checked(length), seed
+
+    @abc.abstractmethod
+    def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        """`size` sequences of `length` steps."""
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        return self.draw(random(self.seed, TRAIN, index), size, self._checked(length))
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        xs, targets, weights, _ = self.draw(
+            random(self.seed, PLACES[part], 0), HELD_OUT, self.length
+        )
+        for some in in_order(HELD_OUT, size):
+            yield Batch(xs[:, some], targets[:, some], weights[:, some])
+
+    def _checked(self, length: int | None) -> int:
+        length = self.length if length is None else length
+        if length < self.least:
+            raise BadInput(
+                f"the task {self.name} takes a length of at least {self.least} steps, got {length}"
+            )
+        return length
+
+
+def at_last(length: int, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Targets and weights of a task that asks at the last step only.
+
+    Args:
+        length: T, the number of steps.
+        targets: what is asked for, `(B,)` symbols or `(B, outputs)`.
+
+    Returns:
+        targets `(T, B, ...)` and weights `(T, B)`, both zero before the last step.
+    """
+    everywhere = np.zeros((length, *targets.shape), targets.dtype)
+    everywhere[-1] = targets
+    weights = np.zeros((length, len(targets)), np.float32)
+    weights[-1] = 1
+    return everywhere, weights

@@ -1,0 +1,73 @@
+"""The temporal order problem, with two and with three symbols."""
+
+import numpy as np
+
+from ._task import Batch, accuracy
+from .losses import Softmax
+from .synthetic import Synthetic, at_last
+
+DISTRACTORS = 4
+X = DISTRACTORS
+
+
+class TemporalOrder(Synthetic):
+    """Two of the symbols are X or Y, all others mean nothing; at the last step, say which two came.
+
+    The symbols are the distractors a, b, c, d (0 to 3), X (4) and Y (5). The first of the two
+    stands anywhere from 10 to 20 percent of the length, the second from 50 to 60 percent. The
+    classes are the orders XX, XY, YX, YY, numbered as a binary number with the first as the
+    highest digit. The loss and the metric stand at the last step only.
+
+    The windows are those of Hochreiter and Schmidhuber for about 100 steps, scaled to the length.
+    Their symbols for the beginning and the end are left out: all sequences have the same length.
+    Solved: an error rate of at most 0.001.
+
+    Source: Hochreiter and Schmidhuber (1997), Long short-term memory, section 5.6, task 6a; the
+    threshold: Martens and Sutskever (2011), Learning recurrent neural networks with Hessian-free
+    optimization.
+
+    Shapes: xs and targets `(T, B)`, symbols; targets are zero before the last step.
+
+    Example:
+        >>> TemporalOrder(length=20).batch(0, size=4).targets[-1]  # four of 0, 1, 2, 3
+    """
+
+    name = "temporal-order"
+    windows: tuple[tuple[int, int], ...] = ((10, 20), (50, 60))  # in percent, the end not included
+    inputs = DISTRACTORS + 2
+    symbolic = True
+    outputs = 4
+    loss = Softmax()
+    metric = "accuracy"
+    higher_is_better = True
+    chance = 1 / 4
+    solved = 0.999
+    length = 100
+    least = 10
+
+    def draw(self, rng, size, length):
+        xs = rng.integers(0, DISTRACTORS, (length, size), dtype=np.int32)
+        classes = np.zeros(size, np.int32)
+        for begin, end in self.windows:
+            places = rng.integers(length * begin // 100, length * end // 100, size)
+            which = rng.integers(0, 2, size, dtype=np.int32)
+            xs[places, np.arange(size)] = X + which
+            classes = 2 * classes + which
+        return Batch(xs, *at_last(length, classes))
+
+    def score(self, outputs, targets):
+        return accuracy(outputs, targets)
+
+
+class TemporalOrder3(TemporalOrder):
+    """`TemporalOrder` with three symbols that matter and so eight classes, XXX to YYY.
+
+    The windows are 10 to 20, 33 to 43 and 66 to 76 percent of the length.
+
+    Source: Hochreiter and Schmidhuber (1997), section 5.6, task 6b.
+    """
+
+    name = "temporal-order-3"
+    windows = ((10, 20), (33, 43), (66, 76))
+    outputs = 8
+    chance = 1 / 8

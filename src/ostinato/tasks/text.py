@@ -1,0 +1,206 @@
+"""Predict the next character, or byte, of a text."""
+
+import codecs
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from ..errors import BadInput
+from ._task import Batch, Task, random
+from .losses import Softmax
+from .vocabulary import Vocabulary, code_points
+
+PIECE = 1 << 24
+
+
+class Text(Task):
+    """At each step one symbol of a text comes in, and the next is to be predicted.
+
+    With `carry` a batch is a window of `size` contiguous streams, and the next batch goes on where
+    it ended, so that the state can be carried; each pass over the text starts at another offset.
+    Without, every sequence of a batch begins at a random place.
+
+    Shapes: xs and targets `(T, B)`, symbols.
+
+    Example:
+        >>> task = Text.of("text of some length " * 100, length=20)
+        >>> task.batch(0, size=4).xs.shape
+        (20, 4)
+    """
+
+    name = "text"
+    symbolic = True
+    loss = Softmax()
+
+    def __init__(
+        self,
+        symbols: np.ndarray,
+        vocabulary: Vocabulary,
+        *,
+        length: int = 100,
+        split: tuple[float, float, float] = (0.9, 0.05, 0.05),
+        carry: bool = True,
+        seed: int = 0,
+    ):
+        """
+        Args:
+            symbols: the whole text, as numbers of the vocabulary.
+            vocabulary: what the numbers stand for.
+            length: steps of a window.
+            split: shares of the text for training, validation and test, in this order.
+            carry: contiguous streams instead of independent sequences.
+            seed: of the offsets and places.
+        """
+        first, second = (round(x * len(symbols)) for x in (split[0], split[0] + split[1]))
+        self.parts = {
+            "train": symbols[:first],
+            "valid": symbols[first:second],
+            "test": symbols[second:],
+        }
+        self.vocabulary, self.length, self.carry, self.seed = vocabulary, length, carry, seed
+        self.inputs = self.outputs = len(vocabulary)
+        unit = "character" if vocabulary.level == "characters" else "byte"
+        self.metric = f"bits per {unit}"
+        if len(self.parts["train"]) < 2:
+            raise BadInput(
+                f"the text has {len(symbols)} {unit}s, too few to learn from: it takes at least 2 "
+                f"in the training part ({split[0]:.0%})"
+            )
+        if len(vocabulary) < 2:
+            raise BadInput(f"the text has one {unit} only, repeated; there is nothing to learn")
+        counts = np.bincount(self.parts["train"], minlength=len(vocabulary))
+        shares = counts[counts > 0] / counts.sum()
+        self.chance = float(-np.sum(shares * np.log2(shares)))
+
+    @classmethod
+    def of(cls, text: str, **options) -> "Text":
+        """The task of a text in memory. The options are those of the constructor."""
+        vocabulary = Vocabulary.of_text(text)
+        return cls(vocabulary.encode(text), vocabulary, **options)
+
+    def batch(self, index, size, length=None):
+        length, text = length or self.length, self.parts["train"]
+        length = min(length, len(text) - 1)
+        if not self.carry:
+            starts = random(self.seed, 0, index).integers(0, len(text) - length, size)
+            return _windows(text, starts, length, first=True)
+        size = min(size, (len(text) - 1) // length)
+        windows = self.windows(size, length)
+        epoch, window = divmod(index, windows)
+        stream = windows * length
+        spare = len(text) - 1 - size * stream
+        offset = int(random(self.seed, 1, epoch).integers(0, spare + 1))
+        starts = offset + np.arange(size) * stream + window * length
+        return _windows(text, starts, length, first=window == 0)
+
+    def windows(self, size: int, length: int | None = None) -> int:
+        """How many batches make one pass over the training text.
+
+        Where the text has it, a window's length is left over for the pass's offset.
+        """
+        length, symbols = length or self.length, len(self.parts["train"]) - 1
+        return max(1, (symbols - length) // (size * length))
+
+    def held_out(self, part, size):
+        return streams(self.parts[part], size, self.length)
+
+    def score(self, outputs, targets) -> jax.Array:
+        return self.loss(outputs, targets) / np.log(2)
+
+
+def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:
+    """A text in `size` contiguous streams, in windows; every symbol but the first is predicted.
+
+    The streams are as even as can be; where one is shorter its last window has weights of zero.
+    """
+    size = max(1, min(size, (len(text) - 1) // length))
+    borders = np.linspace(0, len(text) - 1, size + 1).astype(int)
+    lengths = np.diff(borders)
+    for begin in range(0, int(lengths.max(initial=0)), length):
+        steps = begin + np.arange(length)[:, None]
+        places = np.minimum(borders[:-1] + steps, len(text) - 2)
+        weights = (steps < lengths).astype(np.float32)
+        yield Batch(_int(text[places]), _int(text[places + 1]), weights, begin == 0)
+
+
+def _windows(text: np.ndarray, starts: np.ndarray, length: int, first: bool) -> Batch:
+    places = starts + np.arange(length)[:, None]
+    weights = np.ones(places.shape, np.float32)
+    return Batch(_int(text[places]), _int(text[places + 1]), weights, first)
+
+
+def _int(symbols: np.ndarray) -> np.ndarray:
+    return symbols.astype(np.int32)
+
+
+def embedded_text() -> str:
+    """The documentation topics that every CPython carries: half a megabyte of prose and code."""
+    from pydoc_data.topics import topics
+
+    return "\n".join(f"{name}\n{text}" for name, text in sorted(topics.items()))
+
+
+def read_symbols(
+    path: str | Path,
+    level: str = "characters",
+    encoding: str = "utf-8",
+    vocabulary: Vocabulary | None = None,
+) -> tuple[np.ndarray, Vocabulary]:
+    """The symbols of a file and their vocabulary: the given one, or the file's own.
+
+    The file is decoded piece by piece, twice where its vocabulary has to be found first, so that
+    memory stays near the size of the result.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; give a text file")
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}")
+    if path.stat().st_size == 0:
+        raise BadInput(f"{path} is empty; give a text file")
+    if level == "bytes":
+        return np.fromfile(path, np.uint8), vocabulary or Vocabulary.of_bytes()
+    if vocabulary is None:
+        found: set[int] = set()
+        for piece in _pieces(path, encoding):
+            found.update(np.unique(code_points(piece)).tolist())
+        vocabulary = Vocabulary(tuple(sorted(found)))
+    found_symbols: list[np.ndarray] = []
+    for piece in _pieces(path, encoding):
+        try:
+            found_symbols.append(vocabulary.encode(piece, sum(map(len, found_symbols))))
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from None
+    return np.concatenate(found_symbols), vocabulary
+
+
+def _pieces(path: Path, encoding: str) -> Iterator[str]:
+    try:
+        "".encode(encoding)  # refuses what is no encoding of text, such as base64
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except LookupError:
+        raise BadInput(f"there is no encoding {encoding!r}; try utf-8 or latin-1") from None
+    done = 0
+    with open(path, "rb") as file:
+        while True:
+            raw = file.read(PIECE)
+            try:
+                text = decoder.decode(raw, final=not raw)
+            except UnicodeDecodeError as error:
+                place = done + error.start - (len(error.object) - len(raw))
+                raise BadInput(
+                    f"{path} is not {encoding} text: byte 0x{error.object[error.start]:02x} at "
+                    f"position {place}; give its --encoding (for example latin-1), or --level bytes"
+                ) from None
+            if "\0" in text:
+                raise BadInput(
+                    f"{path} holds zero bytes, so it is not a text; use --level bytes for binary "
+                    "files"
+                )
+            if text:
+                yield text
+            if not raw:
+                return
+            done += len(raw)

@@ -1,0 +1,76 @@
+"""The symbols of a text and their numbers."""
+
+import dataclasses
+
+import numpy as np
+
+from ..errors import BadInput
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """The characters of a text in the order of their code points, or the 256 bytes.
+
+    Example:
+        >>> v = Vocabulary.of_text("abba")
+        >>> v.encode("ab"), v.decode([1, 0])
+        (array([0, 1]), 'ba')
+    """
+
+    points: tuple[int, ...]
+    level: str = "characters"
+
+    @classmethod
+    def of_text(cls, text: str) -> "Vocabulary":
+        return cls(tuple(np.unique(code_points(text)).tolist()))
+
+    @classmethod
+    def of_bytes(cls) -> "Vocabulary":
+        return cls(tuple(range(256)), "bytes")
+
+    @property
+    def dtype(self):
+        """The smallest unsigned integer that holds a symbol."""
+        return np.min_scalar_type(max(len(self) - 1, 0))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def encode(self, text: str | bytes, begin: int = 0) -> np.ndarray:
+        """The symbols of a text; characters the vocabulary lacks are refused by name and place.
+
+        Args:
+            text: the text, or a piece of one.
+            begin: the place of its first character.
+        """
+        if self.level == "bytes":
+            return np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
+        assert isinstance(text, str)
+        found, known = code_points(text), np.array(self.points, np.uint32)
+        symbols = np.searchsorted(known, found)
+        strange = np.flatnonzero(known[np.minimum(symbols, len(known) - 1)] != found)
+        if strange.size:
+            raise BadInput(
+                f"the model does not know the character {chr(found[strange[0]])!r} (at position "
+                f"{begin + strange[0]}); it knows the {len(self)} characters of its training text"
+            )
+        return symbols.astype(self.dtype)
+
+    def decode(self, symbols) -> str:
+        """The text of some symbols; of bytes, what is not UTF-8 becomes U+FFFD."""
+        points = np.array(self.points, np.uint32)[np.asarray(symbols, np.int64)]
+        if self.level == "bytes":
+            return points.astype(np.uint8).tobytes().decode(errors="replace")
+        return points.astype("<u4").tobytes().decode("utf-32-le")
+
+    def as_json(self) -> dict:
+        return {"level": self.level, "points": list(self.points)}
+
+    @classmethod
+    def from_json(cls, found: dict) -> "Vocabulary":
+        return cls(tuple(found["points"]), found["level"])
+
+
+def code_points(text: str) -> np.ndarray:
+    """The code point of every character."""
+    return np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), "<u4")

@@ -1,0 +1,158 @@
+"""`ostinato evaluate` on a run of a few steps."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ostinato.cli import app
+from ostinato.errors import BadInput
+from ostinato.runs import Config, open_run, train
+from ostinato.runs.evaluation import bits, dynamic_evaluate, mean_score
+from ostinato.tasks import streams
+
+TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluate")
+    (folder / "text.txt").write_text(TEXT)
+    config = Config(
+        file=str(folder / "text.txt"), split="80/10/10", units=8, batch=4, length=10, steps=5
+    )
+    train(config, folder / "run")
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def adding(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adding") / "run"
+    train(Config(task="adding", length=5, units=4, batch=16, steps=1), folder)
+    return folder
+
+
+def printed(*arguments) -> str:
+    found = CliRunner().invoke(app, ["evaluate", *map(str, arguments)], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def document(*arguments) -> dict:
+    """The one JSON document that is all of standard output."""
+    return json.loads(printed(*arguments, "--json"))
+
+
+@pytest.mark.parametrize("part", ["valid", "test"])
+def test_bits_of_the_run_s_own_parts(run, part):
+    found = document(run, "--part", part, "--samples", 0)
+    opened = open_run(run)
+    symbols = opened.task().parts[part]
+    expected = mean_score(opened.network(), streams(symbols, 1, 30), bits)
+    assert found["value"] == pytest.approx(expected, rel=1e-5)
+    assert found["metric"] == "bits per character" and found["per"] == "character"
+    assert found["predicted"] == len(symbols) - 1
+    assert found["perplexity"] == pytest.approx(2 ** found["value"])
+    assert found["chance"] == opened.task().chance
+    assert "word_fail_rate" not in found and "dynamic" not in found
+
+
+def test_another_file(run, tmp_path):
+    (tmp_path / "other.txt").write_text("the dog sat. ")
+    with pytest.raises(BadInput, match=r"other.txt: the model does not know the character"):
+        document(run, tmp_path / "other.txt")
+    (tmp_path / "other.txt").write_text("a rat can sat on a mat. " * 3)
+    found = document(run, tmp_path / "other.txt", "--samples", 0)
+    opened = open_run(run)
+    symbols = opened.vocabulary.encode("a rat can sat on a mat. " * 3)
+    expected = mean_score(opened.network(), streams(symbols, 1, 30), bits)
+    assert found["value"] == pytest.approx(expected, rel=1e-5) and found["chance"] is None
+
+
+def test_dynamic(run):
+    found = document(run, "--dynamic", "--rate", 0.2, "--samples", 0)
+    opened = open_run(run)
+    expected = dynamic_evaluate(opened.network(), opened.task().parts["valid"], rate=0.2)
+    assert found["dynamic"]["value"] == pytest.approx(expected, rel=1e-6)
+    assert found["dynamic"]["rate"] == 0.2
+    assert found["dynamic"]["value"] != found["value"]
+
+
+def test_word_fail_rate(run, tmp_path):
+    own = document(run, "--samples", 400)
+    assert own["known_words"] == 9 and own["generated_words"] > 0
+    letters = tmp_path / "words"
+    letters.write_text("Zzyzx\n")
+    none = document(run, "--samples", 400, "--words", letters)
+    assert none["word_fail_rate"] == 1.0 and none["known_words"] == 1
+    assert own["generated_words"] == none["generated_words"]
+    assert own["word_fail_rate"] <= 1.0
+
+
+def test_in_words(run):
+    text = printed(run, "--dynamic", "--samples", 200)
+    for words in ("bits per character: ", "(chance ", "perplexity per character: ", "dynamic, at"):
+        assert words in text
+    assert "word fail rate of generated text: " in text
+
+
+def test_another_task_against_chance(adding):
+    found = document(adding)
+    task = open_run(adding).task()
+    assert found["metric"] == task.metric and found["chance"] == task.chance
+    assert np.isfinite(found["value"]) and found["on"] == "valid"
+    assert f"{task.metric}: " in printed(adding, "--part", "test")
+
+
+def test_the_training_text_may_be_gone_if_it_is_not_needed(run, tmp_path):
+    moved = shutil.copytree(run, tmp_path / "run")
+    settings = json.loads((moved / "config.json").read_text())
+    settings["file"] = str(tmp_path / "gone.txt")
+    (moved / "config.json").write_text(json.dumps(settings))
+    (tmp_path / "other.txt").write_text("a cat ran")
+    assert document(moved, tmp_path / "other.txt", "--samples", 0)["predicted"] == 8
+    with pytest.raises(BadInput, match=r"gone.txt; give a list of --words, or --samples 0"):
+        document(moved, tmp_path / "other.txt")
+    with pytest.raises(BadInput, match=r"gone\.txt"):
+        document(moved, "--samples", 0)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--part", "train"], "--part must be valid or test, got train"),
+        (["--rate", "1"], "--rate is of the dynamic evaluation; add --dynamic"),
+        (["--dynamic", "--rate", "-1"], "the rate must be 0 or a positive number, got -1.0"),
+        (["--dynamic", "--rate", "1e9"], "the dynamic evaluation diverged; try a smaller one"),
+        (["--samples", "-1"], "--samples must be at least 0, got -1"),
+        (["--samples", "0", "--words", "x"], "--words is for generated text"),
+        (["--words", "nowhere.txt"], "cannot read the word list nowhere.txt: No such file"),
+        (["file.txt", "--part", "test"], "give it or a file, not both"),
+        (["nowhere.txt"], "there is no file nowhere.txt"),
+    ],
+)
+def test_refuses(run, options, words):
+    with pytest.raises(BadInput, match=words):
+        CliRunner().invoke(app, ["evaluate", str(run), *options], catch_exceptions=False)
+
+
+def test_refuses_files_that_hold_nothing(run, tmp_path):
+    (tmp_path / "one").write_text("a")
+    with pytest.raises(BadInput, match="one has fewer than 2 symbols"):
+        document(run, tmp_path / "one")
+    (tmp_path / "numbers").write_text("1 2 3")
+    with pytest.raises(BadInput, match="has no words; it should have one a line"):
+        document(run, "--words", tmp_path / "numbers")
+    (tmp_path / "latin").write_bytes("é".encode("latin-1"))
+    with pytest.raises(BadInput, match="is not UTF-8 text"):
+        document(run, "--words", tmp_path / "latin")
+
+
+@pytest.mark.parametrize(
+    "options", [["x.txt"], ["--dynamic"], ["--words", "x"], ["--samples", "9"]]
+)
+def test_refuses_what_is_for_texts(adding, options):
+    with pytest.raises(BadInput, match=r"is for texts; .* has learned adding"):
+        CliRunner().invoke(app, ["evaluate", str(adding), *options], catch_exceptions=False)

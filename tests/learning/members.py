@@ -1,0 +1,30 @@
+"""Every learner, for the conformance suite: what is listed here is tested.
+
+A member is a function of the objective. It must halve the loss of `test_conformance.py` within
+`STEPS` steps, so it comes with a rate for so short a run.
+"""
+
+from ostinato.learning import FIRST_ORDER, SCHEDULES, FirstOrder
+from ostinato.learning.gradients import gradient_named
+
+STEPS = 60
+RATES = {"adagrad": 0.3, "adadelta": 50.0, "rmsprop": 0.05, "adam": 0.1, "adamw": 0.1}
+
+
+def _member(name, gradient=None, **options):
+    rate = RATES.get(name, 0.5)
+    gradient = gradient or gradient_named("full")
+    return lambda objective: FirstOrder(
+        name, objective, STEPS, gradient, **{"rate": rate, **options}
+    )
+
+
+LEARNERS = {
+    **{name: _member(name) for name in FIRST_ORDER},
+    **{f"adam, {name}": _member("adam", schedule=name, warmup=2) for name in SCHEDULES},
+    "sgd, line search": _member("sgd", rate=4.0, schedule="line-search", clip="off"),
+    "adam, clipped by itself": _member("adam", clip="auto"),
+    "adam, truncated": _member("adam", gradient_named("truncated", window=2)),
+    "adam, rtrl": _member("adam", gradient_named("rtrl")),
+    "adam, omega": _member("adam", gradient_named("full", omega=0.01)),
+}

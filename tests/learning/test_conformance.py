@@ -1,0 +1,53 @@
+"""What every learner must do: be pure, keep its memory in arrays, and learn."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.random import key
+
+from learning.members import LEARNERS, STEPS
+from ostinato.cells import Simple
+from ostinato.learning import Objective, Sequences
+from ostinato.tasks import Softmax
+from ostinato.weights import pack, unpack
+from ostinato.wiring import Network, OneHot, Readout
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Remember the first of three symbols: a network, a batch."""
+    one, two = jax.random.split(key(0))
+    network = Network(Simple(3, 4, key=one), Readout(4, 3, key=two), OneHot(3))
+    xs = np.random.default_rng(0).integers(0, 3, (4, 6))
+    targets = np.broadcast_to(xs[0], xs.shape)
+    return network, Sequences(jnp.asarray(xs), jnp.asarray(targets), jnp.ones(xs.shape))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learner(name, problem, tmp_path):
+    network, batch = problem
+    learner = LEARNERS[name](Objective(Softmax()))
+    memory, state = learner.initial(network), learner.start(network, batch)
+    assert all(eqx.is_array(x) for x in jax.tree.leaves((memory, state)))
+
+    step = jax.jit(learner.step)
+    again = [step(network, memory, state, batch) for _ in range(2)]
+    for one, other in zip(*map(jax.tree.leaves, again), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+    now, first = network, None
+    for _ in range(STEPS):
+        now, memory, _, report = step(now, memory, state, batch)
+        first = report["loss"] if first is None else first
+    assert {"loss", "norm", "norms", "rate", "clipped"} <= report.keys()
+    assert report["loss"] < 0.5 * first, f"{first} -> {report['loss']}"
+    np.testing.assert_allclose(report["norm"], jnp.linalg.norm(report["norms"]), rtol=1e-6)
+
+    file = tmp_path / "memory.safetensors"
+    file.write_bytes(pack(memory))
+    kept, _ = unpack(file, learner.initial(network))
+    heard, same = (jax.tree.leaves(learner.heard(m, 1.0)) for m in (memory, kept))
+    for one, other in zip(heard, same, strict=True):
+        np.testing.assert_array_equal(one, other)

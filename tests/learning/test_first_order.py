@@ -1,0 +1,142 @@
+"""The learners' equations, schedules, clipping and curriculum."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from ostinato.errors import BadInput
+from ostinato.learning import FIRST_ORDER, FirstOrder, Objective, Sequences, length_at
+from ostinato.learning.clipping import clip_factor, no_average
+from ostinato.learning.gradients import Gradient
+from ostinato.learning.schedules import factor
+from ostinato.tasks import Squared
+
+
+class Given(Gradient):
+    """A gradient that is handed in as the batch."""
+
+    def __call__(self, objective, network, batch, state):
+        return jnp.zeros(()), {"w": batch.xs}, state
+
+
+def weights_after(gradients, name, rate=0.1, momentum=0.9, **options):
+    learner = FirstOrder(
+        name, Objective(Squared()), 10, Given(), rate=rate, momentum=momentum, clip="off", **options
+    )
+    network = {"w": jnp.asarray([1.0, -2.0])}
+    memory, found = learner.initial(network), []
+    for gradient in gradients:
+        batch = Sequences(jnp.asarray(gradient), None, jnp.ones((1, 1)))
+        network, memory, _, _ = learner.step(network, memory, None, batch)
+        found.append(network["w"])
+    return found
+
+
+GRADIENTS = [np.array([0.5, -1.0]), np.array([-0.25, 2.0]), np.array([1.0, 0.5])]
+
+
+@pytest.mark.parametrize("name", ["sgd", "heavy-ball", "nesterov"])
+def test_momentum_as_written(name):
+    w, m = np.array([1.0, -2.0]), np.zeros(2)
+    for gradient, found in zip(GRADIENTS, weights_after(GRADIENTS, name), strict=True):
+        m = (0.0 if name == "sgd" else 0.9) * m + gradient
+        w = w - 0.1 * (gradient + 0.9 * m if name == "nesterov" else m)
+        np.testing.assert_allclose(found, w, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [
+        ("adagrad", optax.adagrad(0.1)),
+        ("adadelta", optax.adadelta(0.1)),
+        ("rmsprop", optax.rmsprop(0.1)),
+        ("adam", optax.adam(0.1)),
+        ("adamw", optax.adamw(0.1, weight_decay=0.01)),
+    ],
+)
+def test_the_rest_is_optax(name, whole):
+    w = jnp.asarray([1.0, -2.0])
+    memory = whole.init(w)
+    for gradient, found in zip(GRADIENTS, weights_after(GRADIENTS, name), strict=True):
+        change, memory = whole.update(jnp.asarray(gradient), memory, w)
+        w = w + change
+        np.testing.assert_allclose(found, w, rtol=1e-10)
+
+
+def test_weight_decay_takes_its_share():
+    (found,) = weights_after([np.zeros(2)], "sgd", weight_decay=0.5)
+    np.testing.assert_allclose(found, np.array([1.0, -2.0]) * (1 - 0.1 * 0.5))
+
+
+def test_schedules_at_known_steps():
+    def at(name, *steps, **options):
+        return [float(factor(name, 100, **options)(jnp.asarray(s))) for s in steps]
+
+    assert at("constant", 0, 99) == [1, 1]
+    assert at("step", 0, 26, 51, 76) == [1, 0.5, 0.25, 0.125]
+    np.testing.assert_allclose(at("exponential", 0, 50, 100), [1, 0.1, 0.01])
+    np.testing.assert_allclose(at("linear", 0, 50, 100), [1, 0.5, 0])
+    np.testing.assert_allclose(at("cosine", 0, 50, 100), [1, 0.5, 0], atol=1e-12)
+    np.testing.assert_allclose(at("linear", 0, 4, 50, warmup=10), [0.1, 0.48, 0.5])
+    with pytest.raises(BadInput, match="no schedule 'zigzag'; there are constant"):
+        factor("zigzag", 100)
+
+
+def test_plateau_halves_after_two_without_gain():
+    learner = FirstOrder("sgd", Objective(Squared()), 10, schedule="plateau")
+    memory = learner.initial({"w": jnp.ones(2)})
+    scales = []
+    for value in (3.0, 2.0, 2.5, 2.5, 2.5, 2.5, 1.0):
+        memory = learner.heard(memory, value)
+        scales.append(float(memory.plateau.scale))
+    assert scales == [1, 1, 1, 0.5, 0.5, 0.25, 0.25]
+
+
+def test_line_search_shortens_a_step_that_is_too_long():
+    """On ½w² a step of 10 g overshoots; the search must find one that lowers the loss."""
+
+    class Bowl(Objective):
+        def value(self, network, batch, state):
+            return 0.5 * jnp.sum(network["w"] ** 2), state
+
+    learner = FirstOrder("sgd", Bowl(Squared()), 10, rate=10.0, schedule="line-search", clip="off")
+    network = {"w": jnp.asarray([1.0, -2.0])}
+    batch = Sequences(None, None, jnp.ones((1, 1)))
+    moved, _, _, report = learner.step(network, learner.initial(network), None, batch)
+    assert float(jnp.sum(moved["w"] ** 2)) < 5.0
+    assert 0 < float(report["rate"]) < 10
+
+
+def test_a_fixed_threshold_clips_to_it():
+    for norm, expected in ((4.0, 0.25), (0.5, 1.0), (0.0, 1.0)):
+        found, _ = clip_factor("1", jnp.asarray(norm), no_average())
+        assert float(found) == expected
+
+
+def test_auto_follows_the_average_and_is_not_carried_away():
+    average = no_average()
+    for _ in range(50):
+        found, average = clip_factor("auto", jnp.asarray(1.0), average)
+        assert float(found) == 1
+    found, average = clip_factor("auto", jnp.asarray(1000.0), average)
+    np.testing.assert_allclose(float(found) * 1000, 2.0, rtol=1e-6)
+    np.testing.assert_allclose(float(average.total / average.weight), 1.0, rtol=0.05)
+
+
+def test_the_curriculum_rises_to_the_full_length():
+    lengths = [length_at(step, 100, 10, 160) for step in range(100)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] == 10 and set(lengths[50:]) == {160} and len(set(lengths)) == 5
+
+
+def test_an_unknown_learner_is_named():
+    with pytest.raises(BadInput, match="no learner 'sdg'; there are sgd, heavy-ball"):
+        FirstOrder("sdg", Objective(Squared()), 10)
+
+
+def test_every_learner_has_a_rate():
+    assert all(rate > 0 for _, rate in FIRST_ORDER.values())
+    assert eqx.is_array(jax.tree.leaves(no_average())[0])

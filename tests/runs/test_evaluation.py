@@ -1,0 +1,197 @@
+"""Bits, perplexity, learning at test time, and spelling."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ostinato.cells import GRU, LSTM
+from ostinato.errors import BadInput
+from ostinato.runs.evaluation import (
+    bits,
+    dynamic_evaluate,
+    evaluate,
+    mean_score,
+    perplexity,
+    word_fail_rate,
+    words_of,
+)
+from ostinato.tasks import TASKS, Batch, Text, streams
+from ostinato.through_time import unroll
+from ostinato.wiring import Dropout, Network, OneHot, Readout
+
+ONE, TWO = jax.random.key(1), jax.random.key(2)
+TEXT = "the cat sat on the mat and the rat ran " * 8
+
+
+def network(symbols: int, units: int = 8) -> Network:
+    cell = LSTM(symbols, units, key=ONE)
+    return Network(cell, Readout(units, symbols, key=TWO), OneHot(symbols))
+
+
+def certain(probabilities) -> Network:
+    """A network that gives the same probabilities at every step."""
+    made = network(len(probabilities))
+    return eqx.tree_at(
+        lambda n: (n.readout.V, n.readout.b),
+        made,
+        (jnp.zeros_like(made.readout.V), jnp.log(jnp.asarray(probabilities))),
+    )
+
+
+def test_bits_of_known_probabilities():
+    text = np.array([0, 1, 0, 2, 0, 1])
+    batches = streams(text, 1, 4)
+    # After the first symbol: 1, 0, 2, 0, 1.
+    expected = (2 + 1 + 2 + 1 + 2) / 5
+    assert mean_score(certain([0.5, 0.25, 0.25]), batches, bits) == pytest.approx(expected)
+    assert perplexity(3.0) == 8.0
+
+
+def test_the_state_is_carried_where_it_should_be():
+    symbols = Text.of(TEXT).parts["train"][:61]
+    made = network(12)
+    logits, _ = unroll(made, jnp.asarray(symbols[:-1], jnp.int32))
+    expected = float(jnp.mean(bits(logits, jnp.asarray(symbols[1:], jnp.int32))))
+    for length in (7, 100):
+        found = mean_score(made, streams(symbols, 1, length), bits)
+        assert found == pytest.approx(expected, rel=1e-12)
+    fresh = [batch._replace(first=True) for batch in streams(symbols, 1, 7)]
+    parts = [mean_score(made, [batch], bits) for batch in fresh]
+    weights = [batch.weights.sum() for batch in fresh]
+    assert mean_score(made, fresh, bits) == pytest.approx(np.average(parts, weights=weights))
+    assert mean_score(made, fresh, bits) != pytest.approx(expected, rel=1e-6)
+
+
+def test_weights_count():
+    made, xs = certain([0.5, 0.25, 0.25]), np.zeros((3, 2), np.int32)
+    targets = np.array([[0, 0], [1, 1], [1, 1]], np.int32)
+    weights = np.array([[1, 1], [0, 1], [0, 0]], np.float32)
+    assert mean_score(made, [Batch(xs, targets, weights)], bits) == pytest.approx(4 / 3)
+    assert mean_score(made, [], bits) is None
+
+
+def test_of_a_text_and_of_another_task():
+    task = Text.of(TEXT, length=10, split=(0.5, 0.25, 0.25))
+    made = network(task.inputs)
+    symbols = task.parts["test"]
+    logits, _ = unroll(made, jnp.asarray(symbols[:-1], jnp.int32))
+    expected = float(jnp.mean(task.score(logits, jnp.asarray(symbols[1:], jnp.int32))))
+    assert evaluate(made, task, "test", 1) == pytest.approx(expected, rel=1e-12)
+
+    adding = TASKS["adding"](length=10)
+    cell = GRU(adding.inputs, 4, key=ONE)
+    value = evaluate(Network(cell, Readout(4, adding.outputs, key=TWO)), adding, "valid", 8)
+    assert 0 < value < 10
+
+    whole = Text.of(TEXT, split=(1.0, 0.0, 0.0))
+    with pytest.raises(BadInput, match="the valid part of text is empty"):
+        evaluate(made, whole)
+
+
+def test_noise_is_off():
+    task = Text.of(TEXT, length=10)
+    plain = network(task.inputs)
+    noisy = eqx.tree_at(lambda n: n.cell, plain, Dropout(plain.cell, 0.5, key=ONE))
+    assert evaluate(noisy, task) == evaluate(plain, task)
+    symbols = task.parts["train"][:50]
+    still = dynamic_evaluate(plain, symbols, rate=0.1, window=10)
+    assert dynamic_evaluate(noisy, symbols, rate=0.1, window=10) == pytest.approx(still, rel=1e-12)
+
+
+def test_compiles_once(monkeypatch):
+    task, traced = Text.of(TEXT, length=10, split=(0.5, 0.5, 0)), []
+
+    def score(outputs, targets):
+        traced.append(outputs.shape)
+        return bits(outputs, targets)
+
+    monkeypatch.setattr(task, "score", score)
+    made = network(task.inputs)
+    first = evaluate(made, task, "valid", 2)
+    changed = eqx.tree_at(lambda n: n.readout.b, made, made.readout.b + jnp.arange(task.inputs))
+    assert evaluate(changed, task, "valid", 2) != first
+    assert traced == [(10, 2, task.inputs)]
+
+
+def test_dynamic_at_rate_zero_is_static():
+    symbols = Text.of(TEXT).parts["train"][:95]
+    static = mean_score(network(12), streams(symbols, 1, 100), bits)
+    for window, decay in ((10, 0.0), (10, 0.5), (7, 0.0)):
+        found = dynamic_evaluate(network(12), symbols, rate=0.0, window=window, decay=decay)
+        assert found == pytest.approx(static, rel=1e-12)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_dynamic_step_by_step(decay):
+    """Against the rule written out: score, then step, with `jax.grad` of a plain loss."""
+    symbols, made, rate = Text.of(TEXT).parts["train"][:31].astype(np.int32), network(12), 0.5
+    start, static = eqx.partition(made, eqx.is_array)
+    now, state, total = start, made.initial(()), 0.0
+    for begin in (0, 10, 20):
+        xs, targets = symbols[begin : begin + 10], symbols[begin + 1 : begin + 11]
+
+        def loss(arrays, xs=xs, targets=targets, state=state):
+            logits, after = unroll(eqx.combine(arrays, static), xs, state)
+            picked = jax.nn.log_softmax(logits)[jnp.arange(10), targets]
+            return -jnp.mean(picked), after
+
+        (value, state), slope = jax.value_and_grad(loss, has_aux=True)(now)
+        total += 10 * float(value)
+        now = jax.tree.map(
+            lambda w, g, w0: (1 - decay) * w - rate * g + decay * w0, now, slope, start
+        )
+    found = dynamic_evaluate(made, symbols, rate=rate, window=10, decay=decay)
+    assert found == pytest.approx(total / 30 / np.log(2), rel=1e-10)
+
+
+def test_dynamic_learns_what_repeats_and_leaves_the_network_alone():
+    symbols, made = np.tile(Text.of(TEXT).parts["train"], 4), network(12)
+    before = [*map(np.array, jax.tree.leaves(eqx.filter(made, eqx.is_array)))]
+    static = mean_score(made, streams(symbols, 1, 100), bits)
+    assert dynamic_evaluate(made, symbols, rate=1.0, window=10) < static - 0.5
+    after = jax.tree.leaves(eqx.filter(made, eqx.is_array))
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"rate": -1.0}, "the rate must be 0 or a positive number, got -1"),
+        ({"rate": float("nan")}, "the rate must be 0 or a positive number"),
+        ({"window": 0}, "the window must be at least 1, got 0"),
+        ({"decay": 2.0}, "the decay must be from 0 to 1, got 2"),
+        ({"rate": 1e300}, "with a rate of 1e.300 the dynamic evaluation diverged; try a smaller"),
+    ],
+)
+def test_dynamic_refuses(options, words):
+    symbols = Text.of(TEXT).parts["train"][:60]
+    with pytest.raises(BadInput, match=words):
+        dynamic_evaluate(network(12), symbols, **{"rate": 0.1, "window": 10} | options)
+
+
+def test_dynamic_refuses_what_is_too_short():
+    with pytest.raises(BadInput, match="needs at least 2 symbols, got 1"):
+        dynamic_evaluate(network(12), np.array([3]))
+
+
+def test_words():
+    assert words_of("Don’t say 'tis 42 o'clock, x_y Ärger'") == [
+        "don't",
+        "say",
+        "tis",
+        "o'clock",
+        "x",
+        "y",
+        "ärger",
+    ]
+
+
+def test_word_fail_rate():
+    known = set(words_of("the cat don't"))
+    assert word_fail_rate("The cat, the kat: DON'T dont!", known) == pytest.approx(2 / 6)
+    assert word_fail_rate("the the", known) == 0.0
+    assert word_fail_rate("qq", known) == 1.0
+    assert word_fail_rate("42 -- ?", known) is None

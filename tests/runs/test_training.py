@@ -1,0 +1,261 @@
+"""Runs that are stopped, killed, out of disk or out of hand: nothing saved is lost."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from ostinato.errors import BadInput
+from ostinato.runs import Config, Diverged, folder, open_run, train
+
+TEXT = "the quick brown fox jumps over the lazy dog. " * 40
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "fox.txt"
+    path.write_text(TEXT)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def config(text):
+    """Everything that has a memory of its own: noise, momentum, a carried state, a plateau."""
+    return Config(
+        file=text,
+        units=4,
+        batch=3,
+        length=8,
+        steps=12,
+        zoneout=0.1,
+        dropout=0.1,
+        schedule="plateau",
+        clip="auto",
+        checkpoint_every=2,
+        validate_every=4,
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(config, tmp_path_factory):
+    return train(config, tmp_path_factory.mktemp("runs") / "whole")
+
+
+def arrays_of(run, step=None):
+    """Everything in a checkpoint, by name."""
+    name = f"step-{run.steps()[-1] if step is None else step:08d}.safetensors"
+    return safetensors.numpy.load_file(run.path / "checkpoints" / name)
+
+
+def same(one, other):
+    one, other = arrays_of(one), arrays_of(other)
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name, strict=True)
+
+
+def numbers(run):
+    """The events without what depends on the clock."""
+    ignored = {"seconds", "took", "device"}
+    found = []
+    for event in run.events():
+        if event["kind"] in ("train", "valid"):
+            found.append({k: v for k, v in event.items() if k not in ignored})
+    return found
+
+
+def test_a_run_keeps_what_it_must(undisturbed, config):
+    run = open_run(undisturbed.path)
+    assert run.config == config
+    assert run.steps()[-1] == 12 and len(run.steps()) <= 3
+    kinds = [event["kind"] for event in run.events()]
+    assert kinds[0] == "start" and kinds[-1] == "end" and kinds.count("valid") == 3
+    best = min(event["value"] for event in run.events() if event["kind"] == "valid")
+    assert run.events()[-1]["best"] == best
+    assert not list(run.path.rglob("*.part"))
+    network, last = run.network("best"), run.network("last")
+    assert jax.tree.structure(network) == jax.tree.structure(last)
+
+
+def test_the_same_seed_gives_the_same_numbers(undisturbed, config, tmp_path):
+    again = train(config, tmp_path / "again")
+    same(undisturbed, again)
+    assert numbers(undisturbed) == numbers(again)
+
+
+def test_ctrl_c_saves_and_resume_goes_on_to_the_same_numbers(undisturbed, config, tmp_path):
+    def interrupt(event):
+        if event["kind"] == "train" and event["step"] == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    run = train(config, tmp_path / "run", listener=interrupt)
+    end = run.events()[-1]
+    assert end["reason"] == "interrupted" and run.steps()[-1] == end["step"] < 12
+    train(config, tmp_path / "run", resume=True)
+    same(undisturbed, run)
+    assert numbers(undisturbed)[-3:] == numbers(run)[-3:]
+
+
+def test_more_steps_may_be_asked_for_and_nothing_else(config, tmp_path):
+    short = Config(**{**config.as_json(), "steps": 3, "schedule": "constant"})
+    train(short, tmp_path / "run")
+    more = Config(**{**short.as_json(), "steps": 5})
+    assert train(more, tmp_path / "run", resume=True).steps()[-1] == 5
+    assert open_run(tmp_path / "run").config == more
+    with pytest.raises(BadInput, match="begun with units = 4, so it cannot go on with 5"):
+        train(Config(**{**more.as_json(), "units": 5}), tmp_path / "run", resume=True)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(undisturbed, config, tmp_path, monkeypatch):
+    write = folder.write_whole
+
+    def full(path, data):
+        if "00000006" in Path(path).name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, data)
+
+    monkeypatch.setattr(folder, "write_whole", full)
+    with pytest.raises(BadInput) as error:
+        train(config, tmp_path / "run")
+    words = str(error.value)
+    assert "could not write the checkpoint of step 6" in words and "No space left" in words
+    assert "last good checkpoint: step 4" in words and "\n" not in words
+    monkeypatch.undo()
+    run = train(config, tmp_path / "run", resume=True)
+    same(undisturbed, run)
+
+
+def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path, monkeypatch):
+    target = tmp_path / "file"
+    folder.write_whole(target, b"old")
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        folder.write_whole(target, b"new")
+    assert target.read_bytes() == b"old" and [*tmp_path.iterdir()] == [target]
+
+
+def test_a_damaged_checkpoint_is_passed_over(undisturbed, config, tmp_path):
+    run = train(config, tmp_path / "run")
+    newest = run.path / "checkpoints" / f"step-{run.steps()[-1]:08d}.safetensors"
+    newest.write_bytes(newest.read_bytes()[:100])
+    train(config, tmp_path / "run", resume=True)
+    same(undisturbed, run)
+
+
+def test_early_stopping(config, tmp_path):
+    stale = {**config.as_json(), "rate": 0.0, "validate_every": 1, "patience": 2, "zoneout": 0.0}
+    run = train(Config(**stale), tmp_path / "run")
+    assert run.events()[-1]["reason"] == "no gain" and run.events()[-1]["step"] == 3
+
+
+def test_divergence_is_told_in_words(config, tmp_path):
+    wild = {**config.as_json(), "learner": "sgd", "rate": 1e9, "clip": "off"}
+    with pytest.raises(Diverged) as error:
+        train(Config(**wild), tmp_path / "run")
+    words = str(error.value)
+    for part in ("at step 2", "Gradient norms before it", "smaller --rate", "1e+09", "--clip 1"):
+        assert part in words
+    assert "Last good checkpoint: none yet" in words
+    event = open_run(tmp_path / "run").events()[-1]
+    assert event["kind"] == "trouble" and event["words"] == words
+
+
+def test_changed_data_are_noticed(text, config, tmp_path):
+    file = tmp_path / "own.txt"
+    file.write_text(TEXT)
+    own = Config(**{**config.as_json(), "file": str(file), "steps": 2})
+    train(own, tmp_path / "run")
+    file.write_text(TEXT.replace("fox", "ox "))
+    with pytest.raises(BadInput, match="no longer the text"):
+        train(own, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda p: (p / "config.json").unlink(), "is not a run folder: it has no config.json"),
+        (lambda p: (p / "model.json").unlink(), "is not a whole run folder: it has no model.json"),
+        (lambda p: (p / "config.json").write_text("{"), "cannot be read as JSON"),
+        (lambda p: (p / "config.json").write_text("[]"), "it should hold one JSON object"),
+        (lambda p: (p / "config.json").write_text('{"x": 1}'), "'x', which is not a setting"),
+        (lambda p: (p / "model.json").write_text('{"format": 99}'), "newer version of Ostinato"),
+        (lambda p: (p / "model.json").write_text('{"format": 1}'), "is not what a run writes"),
+        (lambda p: [f.unlink() for f in (p / "checkpoints").iterdir()], "has no checkpoint yet"),
+    ],
+)
+def test_a_folder_that_is_no_whole_run(undisturbed, tmp_path, spoil, words):
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", undisturbed.path, copy], check=True)
+    spoil(copy)
+    with pytest.raises(BadInput, match=words):
+        open_run(copy).network()
+
+
+def test_a_folder_that_is_taken_is_not_touched(undisturbed, config, tmp_path):
+    with pytest.raises(BadInput, match="is a run already; go on with --resume"):
+        train(config, undisturbed.path)
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(BadInput, match="is not an empty folder"):
+        train(config, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def killed_and_resumed(config, path, after):
+    """Train in processes of their own, each killed after so many seconds, then to the end."""
+    code = (
+        "import sys, json; from ostinato.runs import Config, train; "
+        "config = Config(**json.loads(sys.argv[1])); from pathlib import Path; "
+        "resume = (Path(sys.argv[2]) / 'config.json').exists(); "
+        "print('ready', flush=True); train(config, sys.argv[2], resume=resume)"
+    )
+    command = [sys.executable, "-c", code, json.dumps(config.as_json()), str(path)]
+    environment = {**os.environ, "JAX_ENABLE_X64": "1"}
+    kills = 0
+    for seconds in after:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+            process.stdout.readline()
+            time.sleep(seconds)
+            kills += process.poll() is None
+            process.kill()
+        if (path / "config.json").exists():
+            open_run(path)
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    return kills
+
+
+@pytest.fixture(scope="module")
+def longer(config):
+    """Long enough to be killed within, with a checkpoint at every step."""
+    return Config(**{**config.as_json(), "steps": 400, "checkpoint_every": 1, "validate_every": 50})
+
+
+def test_killed_at_any_moment(longer, tmp_path):
+    whole = train(longer, tmp_path / "whole")
+    assert killed_and_resumed(longer, tmp_path / "run", [4.0]) == 1
+    same(whole, open_run(tmp_path / "run"))
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_random_moments(longer, tmp_path):
+    whole = train(longer, tmp_path / "whole")
+    moments = np.random.default_rng(0).uniform(0.0, 9.0, 20)
+    kills = sum(
+        killed_and_resumed(longer, tmp_path / f"run-{i}", [moment])
+        for i, moment in enumerate(moments)
+    )
+    assert kills >= 10
+    for i in range(20):
+        same(whole, open_run(tmp_path / f"run-{i}"))

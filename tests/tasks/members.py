@@ -1,0 +1,245 @@
+"""Every task, for the conformance suite: what is listed here is tested.
+
+Tasks that read files read small ones here, made by `write_data`; what they do with the real ones is
+in `test_mnist.py` and `test_music.py`.
+"""
+
+import dataclasses
+import gzip
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import scipy.io
+
+from ostinato.tasks import TASKS, Batch, Task, Text
+
+SURE = 50.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Member:
+    """A task with what is known about it.
+
+    Attributes:
+        make: called with `length` and `seed`.
+        length: a short one.
+        answer: the best outputs, found from a batch's inputs wherever that can be done.
+        best: the metric of that answer.
+        constant: the outputs of the best answer that does not look at the inputs.
+        baseline: the metric of that answer, from a formula.
+        other: another length, or `None` where there is but one.
+        refused: a length that the task cannot have, or `None`.
+    """
+
+    make: Callable[..., Task]
+    length: int
+    answer: Callable[[Batch], np.ndarray]
+    best: float
+    constant: Callable[[Batch], np.ndarray]
+    baseline: float
+    other: int | None
+    refused: int | None
+
+
+def sure(symbols: np.ndarray, outputs: int) -> np.ndarray:
+    """Outputs that leave no doubt about the symbols."""
+    return SURE * np.eye(outputs)[symbols]
+
+
+def everywhere(batch: Batch, outputs) -> np.ndarray:
+    """The same outputs at every step of every sequence."""
+    return np.broadcast_to(outputs, (*batch.weights.shape, len(outputs)))
+
+
+def always(symbol: int, outputs: int) -> Callable[[Batch], np.ndarray]:
+    return lambda batch: everywhere(batch, sure(symbol, outputs))
+
+
+def entropies(shares: np.ndarray) -> np.ndarray:
+    """Of coins with these shares of ones, in nats."""
+    inner = shares[(0 < shares) & (shares < 1)]
+    return -inner * np.log(inner) - (1 - inner) * np.log(1 - inner)
+
+
+def at_end(batch: Batch, outputs: np.ndarray) -> np.ndarray:
+    """Outputs `(B, outputs)` at the last step, nothing before."""
+    everything = np.zeros((*batch.weights.shape, outputs.shape[-1]))
+    everything[-1] = outputs
+    return everything
+
+
+# Each answer is found from what comes in, without a look at the targets.
+
+
+def xor_of_the_last_two(batch: Batch) -> np.ndarray:
+    guess = np.zeros_like(batch.xs)
+    guess[1::3] = (batch.xs[0::3][: len(guess[1::3])] + batch.xs[1::3]) % 2
+    return sure(guess, 2)
+
+
+def marked(batch: Batch) -> np.ndarray:
+    values, marks = np.moveaxis(batch.xs, -1, 0)
+    return values.T[marks.T == 1].reshape(-1, 2).astype(float)
+
+
+def order(digits: int) -> Callable[[Batch], np.ndarray]:
+    def answer(batch: Batch) -> np.ndarray:
+        found = batch.xs.T[batch.xs.T >= 4].reshape(-1, digits) - 4
+        return at_end(batch, sure(found @ 2 ** np.arange(digits)[::-1], 2**digits))
+
+    return answer
+
+
+def recalled(batch: Batch) -> np.ndarray:
+    outputs = np.zeros((*batch.xs.shape, 2))
+    outputs[-5:] = sure(batch.xs[:5], 2)
+    return outputs
+
+
+def copied(batch: Batch) -> np.ndarray:
+    return np.concatenate(
+        [always(8, 9)(batch)[:-10], sure(batch.xs[:10], 9)],
+    )
+
+
+def blank_then_any(batch: Batch) -> np.ndarray:
+    outputs = always(8, 9)(batch).copy()
+    outputs[-10:] = [0.0] * 8 + [-SURE]
+    return outputs
+
+
+def grey(batch: Batch) -> np.ndarray:
+    """All pixels of a digit d of `write_data` are 25 d."""
+    return at_end(batch, sure(np.round(batch.xs[-1, :, 0] * 255 / 25).astype(int), 10))
+
+
+def one_key_up(batch: Batch) -> np.ndarray:
+    """All voices of a roll of `write_data` rise by a key each step."""
+    return SURE * (2 * np.roll(batch.xs, 1, axis=-1) - 1)
+
+
+def next_in_window(batch: Batch) -> np.ndarray:
+    """The symbol after the window is the only one that the window does not show."""
+    return sure(np.concatenate([batch.xs[1:], batch.targets[-1:]]), 3)
+
+
+_random = np.random.default_rng(11)
+LABELS = _random.choice(10, 5230, p=[0.1, 0.1, 0.2] + [0.6 / 7] * 7).astype(np.uint8)
+FOR_TRAINING = np.bincount(LABELS[:-5000], minlength=10)
+ROLLS = {
+    part: [
+        np.stack([np.eye(88)[(start + t + np.array([0, 4, 7])) % 88].sum(0) for t in range(steps)])
+        for start, steps in zip(_random.integers(0, 88, count), range(5, 5 + count), strict=True)
+    ]
+    for part, count in (("train", 8), ("valid", 5), ("test", 6))
+}
+SHARES = np.concatenate([roll[1:] for roll in ROLLS["train"]]).mean(axis=0)
+TEXT = "".join(_random.choice(list("abc"), 5000, p=[0.5, 0.3, 0.2]))
+LETTERS = np.array([Counter(TEXT[:4500])[letter] for letter in "abc"]) / 4500
+
+
+def write_data(folder: Path) -> None:
+    """The files of all data sets, in small."""
+    (folder / "mnist").mkdir()
+    (folder / "jsb").mkdir()
+    for part, labels in (("train", LABELS), ("t10k", LABELS[::-1][:40])):
+        pixels = np.repeat(25 * labels, 784).reshape(-1, 28, 28)
+        write_idx(folder / f"mnist/{part}-images-idx3-ubyte.gz", pixels)
+        write_idx(folder / f"mnist/{part}-labels-idx1-ubyte.gz", labels)
+    cells = {f"{part}data": np.empty((1, len(rolls)), object) for part, rolls in ROLLS.items()}
+    for part, rolls in ROLLS.items():
+        cells[f"{part}data"][0, :] = [roll.astype(np.uint8) for roll in rolls]
+    scipy.io.savemat(folder / "jsb/JSB_Chorales.mat", cells)
+
+
+def write_idx(path: Path, values: np.ndarray) -> None:
+    header = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes()
+    path.write_bytes(gzip.compress(header + values.astype(np.uint8).tobytes(), 1))
+
+
+def _digits(task: str) -> Member:
+    return Member(
+        make=TASKS[task],
+        length=784,
+        answer=grey,
+        best=1,
+        constant=always(int(FOR_TRAINING.argmax()), 10),
+        baseline=FOR_TRAINING.max() / 230,
+        other=None,
+        refused=783,
+    )
+
+
+MEMBERS = {
+    "xor": Member(
+        TASKS["xor"], 9, xor_of_the_last_two, 2 / 3, always(0, 2), 1 / 2, other=12, refused=1
+    ),
+    "adding": Member(
+        TASKS["adding"],
+        9,
+        lambda batch: at_end(batch, marked(batch).sum(1, keepdims=True)),
+        0,
+        lambda batch: everywhere(batch, [1.0]),
+        1 / 6,
+        other=2,
+        refused=1,
+    ),
+    "multiplication": Member(
+        TASKS["multiplication"],
+        9,
+        lambda batch: at_end(batch, marked(batch).prod(1, keepdims=True)),
+        0,
+        lambda batch: everywhere(batch, [0.25]),
+        7 / 144,
+        other=2,
+        refused=1,
+    ),
+    "temporal-order": Member(
+        TASKS["temporal-order"], 25, order(2), 1, always(0, 4), 1 / 4, other=10, refused=9
+    ),
+    "temporal-order-3": Member(
+        TASKS["temporal-order-3"], 25, order(3), 1, always(0, 8), 1 / 8, other=10, refused=9
+    ),
+    "permutation": Member(
+        TASKS["permutation"],
+        9,
+        lambda batch: at_end(batch, sure(batch.xs[0], 100)),
+        1,
+        always(0, 100),
+        1 / 2,
+        other=2,
+        refused=1,
+    ),
+    "memorisation": Member(
+        TASKS["memorisation"], 14, recalled, 1, always(0, 2), 1 / 2, other=11, refused=10
+    ),
+    "copy": Member(
+        TASKS["copy"], 30, copied, 0, blank_then_any, 10 * np.log(8) / 30, other=21, refused=20
+    ),
+    "mnist": _digits("mnist"),
+    "permuted-mnist": _digits("permuted-mnist"),
+    "jsb": Member(
+        TASKS["jsb"],
+        11,
+        one_key_up,
+        0,
+        lambda batch: everywhere(
+            batch, np.log(np.maximum(SHARES, 1e-20)) - np.log(1 - np.minimum(SHARES, 0.99))
+        ),
+        entropies(SHARES).sum(),
+        other=4,
+        refused=12,
+    ),
+    "text": Member(
+        lambda **options: Text.of(TEXT, **options),
+        20,
+        next_in_window,
+        0,
+        lambda batch: everywhere(batch, np.log(LETTERS)),
+        float(-(LETTERS * np.log2(LETTERS)).sum()),
+        other=7,
+        refused=None,
+    ),
+}

@@ -1,0 +1,183 @@
+"""What every task has to do, by the contract of `tasks/_task.py`."""
+
+import jax
+import numpy as np
+import pytest
+
+from ostinato.errors import BadInput
+from ostinato.tasks import TASKS, Batch, Softmax, weighted_mean
+
+from .members import MEMBERS, Member, write_data
+
+FROM_FILES = ("mnist", "permuted-mnist", "jsb")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    write_data(folder)
+    return folder
+
+
+@pytest.fixture(params=MEMBERS)
+def member(request, data, monkeypatch) -> Member:
+    monkeypatch.setenv("OSTINATO_DATA", str(data))
+    return MEMBERS[request.param]
+
+
+def make(member: Member, seed: int = 3, length: int | None = None):
+    return member.make(length=length or member.length, seed=seed)
+
+
+def same(one: Batch, other: Batch) -> bool:
+    return one.xs.shape == other.xs.shape and all(
+        np.array_equal(x, y) for x, y in zip(one, other, strict=True)
+    )
+
+
+def check_form(task, batch: Batch, length: int):
+    size = batch.xs.shape[1]
+    assert batch.weights.shape == (length, size)
+    assert batch.weights.dtype == np.float32
+    assert set(np.unique(batch.weights)) <= {0, 1}
+    assert batch.weights.any()
+    if task.symbolic:
+        assert batch.xs.shape == (length, size)
+        assert batch.xs.dtype == np.int32
+        assert 0 <= batch.xs.min() and batch.xs.max() < task.inputs
+    else:
+        assert batch.xs.shape == (length, size, task.inputs)
+        assert batch.xs.dtype == np.float32
+    if isinstance(task.loss, Softmax):
+        assert batch.targets.shape == (length, size)
+        assert batch.targets.dtype == np.int32
+        # Also where the weight is zero: the loss is computed there too.
+        assert 0 <= batch.targets.min() and batch.targets.max() < task.outputs
+    else:
+        assert batch.targets.shape == (length, size, task.outputs)
+        assert batch.targets.dtype == np.float32
+
+
+def scored(task, batch: Batch, outputs: np.ndarray) -> tuple[float, float]:
+    """The metric and its standard error; sequences are independent, their steps are not."""
+    score = np.asarray(task.score(outputs, batch.targets)) * batch.weights
+    mean = float(weighted_mean(task.score(outputs, batch.targets), batch.weights))
+    apart = score.sum(0) - mean * batch.weights.sum(0)
+    return mean, float(np.sqrt(np.sum(apart**2)) / batch.weights.sum())
+
+
+def test_every_task_is_listed():
+    assert MEMBERS.keys() == {*TASKS, "text"}
+
+
+def test_has_its_name(member):
+    assert make(member).name in MEMBERS
+    assert MEMBERS[make(member).name] is member
+
+
+def test_batch_depends_on_seed_and_number_alone(member):
+    task, again = make(member), make(member)
+    again.batch(5, 8)
+    list(again.held_out("valid", 8))
+    assert same(task.batch(2, 8), again.batch(2, 8))
+    assert not np.array_equal(task.batch(2, 8).xs, task.batch(3, 8).xs)
+    assert not np.array_equal(task.batch(2, 8).xs, make(member, seed=4).batch(2, 8).xs)
+
+
+def test_shapes_and_types(member):
+    task = make(member)
+    batch = task.batch(0, 8)
+    assert batch.xs.shape[1] == 8
+    assert batch.first
+    check_form(task, batch, member.length)
+    for part in ("valid", "test"):
+        for batch in task.held_out(part, 8):
+            assert 1 <= batch.xs.shape[1] <= 8
+            check_form(task, batch, len(batch.xs))
+
+
+def test_length_is_a_dial(member):
+    if member.other is not None:
+        assert make(member, length=member.other).length == member.other
+        check_form(make(member), make(member).batch(0, 8, length=member.other), member.other)
+        built = make(member, length=member.other).batch(0, 8)
+        assert same(built, make(member).batch(0, 8, length=member.other))
+    if member.refused is not None:
+        for attempt in (
+            lambda: make(member, length=member.refused),
+            lambda: make(member).batch(0, 8, length=member.refused),
+        ):
+            with pytest.raises(BadInput, match=rf"length of .*, got {member.refused}") as found:
+                attempt()
+            assert "\n" not in str(found.value)
+
+
+def test_has_a_usual_length(member):
+    task = member.make()
+    assert len(task.batch(0, 2).xs) == task.length
+
+
+def test_held_out_is_fixed_and_apart(member):
+    task, again = make(member), make(member)
+    again.batch(0, 8)
+    valid, test = (list(task.held_out(part, 8)) for part in ("valid", "test"))
+    assert valid[0].first and test[0].first
+    for part, batches in (("valid", valid), ("test", test)):
+        repeated = list(again.held_out(part, 8))
+        assert len(batches) == len(repeated)
+        assert all(same(x, y) for x, y in zip(batches, repeated, strict=True))
+        assert not same(batches[0], task.batch(0, 8))
+    assert not same(valid[0], test[0])
+
+
+# The streams of a text depend on their number; test_text.py counts what they hold.
+@pytest.mark.parametrize("member", [name for name in MEMBERS if name != "text"], indirect=True)
+def test_held_out_is_the_same_set_in_batches_of_any_size(member):
+    task = make(member)
+    for part in ("valid", "test"):
+        (whole,) = task.held_out(part, 10_000)
+        pieces = list(task.held_out(part, 7))
+        assert np.array_equal(whole.xs, np.concatenate([x.xs for x in pieces], axis=1))
+        assert np.array_equal(whole.targets, np.concatenate([x.targets for x in pieces], axis=1))
+
+
+def test_loss_and_score_are_finite(member):
+    task = make(member)
+    batch = task.batch(0, 4)
+    shape = (*batch.weights.shape, task.outputs)
+    outputs = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    for found in (
+        jax.jit(task.loss)(outputs, batch.targets),
+        jax.jit(task.score)(outputs, batch.targets),
+    ):
+        assert found.shape == batch.weights.shape
+        assert np.isfinite(found).all()
+
+
+def test_right_answer_is_perfect(member):
+    task = make(member)
+    batch = task.batch(0, 2000)
+    outputs = member.answer(batch)
+    assert outputs.shape == (*batch.weights.shape, task.outputs)
+    metric, error = scored(task, batch, outputs)
+    if task.name != "xor":  # where the random bits remain, and with them the luck
+        error = 0
+    assert metric == pytest.approx(member.best, abs=4 * error + 1e-6)
+    if task.name != "xor":
+        assert float(weighted_mean(task.loss(outputs, batch.targets), batch.weights)) < 1e-6
+    if task.solved is not None:
+        assert (metric > task.solved) == task.higher_is_better
+
+
+def test_constant_answer_has_its_known_baseline(member):
+    """Within four standard errors of 2,000 sequences; of files, all are taken and none is left."""
+    task = make(member)
+    assert task.chance == pytest.approx(member.baseline, rel=1e-6)
+    batch = task.batch(0, 2000)
+    metric, error = scored(task, batch, member.constant(batch))
+    if task.name in FROM_FILES:
+        error = 0
+    assert metric == pytest.approx(task.chance, abs=4 * error + 1e-6)
+    assert (metric < member.best) == task.higher_is_better
+    if task.solved is not None:
+        assert (metric < task.solved) == task.higher_is_better

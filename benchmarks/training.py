@@ -15,6 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 import statistics
 import time
 
+import equinox as eqx
 import jax
 import numpy as np
 import torch
@@ -81,11 +82,12 @@ class Torch:
 def main():
     torch.set_num_threads(2)
     task = Text.of(embedded_text(), length=LENGTH)
-    config = Config(units=UNITS, batch=BATCH, length=LENGTH)
+    config = Config(cell="lstm", units=UNITS, batch=BATCH, length=LENGTH)
     network = build_network(config, task)
     learner = build_learner(config, task)
     advance = compiled_step(network, learner, seed=0)
-    arrays, memory, state = network, learner.initial(network), network.initial((BATCH,))
+    arrays = eqx.filter(network, eqx.is_array)
+    memory, state = learner.initial(network), network.initial((BATCH,))
     theirs = Torch(task.inputs)
     position = 0
 

@@ -1,9 +1,11 @@
-"""Run the example: a cell in ten lines, checked, and how far back its gradient reaches."""
+"""Train on the text that comes with Python, and show what was learned.
+
+Arguments are passed on to `ostinato train`.
+"""
 
 import subprocess
 import sys
 
-from environment import ROOT, python_with
+from environment import python_with
 
-command = [python_with("plot"), str(ROOT / "examples" / "own_cell.py"), *sys.argv[1:]]
-sys.exit(subprocess.run(command).returncode)
+sys.exit(subprocess.run([python_with(), "-m", "ostinato", "train", *sys.argv[1:]]).returncode)

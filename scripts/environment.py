@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def python_with(extra: str) -> str:
+def python_with(extra: str = "") -> str:
     """The path of a Python with `ostinato[extra]`: the active virtual environment, or `.venv`."""
     if sys.version_info < (3, 11):  # noqa: UP036
         found = ".".join(map(str, sys.version_info[:3]))
@@ -21,10 +21,11 @@ def python_with(extra: str) -> str:
         print(f"making a virtual environment in {folder}", flush=True)
         venv.create(folder, with_pip=True)
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    stamp = folder / f".ostinato-{extra}"
+    stamp = folder / f".ostinato-{extra or 'plain'}"
     if not stamp.exists() or stamp.read_text() != wanted:
-        print(f"installing ostinato[{extra}]", flush=True)
-        command = [python, "-m", "pip", "install", "--quiet", "--editable", f"{ROOT}[{extra}]"]
+        part = f"[{extra}]" if extra else ""
+        print(f"installing ostinato{part}", flush=True)
+        command = [python, "-m", "pip", "install", "--quiet", "--editable", f"{ROOT}{part}"]
         if subprocess.run(command).returncode:
             sys.exit("the installation failed; what pip says is above")
         stamp.write_text(wanted)

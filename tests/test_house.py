@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FLOORS = ["cells", "through_time", "wiring", "testing"]
+FLOORS = [
+    "errors",
+    "files",
+    "weights",
+    "cells",
+    "tasks",
+    "through_time",
+    "wiring",
+    "testing",
+    "learning",
+    "runs",
+    "cli",
+]
 TOOLS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]
 
 

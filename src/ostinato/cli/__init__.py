@@ -1,5 +1,6 @@
 """The command line: `ostinato VERB ...`, one verb a file."""
 
+import os
 import sys
 
 import typer
@@ -26,6 +27,10 @@ app.add_typer(data, name="data")
 
 def main() -> None:
     """Run a verb. A mistake of the user is one line on standard error, and an exit with 2."""
+    # On a GPU too the same seed is to give the same numbers; JAX reads this when it starts.
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_gpu_deterministic_ops" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true".strip()
     try:
         app()
     except (BadInput, Diverged) as error:

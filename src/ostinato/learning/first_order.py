@@ -40,8 +40,8 @@ FIRST_ORDER: dict[str, tuple[Callable[[float], optax.GradientTransformation], fl
     "adagrad": (lambda momentum: optax.scale_by_rss(), 0.02),
     "adadelta": (lambda momentum: optax.scale_by_adadelta(), 1.0),
     "rmsprop": (lambda momentum: optax.scale_by_rms(), 1e-3),
-    "adam": (lambda momentum: optax.scale_by_adam(), 3e-3),
-    "adamw": (lambda momentum: optax.scale_by_adam(), 3e-3),
+    "adam": (lambda momentum: optax.scale_by_adam(), 4e-3),
+    "adamw": (lambda momentum: optax.scale_by_adam(), 4e-3),
 }
 ADAMW_DECAY = 0.01
 

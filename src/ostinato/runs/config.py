@@ -40,7 +40,7 @@ class Config:
     carry: bool = _setting(True, "contiguous streams with carried state, or independent sequences")
     length: int | None = _setting(None, "steps of a sequence or window", least=1)
 
-    cell: str = _setting("lstm", "the recurrent cell")
+    cell: str = _setting("mlstm", "the recurrent cell")
     units: int | None = _setting(None, "units of each layer (128 if there is no budget)", least=1)
     layers: int = _setting(1, "layers on top of each other", least=1)
     skip: bool = _setting(False, "connect every layer to the input and to the output")
@@ -55,7 +55,7 @@ class Config:
     learner: str = _setting("adam", "how the weights change")
     rate: float | None = _setting(None, "learning rate", least=0)
     momentum: float = _setting(0.9, "of heavy ball and Nesterov", least=0, below=1)
-    schedule: str = _setting("constant", "how the rate changes")
+    schedule: str = _setting("cosine", "how the rate changes")
     warmup: int = _setting(0, "steps in which the rate rises from zero", least=0)
     clip: str = _setting("1", "largest gradient norm: a number, 'auto' or 'off'")
     weight_decay: float = _setting(0.0, "share of each weight taken off, times the rate", least=0)

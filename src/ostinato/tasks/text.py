@@ -39,7 +39,7 @@ class Text(Task):
         symbols: np.ndarray,
         vocabulary: Vocabulary,
         *,
-        length: int = 100,
+        length: int = 50,
         split: tuple[float, float, float] = (0.9, 0.05, 0.05),
         carry: bool = True,
         seed: int = 0,

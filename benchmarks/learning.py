@@ -39,8 +39,8 @@ EXPERIMENTS = {
         "Tiny Shakespeare on a GPU; the last 10 % for validation",
         [
             [
-                f"{SHAKESPEARE} --cell lstm --units 700 --layers 2 --dropout 0.5 --recurrent-dropout 0.3 "
-                "--batch 64 --length 128 --steps 4000 --rate 0.002 --precision bfloat16 "
+                f"{SHAKESPEARE} --cell lstm --units 700 --layers 2 --dropout 0.5 "
+                "--recurrent-dropout 0.3 --batch 64 --length 128 --steps 4000 --rate 0.002 --precision bfloat16 "
                 "--validate-every 400",
                 "evaluate",
             ]

@@ -35,9 +35,10 @@ class OwnLSTM(ostinato.Cell):
 
     def step(self, state, u):
         h, c = state
-        i, f, g, o = jnp.split(u + h @ self.R, 4, axis=-1)
-        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        a = u + h @ self.R
+        i, f, _, o = jnp.split(jax.nn.sigmoid(a), 4, axis=-1)
+        c = f * c + i * jnp.tanh(jnp.split(a, 4, axis=-1)[2])
+        h = o * jnp.tanh(c)
         return (h, c), h
 
 

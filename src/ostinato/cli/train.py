@@ -11,11 +11,19 @@ import typer
 from ..errors import BadInput
 from ..runs import Config, open_run
 from ..runs import train as run_training
+from ..runs.tensorboard import tensorboard_writer
 from ..tasks.datasets import text_path
 from .display import display
 
 
-def train(context: typer.Context, run: Path | None, resume: bool, as_json: bool, **given) -> None:
+def train(
+    context: typer.Context,
+    run: Path | None,
+    resume: bool,
+    tensorboard: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
     """Learn a text, or a task with data of its own.
 
     Without a file it learns the documentation topics that come with Python. Everything is kept in
@@ -36,8 +44,16 @@ def train(context: typer.Context, run: Path | None, resume: bool, as_json: bool,
     else:
         config = _with_file(Config(**given))
         run = run or _next_folder(config)
-    with display(run, quiet=as_json) as listener:
-        done = run_training(config, run, resume=resume, listener=listener)
+    with display(run, quiet=as_json) as show:
+        listeners = [show]
+        if tensorboard:
+            listeners.append(tensorboard_writer(run / "tensorboard"))
+
+        def hear(event: dict) -> None:
+            for listener in listeners:
+                listener(event)
+
+        done = run_training(config, run, resume=resume, listener=hear)
     if as_json:
         end = next(e for e in reversed(done.events()) if e["kind"] == "end")
         typer.echo(json.dumps({"run": str(done.path), **end}))
@@ -84,9 +100,11 @@ def _parameters() -> list[inspect.Parameter]:
         found.append(parameter(setting.name, annotation, setting.default))
     run = typer.Option("--run", help="the run folder (by default the next free one in runs/)")
     resume = typer.Option("--resume", help="go on with the run of --run")
+    board = typer.Option("--tensorboard", help="also write the numbers for TensorBoard")
     as_json = typer.Option("--json", help="print one JSON document at the end and nothing else")
     found.append(parameter("run", Annotated[Path | None, run], None))
     found.append(parameter("resume", Annotated[bool, resume], False))
+    found.append(parameter("tensorboard", Annotated[bool, board], False))
     found.append(parameter("as_json", Annotated[bool, as_json], False))
     return found
 

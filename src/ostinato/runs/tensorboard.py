@@ -18,9 +18,11 @@ def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
         raise BadInput(
             "--tensorboard needs one more package: pip install ostinato[tensorboard]"
         ) from None
-    writer = SummaryWriter(str(folder))
+    writer = None  # the run makes its folder first
 
     def hear(event: dict) -> None:
+        nonlocal writer
+        writer = writer or SummaryWriter(str(folder))
         kind, step = event["kind"], event["step"]
         if kind == "train":
             for name in event.keys() - {"kind", "step"}:

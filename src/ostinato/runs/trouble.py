@@ -63,7 +63,7 @@ def _largest(norms, names: Sequence[str]) -> str:
 
 
 def _advice(settings: dict, rate: float) -> str:
-    tries = [f"a smaller --rate (it was {rate:.3g})"]
+    tries = [f"a smaller --rate (it was {settings['rate'] or rate:.3g})"]
     if settings["clip"] == "off":
         tries.append("--clip 1 (clipping was off)")
     elif settings["clip"] != "auto":

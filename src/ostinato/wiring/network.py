@@ -11,6 +11,7 @@ from ..cells import Cell
 from ..cells._cell import draw, project, zeros
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..through_time import can_step
+from .stack import Stack
 
 
 class Readout(eqx.Module):
@@ -69,6 +70,10 @@ class Embedding(eqx.Module):
 
     E: jax.Array
 
+    @property
+    def symbols(self) -> int:
+        return self.E.shape[0]
+
     def __init__(self, symbols: int, size: int, *, key: jax.Array, init: Initialiser = normal(1.0)):
         """
         Args:
@@ -80,7 +85,7 @@ class Embedding(eqx.Module):
         self.E = draw(init, key, symbols, size)
 
     def __call__(self, x: jax.Array, dtype) -> jax.Array:
-        _check_symbols(self, x, self.E.shape[0])
+        _check_symbols(self, x, self.symbols)
         return self.E[x].astype(dtype)
 
 
@@ -135,11 +140,54 @@ class Network(Cell):
 
     def over_time(self, run, xs, state):
         """The cell first, then the readout as one product for all steps."""
-        hs, state = run(self.cell, self._encode(xs), state)
+        cell = None
+        if self.encoding is not None:
+            cell = _looking_up(self.cell, self._encode(jnp.arange(self.encoding.symbols)), xs.size)
+        if cell is None:
+            cell, xs = self.cell, self._encode(xs)
+        hs, state = run(cell, xs, state)
         return self.readout(hs), state
 
     def _encode(self, x):
         return x if self.encoding is None else self.encoding(x, self.readout.V.dtype)
+
+
+def _looking_up(cell: Any, vectors: jax.Array, count: int) -> Any:
+    """The cell that reads symbols by looking up their projected inputs, where that pays.
+
+    Args:
+        cell: a cell that reads vectors.
+        vectors: those of all symbols, `(symbols, size)`.
+        count: how many symbols are to be read.
+    """
+    if isinstance(cell, Stack) and not cell.skip:
+        first = _looking_up(cell.layers[0], vectors, count)
+        return None if first is None else Stack([first, *cell.layers[1:]])
+    # On a GPU the product is cheap, and the derivative of looking up is not.
+    pays = count >= len(vectors) and jax.default_backend() == "cpu"
+    if not pays or hasattr(cell, "over_time") or not can_step(cell):
+        return None
+    return _Lookup(cell, vectors)
+
+
+class _Lookup(Cell):
+    """A cell that reads symbols: `inputs` is computed once for each symbol, and then looked up."""
+
+    cell: Cell
+    vectors: jax.Array
+
+    @property
+    def input_axes(self) -> int:
+        return 0
+
+    def initial(self, batch):
+        return self.cell.initial(batch)
+
+    def inputs(self, x):
+        return jax.tree.map(lambda rows: rows[x], self.cell.inputs(self.vectors))
+
+    def step(self, state, u):
+        return self.cell.step(state, u)
 
 
 def _check_symbols(encoding, x, symbols: int) -> None:

@@ -1,0 +1,154 @@
+"""`ostinato train` as a person meets it: what it shows, and one clear line for what is wrong."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ostinato import cli
+from ostinato.runs import open_run
+
+TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
+SMALL = ("--units", "4", "--batch", "4", "--length", "10", "--steps", "4")
+
+
+@pytest.fixture
+def ostinato(tmp_path, monkeypatch, capsys):
+    """Run the command line in an empty folder: the exit code, standard output and error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ostinato", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+            raise SystemExit(0)
+        found = capsys.readouterr()
+        return end.value.code or 0, found.out, found.err
+
+    return run
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "cat.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def test_from_a_file_to_a_sample(ostinato, text):
+    code, out, err = ostinato("train", text, *SMALL)
+    assert code == 0 and not err
+    for part in ("chance", "bigram", "order 5", "bits per character", "symbols/s", "clipped"):
+        assert part in out
+    assert "sample from it with: ostinato sample runs/text-mlstm-1" in out
+    assert ostinato("sample", "runs/text-mlstm-1", "--length", "5")[0] == 0
+    code, out, _ = ostinato("train", text, *SMALL, "--json")
+    assert code == 0
+    assert json.loads(out)["run"] == "runs/text-mlstm-2" and json.loads(out)["reason"] == "done"
+
+
+def test_tensorboard(ostinato, text, tmp_path):
+    assert ostinato("train", text, *SMALL, "--tensorboard", "--run", "tb")[0] == 0
+    assert list((tmp_path / "tb" / "tensorboard").glob("events*"))
+
+
+def test_a_budget_and_a_task(ostinato):
+    code, out, _ = ostinato(
+        "train", "--task", "adding", "--length", 6, "--budget", 300, "--steps", 2, "--batch", 16,
+        "--json",
+    )  # fmt: skip
+    assert code == 0 and json.loads(out)["metric"] == "mean squared error"
+
+
+def one_line(found, *parts):
+    code, out, err = found
+    assert code == 2 and not out, (code, out, err)
+    assert err.startswith("ostinato: ") and err.count("\n") == 1 and "Traceback" not in err
+    for part in parts:
+        assert part in err
+
+
+def test_bad_files(ostinato, tmp_path):
+    def file(name, content: bytes):
+        (tmp_path / name).write_bytes(content)
+        return name
+
+    one_line(ostinato("train", "nowhere.txt"), "there is no file", "nowhere.txt")
+    one_line(ostinato("train", tmp_path), "is a folder")
+    one_line(ostinato("train", file("empty.txt", b"")), "empty.txt is empty")
+    one_line(ostinato("train", file("one.txt", b"a")), "one.txt", "too few to learn from")
+    one_line(ostinato("train", file("same.txt", b"a" * 99)), "nothing to learn")
+    one_line(ostinato("train", file("latin.txt", "café ".encode("latin-1") * 9)), "0xe9", "latin-1")
+    one_line(ostinato("train", file("binary", b"ab\0cd" * 99)), "--level bytes")
+    one_line(ostinato("train", "latin.txt", "--encoding", "klingon"), "no encoding 'klingon'")
+    one_line(ostinato("train", "latin.txt", "--encoding", "base64"), "no encoding 'base64'")
+    assert ostinato("train", "latin.txt", "--encoding", "latin-1", *SMALL, "--json")[0] == 0
+    assert ostinato("train", "binary", "--level", "bytes", *SMALL, "--json")[0] == 0
+
+
+def test_bad_settings(ostinato, text, tmp_path):
+    one_line(ostinato("train", text, "--units", "0"), "units must be at least 1, got 0")
+    one_line(ostinato("train", text, "--cell", "ltsm"), "no cell 'ltsm'")
+    one_line(ostinato("train", text, "--learner", "adm"), "no learner 'adm'")
+    one_line(ostinato("train", text, "--schedule", "zigzag"), "no schedule 'zigzag'")
+    one_line(ostinato("train", text, "--gradient", "none"), "no gradient 'none'")
+    one_line(ostinato("train", text, "--gradient", "lstm1997"), "--cell lstm1997")
+    one_line(ostinato("train", "--task", "chess"), "no task 'chess'")
+    one_line(ostinato("train", "--task", "adding", "--length", "1"), "adding")
+    one_line(ostinato("train", "--resume"), "--resume needs --run")
+    assert not (tmp_path / "runs").exists(), "nothing is made before all is well"
+
+
+def test_a_learning_rate_of_a_billion(ostinato, text):
+    code, _, err = ostinato("train", text, *SMALL, "--rate", "1e9", "--clip", "off")
+    assert code == 3 and err.count("\n") == 1
+    assert "smaller --rate (it was 1e+09)" in err and "Last good checkpoint" in err
+
+
+def test_runs_that_are_taken_half_there_or_another_s(ostinato, text, tmp_path):
+    assert ostinato("train", text, *SMALL, "--run", "a", "--json")[0] == 0
+    one_line(ostinato("train", text, *SMALL, "--run", "a"), "a is a run already", "--resume")
+    one_line(ostinato("train", "--resume", "--run", "a", "--units", "9"), "begun with units = 4")
+    one_line(ostinato("train", "--resume", "--run", "b"), "no run folder b")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    one_line(ostinato("train", text, "--run", "mine"), "is not an empty folder")
+    shutil.copytree("a", "newer")
+    (tmp_path / "newer" / "model.json").write_text('{"format": 2}')
+    for verb in (["sample"], ["evaluate"], ["train", "--resume", "--run"]):
+        one_line(ostinato(*verb, "newer"), "newer version of Ostinato")
+    (tmp_path / "other.txt").write_text("Ökonomie")
+    one_line(ostinato("evaluate", "a", "other.txt"), "does not know the character 'Ö'")
+    code, out, _ = ostinato("train", "--resume", "--run", "a", "--steps", "6", "--json")
+    assert code == 0 and json.loads(out)["step"] == 6
+
+
+def test_ctrl_c_says_how_to_go_on(text, tmp_path):
+    command = [sys.executable, "-m", "ostinato", "train", text, *SMALL[:-1], "100000"]
+    command += ["--run", "my run", "--checkpoint-every", "1000"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stdout:
+            if line.startswith("step"):
+                break
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+    assert process.returncode == 0
+    assert "go on with: ostinato train --resume --run 'my run'" in rest
+    assert open_run(tmp_path / "my run").steps()
+
+
+@pytest.mark.slow
+def test_a_file_of_a_gigabyte(ostinato, tmp_path):
+    piece = (TEXT * 200).encode()
+    with open(tmp_path / "big.txt", "wb") as file:
+        for _ in range(2**30 // len(piece)):
+            file.write(piece)
+    code, out, _ = ostinato("train", "big.txt", *SMALL, "--split", "99/0.01/0.99", "--json")
+    assert code == 0 and json.loads(out)["reason"] == "done"

@@ -40,8 +40,8 @@ EXPERIMENTS = {
         [
             [
                 f"{SHAKESPEARE} --cell lstm --units 700 --layers 2 --dropout 0.5 "
-                "--recurrent-dropout 0.3 --batch 64 --length 128 --steps 4000 --rate 0.002 --precision bfloat16 "
-                "--validate-every 400",
+                "--recurrent-dropout 0.3 --batch 64 --length 128 --steps 4000 --rate 0.002 "
+                "--precision bfloat16 --validate-every 400",
                 "evaluate",
             ]
         ],

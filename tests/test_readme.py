@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"(?m)^    python3 (scripts/.+)$", README)
@@ -29,7 +31,26 @@ def test_there_are_two_commands():
 
 
 def test_the_first_command_shows_something(tmp_path):
+    """A short run of it; the whole is the next test."""
+    few = ("--steps", "8", "--units", "8", "--batch", "4", "--length", "10")
+    found = run(shlex.split(COMMANDS[0]), *few, cwd=tmp_path)
+    assert found.returncode == 0, found.stdout + found.stderr
+    for part in ("to beat: chance", "bigram", "order 5", "validation:", "best validation"):
+        assert part in found.stdout
+    assert (tmp_path / "runs" / "text-mlstm-1" / "config.json").is_file()
+
+
+@pytest.mark.slow
+def test_the_first_command_beats_a_bigram_by_far(tmp_path):
     found = run(shlex.split(COMMANDS[0]), cwd=tmp_path)
+    (best, bigram) = re.search(
+        r"best validation ([\d.]+) .* bigram ([\d.]+)", found.stdout
+    ).groups()
+    assert float(best) < float(bigram) - 1
+
+
+def test_the_example_runs(tmp_path):
+    found = run(["examples/own_cell.py"], cwd=tmp_path)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "checks passed" in found.stdout and "steps back" in found.stdout
     assert (tmp_path / "gradient_by_lag.png").stat().st_size > 10_000
@@ -42,9 +63,27 @@ def test_the_second_command_finds_the_tests(tmp_path):
     assert "test_conformance.py" in found.stdout
 
 
-def test_the_code_runs():
-    (code,) = re.findall(r"```python\n(.+?)```", README, flags=re.DOTALL)
+@pytest.mark.parametrize("page", ["README.md", "docs/training.md"])
+def test_the_code_runs(page, tmp_path):
+    (code,) = re.findall(r"```python\n(.+?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert found.returncode == 0, found.stderr
+
+
+def test_the_commands_in_the_pages_have_real_options():
+    """Every `--option` in the pages is one that a verb has."""
+    known = set()
+    for verb in (["train"], ["sample"], ["evaluate"], ["data", "get"]):
+        found = subprocess.run(
+            [sys.executable, "-m", "ostinato", *verb, "--help"],
+            env={**os.environ, "COLUMNS": "300"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        known |= set(re.findall(r"--[a-z0-9-]+", found.stdout))
+    for page in ("README.md", "docs/training.md"):
+        text = re.sub(r"--xla\S*", "", (ROOT / page).read_text())
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text)) <= known

@@ -1,6 +1,9 @@
 """Ostinato: recurrent networks written as equations, run fast and differentiated exactly."""
 
 from . import cells as cells
+from . import learning as learning
+from . import runs as runs
+from . import tasks as tasks
 from . import testing as testing
 from . import through_time as through_time
 from . import wiring as wiring

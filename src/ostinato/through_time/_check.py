@@ -39,7 +39,8 @@ def check_memory(memory: str | int, steps: int) -> int:
     if memory == "all":
         return max(steps, 1)
     if memory == "sqrt":
-        return max(math.isqrt(max(steps - 1, 0)) + 1, 1)
+        # Twice the root: half as many pieces to go through, for a memory that is still O(√T).
+        return max(2 * math.isqrt(steps), 1)
     if isinstance(memory, int) and not isinstance(memory, bool) and memory >= 1:
         return memory
     raise ValueError(f"memory must be 'all', 'sqrt' or a number of steps, got {memory!r}")

@@ -48,7 +48,7 @@ def unroll(
             step, and outputs past its end are zero.
         reverse: run from the last (valid) step to the first. Outputs stay where their inputs are.
         memory: what the gradient keeps. `"all"`: the states of every step. `"sqrt"`: those of
-            every ⌈√T⌉-th, recomputing the rest, O(√T) memory for about one more forward pass. A
+            every 2⌊√T⌋-th, recomputing the rest, O(√T) memory for about one more forward pass. A
             number: those of every so many steps.
         compute: dtype of the operands of all products, for example `"bfloat16"`; sums, states
             and parameters keep theirs. By default nothing is rounded.

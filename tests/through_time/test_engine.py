@@ -16,6 +16,7 @@ from jax.flatten_util import ravel_pytree
 from jax.random import key
 
 import ostinato
+from compare import same
 from ostinato.cells import GRU, LSTM, MLSTM, Cell, PeepholeLSTM, Simple
 from ostinato.wiring import Zoneout
 
@@ -115,16 +116,6 @@ def losses(cell, batch=(BATCH,), steps=STEPS, **options):
 
 def dot(a, b):
     return jnp.vdot(ravel_pytree(a)[0], ravel_pytree(b)[0])
-
-
-def same(ours, theirs, tolerance=1e-10):
-    """Every array within `tolerance` of the other, in norm and relative to it."""
-    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
-    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
-        assert one.shape == other.shape
-        assert one.dtype == other.dtype
-        error, size = np.linalg.norm(np.subtract(one, other)), np.linalg.norm(other)
-        assert error <= tolerance * size, f"relative error {error / size:.1e}"
 
 
 def same_gradient(ours, theirs, at):
@@ -669,3 +660,38 @@ def test_a_batch_over_eight_devices():
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout == "done\n"
+
+
+# Padding
+
+
+class Shares(Cell):
+    """Reads each input as shares of its sum, which no vector of zeros has."""
+
+    R: jax.Array
+
+    def initial(self, batch):
+        return jnp.zeros((*batch, self.R.shape[0]))
+
+    def inputs(self, x):
+        return x
+
+    def step(self, state, u):
+        state = jnp.tanh(u / jnp.sum(u, axis=-1, keepdims=True) + state @ self.R)
+        return state, state
+
+
+@pytest.mark.parametrize("filler", [0.0, np.nan])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_nothing_comes_back_from_padding(filler, reverse):
+    cell, lengths = Shares(normal(0, UNITS, UNITS)), np.array([3, 5])
+    xs = np.abs(np.array(normal(1, STEPS, 2, UNITS))) + 1
+    xs[3:, 0] = filler
+
+    def loss(cell, xs, lengths=None):
+        ys, state = ostinato.unroll(cell, xs, lengths=lengths, reverse=reverse)
+        return jnp.sum(ys**2) + jnp.sum(state)
+
+    ours = quick(jax.grad(lambda c: loss(c, xs, lengths)))(cell)
+    alone = jax.grad(lambda c: loss(c, xs[:3, :1]) + loss(c, xs[:, 1:]))(cell)
+    same(ours, alone)

@@ -10,6 +10,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from jax.random import key
 
+from compare import same
 from ostinato.cells import GRU, LSTM, MLSTM, Delay
 from ostinato.through_time import Online, bptt, general_bptt, rtrl, rtrl_start, truncated_bptt
 from ostinato.wiring import Bidirectional, Zoneout
@@ -75,16 +76,6 @@ def random_state(cell):
     """A state of the cell with no zeros among its floats."""
     floats, rest = eqx.partition(cell.initial((BATCH,)), eqx.is_inexact_array)
     return eqx.combine(like(2, floats), rest)
-
-
-def same(ours, theirs, tolerance=1e-10):
-    """Every array within `tolerance` of the other, in norm and relative to it."""
-    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
-    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
-        assert one.shape == other.shape
-        assert one.dtype == other.dtype
-        error, size = np.linalg.norm(np.subtract(one, other)), np.linalg.norm(other)
-        assert error <= tolerance * size, f"relative error {error / size:.1e}"
 
 
 @pytest.mark.parametrize("cell", CELLS)

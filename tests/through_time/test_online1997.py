@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax.random import key
 
+from compare import same
 from ostinato.cells import GRU, LSTM1997
 from ostinato.through_time import bptt, online1997, online1997_start
 from ostinato.wiring import Bidirectional, Dropout, Embedding, Network, OneHot, Readout
@@ -59,16 +60,6 @@ def run(method, cell, xs, targets, state=None):
 @functools.partial(jax.jit, static_argnums=(0, 2), compiler_options=QUICK)
 def compiled(method, parameters, static, xs, targets, state):
     return method(eqx.combine(parameters, static), loss, xs, targets, state)
-
-
-def same(ours, theirs, tolerance=1e-10):
-    """Every array within `tolerance` of the other, in norm and relative to it."""
-    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
-    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
-        assert one.shape == other.shape
-        assert one.dtype == other.dtype
-        error, size = np.linalg.norm(np.subtract(one, other)), np.linalg.norm(other)
-        assert error <= tolerance * size, f"relative error {error / size:.1e}"
 
 
 @pytest.mark.parametrize("case", CASES)

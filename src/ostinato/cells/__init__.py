@@ -1,5 +1,7 @@
 """The cells: one equation a file. `Cell` is the contract; `initialisers` the initial weights."""
 
+from collections.abc import Callable
+
 from . import initialisers as initialisers
 from ._cell import Cell as Cell
 from .delay import Delay as Delay
@@ -13,3 +15,19 @@ from .lstm import PeepholeLSTM as PeepholeLSTM
 from .lstm1997 import LSTM1997 as LSTM1997
 from .multiplicative import MRNN as MRNN
 from .simple import Simple as Simple
+
+# The cells by the name that the command line uses. Each is called as `CELLS[name](inputs, units,
+# key=key)`.
+CELLS: dict[str, Callable[..., Cell]] = {
+    "simple": Simple,
+    "jordan": Jordan,
+    "lstm": LSTM,
+    "peephole": PeepholeLSTM,
+    "lstm1997": LSTM1997,
+    "krause": KrauseLSTM,
+    "mlstm": MLSTM,
+    "mrnn": MRNN,
+    "gru": GRU,
+    "leaky": Leaky,
+    "delay": Delay,
+}

@@ -31,9 +31,9 @@ def train(
 
     Examples:
         ostinato train
-        ostinato train book.txt --cell mlstm --budget 220000 --steps 5000
+        ostinato train book.txt --budget 220000 --steps 5000
         ostinato train --task adding --length 200 --units 128
-        ostinato train --resume --run runs/text-lstm-1
+        ostinato train --resume --run runs/text-mlstm-1
     """
     if resume:
         if run is None:

@@ -10,10 +10,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import can_step
-from ..through_time._check import sizes
-from ..through_time._output import output_from
-from ..through_time.unroll import starting_state
+from ..through_time import can_step, output_from, sizes, starting_state
 
 
 def omega(

@@ -1,14 +1,12 @@
 """From a configuration to what it describes: the task and the network."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from .. import cells
-from ..cells import Cell
+from ..cells import CELLS, Cell
 from ..errors import BadInput
 from ..learning import FirstOrder, Learner, Objective, gradient_named
 from ..tasks import TASKS, Task, Text, Vocabulary, embedded_text, read_symbols
@@ -26,19 +24,6 @@ from ..wiring import (
 )
 from .config import Config
 
-CELLS: dict[str, Callable[..., Cell]] = {
-    "simple": cells.Simple,
-    "jordan": cells.Jordan,
-    "lstm": cells.LSTM,
-    "peephole": cells.PeepholeLSTM,
-    "lstm1997": cells.LSTM1997,
-    "krause": cells.KrauseLSTM,
-    "mlstm": cells.MLSTM,
-    "mrnn": cells.MRNN,
-    "gru": cells.GRU,
-    "leaky": cells.Leaky,
-    "delay": cells.Delay,
-}
 # The models of document 004 have no bias anywhere.
 WITHOUT_BIAS = ("krause", "mlstm")
 UNITS = 128

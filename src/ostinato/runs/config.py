@@ -9,11 +9,18 @@ import json
 from dataclasses import field, fields
 from typing import Any
 
+from ..cells import CELLS
 from ..errors import BadInput
+from ..learning import FIRST_ORDER, GRADIENTS, SCHEDULES
+from ..tasks import TASKS
 
 LEVELS = ("characters", "bytes")
 PRECISIONS = ("float32", "bfloat16")
 MEMORIES = ("all", "sqrt")
+
+
+def _names(of) -> str:
+    return ", ".join(of)
 
 
 def _setting(default: Any, words: str, *, least=None, below=None, among=None) -> Any:
@@ -32,15 +39,15 @@ class Config:
         >>> Config(task="adding", length=200, cell="lstm", units=128, steps=3000)
     """
 
-    task: str = _setting("text", "what is learned: text, or a task with data of its own")
+    task: str = _setting("text", f"what is learned: text, {_names(TASKS)}")
     file: str | None = _setting(None, "the text to learn: a file, or a data set")
-    level: str = _setting("characters", "symbols of a text", among=LEVELS)
+    level: str = _setting("characters", "symbols of a text: characters or bytes", among=LEVELS)
     encoding: str = _setting("utf-8", "how the file's characters are written")
     split: str = _setting("90/5/5", "percent of a text for training, validation, test")
     carry: bool = _setting(True, "contiguous streams with carried state, or independent sequences")
     length: int | None = _setting(None, "steps of a sequence or window", least=1)
 
-    cell: str = _setting("mlstm", "the recurrent cell")
+    cell: str = _setting("mlstm", f"the recurrent cell: {_names(CELLS)}")
     units: int | None = _setting(None, "units of each layer (128 if there is no budget)", least=1)
     layers: int = _setting(1, "layers on top of each other", least=1)
     skip: bool = _setting(False, "connect every layer to the input and to the output")
@@ -52,15 +59,15 @@ class Config:
     zoneout: float = _setting(0.0, "share of units that keep their value", least=0, below=1)
     weight_noise: float = _setting(0.0, "standard deviation of noise on the weights", least=0)
 
-    learner: str = _setting("adam", "how the weights change")
+    learner: str = _setting("adam", f"how the weights change: {_names(FIRST_ORDER)}")
     rate: float | None = _setting(None, "learning rate", least=0)
     momentum: float = _setting(0.9, "of heavy ball and Nesterov", least=0, below=1)
-    schedule: str = _setting("cosine", "how the rate changes")
+    schedule: str = _setting("cosine", f"how the rate changes: {_names(SCHEDULES)}")
     warmup: int = _setting(0, "steps in which the rate rises from zero", least=0)
     clip: str = _setting("1", "largest gradient norm: a number, 'auto' or 'off'")
     weight_decay: float = _setting(0.0, "share of each weight taken off, times the rate", least=0)
     omega: float = _setting(0.0, "weight of the norm-preserving term", least=0)
-    gradient: str = _setting("full", "how the gradient is found")
+    gradient: str = _setting("full", f"how the gradient is found: {_names(GRADIENTS)}")
     window: int = _setting(20, "steps of the window of truncated gradients", least=1)
     curriculum: int | None = _setting(None, "length to begin with, up to --length", least=1)
     batch: int = _setting(32, "sequences of a batch", least=1)
@@ -70,8 +77,10 @@ class Config:
     validate_every: int | None = _setting(None, "steps between validations", least=1)
     checkpoint_every: int | None = _setting(None, "steps between checkpoints", least=1)
     seed: int = _setting(0, "of weights, noise and batches", least=0)
-    precision: str = _setting("float32", "of products", among=PRECISIONS)
-    memory: str = _setting("all", "what the gradient keeps", among=MEMORIES)
+    precision: str = _setting("float32", "of products: float32 or bfloat16", among=PRECISIONS)
+    memory: str = _setting(
+        "all", "what the gradient keeps: all states, or O(√T) of them (sqrt)", among=MEMORIES
+    )
 
     def __post_init__(self):
         for setting in fields(self):

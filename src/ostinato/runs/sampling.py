@@ -26,8 +26,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..tasks import Vocabulary
-from ..through_time import can_step, unroll
-from ..through_time.unroll import starting_state
+from ..through_time import can_step, starting_state, unroll
 from ..wiring import Network
 
 # Pieces grow from the first, which is to come at once, to the largest, where calls cost nothing.

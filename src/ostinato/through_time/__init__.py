@@ -1,6 +1,8 @@
 """Running cells through time, and the ways to differentiate that."""
 
 from ._check import can_step as can_step
+from ._check import sizes as sizes
+from ._output import output_from as output_from
 from ._step import with_products as with_products
 from .gradients import Online as Online
 from .gradients import bptt as bptt
@@ -10,5 +12,6 @@ from .gradients import rtrl_start as rtrl_start
 from .gradients import truncated_bptt as truncated_bptt
 from .online1997 import online1997 as online1997
 from .online1997 import online1997_start as online1997_start
+from .unroll import starting_state as starting_state
 from .unroll import taps as taps
 from .unroll import unroll as unroll

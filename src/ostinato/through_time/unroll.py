@@ -70,7 +70,7 @@ def unroll(
     if lengths is not None:
         lengths = check_lengths(lengths, steps, batch)
         valid = jnp.arange(steps).reshape(-1, *(1 for _ in batch)) < lengths
-        xs = jax.tree.map(lambda x: _where(valid, x, jnp.zeros_like(x)), xs)
+        xs = jax.tree.map(lambda x: _where(valid, x, _padding(x, lengths)), xs)
     if isinstance(cell, Cell):
         cell.check_inputs(xs)
     compute = None if compute is None else jnp.dtype(compute)
@@ -248,6 +248,14 @@ def _take_apart(static, parameters, state, xs, us, valid, late=None) -> Step:
 
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), (us, valid))
     return take_apart(step, parameters, state, one)
+
+
+def _padding(x, lengths):
+    """What stands past the end of a sequence: its first input, which a step surely can read.
+
+    Zeros could make a step divide by zero, and the derivative NaN, though nothing depends on it.
+    """
+    return _where((lengths > 0)[None], x[:1], jnp.zeros_like(x[:1]))
 
 
 def _where(valid, a, b):

@@ -134,19 +134,6 @@ def test_a_full_disk_leaves_the_last_checkpoint(undisturbed, config, tmp_path, m
     same(undisturbed, run)
 
 
-def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path, monkeypatch):
-    target = tmp_path / "file"
-    folder.write_whole(target, b"old")
-
-    def fail(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="No space"):
-        folder.write_whole(target, b"new")
-    assert target.read_bytes() == b"old" and [*tmp_path.iterdir()] == [target]
-
-
 def test_a_damaged_checkpoint_is_passed_over(undisturbed, config, tmp_path):
     run = train(config, tmp_path / "run")
     newest = run.path / "checkpoints" / f"step-{run.steps()[-1]:08d}.safetensors"

@@ -1,4 +1,13 @@
-"""Tests run in float64 unless they say otherwise."""
+"""Tests run in float64 unless they say otherwise, and compile in a hurry where JAX can."""
+
+import os
+from importlib.metadata import version
+
+# Most of the time goes into compiling functions that run once: without the compiler's
+# optimisations it takes two thirds of it. Later versions no longer have this choice.
+if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
+    hurry = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {hurry}".strip()
 
 import jax
 

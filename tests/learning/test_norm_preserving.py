@@ -17,9 +17,6 @@ from ostinato.wiring import Bidirectional, Network, OneHot, Readout, Stack, Zone
 INPUTS, UNITS, OUTPUTS, STEPS, BATCH = 2, 2, 3, 3, 2
 ONE, TWO, THREE = jax.random.split(key(5), 3)
 
-# The compiler is in no hurry here: without its optimisations it takes a third of the time.
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-
 
 def normal(seed, *shape):
     return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
@@ -103,7 +100,7 @@ def term(error, jacobian):
 
 
 def compiled(function, *given):
-    return jax.jit(function, compiler_options=QUICK)(*given)
+    return jax.jit(function)(*given)
 
 
 def ours(net, loss, xs, targets, state=None, **options):

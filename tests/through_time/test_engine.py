@@ -28,14 +28,6 @@ OPTIONS = {
     "sqrt": {"memory": "sqrt"},
 }
 
-# The compiler is in no hurry here: without its optimisations it takes a third of the time.
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-
-
-def quick(function, **options):
-    """`jax.jit`, for a function that is called once."""
-    return jax.jit(function, compiler_options=QUICK, **options)
-
 
 def normal(seed, *shape):
     return jnp.asarray(0.7 * np.random.default_rng(seed).normal(size=shape))
@@ -120,7 +112,7 @@ def dot(a, b):
 
 def same_gradient(ours, theirs, at):
     """Value and gradient agree; both are compiled at once, which is faster."""
-    pair = quick(lambda at: [jax.value_and_grad(loss)(at) for loss in (ours, theirs)])
+    pair = jax.jit(lambda at: [jax.value_and_grad(loss)(at) for loss in (ours, theirs)])
     same(*pair(at))
 
 
@@ -167,7 +159,7 @@ WAYS = (by_jvp_of_grad, by_grad_of_grad, by_grad_of_jvp)
 def test_second_derivatives_are_exact(cell, options, ways):
     ours, theirs, at = losses(CELLS[cell], **OPTIONS[options])
     v = like(20, at)
-    expected, *products = quick(
+    expected, *products = jax.jit(
         lambda at, v: [by_jvp_of_grad(theirs, at, v), *(way(ours, at, v) for way in ways)]
     )(at, v)
     for product in products:
@@ -178,15 +170,15 @@ def test_second_derivatives_are_exact(cell, options, ways):
 def test_a_linearised_function_can_be_differentiated(options):
     ours, theirs, at = losses(CELLS["simple"], **OPTIONS[options])
     v = like(20, at)
-    product = quick(lambda at, v: by_jvp_of_linearised(ours, at, v))(at, v)
-    same(product, quick(lambda at, v: by_jvp_of_grad(theirs, at, v))(at, v))
+    product = jax.jit(lambda at, v: by_jvp_of_linearised(ours, at, v))(at, v)
+    same(product, jax.jit(lambda at, v: by_jvp_of_grad(theirs, at, v))(at, v))
 
 
 def test_hessian():
     ours, theirs, at = losses(CELLS["simple"])
     flat, restore = ravel_pytree(at)
-    hessian = quick(jax.hessian(lambda flat: ours(restore(flat))))(flat)
-    same(hessian, quick(jax.hessian(lambda flat: theirs(restore(flat))))(flat))
+    hessian = jax.jit(jax.hessian(lambda flat: ours(restore(flat))))(flat)
+    same(hessian, jax.jit(jax.hessian(lambda flat: theirs(restore(flat))))(flat))
     same(hessian, hessian.T)
 
 
@@ -207,12 +199,12 @@ def test_gauss_newton_product(cell):
     def theirs(moving):
         return floats(plain(*eqx.combine(moving, fixed)))
 
-    @quick
+    @jax.jit
     def products(at, u, v):
         product = gauss_newton(ours, at)
         return product(u), product(v)
 
-    @quick
+    @jax.jit
     def expected(at, v):
         return jax.vjp(theirs, at)[1](jax.jvp(theirs, (at,), (v,))[1])[0]
 
@@ -341,7 +333,7 @@ def test_mixed_second_derivatives(rule):
 
         return [along("R", "Q"), along("Q", "R")]
 
-    same(*quick(lambda: [changes(ostinato.unroll), changes(plain)])())
+    same(*jax.jit(lambda: [changes(ostinato.unroll), changes(plain)])())
 
 
 # Parts that stand still
@@ -391,7 +383,7 @@ def test_the_gradient_of_taps_is_the_error():
     offsets = ostinato.taps(cell, xs)
     assert {name: tap.shape for name, tap in offsets.items()} == {".R": (STEPS, BATCH, UNITS)}
 
-    @quick
+    @jax.jit
     def by_offset(place, size):
         """The loss of a loop of steps, written without the engine."""
         h, ys = state, []
@@ -404,7 +396,7 @@ def test_the_gradient_of_taps_is_the_error():
     def loss(taps):
         return loss_of(ostinato.unroll(cell, xs, state, taps=taps))
 
-    errors = quick(jax.grad(loss))(offsets)[".R"]
+    errors = jax.jit(jax.grad(loss))(offsets)[".R"]
     for place in [(0, 0, 0), (1, 1, 2), (STEPS - 1, 0, 1)]:
         slope = (by_offset(place, 1e-5) - by_offset(place, -1e-5)) / 2e-5
         np.testing.assert_allclose(errors[place], slope, rtol=1e-7)
@@ -420,7 +412,7 @@ def test_a_weight_gradient_is_made_of_errors(options):
     def loss(cell, taps):
         return loss_of(ostinato.unroll(cell, xs, state, taps=taps, **OPTIONS[options]))
 
-    grad = quick(jax.grad(loss, argnums=(0, 1)))
+    grad = jax.jit(jax.grad(loss, argnums=(0, 1)))
     gradient, errors = grad(cell, ostinato.taps(cell, xs))
     hs, _ = ostinato.unroll(cell, xs, state, **OPTIONS[options])
     before = [*hs[1:], state] if options == "reverse" else [state, *hs[:-1]]
@@ -437,7 +429,7 @@ def test_the_gradient_of_one_tap(name):
     def loss(taps):
         return loss_of(ostinato.unroll(cell, xs, state, taps=offsets | taps))
 
-    grad = quick(jax.grad(loss))
+    grad = jax.jit(jax.grad(loss))
     same(grad({name: offsets[name]}), {name: grad(offsets)[name]})
 
 
@@ -461,7 +453,7 @@ def test_bfloat16_products():
         return jnp.mean(ys**2), (ys, state)
 
     grad = jax.value_and_grad(result, argnums=(0, 1), has_aux=True)
-    grad = quick(grad, static_argnums=2)
+    grad = jax.jit(grad, static_argnums=2)
     ours, theirs = grad(cell, xs, "bfloat16"), grad(cell, xs, None)
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         assert one.dtype == other.dtype == jnp.float32
@@ -506,7 +498,7 @@ def test_products_in_their_own_precision_change_nothing(cell):
         first = jax.jvp(lambda c, x: loss(c, x), (cell, xs), (direction, xs))
         return first, jax.jvp(lambda c: gradient(c, xs), (cell,), (direction,))
 
-    ours, theirs = (quick(lambda c=c: derivatives(c))() for c in ("float64", None))
+    ours, theirs = (jax.jit(lambda c=c: derivatives(c))() for c in ("float64", None))
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
@@ -584,7 +576,7 @@ def growth(memory):
 
     def temporary(steps):
         xs = jax.ShapeDtypeStruct((steps, 4, INPUTS), cell.W.dtype)
-        compiled = quick(jax.grad(loss)).lower(cell, xs).compile()
+        compiled = jax.jit(jax.grad(loss)).lower(cell, xs).compile()
         return compiled.memory_analysis().temp_size_in_bytes
 
     return np.log(temporary(4096) / temporary(256)) / np.log(4096 / 256)
@@ -692,6 +684,6 @@ def test_nothing_comes_back_from_padding(filler, reverse):
         ys, state = ostinato.unroll(cell, xs, lengths=lengths, reverse=reverse)
         return jnp.sum(ys**2) + jnp.sum(state)
 
-    ours = quick(jax.grad(lambda c: loss(c, xs, lengths)))(cell)
+    ours = jax.jit(jax.grad(lambda c: loss(c, xs, lengths)))(cell)
     alone = jax.grad(lambda c: loss(c, xs[:3, :1]) + loss(c, xs[:, 1:]))(cell)
     same(ours, alone)

@@ -17,9 +17,6 @@ from ostinato.wiring import Bidirectional, Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 7, 2
 
-# The compiler is in no hurry here: without its optimisations it takes a third of the time.
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-
 
 def normal(seed, *shape):
     return jnp.asarray(0.7 * np.random.default_rng(seed).normal(size=shape))
@@ -58,7 +55,7 @@ def run(method, cell, xs=XS, targets=TARGETS, state=None, **options):
     def compiled(parameters, xs, targets, state):
         return method(eqx.combine(parameters, static), loss, xs, targets, state, **options)
 
-    return jax.jit(compiled, compiler_options=QUICK)(parameters, xs, targets, state)
+    return jax.jit(compiled)(parameters, xs, targets, state)
 
 
 def compiled_rtrl(cell, xs, targets, state):
@@ -67,7 +64,7 @@ def compiled_rtrl(cell, xs, targets, state):
     return _rtrl(parameters, static, xs, targets, state)
 
 
-@functools.partial(jax.jit, static_argnums=1, compiler_options=QUICK)
+@functools.partial(jax.jit, static_argnums=1)
 def _rtrl(parameters, static, xs, targets, state):
     return rtrl(eqx.combine(parameters, static), loss, xs, targets, state)
 

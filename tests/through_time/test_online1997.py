@@ -17,9 +17,6 @@ from ostinato.wiring import Bidirectional, Dropout, Embedding, Network, OneHot, 
 INPUTS, UNITS, OUTPUTS, STEPS, BATCH = 3, 4, 2, 6, 2
 ONE, TWO = jax.random.split(key(3))
 
-# The compiler is in no hurry here: without its optimisations it takes a third of the time.
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-
 
 def normal(seed, *shape):
     return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
@@ -57,7 +54,7 @@ def run(method, cell, xs, targets, state=None):
     return compiled(method, parameters, static, xs, targets, state)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 2), compiler_options=QUICK)
+@functools.partial(jax.jit, static_argnums=(0, 2))
 def compiled(method, parameters, static, xs, targets, state):
     return method(eqx.combine(parameters, static), loss, xs, targets, state)
 

@@ -61,8 +61,8 @@ class SequentialMNIST(Task):
             "valid": (images[-VALID:], labels[-VALID:]),
             "test": _digits("t10k", more_than=0),
         }
-        counts = np.bincount(self.parts["train"][1])
-        self.chance = float(counts.max() / counts.sum())
+        counts = np.bincount(self.parts["train"][1]).tolist()
+        self.chance = max(counts) / sum(counts)
 
     def batch(self, index, size, length=None):
         self._check(length)

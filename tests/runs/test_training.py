@@ -246,3 +246,10 @@ def test_killed_at_twenty_random_moments(longer, tmp_path):
     assert kills >= 10
     for i in range(20):
         same(whole, open_run(tmp_path / f"run-{i}"))
+
+
+def test_a_curriculum_goes_from_short_to_long(config, tmp_path):
+    rising = {**config.as_json(), "curriculum": 2, "steps": 10}
+    run = train(Config(**rising), tmp_path / "run")
+    read = [event["symbols"] // 3 for event in run.events() if event["kind"] == "train"]
+    assert read == sorted(read) and read[0] == 2 and read[-1] == 8

@@ -159,11 +159,15 @@ class _Training:
         )
         return Checkpoint(eqx.combine(arrays, static), memory, state), report
 
-    def _batch(self, step: int):
-        length = None
-        if self.config.curriculum is not None:
-            length = length_at(step, self.config.steps, self.config.curriculum, self.task.length)
-        return self.task.batch(step, self.config.batch, length)
+    def _batch(self, step: int) -> Batch:
+        batch = self.task.batch(step, self.config.batch, self._length(step))
+        # Windows of another length lie elsewhere in the text: nothing goes on there.
+        return batch._replace(first=batch.first or self._length(step) != self._length(step - 1))
+
+    def _length(self, step: int) -> int | None:
+        if self.config.curriculum is None:
+            return None
+        return length_at(max(step, 0), self.config.steps, self.config.curriculum, self.task.length)
 
     def _start(self, progress: Progress) -> None:
         event: dict[str, Any] = {

@@ -55,12 +55,8 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
 
     With `part="network"` only the arrays below `network` in the packed tree are looked at.
     """
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            notes = file.metadata() or {}
-        found = safetensors.numpy.load_file(path)
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"{path} is not a safetensors file: {error}") from None
+    notes = notes_of(path)
+    found = safetensors.numpy.load_file(path)
     inside = part + "." if part else ""
     found = {name: x for name, x in found.items() if name.startswith(inside)}
     expected = {inside + name: x for name, x in _named(like).items()}
@@ -76,6 +72,15 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
     tree = jax.tree.structure(arrays)
     loaded = jax.tree.unflatten(tree, [jnp.asarray(found[name]) for name in expected])
     return eqx.combine(loaded, rest), notes
+
+
+def notes_of(path: str | os.PathLike) -> dict[str, str]:
+    """The notes of a packed file, without reading its arrays."""
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            return file.metadata() or {}
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{path} is not a safetensors file: {error}") from None
 
 
 def _named(tree: Any) -> dict[str, jax.Array]:

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from ostinato.cli import app
 from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run, train
-from ostinato.runs.evaluation import bits, dynamic_evaluate, mean_score
-from ostinato.tasks import streams
+from ostinato.runs.evaluation import dynamic_evaluate, mean_score
+from ostinato.tasks import bits, streams
 
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 

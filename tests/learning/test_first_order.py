@@ -1,7 +1,5 @@
 """The learners' equations, schedules, clipping and curriculum."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -139,4 +137,3 @@ def test_an_unknown_learner_is_named():
 
 def test_every_learner_has_a_rate():
     assert all(rate > 0 for _, rate in FIRST_ORDER.values())
-    assert eqx.is_array(jax.tree.leaves(no_average())[0])

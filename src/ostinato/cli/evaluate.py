@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from ..errors import BadInput
 from ..runs import Run, evaluation, open_run, sampling
-from ..tasks import Text, Vocabulary, read_symbols, streams
+from ..tasks import Text, Vocabulary, bits, read_symbols, streams
 from ..wiring import Network
 
 SIZE = 64  # sequences side by side, for tasks that are no text
@@ -109,17 +109,17 @@ def _of_text(
         where = f"the {part} part of {run.path}" if file is None else file
         raise BadInput(f"{where} has fewer than 2 symbols; there is nothing to predict")
     network = run.network()
-    bits = evaluation.mean_score(network, streams(symbols, 1, WINDOW), evaluation.bits)
-    assert bits is not None
+    value = evaluation.mean_score(network, streams(symbols, 1, WINDOW), bits)
+    assert value is not None
     unit = "character" if vocabulary.level == "characters" else "byte"
     result = {
         "run": str(run.path),
         "on": part if file is None else str(file),
         "predicted": len(symbols) - 1,
         "metric": f"bits per {unit}",
-        "value": bits,
+        "value": value,
         "chance": chance,
-        "perplexity": evaluation.perplexity(bits),
+        "perplexity": evaluation.perplexity(value),
         "per": unit,
     }
     if rate is not None:

@@ -12,6 +12,7 @@ to batch, so that with a length of 1 they learn online.
 
 import abc
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -76,26 +77,19 @@ class Truncated(Gradient):
         return truncated_bptt(network, loss, batch.xs, targets, state, window=self.window)
 
 
+@dataclasses.dataclass(frozen=True)
 class Forwards(Gradient):
-    """Real-time recurrent learning."""
+    """A method of `through_time` that goes forwards, and how what it carries begins."""
+
+    method: Callable
+    begin: Callable
 
     def start(self, network, batch):
-        return rtrl_start(network, jnp.asarray(batch.xs))
+        return self.begin(network, jnp.asarray(batch.xs))
 
     def __call__(self, objective, network, batch, state):
         loss, targets = objective.per_step(batch)
-        return rtrl(network, loss, batch.xs, targets, state)
-
-
-class FirstLSTM(Gradient):
-    """The algorithm of 1997."""
-
-    def start(self, network, batch):
-        return online1997_start(network, jnp.asarray(batch.xs))
-
-    def __call__(self, objective, network, batch, state):
-        loss, targets = objective.per_step(batch)
-        return online1997(network, loss, batch.xs, targets, state)
+        return self.method(network, loss, batch.xs, targets, state)
 
 
 GRADIENTS = ("full", "truncated", "rtrl", "lstm1997")
@@ -110,7 +104,7 @@ def gradient_named(name: str, *, window: int = 20, omega: float = 0.0) -> Gradie
     found = {
         "full": Full(omega),
         "truncated": Truncated(window),
-        "rtrl": Forwards(),
-        "lstm1997": FirstLSTM(),
+        "rtrl": Forwards(rtrl, rtrl_start),
+        "lstm1997": Forwards(online1997, online1997_start),
     }
     return found[name]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
-from ..tasks import Batch, Softmax, Task, streams, weighted_mean
+from ..tasks import Batch, Task, bits, streams, weighted_mean
 from ..through_time import can_step, unroll
 from ..wiring import Network
 
@@ -56,11 +56,6 @@ def mean_score(network: Network, batches: Iterable[Batch], score: Score) -> floa
 def _score_batch(network, state, xs, targets, weights, score: Score):
     outputs, state = unroll(network, xs, state)
     return jnp.sum(score(outputs, targets) * weights), state
-
-
-def bits(outputs: jax.Array, targets: jax.Array) -> jax.Array:
-    """`-log₂ softmax(o)[target]`, a score for `mean_score`."""
-    return Softmax()(outputs, targets) / np.log(2)
 
 
 def perplexity(bits: float) -> float:

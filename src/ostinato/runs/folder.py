@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import BadInput
 from ..files import write_whole
 from ..tasks import Task, Text, Vocabulary
-from ..weights import pack, unpack
+from ..weights import notes_of, pack, unpack
 from ..wiring import Network
 from .build import Sizes, build_network, build_task
 from .config import Config
@@ -112,7 +112,7 @@ class Run:
 
     def progress(self, step: int) -> Progress:
         """The numbers of a checkpoint."""
-        return _progress(unpack(self._file(step), None, "nothing")[1])
+        return _progress(notes_of(self._file(step)))
 
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         """Write a checkpoint, then remove those that are no longer needed."""

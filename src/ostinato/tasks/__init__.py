@@ -11,6 +11,7 @@ from .locate import find_data as find_data
 from .losses import Sigmoid as Sigmoid
 from .losses import Softmax as Softmax
 from .losses import Squared as Squared
+from .losses import bits as bits
 from .losses import weighted_mean as weighted_mean
 from .memorisation import Memorisation as Memorisation
 from .mnist import PermutedMNIST as PermutedMNIST

@@ -48,6 +48,11 @@ class Squared:
         return 0.5 * jnp.sum((outputs - targets) ** 2, axis=-1)
 
 
+def bits(outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    """`Softmax` in bits, `-log₂ softmax(o)[target]`: the metric of texts."""
+    return Softmax()(outputs, targets) / jnp.log(2.0)
+
+
 def weighted_mean(values: jax.Array, weights: jax.Array) -> jax.Array:
     """`Σ w v / Σ w`: the mean where the weights are one."""
     return jnp.sum(values * weights) / jnp.sum(weights)

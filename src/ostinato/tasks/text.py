@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ._task import Batch, Task, random
-from .losses import Softmax
+from .losses import Softmax, bits
 from .vocabulary import Vocabulary, code_points
 
 PIECE = 1 << 24
@@ -107,7 +107,7 @@ class Text(Task):
         return streams(self.parts[part], size, self.length)
 
     def score(self, outputs, targets) -> jax.Array:
-        return self.loss(outputs, targets) / np.log(2)
+        return bits(outputs, targets)
 
 
 def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:

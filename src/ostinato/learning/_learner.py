@@ -4,6 +4,7 @@ import abc
 from typing import Any
 
 import jax
+import numpy as np
 
 from .objective import Sequences
 
@@ -45,3 +46,13 @@ class Learner(abc.ABC):
     def heard(self, memory: Any, value: float) -> Any:
         """The memory after a validation, whose `value` is smaller where it is better."""
         return memory
+
+    def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
+        """Reports of consecutive steps, fetched, as one entry of the event log: means by default.
+
+        A `remark`, if there is one, is a line for the person who watches.
+        """
+        return {
+            name: float(np.mean([report[name] for report in reports]))
+            for name in reports[0].keys() - {"norms"}
+        }

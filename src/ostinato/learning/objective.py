@@ -37,9 +37,11 @@ class Objective:
     compute: str | None = None
     memory: str | int = "all"
 
-    def outputs(self, network: Any, xs: Any, state: Any) -> tuple[jax.Array, Any]:
-        """The outputs `(T, B, outputs)` and the final state."""
-        return unroll(network, xs, state, compute=self.compute, memory=self.memory)
+    def outputs(
+        self, network: Any, xs: Any, state: Any, watch: str | None = None
+    ) -> tuple[Any, Any]:
+        """The outputs `(T, B, outputs)` and the final state; for `watch` see `unroll`."""
+        return unroll(network, xs, state, compute=self.compute, memory=self.memory, watch=watch)
 
     def of_outputs(self, outputs: jax.Array, batch: Sequences) -> jax.Array:
         """The loss of outputs that are already there."""

@@ -5,11 +5,17 @@
     Squared    `½ ‖o - target‖²`                         targets: `(..., outputs)`
 
 Each maps outputs `(..., outputs)` to `(...)`. The mean over a batch is weighted: a weight of one
-where the loss stands, of zero elsewhere.
+where the loss stands, of zero elsewhere. Each also gives the product of its Hessian, with respect
+to the outputs of one step and sequence, with a vector; the matrix is never formed:
 
-Source: document 004 (2.22); spec section 2.
+    Softmax    `p ⊙ v - p (p · v)`,  p = softmax(o)
+    Sigmoid    `s ⊙ (1 - s) ⊙ v`,    s = sigmoid(o)
+    Squared    `v`
+
+Sources: document 004 (2.22) and, for the Hessians, (3.23).
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import jax
@@ -17,9 +23,11 @@ import jax.numpy as jnp
 
 
 class Loss(Protocol):
-    """A loss: `loss(outputs, targets) -> (...)`."""
+    """A loss: `loss(outputs, targets) -> (...)`, and its Hessian at the outputs as a function."""
 
     def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array: ...
+
+    def hessian(self, outputs: jax.Array) -> Callable[[jax.Array], jax.Array]: ...
 
 
 class Softmax:
@@ -33,6 +41,10 @@ class Softmax:
         right = jnp.take_along_axis(outputs, targets[..., None], axis=-1)[..., 0]
         return jax.nn.logsumexp(outputs, axis=-1) - right
 
+    def hessian(self, outputs: jax.Array) -> Callable[[jax.Array], jax.Array]:
+        p = jax.nn.softmax(outputs, axis=-1)
+        return lambda v: p * (v - jnp.sum(p * v, axis=-1, keepdims=True))
+
 
 class Sigmoid:
     """Cross-entropy with any number of independent labels, summed over them."""
@@ -40,12 +52,19 @@ class Sigmoid:
     def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         return jnp.sum(jax.nn.softplus(outputs) - targets * outputs, axis=-1)
 
+    def hessian(self, outputs: jax.Array) -> Callable[[jax.Array], jax.Array]:
+        s = jax.nn.sigmoid(outputs)
+        return lambda v: s * (1 - s) * v
+
 
 class Squared:
     """Half the squared error, summed over the outputs."""
 
     def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         return 0.5 * jnp.sum((outputs - targets) ** 2, axis=-1)
+
+    def hessian(self, outputs: jax.Array) -> Callable[[jax.Array], jax.Array]:
+        return lambda v: v
 
 
 def bits(outputs: jax.Array, targets: jax.Array) -> jax.Array:

@@ -51,7 +51,9 @@ class Inputs(NamedTuple):
     taps: list
 
 
-def run_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, unroll: int):
+def run_through_time(
+    step: Step, inputs: Inputs, *, reverse: bool, compute, unroll: int, watch: bool = False
+):
     """Run a step over all times.
 
     Args:
@@ -60,11 +62,12 @@ def run_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, unro
         reverse: from the last time to the first.
         compute: the dtype of the products' operands, or `None` to leave them as they are.
         unroll: steps per iteration of the compiled loop.
+        watch: let the values of all products follow the outputs.
 
     Returns:
         The final state, and the outputs with time first, as flat lists.
     """
-    engine = _Engine(step, reverse, compute, unroll)
+    engine = _Engine(step, reverse, compute, unroll, watch)
 
     @jax.custom_jvp
     def run(inputs):
@@ -101,11 +104,22 @@ def run_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, unro
     return run(inputs)
 
 
+def slopes_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, unroll: int):
+    """For each product and time, how much its value moves the state of that step alone.
+
+    Element p of a value has the slope `√Σ_s (Σ_i ∂s_i / ∂a_p)²`, over the arrays s of the new
+    state and their units i; where the step is elementwise, one unit only depends on `a_p`. What
+    goes by way of another product is left out. For `h = tanh(a)` it is `1 - h²`.
+    """
+    return _Engine(step, reverse, compute, unroll).slopes(inputs)
+
+
 class _Engine:
     """The three scans of the rule, for one step."""
 
-    def __init__(self, step: Step, reverse: bool, compute, unroll: int):
+    def __init__(self, step: Step, reverse: bool, compute, unroll: int, watch: bool = False):
         self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
+        self.watch = watch
 
     def forward(self, inputs: Inputs, save: bool):
         """The final state, the outputs, and what the derivatives need."""
@@ -209,6 +223,27 @@ class _Engine:
         c_taps = [e if move else None for e, move in zip(errors, moving.taps, strict=False)]
         return Inputs(c_weights, totals, c_state, c_us, c_taps)
 
+    def slopes(self, inputs: Inputs) -> list:
+        """See `slopes_through_time`."""
+        _, _, (states, _, values) = self.forward(inputs, save=True)
+        weights = self._cast(inputs.weights)
+
+        def at(state, u, value):
+            constants = (inputs.small, state, u)
+            still, step = self._known(
+                weights, constants, jax.tree.map(lambda _: False, constants), value
+            )
+            new, pull = jax.vjp(lambda offsets: step(still, offsets)[0], self._zero_offsets())
+            zeros = [jnp.zeros_like(x) for x in jax.tree.leaves(new)]
+            tree = jax.tree.structure(new)
+            total = self._zero_offsets()
+            for i, x in enumerate(zeros):
+                ones = jax.tree.unflatten(tree, [*zeros[:i], x + 1, *zeros[i + 1 :]])
+                total = [a + b**2 for a, b in zip(total, pull(ones)[0], strict=True)]
+            return [jnp.sqrt(x) for x in total]
+
+        return jax.vmap(at)(states, inputs.us, values)
+
     def _known(self, weights, constants, moving, values, d_weights=None):
         """What may move, and the step as a function of it, the products' values being known.
 
@@ -269,8 +304,14 @@ class _Engine:
         return paired(lambda _, changes: list(changes), pull, [], [change])[0]
 
     def _step(self, weights, small, state, u, product) -> tuple[list, list]:
-        new, y = self.step.run(weights, small, (state, u), product)
-        return jax.tree.leaves(new), jax.tree.leaves(y)
+        values = [None] * len(weights)
+
+        def noted(j, *operands):
+            values[j] = product(j, *operands)
+            return values[j]
+
+        new, y = self.step.run(weights, small, (state, u), noted)
+        return jax.tree.leaves(new), jax.tree.leaves(y) + (values if self.watch else [])
 
     def _zero_offsets(self) -> list:
         return [jnp.zeros(tap.shape.shape, tap.shape.dtype) for tap in self.step.taps]

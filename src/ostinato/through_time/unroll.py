@@ -18,7 +18,7 @@ from ._check import (
     sizes,
 )
 from ._mixed import inputs_in
-from ._rule import Inputs, run_through_time
+from ._rule import Inputs, run_through_time, slopes_through_time
 from ._step import Step, take_apart
 
 
@@ -32,6 +32,7 @@ def unroll(
     memory: str | int = "all",
     compute: Any = None,
     taps: dict[str, jax.Array] | None = None,
+    watch: str | None = None,
 ) -> tuple[Any, Any]:
     """Run a cell over a sequence: `state, y_t = cell.step(state, cell.inputs(x_t))` for all t.
 
@@ -54,9 +55,14 @@ def unroll(
             and parameters keep theirs. By default nothing is rounded.
         taps: offsets for the recurrent products, from `taps(cell, xs)`; their gradient is the
             error at each pre-activation.
+        watch: also return what happens inside, for every cell that is stepped: its `"states"` after
+            each step, its `"products"`, the values of its recurrent products (pre-activations), or
+            their `"slopes"`, by how much each pre-activation moves the state of that step alone
+            (`1 - h²` for tanh units).
 
     Returns:
-        The outputs `(T, *batch, ...)` and the final state.
+        The outputs `(T, *batch, ...)` and the final state. With `watch` the first is a pair: the
+        outputs, and a list of arrays with time first.
 
     Example:
         >>> cell = ostinato.cells.LSTM(3, 16, key=jax.random.key(0))
@@ -74,9 +80,13 @@ def unroll(
     if isinstance(cell, Cell):
         cell.check_inputs(xs)
     compute = None if compute is None else jnp.dtype(compute)
-    options = _Options(reverse, chunk, compute)
+    if watch not in WATCHED:
+        raise ValueError(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
+    options = _Options(reverse, chunk, compute, watch)
     if taps is not None:
         _check_can_tap(cell)
+        if watch is not None:
+            raise ValueError("give either taps or watch, not both")
         if chunk < steps:
             raise ValueError(
                 f"taps need memory='all', as they hold an array for every step, got {memory!r}"
@@ -115,10 +125,14 @@ def _check_can_tap(cell: Any) -> None:
         raise ValueError(f"taps need a cell with a step, got {type(cell).__name__}")
 
 
+WATCHED = (None, "states", "products", "slopes")
+
+
 class _Options(eqx.Module):
     reverse: bool
     chunk: int
     compute: Any
+    watch: str | None
 
 
 @eqx.filter_jit
@@ -160,18 +174,24 @@ def _in_chunks(cell, xs, state, valid, taps, options: _Options):
 
 def _run(cell, xs, state, valid, taps, options: _Options):
     """One stretch of time with everything kept."""
+    watch = options.watch
     if hasattr(cell, "over_time") and taps is None:
+        seen: list = []
 
         def run(part, xs, state=None, *, reverse=False):
             if can_step(part):
                 state = starting_state(part, xs, state)
-            turned = _Options(options.reverse != reverse, options.chunk, options.compute)
-            return _in_chunks(part, xs, state, valid, None, turned)
+            turned = _Options(options.reverse != reverse, options.chunk, options.compute, watch)
+            ys, state = _in_chunks(part, xs, state, valid, None, turned)
+            if watch is not None:
+                ys, more = ys
+                seen.extend(more)
+            return ys, state
 
         ys, state = cell.over_time(run, xs, state)
         if valid is not None:
             ys = jax.tree.map(lambda y: _where(valid, y, jnp.zeros_like(y)), ys)
-        return ys, state
+        return (ys if watch is None else (ys, seen)), state
 
     parameters, static = eqx.partition(cell, eqx.is_array)
 
@@ -183,21 +203,25 @@ def _run(cell, xs, state, valid, taps, options: _Options):
         us, late = project(parameters, xs), None
     else:
         us, late = inputs_in(compute, project, parameters, xs)
-    step = _take_apart(static, parameters, state, xs, us, valid, late)
+    step = _take_apart(static, parameters, state, xs, us, valid, late, watch)
     weights, small = step.prepare(parameters)
     u_leaves = jax.tree.leaves((us, valid))
     steps = jax.tree.leaves(xs)[0].shape[0]
     offsets = [] if taps is None else check_taps(taps, step, steps)
     inputs = Inputs(weights, small, jax.tree.leaves(state), u_leaves, offsets)
-    final, ys = run_through_time(
-        step,
-        inputs,
-        reverse=options.reverse,
-        compute=compute,
-        unroll=_steps_per_iteration(steps),
-    )
+    how: dict[str, Any] = {
+        "reverse": options.reverse,
+        "compute": compute,
+        "unroll": _steps_per_iteration(steps),
+    }
+    final, found = run_through_time(step, inputs, **how, watch=watch == "products")
     y_tree = step.out_tree.children()[1]
-    return jax.tree.unflatten(y_tree, ys), jax.tree.unflatten(jax.tree.structure(state), final)
+    ys = jax.tree.unflatten(y_tree, found[: y_tree.num_leaves])
+    if watch == "products":
+        ys = ys, found[y_tree.num_leaves :]
+    if watch == "slopes":
+        ys = ys, slopes_through_time(step, inputs, **how)
+    return ys, jax.tree.unflatten(jax.tree.structure(state), final)
 
 
 def _between(start: int, stop: int, tree):
@@ -225,10 +249,11 @@ def _steps_per_iteration(steps: int) -> int:
     return next((n for n in range(10, 3, -1) if steps % n == 0), 8)
 
 
-def _take_apart(static, parameters, state, xs, us, valid, late=None) -> Step:
+def _take_apart(static, parameters, state, xs, us, valid, late=None, watch=None) -> Step:
     """The step of a cell, which past the end of a sequence keeps its state and returns zero.
 
-    `late` holds what each step still has to add to the leaves of `u`; see `inputs_in`.
+    `late` holds what each step still has to add to the leaves of `u`; see `inputs_in`. Where the
+    states are watched, they are part of what the step returns.
     """
 
     exact = eqx.filter_eval_shape(eqx.combine(parameters, static).inputs, xs)
@@ -241,6 +266,8 @@ def _take_apart(static, parameters, state, xs, us, valid, late=None) -> Step:
             added = [u if b is None else u + b for u, b in zip(leaves, late, strict=True)]
             u = jax.tree.unflatten(tree, added)
         new, y = eqx.combine(parameters, static).step(state, u)
+        if watch == "states":
+            y = y, jax.tree.leaves(eqx.filter(new, eqx.is_inexact_array))
         if valid is not None:
             new = jax.tree.map(lambda a, b: _where(valid, a, b), new, state)
             y = jax.tree.map(lambda a: _where(valid, a, jnp.zeros_like(a)), y)

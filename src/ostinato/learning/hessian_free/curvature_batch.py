@@ -1,0 +1,48 @@
+"""The part of a batch whose curvature is used."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...errors import BadInput
+from ..objective import Sequences
+
+DRAWS = ("fresh", "turn")
+
+
+def curvature_batch(
+    batch: Sequences, state: Any, size: int, draw: str, step: jax.Array
+) -> tuple[Sequences, Any]:
+    """`size` of the sequences, and the states before them.
+
+    The batch falls into `size` groups of k neighbours, of which each gives one: `"fresh"`, any of
+    them at random; `"turn"`, number `step mod k` of each, so that k steps see all. Groups stay where
+    they are, so where a batch is spread over devices its part is too.
+
+    Args:
+        batch: B sequences, `(T, B, ...)`; `size` must divide B.
+        state: arrays `(B, ...)`.
+        size: how many to take.
+        draw: `"fresh"` or `"turn"`.
+        step: the number of the step, which is all that the choice depends on.
+    """
+    whole = batch.weights.shape[1]
+    if size > whole or whole % size:
+        raise BadInput(
+            f"the curvature batch must divide the batch of {whole} sequences, got {size}"
+        )
+    k = whole // size
+    if k == 1:
+        return batch, state
+    which = jnp.full(size, step % k)
+    if draw == "fresh":
+        which = jax.random.randint(jax.random.fold_in(jax.random.key(0), step), (size,), 0, k)
+
+    def take(x, axis):
+        x = jnp.asarray(x)
+        groups = x.reshape(*x.shape[:axis], size, k, *x.shape[axis + 1 :])
+        index = which.reshape(*(1,) * axis, size, *(1,) * (groups.ndim - axis - 1))
+        return jnp.squeeze(jnp.take_along_axis(groups, index, axis + 1), axis + 1)
+
+    return jax.tree.map(lambda x: take(x, 1), batch), jax.tree.map(lambda x: take(x, 0), state)

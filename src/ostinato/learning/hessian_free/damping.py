@@ -1,0 +1,77 @@
+"""Damping: how much the quadratic is made steeper, and how that changes from step to step.
+
+    B = G + s (λ₀ I + μ₀ S)
+
+λ₀ is Tikhonov's damping, μ₀ structural damping (S: see `on_batch`), and one scale s ≥ 0 changes
+both; λ = s λ₀ and μ = s μ₀ are what a report shows. Martens and Sutskever (2011) have λ₀ and
+μ₀ = λ₀ · their μ; document 004 has μ₀ alone.
+
+The scale follows the reduction ratio, what the objective fell over what the quadratic said it would:
+
+    ρ = (f(θ + δ) - f(θ)) / q(δ)          ρ < ¼:  s ← 3/2 s          ρ > ¾:  s ← 2/3 s
+
+(document 000 (2.20); document 004 prints the two factors the wrong way round). A step that is
+refused raises s too. Which q: `ratio="damped"` takes `½ δᵀ B δ + gᵀ δ`, the quadratic that
+conjugate gradient minimised, as Martens does; `"undamped"` takes `½ δᵀ G δ + gᵀ δ`, the model of f
+itself, which promises more and so gives smaller ratios. Where q is not negative, as it can be on
+another batch than that of the gradient, ρ is ∞ if the objective fell all the same, else -∞.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from ...errors import BadInput
+from .on_batch import FORMS
+
+RATIOS = ("damped", "undamped")
+RAISE, LOWER = 3 / 2, 2 / 3
+LOW, HIGH = 1 / 4, 3 / 4
+
+
+def reduction_ratio(fell: jax.Array, promised: jax.Array) -> jax.Array:
+    """ρ, of `f(θ + δ) - f(θ)` and `q(δ)`."""
+    unforeseen = jnp.where(fell < 0, jnp.inf, -jnp.inf)
+    return jnp.where(promised < 0, fell / promised, unforeseen)
+
+
+@dataclasses.dataclass(frozen=True)
+class Damping:
+    """The kinds of damping and how strong they are at first.
+
+    Attributes:
+        tikhonov: λ₀.
+        structural: μ₀.
+        form: of structural damping, a name in `FORMS`.
+        ratio: the quadratic that ρ compares with, see the module's docstring.
+        least, most: bounds of the scale s.
+
+    Example:
+        >>> Damping(tikhonov=0.1, structural=0.003)  # as Martens and Sutskever
+        >>> Damping(tikhonov=0.0, structural=0.1)    # as document 004, for its mLSTM
+    """
+
+    tikhonov: float = 0.1
+    structural: float = 0.003
+    form: str = "pre-activation"
+    ratio: str = "damped"
+    least: float = 1e-6
+    most: float = 1e6
+
+    def __post_init__(self):
+        if self.form not in FORMS:
+            raise BadInput(
+                f"the form of structural damping must be one of {', '.join(FORMS)}; got {self.form}"
+            )
+        if self.ratio not in RATIOS:
+            raise BadInput(f"ratio must be one of {', '.join(RATIOS)}; got {self.ratio}")
+        if self.tikhonov < 0 or self.structural < 0:
+            raise BadInput("damping cannot be negative")
+
+    def next_scale(self, scale: jax.Array, ratio: jax.Array, refused: jax.Array) -> jax.Array:
+        """s after a step with this ρ; a ρ that is not a number counts as a bad one."""
+        good = ratio > HIGH
+        bad = ~(ratio >= LOW) | refused
+        new = scale * jnp.where(bad, RAISE, jnp.where(good, LOWER, 1.0))
+        return jnp.clip(new, self.least, self.most).astype(scale.dtype)

@@ -1,0 +1,229 @@
+"""The Hessian-free learner: conjugate gradient on the Gauss-Newton quadratic, damped.
+
+One step, all of it one compiled function:
+
+    1. f, g on the gradient batch; the network linearised on the curvature batch, a part of it.
+    2. Conjugate gradient on q(δ) = ½ δᵀ B δ + gᵀ δ, B = G + s (λ₀ I + μ₀ S), from 0.95 times the
+       last iterate of the step before.
+    3. Of the iterates that were kept the best by the true objective, and a backtracking line search
+       along it. With line-search damping instead: the network's own steps along the directions.
+    4. ρ moves s; a step that does not lower the objective is refused, and raises s.
+
+The noise of a network stands still during a step, as the network that comes in holds it. All
+products are in full float32, whatever the device does by default: rounded to TensorFloat-32,
+curvature products ruin conjugate gradient.
+
+Sources: document 004 chapter 3 and section 4.1; Martens (2010); Martens and Sutskever (2011).
+"""
+
+import dataclasses
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ...errors import BadInput
+from .._learner import Learner
+from ..objective import Objective, Sequences, trained
+from .conjugate_gradient import NOT_FINITE, REASONS, Solution, conjugate_gradient
+from .curvature_batch import DRAWS, curvature_batch
+from .damping import Damping, reduction_ratio
+from .on_batch import OnBatch
+from .searches import Choice, Greedy, backtrack, best_iterate, finite, follow, shorten
+
+WARM = 0.95
+EXPONENT = 0.75
+JUDGES = ("gradient", "curvature")
+
+
+class Memory(NamedTuple):
+    """What the learner remembers: the last conjugate gradient iterate, s, and the steps done."""
+
+    last: jax.Array
+    scale: jax.Array
+    steps: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class HessianFree(Learner):
+    """A Hessian-free learner.
+
+    Attributes:
+        objective: what is minimised, in float32.
+        damping: see `Damping`.
+        line_search: line-search damping instead of choosing among the iterates; the scale s then
+            moves only where a step is refused, and back.
+        curvature: sequences of the curvature batch; all of the gradient batch by default.
+        draw: the part of the gradient batch that the curvature sees: `"fresh"` at random, `"turn"`
+            one part after the other.
+        judge: where the objective is measured that chooses the iterate, the length of the step and
+            ρ: on the `"gradient"` batch or on the `"curvature"` batch. There the quadratic has that
+            batch's own gradient too.
+        iterations, tolerance: of conjugate gradient.
+        precondition: with the diagonal `(mean of squared gradients + s λ₀)^0.75`.
+        chunk: at most so many sequences at once, to save memory; exact.
+
+    Example:
+        >>> learner = HessianFree(Objective(Softmax()), Damping(0.1, 0.003), curvature=100)
+        >>> memory = learner.initial(network)
+        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> report["damping"], report["ratio"], REASONS[report["reason"]]
+    """
+
+    objective: Objective
+    damping: Damping = dataclasses.field(default_factory=Damping)
+    line_search: bool = False
+    curvature: int | None = None
+    draw: str = "fresh"
+    judge: str = "gradient"
+    iterations: int = 100
+    tolerance: float = 5e-4
+    precondition: bool = False
+    chunk: int | None = None
+
+    def __post_init__(self):
+        if self.objective.compute is not None:
+            raise BadInput(
+                "Hessian-free learning needs float32, as lower precision ruins conjugate gradient; "
+                f"got {self.objective.compute}"
+            )
+        if self.draw not in DRAWS:
+            raise BadInput(f"draw must be one of {', '.join(DRAWS)}; got {self.draw}")
+        if self.judge not in JUDGES:
+            raise BadInput(f"judge must be one of {', '.join(JUDGES)}; got {self.judge}")
+
+    def initial(self, network):
+        parameters, _ = trained(network)
+        size = sum(x.size for x in jax.tree.leaves(parameters))
+        dtype = jnp.result_type(*jax.tree.leaves(parameters))
+        return Memory(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
+
+    def step(self, network, memory, state, batch: Sequences):
+        with jax.default_matmul_precision("highest"):
+            return self._step(network, memory, state, batch)
+
+    def _step(self, network, memory: Memory, state, batch: Sequences):
+        sequences = batch.weights.shape[1]
+        size = self.curvature or sequences
+        some = curvature_batch(batch, state, size, self.draw, memory.steps)
+        whole = OnBatch.in_chunks(self.objective, network, batch, state, self.chunk)
+        part = OnBatch.in_chunks(self.objective, network, *some, self.chunk)
+        theta, damping, scale = whole.start, self.damping, memory.scale
+        value, gradient, final = whole.gradient(theta)
+        judge = _Judge(whole, theta, value, gradient)
+        if self.judge == "curvature":
+            judge = _Judge(part, theta, *part.gradient(theta)[:2])
+
+        curve = part.gauss_newton(theta, damping.form if damping.structural else None)
+
+        def product(v):
+            return curve(v, scale * damping.structural) + scale * damping.tikhonov * v
+
+        diagonal = None
+        if self.precondition:
+            floor = jnp.maximum(scale * damping.tikhonov, jnp.finfo(theta.dtype).tiny)
+            diagonal = (part.squares(theta) + floor) ** EXPONENT
+        solve = partial(
+            conjugate_gradient,
+            product,
+            gradient,
+            WARM * memory.last,
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+            diagonal=diagonal,
+        )
+        if self.line_search:
+            solution, chosen, along = _along_directions(solve, part, judge, WARM * memory.last)
+        else:
+            solution, along = solve(), jnp.asarray(0)
+            chosen = best_iterate(judge.after, solution.iterates, solution.last)
+        delta = chosen.vector
+        moved, length = backtrack(judge.after, chosen, judge.value, jnp.vdot(judge.gradient, delta))
+
+        plain = curve(delta, 0.0)
+        promised = 0.5 * jnp.vdot(delta, plain) + jnp.vdot(judge.gradient, delta)
+        if damping.ratio == "damped":
+            promised += 0.5 * jnp.vdot(delta, product(delta) - plain)
+        ratio = reduction_ratio(chosen.value - judge.value, promised)
+        broken = (solution.reason == NOT_FINITE) | ~jnp.isfinite(chosen.value)
+        refused = (length == 0) | ~jnp.isfinite(moved.value)
+        if self.line_search:
+            ratio_for_scale = jnp.where(scale > 1, jnp.inf, 0.5)  # back to one, no further
+        else:
+            ratio_for_scale = ratio
+        new_scale = damping.next_scale(scale, ratio_for_scale, refused | broken)
+        last = solution.iterates[solution.last]
+        last = jnp.where(broken, 0, last)
+
+        norms = whole.norms(gradient)
+        judged = judge.on.batch.weights.shape[1]
+        work = (
+            sequences  # the gradient
+            + (solution.done + 3) * size  # products, two more for ρ and one for the start
+            + (chosen.evaluations + moved.evaluations) * judged / 3
+            + along * size / 3
+        )
+        report = {
+            "loss": value,
+            "norm": jnp.linalg.norm(norms),
+            "norms": norms,
+            "rate": length,
+            "clipped": jnp.zeros_like(value),
+            "after": jnp.where(refused, judge.value, moved.value),
+            "damping": scale * damping.tikhonov,
+            "structural": scale * damping.structural,
+            "ratio": ratio,
+            "iterations": solution.done,
+            "reason": solution.reason,
+            "refused": refused,
+            "broken": broken,
+            "gradients": work / sequences,
+        }
+        network = whole.at(theta + jnp.where(refused, 0, moved.vector))
+        return network, Memory(last, new_scale, memory.steps + 1), final, report
+
+    def summary(self, reports):
+        found = super().summary(reports)
+        last = reports[-1]
+        found["reason"] = REASONS[int(last["reason"])]
+        for name in ("rate", "damping", "structural", "ratio", "iterations"):
+            found[name] = float(last[name])
+        if broken := [r for r in reports if r["broken"]]:
+            found["remark"] = (
+                "the objective was not finite within conjugate gradient; damping was raised from "
+                f"λ {float(broken[-1]['damping']):.3g}, μ {float(broken[-1]['structural']):.3g}"
+            )
+        return found
+
+
+class _Judge(NamedTuple):
+    """Where the true objective is measured, with its value and gradient before the step."""
+
+    on: OnBatch
+    theta: jax.Array
+    value: jax.Array
+    gradient: jax.Array
+
+    def after(self, delta: jax.Array) -> jax.Array:
+        """`f(θ + δ)`."""
+        return self.on.value(self.theta + delta)
+
+
+def _along_directions(
+    solve, part: OnBatch, judge: _Judge, start: jax.Array
+) -> tuple[Solution, Choice, jax.Array]:
+    """Line-search damping; the warm start is the first direction.
+
+    Returns:
+        What conjugate gradient found, the network's own step, shortened by the judge, and how
+        often the objective was evaluated on the curvature batch.
+    """
+    theta = judge.theta
+    observe = follow(lambda delta: part.value(theta + delta))
+    none = Greedy(jnp.zeros_like(theta), part.value(theta), jnp.asarray(0), jnp.asarray(1))
+    first, _ = observe(none, start)
+    solution = solve(observe=observe, observed=first._replace(failures=jnp.asarray(0)))
+    found = solution.observed
+    whole = Choice(found.x, finite(judge.after(found.x)), jnp.asarray(1))
+    return solution, shorten(judge.after, whole), found.evaluations

@@ -1,0 +1,207 @@
+"""The objective on one batch, as a function of a flat vector of parameters θ, and its curvature.
+
+    value          f(θ), the mean loss
+    gradient       ∇f(θ), by the engine
+    gauss_newton   G v = Jᵀ H_L J v: J by the tangent scan, the loss's Hessian H_L analytically, Jᵀ
+                   by the cotangent scan; linearised once
+    hessian        H v, the exact Hessian
+
+Structural damping joins a second matrix S to the Gauss-Newton product, at no further scan. It comes
+in two forms, both positive semidefinite:
+
+    pre-activation   S = J_aᵀ D J_a    a: all recurrent pre-activations; D: by how much each moves
+                     the state at its step, diag(1 - h²) for tanh units: document 004 (3.28) as it
+                     is printed
+    activation       S = J_hᵀ J_h      h: all arrays of the state; the Gauss-Newton matrix of
+                     ½‖Δh‖², which the text of document 004 describes
+
+All are sums over sequences divided by the same Σ w, so a batch can be done in pieces, exactly.
+Sources: document 004 sections 3.3.2 and 3.3.3; Schraudolph (2002); Martens and Sutskever (2011).
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from ...errors import BadInput
+from ..objective import Objective, Sequences, trained
+
+FORMS = {"pre-activation": "products", "activation": "states"}
+Product = Callable[..., jax.Array]
+
+
+@dataclasses.dataclass(frozen=True)
+class OnBatch:
+    """An objective on a batch.
+
+    Attributes:
+        objective: what is minimised.
+        network: gives everything but the parameters; its noise is part of it, so it stands still.
+        batch: the sequences.
+        state: the network's state before them.
+        pieces: the sequences are done in so many parts, one after the other, to save memory. A
+            Gauss-Newton product then linearises each part anew.
+
+    Example:
+        >>> f = OnBatch(Objective(Softmax()), network, batch, None)
+        >>> product = f.gauss_newton(f.start)
+        >>> product(jnp.ones_like(f.start))
+    """
+
+    objective: Objective
+    network: Any
+    batch: Sequences
+    state: Any
+    pieces: int = 1
+
+    @classmethod
+    def in_chunks(
+        cls, objective: Objective, network: Any, batch: Sequences, state: Any, chunk: int | None
+    ) -> "OnBatch":
+        """The objective on a batch of which at most `chunk` sequences are done at once."""
+        size = batch.weights.shape[1]
+        if chunk is None or chunk >= size:
+            return cls(objective, network, batch, state)
+        if size % chunk:
+            raise BadInput(
+                f"a batch of {size} sequences cannot be done {chunk} at a time; choose a chunk "
+                "that divides it"
+            )
+        return cls(objective, network, batch, state, size // chunk)
+
+    @property
+    def start(self) -> jax.Array:
+        """The network's own parameters as a vector."""
+        return ravel_pytree(trained(self.network)[0])[0]
+
+    def at(self, flat: jax.Array) -> Any:
+        """The network with other parameters."""
+        parameters, rest = trained(self.network)
+        return eqx.combine(ravel_pytree(parameters)[1](flat), rest)
+
+    def norms(self, vector: jax.Array) -> jax.Array:
+        """The norm of each parameter's part of a vector, in the order of the network's leaves."""
+        parts = jax.tree.leaves(trained(self.at(vector))[0])
+        return jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in parts])
+
+    def value(self, flat: jax.Array) -> jax.Array:
+        """`f(θ)`."""
+        return self._summed(lambda batch, state: (self._part(flat, batch, state)[0], ()))[0]
+
+    def gradient(self, flat: jax.Array) -> tuple[jax.Array, jax.Array, Any]:
+        """`f(θ)`, `∇f(θ)` and the state after the batch."""
+
+        def one(batch, state):
+            part = jax.value_and_grad(self._part, has_aux=True)
+            (value, final), gradient = part(flat, batch, state)
+            return (value, gradient), final
+
+        (value, gradient), final = self._summed(one)
+        return value, gradient, final
+
+    def gauss_newton(self, flat: jax.Array, form: str | None = None) -> Product:
+        """The function `(v, weight) -> (G + weight · S) v`, with S in the form that is named."""
+        if self.pieces == 1:
+            return self._linearised(flat, form, self.batch, self.state)
+
+        def product(v, weight=0.0):
+            def one(batch, state):
+                return self._linearised(flat, form, batch, state)(v, weight), ()
+
+            return self._summed(one)[0]
+
+        return product
+
+    def hessian(self, flat: jax.Array) -> Product:
+        """The function `v -> H v`, exact."""
+        if self.pieces == 1:
+            return jax.linearize(lambda flat: self.gradient(flat)[1], flat)[1]
+        return lambda v: jax.jvp(lambda flat: self.gradient(flat)[1], (flat,), (v,))[1]
+
+    def squares(self, flat: jax.Array, together: int = 32) -> jax.Array:
+        """The mean over sequences of their squared gradients: an estimate of the diagonal of G."""
+        size = self.batch.weights.shape[1]
+        groups = next(size // n for n in range(min(together, size), 0, -1) if size % n == 0)
+
+        def one(sequence, state):
+            sequence = jax.tree.map(lambda x: jnp.expand_dims(x, 1), sequence)
+            state = jax.tree.map(lambda x: x[None], state)
+            return jax.grad(lambda flat: self._part(flat, sequence, state)[0])(flat)
+
+        def group(batch, state):
+            found = jax.vmap(one, in_axes=(1, 0))(batch, state)
+            return jnp.sum((size * found) ** 2, axis=0) / size, ()
+
+        return dataclasses.replace(self, pieces=groups)._summed(group)[0]
+
+    def _part(self, flat, batch, state):
+        """What some of the sequences give to `f`, and their state afterwards."""
+        outputs, final = self.objective.outputs(self.at(flat), batch.xs, state)
+        losses = self.objective.loss(outputs, batch.targets)
+        return jnp.sum(losses * batch.weights) / self._total, final
+
+    def _linearised(self, flat, form, batch, state) -> Product:
+        watch = None if form is None else FORMS[form]
+
+        def run(flat):
+            found, _ = self.objective.outputs(self.at(flat), batch.xs, state, watch)
+            return (found, []) if watch is None else found
+
+        (outputs, _), push = jax.linearize(run, flat)
+        pull = jax.linear_transpose(push, flat)
+        hessian = self.objective.loss.hessian(outputs)
+        share = batch.weights[..., None] / self._total
+        slopes = None
+        if form == "pre-activation":
+            (_, slopes), _ = self.objective.outputs(self.at(flat), batch.xs, state, "slopes")
+
+        def product(v, weight=0.0):
+            d_outputs, changes = push(v)
+            weight = weight / self._total
+            if slopes is not None:
+                changes = [a * d for a, d in zip(slopes, changes, strict=True)]
+            errors = (share * hessian(d_outputs)).astype(d_outputs.dtype)
+            damping = [(weight * d).astype(d.dtype) for d in changes]
+            return pull((errors, damping))[0]
+
+        return product
+
+    @property
+    def _total(self) -> jax.Array:
+        return jnp.sum(self.batch.weights)
+
+    def _summed(self, one: Callable) -> tuple[Any, Any]:
+        """`one(batch, state) -> (sum, state)` over all pieces: the sums added, the states joined.
+
+        Piece j has the sequences j, j + n, j + 2n, … of n pieces: where a batch is spread over
+        devices, each piece then is too.
+        """
+        if self.pieces == 1:
+            return one(self.batch, self.state)
+        batch = jax.tree.map(lambda x: _cut(x, 1, self.pieces), self.batch)
+        state = jax.tree.map(lambda x: _cut(x, 0, self.pieces), self.state)
+        first = jax.tree.map(lambda x: x[0], (batch, state))
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(one, *first)[0])
+
+        def add(total, piece):
+            found, final = one(*piece)
+            return jax.tree.map(jnp.add, total, found), final
+
+        total, finals = jax.lax.scan(add, zeros, (batch, state))
+        return total, jax.tree.map(_joined, finals)
+
+
+def _cut(x, axis: int, pieces: int):
+    """An axis in `pieces` interleaved parts, which come first."""
+    shape = (*x.shape[:axis], -1, pieces, *x.shape[axis + 1 :])
+    return jnp.moveaxis(jnp.asarray(x).reshape(shape), axis + 1, 0)
+
+
+def _joined(x):
+    """Pieces `(n, size, ...)` put together again as they were, `(size · n, ...)`."""
+    return jnp.moveaxis(x, 0, 1).reshape(-1, *x.shape[2:])

@@ -1,0 +1,138 @@
+"""Searches on the true objective: which iterate, how far along it, and along each direction.
+
+All are cheap and inexact, and count a value that is not finite as infinitely bad. Each returns how
+often it evaluated the objective.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+Value = Callable[[jax.Array], jax.Array]
+
+SHRINK = 0.8
+SUFFICIENT = 1e-2
+TRIES = 60
+
+
+def finite(value: jax.Array) -> jax.Array:
+    """The value, or infinity in place of NaN."""
+    return jnp.where(jnp.isnan(value), jnp.inf, value)
+
+
+class Choice(NamedTuple):
+    """A vector, the objective there, and the number of evaluations."""
+
+    vector: jax.Array
+    value: jax.Array
+    evaluations: jax.Array
+
+
+def best_iterate(value: Value, iterates: jax.Array, last: jax.Array) -> Choice:
+    """Go back from the last iterate as long as the one before is better.
+
+    Args:
+        value: `δ -> f(θ + δ)`.
+        iterates: `(K, N)` in the order in which they were found.
+        last: index of the last of them.
+
+    Source: Martens (2010), section 4.6.
+    """
+
+    def body(now):
+        j, f, count, _ = now
+        before = finite(value(iterates[j - 1]))
+        better = (before < f) | ~jnp.isfinite(f)
+        return jnp.where(better, j - 1, j), jnp.where(better, before, f), count + 1, better
+
+    begin = (last, finite(value(iterates[last])), jnp.asarray(1), jnp.asarray(True))
+    j, f, count, _ = jax.lax.while_loop(lambda now: (now[0] > 0) & now[3], body, begin)
+    return Choice(iterates[j], f, count)
+
+
+def backtrack(
+    value: Value, step: Choice, here: jax.Array, slope: jax.Array
+) -> tuple[Choice, jax.Array]:
+    """Shorten a step until the objective falls enough: `f(αδ) ≤ f(0) + 0.01 α gᵀδ` (Armijo).
+
+    Args:
+        value: `δ -> f(θ + δ)`.
+        step: δ, with the objective there.
+        here: `f(θ)`.
+        slope: `gᵀδ`.
+
+    Returns:
+        The step αδ, with α = 0 where no length would do, and α itself.
+    """
+
+    def falls(alpha, f):
+        return f <= here + SUFFICIENT * alpha * jnp.minimum(slope, 0)
+
+    def body(now):
+        tries, alpha, _ = now
+        alpha = alpha * SHRINK
+        return tries + 1, alpha, finite(value(alpha * step.vector))
+
+    begin = (jnp.asarray(0), jnp.ones_like(here), step.value)
+    tries, alpha, f = jax.lax.while_loop(
+        lambda now: (now[0] < TRIES) & ~falls(*now[1:]), body, begin
+    )
+    good = falls(alpha, f)
+    alpha = jnp.where(good, alpha, 0)
+    found = Choice(jnp.where(good, alpha * step.vector, 0), jnp.where(good, f, here), tries)
+    return found, alpha
+
+
+def shorten(value: Value, step: Choice, tries: int = 10, decay: float = 0.5) -> Choice:
+    """Shorten a step as long as the objective gets better (document 004, algorithm 5)."""
+
+    def body(now):
+        i, scale, f, _ = now
+        shorter = finite(value(decay * scale * step.vector))
+        better = (shorter < f) | ~jnp.isfinite(f)
+        scale, f = jnp.where(better, decay * scale, scale), jnp.where(better, shorter, f)
+        return i + 1, scale, f, better
+
+    begin = (jnp.asarray(0), jnp.ones_like(step.value), step.value, jnp.asarray(True))
+    i, scale, f, _ = jax.lax.while_loop(lambda now: (now[0] < tries) & now[3], body, begin)
+    return Choice(scale * step.vector, f, step.evaluations + i)
+
+
+class Greedy(NamedTuple):
+    """The network's own way along the directions of conjugate gradient; see `follow`."""
+
+    x: jax.Array
+    value: jax.Array
+    failures: jax.Array
+    evaluations: jax.Array
+
+
+FAILURES = 5
+
+
+def follow(value: Value) -> Callable[[Greedy, jax.Array], tuple[Greedy, jax.Array]]:
+    """Line-search damping: an observer of conjugate gradient.
+
+    The quadratic takes the whole step `α_i S_i` along each direction, the network only as much of
+    it as lowers its own loss: `x_f = Σ ε_i α_i S_i`. It asks to stop when more than five directions
+    have not helped.
+
+    Source: document 004 section 3.3.3.2, (3.31) and (3.32), and section 4.1 for the five.
+    """
+
+    def observe(now: Greedy, step: jax.Array) -> tuple[Greedy, jax.Array]:
+        whole = Choice(step, finite(value(now.x + step)), jnp.asarray(1))
+        found = shorten(lambda part: value(now.x + part), whole)
+        helps = found.value < now.value
+        failures = now.failures + ~helps
+        new = Greedy(
+            jnp.where(helps, now.x + found.vector, now.x),
+            jnp.where(helps, found.value, now.value),
+            failures,
+            now.evaluations + found.evaluations,
+        )
+        return new, failures > FAILURES
+
+    return observe

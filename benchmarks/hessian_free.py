@@ -96,7 +96,7 @@ def our_step(network, batch):
     step, memory = jax.jit(learner.step), learner.initial(network)
     report = step(network, memory, None, batch)[-1]
     assert report["iterations"] == ITERATIONS, REASONS[report["reason"]]
-    others = 1 + (ITERATIONS + 3) * PART / WHOLE
+    others = 1 + (ITERATIONS + 2) * PART / WHOLE
     evaluations = round(3 * (float(report["gradients"]) - others))
     return seconds(lambda: step(network, memory, None, batch), repeats=2), evaluations
 
@@ -228,16 +228,17 @@ def main():
         [name, f"{1e3 * x:.1f}", f"**{x / gradient:.2f}**"]
         for name, x in zip(names, products, strict=True)
     ]
-    share = (ITERATIONS + 3) * products[1] / step
+    share = (ITERATIONS + 2) * products[1] / step
     publish(
         f"Hessian-free step on the {'GPU' if GPU else 'CPU'}",
         f"Document 004's mLSTM: {SYMBOLS} symbols, {UNITS} units, T = {LENGTH}; full float32"
-        f"{'' if GPU else ', two threads each'}. One Gauss-Newton product, linearised once, over "
-        f"one gradient on the same {PART} sequences, which takes {1e3 * gradient:.1f} ms:\n\n"
+        f"{'' if GPU else ', two threads each'}; the shortest of a few times. One "
+        f"Gauss-Newton product, linearised once, over one gradient on the same {PART} sequences, "
+        f"which takes {1e3 * gradient:.1f} ms:\n\n"
         + table(["product", "ms", "ratio"], rows)
         + f"\n\nA step: {ITERATIONS} iterations of conjugate gradient, the gradient of {WHOLE} "
         f"sequences, the curvature of {PART}, structural damping in the activation form. Ours is "
-        f"all of it, compiled, with {ITERATIONS + 3} products ({share:.0%} of the time by the "
+        f"all of it, compiled, with {ITERATIONS + 2} products ({share:.0%} of the time by the "
         "table above). torch, its cell a loop over time, does the gradient, "
         f"{ITERATIONS + 1} products, and as many values of the objective as ours, {evaluations}; "
         f"its products are made in the fastest of three ways, {best} (all of them: "

@@ -53,6 +53,8 @@ class _Lines:
             _print(
                 f"step {event['step']:>6} of {self.start['steps']}  {_numbers(event, self.start)}"
             )
+            if "remark" in event:
+                _print(f"step {event['step']:>6}  {event['remark']}")
         elif kind == "valid":
             self.valid = event
             _print(f"step {event['step']:>6}  validation: {_against(event['value'], self.start)}")
@@ -103,6 +105,8 @@ def _rows(start: dict, train: dict, valid: dict) -> list[tuple[str, str]]:
     found = [("network", f"{start['parameters']:,} parameters, on {start['device']}")]
     if train:
         found.append(("training", _numbers(train, start)))
+        if "remark" in train:
+            found.append((f"step {train['step']}", train["remark"]))
     if valid:
         found.append(("validation", _against(valid["value"], start)))
     else:
@@ -125,8 +129,24 @@ def _numbers(event: dict, start: dict) -> str:
     else:
         words = f"loss {loss:.4g}"
     symbols = f"{event['symbols'] / max(event['took'], 1e-9):,.0f} symbols/s"
+    if "ratio" in event:
+        return f"{words}  {symbols}  gradient {event['norm']:.3g}  {_curvature(event)}"
     clipped = f"clipped {event['clipped']:.0%}"
     return f"{words}  {symbols}  gradient {event['norm']:.3g} ({clipped})  rate {event['rate']:.2g}"
+
+
+def _curvature(event: dict) -> str:
+    """What a second-order learner did: damping, reduction ratio, iterations and why they ended."""
+    words = [f"λ {event['damping']:.2g}"]
+    if event.get("structural"):
+        words.append(f"μ {event['structural']:.2g}")
+    words.append("ρ " + ("–" if event["ratio"] is None else f"{event['ratio']:.2f}"))
+    if "reason" in event:
+        words.append(f"CG {event['iterations']:.0f} ({event['reason']})")
+    if "negative" in event:
+        words.append(f"{event['negative']:.0f} negative, lowest {event['lowest']:.2g}")
+    words.append(f"length {event['rate']:.2g}" if event["rate"] else "refused")
+    return "  ".join(words)
 
 
 def _against(value: float, start: dict) -> str:

@@ -63,19 +63,20 @@ def evaluate(
     if file is not None and part is not None:
         raise BadInput("--part is of the run's own data; give it or a file, not both")
     found = open_run(run)
-    if found.vocabulary is None:
-        textual = {"a file": file, "--dynamic": dynamic, "--words": words, "--samples": samples}
-        for name, value in textual.items():
-            if value:
-                raise BadInput(f"{name} is for texts; {run} has learned {found.config.task}")
-        result = _of_task(found, part or "valid")
-    else:
-        step = (evaluation.RATE if rate is None else rate) if dynamic else None
-        result = _of_text(found, found.vocabulary, file, part or "valid", step)
-        count = SAMPLES if samples is None else samples
-        if count:
-            known = _training_words(found) if words is None else _listed(words)
-            result |= _spelling(found.network(), found.vocabulary, known, count, seed)
+    with found.precision():
+        if found.vocabulary is None:
+            textual = {"a file": file, "--dynamic": dynamic, "--words": words, "--samples": samples}
+            for name, value in textual.items():
+                if value:
+                    raise BadInput(f"{name} is for texts; {run} has learned {found.config.task}")
+            result = _of_task(found, part or "valid")
+        else:
+            step = (evaluation.RATE if rate is None else rate) if dynamic else None
+            result = _of_text(found, found.vocabulary, file, part or "valid", step)
+            count = SAMPLES if samples is None else samples
+            if count:
+                known = _training_words(found) if words is None else _listed(words)
+                result |= _spelling(found.network(), found.vocabulary, known, count, seed)
     if as_json:
         print(json.dumps(result))
     else:

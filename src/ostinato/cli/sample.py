@@ -48,33 +48,34 @@ def sample(
     if seed is not None and not 0 <= seed < 2**32:
         raise BadInput(f"--seed must be from 0 to {2**32 - 1}, got {seed}")
     found = open_run(run)
-    vocabulary = found.vocabulary
-    if vocabulary is None:
-        raise BadInput(f"{run} has learned the task {found.config.task}; sample needs a text")
-    start = vocabulary.encode(prompt) if prompt else sampling.opening(vocabulary)
-    pieces: Iterator[np.ndarray]
-    result: dict = {"run": str(run), "prompt": prompt}
-    if beam is None:
-        heat = 1.0 if temperature is None else temperature
-        settings: dict[str, Any] = {"temperature": heat, "top_k": top_k, "top_p": top_p}
-        key = jax.random.key(seed or 0)
-        pieces = sampling.sample(found.network(), start, length, key=key, **settings)
-        result |= {**settings, "seed": seed or 0}
-    else:
-        symbols, log_probability = sampling.beam(found.network(), start, length, beam)
-        pieces = iter([symbols])
-        result |= {"beam": beam, "bits": -log_probability / math.log(2)}
-    texts = sampling.as_text(pieces, vocabulary)
-    if stop is not None:
-        texts = sampling.until(texts, stop)
-    if as_json:
-        print(json.dumps({**result, "text": "".join(texts)}))
-        return
-    last = prompt
-    sys.stdout.write(prompt)
-    for text in texts:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        last = text or last
-    if not last.endswith("\n"):
-        sys.stdout.write("\n")
+    with found.precision():
+        vocabulary = found.vocabulary
+        if vocabulary is None:
+            raise BadInput(f"{run} has learned the task {found.config.task}; sample needs a text")
+        start = vocabulary.encode(prompt) if prompt else sampling.opening(vocabulary)
+        pieces: Iterator[np.ndarray]
+        result: dict = {"run": str(run), "prompt": prompt}
+        if beam is None:
+            heat = 1.0 if temperature is None else temperature
+            settings: dict[str, Any] = {"temperature": heat, "top_k": top_k, "top_p": top_p}
+            key = jax.random.key(seed or 0)
+            pieces = sampling.sample(found.network(), start, length, key=key, **settings)
+            result |= {**settings, "seed": seed or 0}
+        else:
+            symbols, log_probability = sampling.beam(found.network(), start, length, beam)
+            pieces = iter([symbols])
+            result |= {"beam": beam, "bits": -log_probability / math.log(2)}
+        texts = sampling.as_text(pieces, vocabulary)
+        if stop is not None:
+            texts = sampling.until(texts, stop)
+        if as_json:
+            print(json.dumps({**result, "text": "".join(texts)}))
+            return
+        last = prompt
+        sys.stdout.write(prompt)
+        for text in texts:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            last = text or last
+        if not last.endswith("\n"):
+            sys.stdout.write("\n")

@@ -6,6 +6,9 @@ from .first_order import FIRST_ORDER as FIRST_ORDER
 from .first_order import FirstOrder as FirstOrder
 from .gradients import GRADIENTS as GRADIENTS
 from .gradients import gradient_named as gradient_named
+from .hessian_free import Damping as Damping
+from .hessian_free import HessianFree as HessianFree
 from .objective import Objective as Objective
 from .objective import Sequences as Sequences
+from .saddle_free import SaddleFree as SaddleFree
 from .schedules import SCHEDULES as SCHEDULES

@@ -1,5 +1,6 @@
 """From a configuration to what it describes: the task and the network."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -7,8 +8,17 @@ import jax
 import numpy as np
 
 from ..cells import CELLS, Cell
+from ..cells.initialisers import Initialiser, incoming, normal, spectral_radius
 from ..errors import BadInput
-from ..learning import FirstOrder, Learner, Objective, gradient_named
+from ..learning import (
+    Damping,
+    FirstOrder,
+    HessianFree,
+    Learner,
+    Objective,
+    SaddleFree,
+    gradient_named,
+)
 from ..tasks import TASKS, Task, Text, Vocabulary, embedded_text, read_symbols
 from ..weights import count_parameters
 from ..wiring import (
@@ -22,7 +32,7 @@ from ..wiring import (
     WeightNoise,
     Zoneout,
 )
-from .config import Config
+from .config import SADDLE_FREE, SECOND_ORDER, Config
 
 # The models of document 004 have no bias anywhere.
 WITHOUT_BIAS = ("krause", "mlstm")
@@ -105,18 +115,73 @@ def build_learner(config: Config, task: Task) -> Learner:
         raise BadInput("the gradient lstm1997 needs --cell lstm1997 and a single layer")
     compute = None if config.precision == "float32" else config.precision
     objective = Objective(task.loss, compute, config.memory)
-    return FirstOrder(
-        config.learner,
-        objective,
-        config.steps,
-        gradient_named(config.gradient, window=config.window, omega=config.omega),
-        rate=config.rate,
-        momentum=config.momentum,
-        schedule=config.schedule,
-        warmup=config.warmup,
-        clip=config.clip,
-        weight_decay=config.weight_decay,
+    if config.learner not in SECOND_ORDER:
+        return FirstOrder(
+            config.learner,
+            objective,
+            config.steps,
+            gradient_named(config.gradient, window=config.window, omega=config.omega),
+            rate=config.rate,
+            momentum=config.momentum,
+            schedule=config.schedule,
+            warmup=config.warmup,
+            clip=config.clip,
+            weight_decay=config.weight_decay,
+        )
+    curved: dict[str, Any] = {
+        "curvature": curvature_size(config),
+        "draw": config.draw,
+        "chunk": config.chunk,
+    }
+    if config.learner == SADDLE_FREE:
+        if config.tikhonov is not None:
+            curved["damping"] = config.tikhonov
+        return SaddleFree(objective, config.krylov, **curved)
+    damping = Damping(
+        structural=config.structural if config.damping == "structural" else 0.0,
+        form=config.form,
+        ratio=config.ratio,
     )
+    if config.tikhonov is not None:
+        damping = dataclasses.replace(damping, tikhonov=config.tikhonov)
+    return HessianFree(
+        objective,
+        damping,
+        line_search=config.damping == "line-search",
+        judge=config.judge,
+        iterations=config.iterations,
+        precondition=config.precondition,
+        **curved,
+    )
+
+
+def batch_size(config: Config) -> int:
+    """The sequences of a batch: those asked for, or the learner's usual number."""
+    if config.batch is not None:
+        return config.batch
+    return 1000 if config.learner in SECOND_ORDER else 32
+
+
+def curvature_size(config: Config) -> int:
+    """The sequences whose curvature is used: those asked for, or the fourth part of a batch."""
+    batch = batch_size(config)
+    if config.curvature_batch is None:
+        return next(n for n in range(max(batch // 4, 1), 0, -1) if batch % n == 0)
+    if config.curvature_batch > batch or batch % config.curvature_batch:
+        raise BadInput(
+            f"curvature_batch must divide the batch of {batch} sequences, got "
+            f"{config.curvature_batch}"
+        )
+    return config.curvature_batch
+
+
+def matmul_precision(config: Config) -> str | None:
+    """How exact float32 products have to be: all of it for second-order learners.
+
+    Some devices round the operands by default. Conjugate gradient does not survive that, nor do
+    the networks that it finds, whose states may depend on their past very sensitively.
+    """
+    return "highest" if config.learner in SECOND_ORDER else None
 
 
 def _network(config: Config, task: Task | Sizes, units: int, key: jax.Array) -> Network:
@@ -135,7 +200,11 @@ def _network(config: Config, task: Task | Sizes, units: int, key: jax.Array) -> 
 
     def layer(inputs, units, *, key):
         make, noise = jax.random.split(key)
-        return _wrapped(config, CELLS[config.cell](inputs, units, key=make), noise)
+        try:
+            cell = CELLS[config.cell](inputs, units, key=make, **_initialisers(config))
+        except ValueError as error:  # an initialiser that does not fit the cell's matrices
+            raise BadInput(f"the cell {config.cell} cannot be made: {error}") from None
+        return _wrapped(config, cell, noise)
 
     sizes = [units] * config.layers
     if config.layers > 1 or config.skip:
@@ -159,3 +228,15 @@ def _wrapped(config: Config, cell: Cell, key: jax.Array) -> Cell:
     if config.dropout or config.recurrent_dropout:
         cell = Dropout(cell, config.dropout, recurrent=config.recurrent_dropout, key=drop)
     return cell
+
+
+def _initialisers(config: Config) -> dict[str, Initialiser]:
+    """Those that the configuration asks for, by the argument of the cells that takes them."""
+    found: dict[str, Initialiser] = {}
+    if config.incoming is not None:
+        found["recurrent"] = incoming(config.incoming)
+    if config.spectral_radius is not None:
+        found["recurrent"] = spectral_radius(config.spectral_radius, found.get("recurrent"))
+    if config.input_scale is not None:
+        found["input"] = normal(config.input_scale)
+    return found

@@ -12,21 +12,44 @@ from typing import Any
 from ..cells import CELLS
 from ..errors import BadInput
 from ..learning import FIRST_ORDER, GRADIENTS, SCHEDULES
+from ..learning.hessian_free.curvature_batch import DRAWS
+from ..learning.hessian_free.damping import RATIOS
+from ..learning.hessian_free.learner import JUDGES
+from ..learning.hessian_free.on_batch import FORMS
 from ..tasks import TASKS
 
 LEVELS = ("characters", "bytes")
 PRECISIONS = ("float32", "bfloat16")
 MEMORIES = ("all", "sqrt")
+DAMPINGS = ("structural", "tikhonov", "line-search")
+HF, SADDLE_FREE = "hf", "saddle-free"
+SECOND_ORDER = (HF, SADDLE_FREE)
+LEARNERS = (*FIRST_ORDER, *SECOND_ORDER)
 
 
 def _names(of) -> str:
     return ", ".join(of)
 
 
-def _setting(default: Any, words: str, *, least=None, below=None, among=None) -> Any:
-    """A field with its help and what it must satisfy."""
-    metadata = {"help": words, "least": least, "below": below, "among": among}
+def _setting(default: Any, words: str, *, least=None, below=None, among=None, only=LEARNERS) -> Any:
+    """A field with its help, what it must satisfy, and the learners that it is for."""
+    metadata = {"help": words, "least": least, "below": below, "among": among, "only": only}
     return field(default=default, metadata=metadata)
+
+
+def _first(default: Any, words: str, **checks) -> Any:
+    """A setting of the learners that follow the gradient."""
+    return _setting(default, words, only=tuple(FIRST_ORDER), **checks)
+
+
+def _second(default: Any, words: str, only=SECOND_ORDER, **checks) -> Any:
+    """A setting of the learners that use the curvature."""
+    return _setting(default, f"{words} ({', '.join(only)})", only=only, **checks)
+
+
+def _free(default: Any, words: str, **checks) -> Any:
+    """A setting of Hessian-free learning alone."""
+    return _second(default, words, only=(HF,), **checks)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,18 +82,39 @@ class Config:
     zoneout: float = _setting(0.0, "share of units that keep their value", least=0, below=1)
     weight_noise: float = _setting(0.0, "standard deviation of noise on the weights", least=0)
 
-    learner: str = _setting("adam", f"how the weights change: {_names(FIRST_ORDER)}")
-    rate: float | None = _setting(None, "learning rate", least=0)
-    momentum: float = _setting(0.9, "of heavy ball and Nesterov", least=0, below=1)
-    schedule: str = _setting("cosine", f"how the rate changes: {_names(SCHEDULES)}")
-    warmup: int = _setting(0, "steps in which the rate rises from zero", least=0)
-    clip: str = _setting("1", "largest gradient norm: a number, 'auto' or 'off'")
-    weight_decay: float = _setting(0.0, "share of each weight taken off, times the rate", least=0)
-    omega: float = _setting(0.0, "weight of the norm-preserving term", least=0)
-    gradient: str = _setting("full", f"how the gradient is found: {_names(GRADIENTS)}")
-    window: int = _setting(20, "steps of the window of truncated gradients", least=1)
+    incoming: int | None = _setting(None, "recurrent weights of each unit, the rest 0", least=1)
+    spectral_radius: float | None = _setting(None, "of the recurrent matrices at first", least=0)
+    input_scale: float | None = _setting(None, "deviation of input weights at first", least=0)
+
+    learner: str = _setting("adam", f"how the weights change: {_names(LEARNERS)}", among=LEARNERS)
+    rate: float | None = _first(None, "learning rate", least=0)
+    momentum: float = _first(0.9, "of heavy ball and Nesterov", least=0, below=1)
+    schedule: str = _first("cosine", f"how the rate changes: {_names(SCHEDULES)}")
+    warmup: int = _first(0, "steps in which the rate rises from zero", least=0)
+    clip: str = _first("1", "largest gradient norm: a number, 'auto' or 'off'")
+    weight_decay: float = _first(0.0, "share of each weight taken off, times the rate", least=0)
+    omega: float = _first(0.0, "weight of the norm-preserving term", least=0)
+    gradient: str = _first("full", f"how the gradient is found: {_names(GRADIENTS)}")
+    window: int = _first(20, "steps of the window of truncated gradients", least=1)
+    damping: str = _free("structural", f"kind of damping: {_names(DAMPINGS)}", among=DAMPINGS)
+    tikhonov: float | None = _second(None, "λ at first", least=0)
+    structural: float = _free(0.003, "μ at first", least=0)
+    form: str = _free(
+        "pre-activation", f"of structural damping: {_names(FORMS)}", among=tuple(FORMS)
+    )
+    ratio: str = _free("damped", f"the quadratic of ρ: {_names(RATIOS)}", among=RATIOS)
+    judge: str = _free(
+        "gradient", f"batch that steps are judged on: {_names(JUDGES)}", among=JUDGES
+    )
+    iterations: int = _free(100, "of conjugate gradient, at most", least=1)
+    precondition: bool = _free(False, "conjugate gradient with a diagonal preconditioner")
+    krylov: int = _second(50, "dimensions of the subspace", only=(SADDLE_FREE,), least=1)
+    curvature_batch: int | None = _second(None, "sequences for the curvature, ¼ of batch", least=1)
+    draw: str = _second("fresh", f"which of the batch they are: {_names(DRAWS)}", among=DRAWS)
+    chunk: int | None = _second(None, "sequences at once, to save memory", least=1)
     curriculum: int | None = _setting(None, "length to begin with, up to --length", least=1)
-    batch: int = _setting(32, "sequences of a batch", least=1)
+    batch: int | None = _setting(None, "sequences of a batch (32; hf, saddle-free: 1000)", least=1)
+    devices: int = _setting(1, "devices that share each batch", least=1)
     steps: int = _setting(1000, "batches to learn from", least=1)
     patience: int | None = _setting(None, "stop after so many validations without gain", least=1)
 
@@ -85,6 +129,13 @@ class Config:
     def __post_init__(self):
         for setting in fields(self):
             _check(setting, getattr(self, setting.name))
+            only = setting.metadata["only"]
+            if self.learner not in only and getattr(self, setting.name) != setting.default:
+                raise BadInput(
+                    f"{setting.name} is a setting of {_names(only)}; the learner is {self.learner}"
+                )
+        if self.learner in SECOND_ORDER and self.precision != "float32":
+            raise BadInput(f"the learner {self.learner} needs --precision float32")
         self.shares  # noqa: B018  raises where the split is wrong
         if self.clip not in ("auto", "off"):
             try:

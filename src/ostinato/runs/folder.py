@@ -12,9 +12,11 @@ import dataclasses
 import hashlib
 import json
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from ..errors import BadInput
@@ -22,7 +24,7 @@ from ..files import write_whole
 from ..tasks import Task, Text, Vocabulary
 from ..weights import notes_of, pack, unpack
 from ..wiring import Network
-from .build import Sizes, build_network, build_task
+from .build import Sizes, build_network, build_task, matmul_precision
 from .config import Config
 
 FORMAT = 1
@@ -103,6 +105,10 @@ class Run:
             step = next((s for s in [self.progress(step).best_step] if s in steps), step)
         like = build_network(self.config, self.sizes)
         return unpack(self._file(step), like, "network")[0]
+
+    def precision(self) -> AbstractContextManager:
+        """Within it, products are as exact as the run's learner needs them; see `build`."""
+        return jax.default_matmul_precision(matmul_precision(self.config))
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that are there, in order."""

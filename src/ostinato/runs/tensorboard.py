@@ -25,8 +25,9 @@ def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
         writer = writer or SummaryWriter(str(folder))
         kind, step = event["kind"], event["step"]
         if kind == "train":
-            for name in event.keys() - {"kind", "step"}:
-                writer.add_scalar(f"train/{name}", event[name], step)
+            for name, value in event.items():
+                if isinstance(value, float):
+                    writer.add_scalar(f"train/{name}", value, step)
         elif kind == "valid":
             writer.add_scalar("valid/value", event["value"], step)
             if "sample" in event:

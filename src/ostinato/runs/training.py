@@ -19,8 +19,9 @@ from ..tasks import Batch, Task, Text, weighted_mean
 from ..tasks.ngrams import ngram_bits
 from ..weights import count_parameters
 from ..wiring import Network, reseed
-from .build import build_learner, build_network, build_task
-from .config import Config
+from .build import batch_size, build_learner, build_network, build_task
+from .config import SECOND_ORDER, Config
+from .devices import Spread, over_devices
 from .evaluation import evaluate
 from .folder import Checkpoint, Progress, Run, create_run, open_run
 from .sampling import sample
@@ -57,8 +58,10 @@ def train(
     task = run.task() if run else build_task(config)
     network = build_network(config, task)
     learner = build_learner(config, task)
+    spread = over_devices(config.devices, batch_size(config))
     run = run or create_run(folder, config, task)
-    return _Training(run, task, network, learner, listener).go()
+    with run.precision():
+        return _Training(run, task, network, learner, listener, spread).go()
 
 
 def compiled_step(network: Network, learner: Learner, seed: int) -> Callable:
@@ -87,12 +90,15 @@ class _Training:
     give a sound loss; so the last one is always good.
     """
 
-    def __init__(self, run: Run, task: Task, network: Network, learner: Learner, listener):
+    def __init__(
+        self, run: Run, task: Task, network: Network, learner: Learner, listener, spread: Spread
+    ):
         self.run, self.task, self.network, self.learner = run, task, network, learner
+        self.spread = spread
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
         steps = config.steps
-        self.log_every = max(1, min(50, steps // 100))
+        self.log_every = 1 if config.learner in SECOND_ORDER else max(1, min(50, steps // 100))
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
         self.norms: list[float] = []
@@ -154,13 +160,14 @@ class _Training:
         self.symbols = int(np.size(batch.weights))
         state = fresh_state if batch.first else now.state
         arrays, static = eqx.partition(now.network, eqx.is_array)
+        sequences, state = self.spread(_sequences(batch), state)
         arrays, memory, state, report = self.advance(
-            arrays, now.learner, state, _sequences(batch), np.int32(step)
+            arrays, now.learner, state, sequences, np.int32(step)
         )
         return Checkpoint(eqx.combine(arrays, static), memory, state), report
 
     def _batch(self, step: int) -> Batch:
-        batch = self.task.batch(step, self.config.batch, self._length(step))
+        batch = self.task.batch(step, batch_size(self.config), self._length(step))
         # Windows of another length lie elsewhere in the text: nothing goes on there.
         return batch._replace(first=batch.first or self._length(step) != self._length(step - 1))
 
@@ -197,8 +204,7 @@ class _Training:
         now = self._seconds()
         event: dict[str, Any] = {"kind": "train", "step": step, "seconds": now}
         event["took"] = now - self.logged
-        for name in reports[0].keys() - {"norms"}:
-            event[name] = float(np.mean([r[name] for r in reports]))
+        event |= self.learner.summary(reports)
         event["largest_norm"] = float(max(r["norm"] for r in reports))
         event["symbols"] = self.symbols * len(reports)
         self._tell(event)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .config import SECOND_ORDER
+
 EXPLODED = 20.0
 
 
@@ -63,6 +65,8 @@ def _largest(norms, names: Sequence[str]) -> str:
 
 
 def _advice(settings: dict, rate: float) -> str:
+    if settings["learner"] in SECOND_ORDER:
+        return "a larger --batch, so that steps fit more than the sequences at hand, or --tikhonov"
     tries = [f"a smaller --rate (it was {settings['rate'] or rate:.3g})"]
     if settings["clip"] == "off":
         tries.append("--clip 1 (clipping was off)")

@@ -17,8 +17,8 @@ def curvature_batch(
     """`size` of the sequences, and the states before them.
 
     The batch falls into `size` groups of k neighbours, of which each gives one: `"fresh"`, any of
-    them at random; `"turn"`, number `step mod k` of each, so that k steps see all. Groups stay where
-    they are, so where a batch is spread over devices its part is too.
+    them at random; `"turn"`, number `step mod k` of each, so that k steps see all. Groups stay
+    where they are, so where a batch is spread over devices its part is too.
 
     Args:
         batch: B sequences, `(T, B, ...)`; `size` must divide B.

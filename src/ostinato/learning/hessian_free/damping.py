@@ -6,7 +6,7 @@
 both; λ = s λ₀ and μ = s μ₀ are what a report shows. Martens and Sutskever (2011) have λ₀ and
 μ₀ = λ₀ · their μ; document 004 has μ₀ alone.
 
-The scale follows the reduction ratio, what the objective fell over what the quadratic said it would:
+The scale follows the reduction ratio: what the objective fell, over what the quadratic foresaw.
 
     ρ = (f(θ + δ) - f(θ)) / q(δ)          ρ < ¼:  s ← 3/2 s          ρ > ¾:  s ← 2/3 s
 
@@ -45,19 +45,20 @@ class Damping:
         structural: μ₀.
         form: of structural damping, a name in `FORMS`.
         ratio: the quadratic that ρ compares with, see the module's docstring.
-        least, most: bounds of the scale s.
+        least, most: bounds of the scale s. On a plateau ρ stays near one for long, and s would
+            fall until the first step off the plateau goes astray.
 
     Example:
         >>> Damping(tikhonov=0.1, structural=0.003)  # as Martens and Sutskever
         >>> Damping(tikhonov=0.0, structural=0.1)    # as document 004, for its mLSTM
     """
 
-    tikhonov: float = 0.1
+    tikhonov: float = 0.01
     structural: float = 0.003
     form: str = "pre-activation"
     ratio: str = "damped"
-    least: float = 1e-6
-    most: float = 1e6
+    least: float = 1e-2
+    most: float = 1e4
 
     def __post_init__(self):
         if self.form not in FORMS:

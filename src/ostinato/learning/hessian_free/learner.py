@@ -65,7 +65,7 @@ class HessianFree(Learner):
         chunk: at most so many sequences at once, to save memory; exact.
 
     Example:
-        >>> learner = HessianFree(Objective(Softmax()), Damping(0.1, 0.003), curvature=100)
+        >>> learner = HessianFree(Objective(Softmax()), Damping(0.01, 0.003), curvature=100)
         >>> memory = learner.initial(network)
         >>> network, memory, state, report = learner.step(network, memory, state, batch)
         >>> report["damping"], report["ratio"], REASONS[report["reason"]]
@@ -141,13 +141,11 @@ class HessianFree(Learner):
         delta = chosen.vector
         moved, length = backtrack(judge.after, chosen, judge.value, jnp.vdot(judge.gradient, delta))
 
-        plain = curve(delta, 0.0)
-        promised = 0.5 * jnp.vdot(delta, plain) + jnp.vdot(judge.gradient, delta)
-        if damping.ratio == "damped":
-            promised += 0.5 * jnp.vdot(delta, product(delta) - plain)
+        curved = product(delta) if damping.ratio == "damped" else curve(delta)
+        promised = 0.5 * jnp.vdot(delta, curved) + jnp.vdot(judge.gradient, delta)
         ratio = reduction_ratio(chosen.value - judge.value, promised)
         broken = (solution.reason == NOT_FINITE) | ~jnp.isfinite(chosen.value)
-        refused = (length == 0) | ~jnp.isfinite(moved.value)
+        refused = ~(moved.value < judge.value)
         if self.line_search:
             ratio_for_scale = jnp.where(scale > 1, jnp.inf, 0.5)  # back to one, no further
         else:
@@ -160,7 +158,7 @@ class HessianFree(Learner):
         judged = judge.on.batch.weights.shape[1]
         work = (
             sequences  # the gradient
-            + (solution.done + 3) * size  # products, two more for ρ and one for the start
+            + (solution.done + 2) * size  # products, one of them for the start and one for ρ
             + (chosen.evaluations + moved.evaluations) * judged / 3
             + along * size / 3
         )
@@ -168,7 +166,7 @@ class HessianFree(Learner):
             "loss": value,
             "norm": jnp.linalg.norm(norms),
             "norms": norms,
-            "rate": length,
+            "rate": jnp.where(refused, 0, length),
             "clipped": jnp.zeros_like(value),
             "after": jnp.where(refused, judge.value, moved.value),
             "damping": scale * damping.tikhonov,

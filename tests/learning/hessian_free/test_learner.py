@@ -1,0 +1,264 @@
+"""The whole Hessian-free step."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.random import key
+
+from ostinato.cells import LSTM, Simple
+from ostinato.errors import BadInput
+from ostinato.learning import Objective, Sequences
+from ostinato.learning.hessian_free import REASONS, Damping, HessianFree
+from ostinato.tasks import Adding, Softmax, Squared
+from ostinato.wiring import Dropout, Network, OneHot, Readout
+
+NONE = Damping(tikhonov=0.0, structural=0.0)
+
+
+def stepped(learner, network, batch, memory=None, state=None):
+    memory = learner.initial(network) if memory is None else memory
+    state = learner.start(network, batch) if state is None else state
+    return eqx.filter_jit(learner.step)(network, memory, state, batch)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    random = np.random.default_rng(0)
+    return random.standard_normal((3, 40, 4)), random.standard_normal((3, 40, 2))
+
+
+class Affine(eqx.Module):
+    """`o = x V + b` as a layer: with squared error, a convex quadratic of its parameters."""
+
+    V: jax.Array
+    b: jax.Array
+
+    input_axes = 1
+
+    def initial(self, batch):
+        return ()
+
+    def over_time(self, run, xs, state):
+        return xs @ self.V + self.b, ()
+
+
+def test_one_step_solves_a_convex_problem(linear):
+    xs, targets = linear
+    network = Affine(jnp.ones((4, 2)), jnp.zeros(2))
+    batch = Sequences(xs, targets, jnp.ones(xs.shape[:2]))
+    learner = HessianFree(Objective(Squared()), NONE, iterations=10, tolerance=0.0)
+    after, _, _, report = stepped(learner, network, batch, state=())
+    design = np.concatenate([xs.reshape(-1, 4), np.ones((120, 1))], axis=1)
+    best = np.linalg.lstsq(design, targets.reshape(-1, 2))[0]
+    np.testing.assert_allclose(np.vstack([after.V, after.b]), best, rtol=1e-8)
+    assert report["iterations"] <= 10 == sum(x.size for x in (network.V, network.b))
+    np.testing.assert_allclose(report["ratio"], 1.0, rtol=1e-8)
+    assert report["rate"] == 1 and not report["refused"]
+
+
+@pytest.mark.parametrize("ratio", ["damped", "undamped"])
+def test_the_ratio_with_damping_on_a_quadratic(linear, ratio):
+    """The undamped quadratic is the objective itself; the damped one promises less."""
+    xs, targets = linear
+    network = Affine(jnp.ones((4, 2)), jnp.zeros(2))
+    batch = Sequences(xs, targets, jnp.ones(xs.shape[:2]))
+    damping = Damping(tikhonov=0.5, structural=0.0, ratio=ratio)
+    learner = HessianFree(Objective(Squared()), damping, iterations=20, tolerance=0.0)
+    _, memory, _, report = stepped(learner, network, batch, state=())
+    if ratio == "undamped":
+        np.testing.assert_allclose(report["ratio"], 1.0, rtol=1e-8)
+    else:
+        assert report["ratio"] > 1.05
+    np.testing.assert_allclose(memory.scale, 2 / 3)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Addition over six steps: a network and a batch."""
+    one, two = jax.random.split(key(0))
+    network = Network(LSTM(2, 4, key=one), Readout(4, 1, key=two))
+    drawn = Adding(length=6).batch(0, 24)
+    batch = Sequences(*(jnp.asarray(x, float) for x in drawn[:3]))
+    return network, batch
+
+
+OBJECTIVE = Objective(Squared())
+USUAL = HessianFree(OBJECTIVE, curvature=12, iterations=6)
+
+
+@pytest.fixture(scope="module")
+def usual(problem):
+    return stepped(USUAL, *problem)
+
+
+def alike(one, other, tolerance):
+    pairs = zip(jax.tree.leaves(one[:3]), jax.tree.leaves(other[:3]), strict=True)
+    for a, b in pairs:
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        dataclasses.replace(USUAL, chunk=4),
+        dataclasses.replace(USUAL, objective=Objective(Squared(), memory="sqrt")),
+    ],
+    ids=["in chunks", "with less memory"],
+)
+def test_the_same_step_otherwise_computed(problem, usual, learner):
+    alike(stepped(learner, *problem), usual, 1e-9)
+
+
+def test_it_starts_from_the_last_iterate_not_the_chosen_one(problem, usual):
+    """The memory holds what conjugate gradient ended with, wherever the network went."""
+    network, batch = problem
+    stuck = dataclasses.replace(USUAL, damping=Damping(tikhonov=1e-9, structural=0.0))
+    after, memory, _, report = stepped(stuck, network, batch)
+    moved = jax.tree.map(jnp.subtract, after, network)
+    flat = jnp.concatenate([x.reshape(-1) for x in jax.tree.leaves(moved)])
+    assert report["rate"] < 1 or np.linalg.norm(flat - memory.last) > 0
+    assert np.linalg.norm(memory.last) > 0
+    # From there the first value of the quadratic is already better than that of no step.
+    again, _, _, second = stepped(stuck, network, batch, memory._replace(steps=memory.steps - 1))
+    assert second["after"] <= second["loss"]
+
+
+@pytest.mark.parametrize("judge", ["gradient", "curvature"])
+@pytest.mark.parametrize("line_search", [False, True])
+def test_the_loss_never_rises_on_the_batch_that_judges(problem, judge, line_search):
+    network, batch = problem
+    learner = HessianFree(
+        OBJECTIVE,
+        Damping(tikhonov=1e-4, structural=0.0),
+        line_search=line_search,
+        curvature=24 if judge == "curvature" else 12,
+        judge=judge,
+        iterations=15,
+    )
+    step = jax.jit(learner.step)
+    memory, state = learner.initial(network), learner.start(network, batch)
+    values = []
+    for _ in range(12):
+        network, memory, _, report = step(network, memory, state, batch)
+        assert report["after"] <= report["loss"]
+        values.append(float(report["loss"]))
+    assert (np.diff(values) <= 1e-15).all()
+    assert values[-1] < 0.3 * values[0]
+
+
+def test_fresh_and_in_turn(problem):
+    network, batch = problem
+    seen = {}
+    for draw in ("fresh", "turn"):
+        learner = dataclasses.replace(USUAL, draw=draw)
+        memory = learner.initial(network)
+        seen[draw] = [
+            stepped(learner, network, batch, memory._replace(steps=jnp.asarray(n, jnp.int32)))
+            for n in range(3)
+        ]
+    weights = {draw: [s[0].cell.R for s in steps] for draw, steps in seen.items()}
+    np.testing.assert_array_equal(weights["turn"][0], weights["turn"][2])
+    assert not np.array_equal(weights["turn"][0], weights["turn"][1])
+    assert not np.array_equal(weights["fresh"][0], weights["fresh"][2])
+
+
+def test_the_preconditioner_helps_where_scales_differ():
+    random = np.random.default_rng(0)
+    xs = random.standard_normal((3, 40, 30)) * np.geomspace(1, 1000, 30)
+    targets = random.standard_normal((3, 40, 2))
+    network = Affine(jnp.zeros((30, 2)), jnp.zeros(2))
+    batch = Sequences(xs, targets, jnp.ones(xs.shape[:2]))
+    gained = {}
+    for precondition in (False, True):
+        learner = HessianFree(
+            Objective(Squared()), NONE, iterations=10, precondition=precondition, tolerance=0.0
+        )
+        report = stepped(learner, network, batch, state=())[3]
+        gained[precondition] = report["loss"] - report["after"]
+    assert gained[True] > 1.5 * gained[False]
+
+
+def test_noise_stands_still_during_a_step(problem):
+    """With dropout the quadratic still agrees with the objective, for small steps."""
+    _, batch = problem
+    one, two, three = jax.random.split(key(1), 3)
+    noisy = Dropout(LSTM(2, 4, key=one), 0.3, recurrent=0.3, key=three)
+    network = Network(noisy, Readout(4, 1, key=two))
+    damping = Damping(tikhonov=100.0, structural=0.0, ratio="undamped")
+    learner = HessianFree(OBJECTIVE, damping, iterations=30)
+    report = stepped(learner, network, batch)[3]
+    np.testing.assert_allclose(report["ratio"], 1.0, atol=0.02)
+
+
+class Cliff(Squared):
+    """Squared error that is not a number once an output is far away."""
+
+    def __call__(self, outputs, targets):
+        value = super().__call__(outputs, targets)
+        return jnp.where(jnp.abs(outputs[..., 0]) > 1.5, jnp.nan, value)
+
+
+@pytest.mark.parametrize("line_search", [False, True])
+def test_an_objective_that_turns_nan_is_survived(problem, line_search):
+    network, batch = problem
+    batch = batch._replace(targets=4 + batch.targets)
+    learner = HessianFree(
+        Objective(Cliff()), Damping(tikhonov=1e-6, structural=0.0), line_search, iterations=15
+    )
+    after, memory, _, report = stepped(learner, network, batch)
+    assert np.isfinite(report["after"]) and report["after"] <= report["loss"]
+    assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves((after, memory)))
+
+
+class NanCurvature(Squared):
+    """Squared error whose Hessian is not a number."""
+
+    def hessian(self, outputs):
+        return lambda v: jnp.nan * v
+
+
+@pytest.mark.parametrize("line_search", [False, True])
+def test_products_that_are_nan_raise_the_damping_with_a_remark(problem, line_search):
+    network, batch = problem
+    learner = HessianFree(Objective(NanCurvature()), line_search=line_search)
+    after, memory, _, report = stepped(learner, network, batch)
+    assert REASONS[int(report["reason"])] == "not finite" and report["refused"]
+    for old, new in zip(jax.tree.leaves(network), jax.tree.leaves(after), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert memory.scale == 1.5 and not memory.last.any()
+    words = learner.summary([jax.device_get(report)])
+    assert words["reason"] == "not finite"
+    assert "damping was raised from λ 0.01, μ 0.003" in words["remark"]
+
+
+def test_a_quadratic_that_has_no_minimum_is_left_in_time(problem):
+    """Symbols that all weigh the same leave the softmax flat: curvature is zero, not negative."""
+    one, two = jax.random.split(key(2))
+    network = Network(Simple(3, 4, key=one), Readout(4, 3, key=two), OneHot(3))
+    xs = np.zeros((4, 6), int)
+    batch = Sequences(xs, xs, jnp.ones((4, 6)))
+    learner = HessianFree(Objective(Softmax()), NONE, iterations=50)
+    report = stepped(learner, network, batch)[3]
+    assert np.isfinite(report["after"]) and report["after"] < report["loss"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"objective": Objective(Squared(), "bfloat16")}, "needs float32"),
+        ({"draw": "sometimes"}, "draw must be one of fresh, turn; got sometimes"),
+        ({"judge": "nobody"}, "judge must be one of gradient, curvature; got nobody"),
+    ],
+)
+def test_bad_settings(options, words):
+    with pytest.raises(BadInput, match=words):
+        HessianFree(**{"objective": OBJECTIVE, **options})
+
+
+def test_the_curvature_batch_must_divide_the_batch(problem):
+    with pytest.raises(BadInput, match="must divide the batch of 24 sequences, got 7"):
+        stepped(dataclasses.replace(USUAL, curvature=7), *problem)

@@ -17,17 +17,15 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from ostinato.cells import Simple
 from ostinato.cells.initialisers import incoming, normal, spectral_radius
-from ostinato.learning import FIRST_ORDER, Objective, Sequences
+from ostinato.learning import Objective, Sequences
 from ostinato.learning.hessian_free import REASONS, Damping, HessianFree
 from ostinato.tasks import TASKS, Squared
 from ostinato.wiring import Network, OneHot, Readout

@@ -51,9 +51,26 @@ def test_from_a_file_to_a_sample(ostinato, text):
     assert json.loads(out)["run"] == "runs/text-mlstm-2" and json.loads(out)["reason"] == "done"
 
 
+def test_hessian_free(ostinato):
+    settings = ("--cell", "simple", "--units", "16", "--incoming", "5", "--spectral-radius", "1.1")
+    sizes = ("--length", "6", "--batch", "64", "--curvature-batch", "32", "--input-scale", "0.1")
+    code, out, err = ostinato(
+        "train", "--task", "adding", "--learner", "hf", *settings, *sizes, "--steps", "12"
+    )
+    assert code == 0 and not err
+    lines = [line for line in out.splitlines() if line.startswith("step") and "CG" in line]
+    assert len(lines) == 12 and all(part in lines[0] for part in ("λ 0.01", "μ 0.003", "ρ "))
+    assert any(reason in lines[0] for reason in ("(progress)", "(limit)"))
+    code, out, _ = ostinato("evaluate", "runs/adding-simple-1", "--json")
+    assert code == 0 and json.loads(out)["value"] < 0.1
+
+
 def test_tensorboard(ostinato, text, tmp_path):
     assert ostinato("train", text, *SMALL, "--tensorboard", "--run", "tb")[0] == 0
     assert list((tmp_path / "tb" / "tensorboard").glob("events*"))
+    second = ("--cell", "simple", "--learner", "saddle-free", "--krylov", "3")
+    assert ostinato("train", text, *SMALL, *second, "--tensorboard", "--run", "tb2")[0] == 0
+    assert list((tmp_path / "tb2" / "tensorboard").glob("events*"))
 
 
 def test_a_budget_and_a_task(ostinato):
@@ -93,10 +110,19 @@ def test_bad_files(ostinato, tmp_path):
 def test_bad_settings(ostinato, text, tmp_path):
     one_line(ostinato("train", text, "--units", "0"), "units must be at least 1, got 0")
     one_line(ostinato("train", text, "--cell", "ltsm"), "no cell 'ltsm'")
-    one_line(ostinato("train", text, "--learner", "adm"), "no learner 'adm'")
+    one_line(ostinato("train", text, "--learner", "adm"), "learner must be one of sgd,", "hf")
     one_line(ostinato("train", text, "--schedule", "zigzag"), "no schedule 'zigzag'")
     one_line(ostinato("train", text, "--gradient", "none"), "no gradient 'none'")
     one_line(ostinato("train", text, "--gradient", "lstm1997"), "--cell lstm1997")
+    hf = ("train", "--task", "adding", "--cell", "simple", "--learner", "hf")
+    one_line(ostinato(*hf, "--rate", "0.1"), "rate is a setting of sgd,", "the learner is hf")
+    one_line(ostinato("train", text, "--chunk", "5"), "chunk is a setting of hf, saddle-free")
+    one_line(ostinato(*hf, "--precision", "bfloat16"), "hf needs --precision float32")
+    one_line(ostinato(*hf, "--curvature-batch", "30"), "must divide the batch of 1000", "got 30")
+    one_line(ostinato(*hf, "--chunk", "30", "--steps", "1"), "cannot be done 30 at a time")
+    one_line(ostinato(*hf, "--damping", "rubber"), "structural, tikhonov, line-search; got rubber")
+    one_line(ostinato(*hf, "--incoming", "200"), "cell simple cannot be made", "at least 200 rows")
+    one_line(ostinato(*hf, "--devices", "99"), "devices here, got --devices 99")
     one_line(ostinato("train", "--task", "chess"), "no task 'chess'")
     one_line(ostinato("train", "--task", "adding", "--length", "1"), "adding")
     one_line(ostinato("train", "--resume"), "--resume needs --run")

@@ -4,7 +4,14 @@ A member is a function of the objective. It must halve the loss of `test_conform
 `STEPS` steps, so it comes with a rate for so short a run.
 """
 
-from ostinato.learning import FIRST_ORDER, SCHEDULES, FirstOrder
+from ostinato.learning import (
+    FIRST_ORDER,
+    SCHEDULES,
+    Damping,
+    FirstOrder,
+    HessianFree,
+    SaddleFree,
+)
 from ostinato.learning.gradients import gradient_named
 
 STEPS = 60
@@ -27,4 +34,15 @@ LEARNERS = {
     "adam, truncated": _member("adam", gradient_named("truncated", window=2)),
     "adam, rtrl": _member("adam", gradient_named("rtrl")),
     "adam, omega": _member("adam", gradient_named("full", omega=0.01)),
+    "hf": lambda objective: HessianFree(objective, iterations=10),
+    "hf, activation": lambda objective: HessianFree(
+        objective, Damping(form="activation", ratio="undamped"), curvature=3, iterations=10
+    ),
+    "hf, line search": lambda objective: HessianFree(
+        objective, Damping(1e-3, 0.0), line_search=True, iterations=10
+    ),
+    "hf, preconditioned, in turn": lambda objective: HessianFree(
+        objective, precondition=True, curvature=3, draw="turn", judge="curvature", chunk=3
+    ),
+    "saddle-free": lambda objective: SaddleFree(objective, count=10),
 }

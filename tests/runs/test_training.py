@@ -10,12 +10,14 @@ import time
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import safetensors.numpy
 
 from ostinato.errors import BadInput
 from ostinato.runs import Config, Diverged, folder, open_run, train
+from ostinato.tasks import Squared
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -103,6 +105,45 @@ def test_ctrl_c_saves_and_resume_goes_on_to_the_same_numbers(undisturbed, config
     train(config, tmp_path / "run", resume=True)
     same(undisturbed, run)
     assert numbers(undisturbed)[-3:] == numbers(run)[-3:]
+
+
+@pytest.mark.parametrize("learner", ["hf", "saddle-free"])
+def test_a_second_order_run_resumes_to_the_same_numbers(text, tmp_path, learner):
+    """With noise, a carried state, and a curvature batch of its own."""
+    config = Config(
+        file=text,
+        cell="simple",
+        units=4,
+        batch=4,
+        curvature_batch=2,
+        length=8,
+        steps=6,
+        dropout=0.1,
+        learner=learner,
+        checkpoint_every=1,
+        validate_every=3,
+    )
+    whole = train(config, tmp_path / "whole")
+
+    def interrupt(event):
+        if event["kind"] == "train" and event["step"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    run = train(config, tmp_path / "run", listener=interrupt)
+    assert run.events()[-1]["reason"] == "interrupted"
+    train(config, tmp_path / "run", resume=True)
+    same(whole, run)
+    assert numbers(whole)[-2:] == numbers(run)[-2:]
+
+
+def test_the_remark_of_a_learner_is_kept(tmp_path, monkeypatch):
+    """Products that are not numbers are survived, and the log says so."""
+    monkeypatch.setattr(Squared, "hessian", lambda self, outputs: lambda v: jnp.nan * v)
+    settings = {"cell": "simple", "units": 4, "batch": 8, "length": 6, "steps": 2}
+    run = train(Config(task="adding", learner="hf", **settings), tmp_path / "run")
+    told = [e for e in run.events() if e["kind"] == "train"]
+    assert [e["reason"] for e in told] == ["not finite"] * 2
+    assert "damping was raised from λ 0.015" in told[1]["remark"]
 
 
 def test_more_steps_may_be_asked_for_and_nothing_else(config, tmp_path):

@@ -129,6 +129,7 @@ class Config:
     def __post_init__(self):
         for setting in fields(self):
             _check(setting, getattr(self, setting.name))
+        for setting in fields(self):
             only = setting.metadata["only"]
             if self.learner not in only and getattr(self, setting.name) != setting.default:
                 raise BadInput(

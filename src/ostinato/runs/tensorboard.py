@@ -26,7 +26,7 @@ def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
         kind, step = event["kind"], event["step"]
         if kind == "train":
             for name, value in event.items():
-                if isinstance(value, float):
+                if isinstance(value, int | float) and name != "step":
                     writer.add_scalar(f"train/{name}", value, step)
         elif kind == "valid":
             writer.add_scalar("valid/value", event["value"], step)

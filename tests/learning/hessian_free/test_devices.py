@@ -1,0 +1,57 @@
+"""A Hessian-free step with its batch spread over eight devices."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import ostinato
+
+SHARDED = """
+import dataclasses
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.random import key
+from ostinato.cells import LSTM
+from ostinato.learning import Damping, HessianFree, Objective, SaddleFree, Sequences
+from ostinato.runs.devices import over_devices
+from ostinato.tasks import Adding, Squared
+from ostinato.wiring import Network, Readout
+
+jax.config.update("jax_enable_x64", True)
+network = Network(LSTM(2, 4, key=key(0)), Readout(4, 1, key=key(1)))
+batch = Sequences(*(jnp.asarray(x, float) for x in Adding(length=6).batch(0, 32)[:3]))
+usual = HessianFree(Objective(Squared()), Damping(1.0, 0.3), curvature=16, iterations=6)
+for learner in (
+    usual,
+    dataclasses.replace(usual, chunk=8),
+    dataclasses.replace(usual, line_search=True, iterations=3),
+    SaddleFree(Objective(Squared()), count=5, curvature=16),
+):
+    step = jax.jit(learner.step)
+    state = network.initial((32,))
+    alone = step(network, learner.initial(network), state, batch)
+    spread = over_devices(8, 32)(batch, state)
+    assert [x.data.shape for x in spread[0].xs.addressable_shards] == [(6, 4, 2)] * 8
+    together = step(network, learner.initial(network), spread[1], spread[0])
+    for one, other in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+        error = np.linalg.norm(np.subtract(one, other, dtype=float))
+        assert error <= 1e-8 * max(1, np.linalg.norm(other)), (type(learner), error)
+    text = step.lower(network, learner.initial(network), spread[1], spread[0]).compile().as_text()
+    assert "all-reduce" in text and "f64[6,32,16]" not in text, "no device has the whole batch"
+print("done")
+"""
+
+
+def test_eight_devices_do_what_one_does():
+    environment = os.environ | {
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": str(Path(ostinato.__file__).parents[1]),
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", SHARDED], env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "done\n"

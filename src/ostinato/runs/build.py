@@ -128,8 +128,15 @@ def build_learner(config: Config, task: Task) -> Learner:
             clip=config.clip,
             weight_decay=config.weight_decay,
         )
+    size = curvature_size(config)
+    for count in (batch_size(config), size):
+        if config.chunk is not None and count > config.chunk and count % config.chunk:
+            raise BadInput(
+                f"{count} sequences cannot be done {config.chunk} at a time; choose a chunk that "
+                "divides the batch and the curvature batch"
+            )
     curved: dict[str, Any] = {
-        "curvature": curvature_size(config),
+        "curvature": size,
         "draw": config.draw,
         "chunk": config.chunk,
     }

@@ -1,6 +1,7 @@
 """Long time lags: Hessian-free learning beside heavy ball, Nesterov and Adam, on five tasks.
 
     python benchmarks/time_lags.py [--tasks adding ...] [--length 200] [--out rows.jsonl]
+    python benchmarks/time_lags.py --publish rows.jsonl
 
 `Simple` with 100 tanh units and 15 incoming weights each (spectral radius 1.1), input and output
 weights from N(0, 0.1²). Three seeds of weights and data run side by side. A sequence is wrong where
@@ -9,7 +10,8 @@ than 0.001 of 4,000 held-out sequences are wrong.
 
 A gradient-equivalent is the gradient of one sequence; a Gauss-Newton product on a sequence counts
 as one, an evaluation of the loss as a third. The first-order learners get as many as Hessian-free
-learning used, in batches of 1,000, three rates each; the best rate counts.
+learning used in its longest seed, in batches of 1,000. Each tries three rates for a tenth of that,
+and goes on with the one that has the lowest loss.
 """
 
 import argparse
@@ -17,15 +19,18 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
+from measure import publish, table
 from ostinato.cells import Simple
 from ostinato.cells.initialisers import incoming, normal, spectral_radius
-from ostinato.learning import Objective, Sequences
+from ostinato.learning import FIRST_ORDER, Objective, Sequences
 from ostinato.learning.hessian_free import REASONS, Damping, HessianFree
 from ostinato.tasks import TASKS, Squared
 from ostinato.wiring import Network, OneHot, Readout
@@ -34,6 +39,7 @@ NAMES = ("adding", "multiplication", "temporal-order", "permutation", "memorisat
 SEEDS = 3
 UNITS = 100
 HELD_OUT = 4000
+FIRST_ORDER_BATCH = 1000
 RATES = {
     "heavy-ball": (1e-3, 1e-2, 1e-1),
     "nesterov": (1e-3, 1e-2, 1e-1),
@@ -67,7 +73,8 @@ def batches(tasks, size: int, first: int = 0) -> Iterator[Sequences]:
 
 def wrong(loss, network, batch: Sequences) -> jax.Array:
     """The share of sequences with a wrong answer."""
-    outputs, _ = Objective(loss).outputs(network, batch.xs, None)
+    with jax.default_matmul_precision("highest"):
+        outputs, _ = Objective(loss).outputs(network, batch.xs, None)
     if isinstance(loss, Squared):
         bad = jnp.max(jnp.abs(outputs - batch.targets), axis=-1) >= 0.04
     else:
@@ -75,107 +82,216 @@ def wrong(loss, network, batch: Sequences) -> jax.Array:
     return jnp.mean(jnp.any(bad & (batch.weights > 0), axis=0))
 
 
-def hessian_free(task_name: str, options) -> Iterator[dict]:
+class Problem:
+    """A task with its three seeds: networks side by side, and sequences for each."""
+
+    def __init__(self, name: str, length: int):
+        self.tasks = [TASKS[name](length=length, seed=seed) for seed in range(SEEDS)]
+        self.loss = self.tasks[0].loss
+        networks = [network_for(task, seed) for seed, task in enumerate(self.tasks)]
+        arrays = [eqx.filter(network, eqx.is_array) for network in networks]
+        self.arrays = jax.tree.map(lambda *x: jnp.stack(x), *arrays)
+        self.static = eqx.filter(networks[0], eqx.is_array, inverse=True)
+        self.test = jax.device_put(next(batches(self.tasks, HELD_OUT, 10**6)))
+
+    def network(self, arrays) -> Network:
+        return eqx.combine(arrays, self.static)
+
+
+def by_hessian_free(problem: Problem, options) -> Iterator[dict]:
     """One dictionary a step, with lists over the seeds."""
-    tasks = [TASKS[task_name](length=options.length, seed=seed) for seed in range(SEEDS)]
-    loss, size = tasks[0].loss, options.gradient
+    size = options.gradient
     damping = Damping(options.tikhonov, options.structural, options.form, least=options.least)
     learner = HessianFree(
-        Objective(loss),
+        Objective(problem.loss),
         damping,
         curvature=options.curvature,
         iterations=options.iterations,
         judge=options.judge,
     )
-    networks = [network_for(task, seed) for seed, task in enumerate(tasks)]
-    arrays, static = eqx.partition(networks[0], eqx.is_array)
-    arrays = jax.tree.map(lambda *x: jnp.stack(x), *(eqx.filter(n, eqx.is_array) for n in networks))
 
     @jax.jit
     @jax.vmap
     def step(arrays, memory, batch, test):
-        network = eqx.combine(arrays, static)
+        network = problem.network(arrays)
         state = network.initial((size,))
         network, memory, _, report = learner.step(network, memory, state, batch)
-        report["wrong"] = wrong(loss, network, test)
+        report["wrong"] = wrong(problem.loss, network, test)
         return eqx.filter(network, eqx.is_array), memory, report
 
-    memory = jax.vmap(lambda a: learner.initial(eqx.combine(a, static)))(arrays)
-    test = next(batches(tasks, HELD_OUT, 10**6))
-    test = jax.device_put(test)
-    started = None
+    arrays = problem.arrays
+    memory = jax.vmap(lambda arrays: learner.initial(problem.network(arrays)))(arrays)
     used = np.zeros(SEEDS)
-    for batch in batches(tasks, size):
-        arrays, memory, report = step(arrays, memory, batch, test)
+    for batch in batches(problem.tasks, size):
+        arrays, memory, report = step(arrays, memory, batch, problem.test)
         report = jax.device_get(report)
-        started = started or time.perf_counter()  # compiling is not counted, nor the first step
         used += np.asarray(report["gradients"]) * size
         yield {
-            "seconds": round(time.perf_counter() - started, 1),
-            "loss": np.round(report["loss"], 6).tolist(),
             "wrong": np.round(report["wrong"], 5).tolist(),
+            "used": used.tolist(),
+            "loss": np.round(report["loss"], 6).tolist(),
             "damping": [float(f"{x:.3g}") for x in report["damping"]],
-            "ratio": [float(f"{x:.3g}") for x in report["ratio"]],
+            "ratio": [float(f"{x:.3g}") for x in np.clip(report["ratio"], -1e9, 1e9)],
             "iterations": report["iterations"].tolist(),
             "length": np.round(report["rate"], 3).tolist(),
             "reason": [REASONS[i] for i in report["reason"]],
-            "used": used.tolist(),
         }
 
 
-def run_hessian_free(task_name: str, options) -> dict:
+def by_first_order(problem: Problem, name: str, budget: float) -> Iterator[dict]:
+    """The same for a first-order learner: three rates at first, then the best."""
+    direction = FIRST_ORDER[name][0](0.9)
+    objective = Objective(problem.loss)
+    every = 50
+
+    def one_step(arrays, memory, rate, batch):
+        parameters, rest = eqx.partition(problem.network(arrays), eqx.is_inexact_array)
+
+        def value(parameters):
+            return objective.value(eqx.combine(parameters, rest), batch, None)[0]
+
+        loss, gradient = jax.value_and_grad(value)(parameters)
+        scale = jnp.minimum(1.0, 1.0 / optax.global_norm(gradient))
+        gradient = jax.tree.map(lambda x: scale * x, gradient)
+        updates, memory = direction.update(gradient, memory, parameters)
+        parameters = jax.tree.map(lambda p, u: p - rate * u, parameters, updates)
+        return eqx.filter(eqx.combine(parameters, rest), eqx.is_array), memory, loss
+
+    over_seeds = jax.vmap(one_step, in_axes=(0, 0, None, 0))
+    step = jax.jit(jax.vmap(over_seeds, in_axes=(0, 0, 0, None)))
+    missed = jax.jit(jax.vmap(lambda a, t: wrong(problem.loss, problem.network(a), t)))
+
+    rates = jnp.asarray(RATES[name])
+    arrays = jax.tree.map(lambda x: jnp.stack([x] * len(rates)), problem.arrays)
+    memory = jax.vmap(jax.vmap(direction.init))(arrays)
+    steps = int(budget / FIRST_ORDER_BATCH)
+    recent = np.zeros((len(rates), SEEDS))
+    for number, batch in enumerate(batches(problem.tasks, FIRST_ORDER_BATCH), 1):
+        arrays, memory, loss = step(arrays, memory, rates, batch)
+        recent = 0.95 * recent + 0.05 * np.nan_to_num(loss, nan=1e9)
+        if number == steps // 10:
+            best = int(np.argmin(recent.sum(1)))
+            pick = slice(best, best + 1)
+            rates, recent = rates[pick], recent[pick]
+            arrays, memory = jax.tree.map(lambda x, pick=pick: x[pick], (arrays, memory))
+        if number % every == 0 or number == steps:
+            lowest = int(np.argmin(recent.sum(1)))
+            found = missed(jax.tree.map(lambda x, i=lowest: x[i], arrays), problem.test)
+            yield {
+                "wrong": np.round(np.asarray(found), 5).tolist(),
+                "used": [float(number * FIRST_ORDER_BATCH)] * SEEDS,
+                "loss": np.round(recent[lowest], 6).tolist(),
+                "rate": float(rates[lowest]),
+            }
+        if number >= steps:
+            return
+
+
+def followed(steps: Iterator[dict], seconds: float, every: int) -> dict:
+    """When each seed solved its task, and how far the others came."""
     solved: dict[int, dict] = {}
     best = [1.0] * SEEDS
-    started = time.perf_counter()
-    for number, at in enumerate(hessian_free(task_name, options), 1):
-        if number % options.every == 0 or number == 1:
-            print(number, json.dumps(at), flush=True)
-        best = [min(a, b) for a, b in zip(best, at["wrong"], strict=True)]
+    number, first, at = 0, 0.0, {}
+    for number, at in enumerate(steps, 1):
+        now = time.perf_counter()
+        first = first or now  # compiling is not counted, nor the first step
+        best = [min(pair) for pair in zip(best, at["wrong"], strict=True)]
         for seed in range(SEEDS):
             if at["wrong"][seed] < 1e-3 and seed not in solved:
                 solved[seed] = {
                     "step": number,
                     "used": at["used"][seed],
-                    "seconds": at["seconds"],
+                    "seconds": round(now - first, 1),
                 }
-        late = time.perf_counter() - started > options.seconds
-        if len(solved) == SEEDS or number >= options.steps or late:
+        if number == 1 or number % every == 0:
+            print(number, round(now - first, 1), json.dumps(at), flush=True)
+        if len(solved) == SEEDS or now - first > seconds:
             break
     return {
-        "task": task_name,
-        "learner": "hf",
-        "length": options.length,
         "solved": solved,
-        "steps": number,
         "best": best,
+        "steps": number,
         "used": at["used"],
-        "seconds": at["seconds"],
-        "settings": vars(options),
+        "seconds": round(time.perf_counter() - first, 1),
+        "rate": at.get("rate"),
     }
+
+
+def tables(path: Path) -> None:
+    """One line for each task, length and learner; the last rows of a file count."""
+    found = {}
+    for line in path.read_text().splitlines():
+        row = json.loads(line)
+        found[row["task"], row["length"], row["learner"]] = row
+    lines = []
+    for (task, length, learner), row in found.items():
+        wins = row["solved"].values()
+        lines.append(
+            [
+                task,
+                length,
+                learner if row["rate"] is None else f"{learner}, rate {row['rate']:g}",
+                f"{len(wins)} of {SEEDS}",
+                ", ".join(str(w["step"]) for w in wins) if learner == "hf" else "",
+                ", ".join(f"{w['used'] / 1e6:.2f}" for w in wins)
+                or f"({max(row['used']) / 1e6:.1f})",
+                ", ".join(f"{w['seconds']:.0f}" for w in wins) or f"({row['seconds']:.0f})",
+                ", ".join(f"{x:.4f}" for x in row["best"]),
+            ]
+        )
+    header = [
+        "task",
+        "T",
+        "learner",
+        "solved",
+        "steps",
+        "M gradient-equivalents",
+        "s",
+        "fewest wrong",
+    ]
+    publish(
+        "Long time lags with a tanh network of 100 units",
+        "Three seeds side by side, so the seconds are those of all three; in brackets where "
+        "nothing was solved. For the rules see `benchmarks/time_lags.py`.\n\n"
+        + table(header, lines),
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--tasks", nargs="*", default=NAMES)
     parser.add_argument("--length", type=int, default=200)
+    parser.add_argument("--learners", nargs="*", default=["hf", *RATES])
     parser.add_argument("--gradient", type=int, default=5000)
     parser.add_argument("--curvature", type=int, default=1000)
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--tikhonov", type=float, default=0.01)
     parser.add_argument("--structural", type=float, default=0.003)
     parser.add_argument("--form", default="pre-activation")
-    parser.add_argument("--least", type=float, default=0.1)
+    parser.add_argument("--least", type=float, default=0.01)
     parser.add_argument("--judge", default="gradient")
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=200)
+    parser.add_argument("--seconds", type=float, default=300, help="at most, for each learner")
+    parser.add_argument("--used", type=float, help="gradient-equivalents, where hf is not run")
     parser.add_argument("--every", type=int, default=5)
     parser.add_argument("--out", default="time_lags.jsonl")
+    parser.add_argument("--publish", help="rows to make the table from")
     options = parser.parse_args()
+    if options.publish:
+        return tables(Path(options.publish))
     for name in options.tasks:
-        row = run_hessian_free(name, options)
-        print(json.dumps(row), flush=True)
-        with open(options.out, "a") as file:
-            file.write(json.dumps(row) + "\n")
+        problem, used = Problem(name, options.length), options.used
+        for learner in options.learners:
+            if learner == "hf":
+                steps = by_hessian_free(problem, options)
+            else:
+                steps = by_first_order(problem, learner, used)
+            row = followed(steps, options.seconds, options.every)
+            used = max(row["used"]) if learner == "hf" else used
+            row |= {"task": name, "length": options.length, "learner": learner}
+            row |= {"settings": vars(options)}
+            print(json.dumps(row), flush=True)
+            with open(options.out, "a") as file:
+                file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

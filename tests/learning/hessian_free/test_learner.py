@@ -232,6 +232,9 @@ def test_an_objective_that_turns_nan_is_survived(problem, line_search):
     after, memory, _, report = stepped(learner, network, batch)
     assert np.isfinite(report["after"]) and report["after"] <= report["loss"]
     assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves((after, memory)))
+    if not line_search:  # whose every step is tried, and so cannot go over the edge
+        assert report["after"] < report["loss"] and memory.scale == 1.5
+        assert "not finite" in learner.summary([jax.device_get(report)])["remark"]
 
 
 class NanCurvature(Squared):

@@ -144,15 +144,16 @@ class HessianFree(Learner):
         curved = product(delta) if damping.ratio == "damped" else curve(delta)
         promised = 0.5 * jnp.vdot(delta, curved) + jnp.vdot(judge.gradient, delta)
         ratio = reduction_ratio(chosen.value - judge.value, promised)
-        broken = (solution.reason == NOT_FINITE) | ~jnp.isfinite(chosen.value)
+        broken = (
+            (solution.reason == NOT_FINITE)
+            | ~jnp.isfinite(chosen.value)
+            | jnp.logical_not(chosen.sound)
+        )
         refused = ~(moved.value < judge.value)
-        if self.line_search:
-            ratio_for_scale = jnp.where(scale > 1, jnp.inf, 0.5)  # back to one, no further
-        else:
-            ratio_for_scale = ratio
-        new_scale = damping.next_scale(scale, ratio_for_scale, refused | broken)
-        last = solution.iterates[solution.last]
-        last = jnp.where(broken, 0, last)
+        # With line-search damping the scale only comes back to one after a refusal.
+        trust = jnp.where(scale > 1, jnp.inf, 0.5) if self.line_search else ratio
+        new_scale = damping.next_scale(scale, trust, refused | broken)
+        last = jnp.where(broken, 0, solution.iterates[solution.last])
 
         norms = whole.norms(gradient)
         judged = judge.on.batch.weights.shape[1]

@@ -23,11 +23,12 @@ def finite(value: jax.Array) -> jax.Array:
 
 
 class Choice(NamedTuple):
-    """A vector, the objective there, and the number of evaluations."""
+    """A vector, the objective there, the number of evaluations, and whether all were finite."""
 
     vector: jax.Array
     value: jax.Array
     evaluations: jax.Array
+    sound: jax.Array | bool = True
 
 
 def best_iterate(value: Value, iterates: jax.Array, last: jax.Array) -> Choice:
@@ -47,9 +48,10 @@ def best_iterate(value: Value, iterates: jax.Array, last: jax.Array) -> Choice:
         better = (before < f) | ~jnp.isfinite(f)
         return jnp.where(better, j - 1, j), jnp.where(better, before, f), count + 1, better
 
-    begin = (last, finite(value(iterates[last])), jnp.asarray(1), jnp.asarray(True))
+    farthest = finite(value(iterates[last]))
+    begin = (last, farthest, jnp.asarray(1), jnp.asarray(True))
     j, f, count, _ = jax.lax.while_loop(lambda now: (now[0] > 0) & now[3], body, begin)
-    return Choice(iterates[j], f, count)
+    return Choice(iterates[j], f, count, jnp.isfinite(farthest))
 
 
 def backtrack(

@@ -11,10 +11,11 @@ from .data import app as data
 from .evaluate import evaluate
 from .sample import sample
 from .train import train
+from .verify import verify
 
 app = typer.Typer(
     name="ostinato",
-    help="Recurrent networks: train, sample, evaluate.",
+    help="Recurrent networks: train, sample, evaluate, and check what is said about them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(sample)
 app.command()(evaluate)
+app.command()(verify)
 app.add_typer(data, name="data")
 
 

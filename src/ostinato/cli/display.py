@@ -55,6 +55,8 @@ class _Lines:
             )
             if "remark" in event:
                 _print(f"step {event['step']:>6}  {event['remark']}")
+        elif kind == "lens":
+            _print(f"step {event['step']:>6}  lens: {_seen(event)}")
         elif kind == "valid":
             self.valid = event
             _print(f"step {event['step']:>6}  validation: {_against(event['value'], self.start)}")
@@ -71,6 +73,7 @@ class _Panel:
     def __init__(self):
         self.start: dict = {}
         self.train: dict = {}
+        self.lens: dict = {}
         self.valid: dict = {}
         self.end: dict = {}
         self.progress = Progress(
@@ -85,7 +88,7 @@ class _Panel:
         if kind in ("start", "resume"):
             self.start = event
             self.progress.update(self.bar, total=event["steps"], completed=event["step"])
-        elif kind in ("train", "valid", "end"):
+        elif kind in ("train", "lens", "valid", "end"):
             setattr(self, kind, event)
             self.progress.update(self.bar, completed=event["step"])
 
@@ -93,7 +96,7 @@ class _Panel:
         if not self.start:
             return Text("compiling …")
         rows = Table.grid(padding=(0, 2))
-        for name, value in _rows(self.start, self.train, self.valid):
+        for name, value in _rows(self.start, self.train, self.lens, self.valid):
             rows.add_row(Text(name, style="dim"), Text(value))
         parts: list[Any] = [self.progress, rows]
         if "sample" in self.valid:
@@ -101,12 +104,14 @@ class _Panel:
         return Group(*parts)
 
 
-def _rows(start: dict, train: dict, valid: dict) -> list[tuple[str, str]]:
+def _rows(start: dict, train: dict, lens: dict, valid: dict) -> list[tuple[str, str]]:
     found = [("network", f"{start['parameters']:,} parameters, on {start['device']}")]
     if train:
         found.append(("training", _numbers(train, start)))
         if "remark" in train:
             found.append((f"step {train['step']}", train["remark"]))
+    if lens:
+        found.append(("lens", _seen(lens)))
     if valid:
         found.append(("validation", _against(valid["value"], start)))
     else:
@@ -147,6 +152,16 @@ def _curvature(event: dict) -> str:
         words.append(f"{event['negative']:.0f} negative, lowest {event['lowest']:.2g}")
     words.append(f"length {event['rate']:.2g}" if event["rate"] else "refused")
     return "  ".join(words)
+
+
+def _seen(lens: dict) -> str:
+    """How far back the gradient reaches, and what is saturated most."""
+    farthest = max(lens["memory"].values(), default=0)
+    words = f"the gradient reaches {farthest} of {lens['lags'][-1]} steps back"
+    if lens["saturated"]:
+        name, share = max(lens["saturated"].items(), key=lambda pair: pair[1])
+        words += f"; saturated most: {name.lstrip('.')} {share:.0%}"
+    return words
 
 
 def _against(value: float, start: dict) -> str:

@@ -1,0 +1,116 @@
+"""Statements from the literature on recurrent networks, each with a computed verdict.
+
+One claim a file. `ostinato verify` checks them all; `docs/claims.md` shows what was found.
+
+Example:
+    >>> for result in verify(["toy-net", "softmax-hessian"]):
+    ...     print(result.claim.name, result.finding.verdict, result.reproduces)
+"""
+
+import difflib
+from collections.abc import Iterable
+
+from ..errors import BadInput
+from . import (
+    backwards_in_time,
+    constant_error_flow,
+    damping_rule_of_004,
+    echo_state_by_singular_value,
+    eigenvalue_equals_singular_value,
+    forget_gate_flow,
+    forget_gates_govern,
+    gauss_newton_is_semidefinite,
+    gauss_newton_of_linear_outputs,
+    general_theorem,
+    hessian_product_costs_twice,
+    hochreiter_bound,
+    local_stability,
+    lstm_equations_are_inexact,
+    lstm_error_product,
+    lstm_error_recursion,
+    poor_solutions,
+    r_forward_costs_two_passes,
+    relu_paths,
+    relu_paths_bound,
+    rtrl_equals_bptt,
+    sigmoid_weights,
+    singular_value_bound,
+    softmax_hessian,
+    spectral_radius_bounds_gradient,
+    spectral_radius_is_necessary,
+    spectral_radius_is_sufficient,
+    sqrt_memory,
+    squashing_becomes_a_step,
+    structural_damping,
+    toy_net,
+    truncation_horizon,
+    weights_leave_the_product,
+    xor_ceiling,
+)
+from ._claim import DOCUMENTS as DOCUMENTS
+from ._claim import Claim as Claim
+from ._claim import Finding as Finding
+from ._claim import Result as Result
+
+CLAIMS: dict[str, Claim] = {
+    module.CLAIM.name: module.CLAIM
+    for module in (
+        # the gradient over long times
+        toy_net,
+        hochreiter_bound,
+        singular_value_bound,
+        eigenvalue_equals_singular_value,
+        weights_leave_the_product,
+        sigmoid_weights,
+        squashing_becomes_a_step,
+        relu_paths,
+        relu_paths_bound,
+        poor_solutions,
+        # stability
+        spectral_radius_is_necessary,
+        spectral_radius_is_sufficient,
+        spectral_radius_bounds_gradient,
+        local_stability,
+        echo_state_by_singular_value,
+        # the LSTM
+        constant_error_flow,
+        forget_gate_flow,
+        lstm_equations_are_inexact,
+        lstm_error_recursion,
+        lstm_error_product,
+        forget_gates_govern,
+        # ways to the gradient, and what they cost
+        general_theorem,
+        rtrl_equals_bptt,
+        truncation_horizon,
+        sqrt_memory,
+        backwards_in_time,
+        # second order
+        softmax_hessian,
+        gauss_newton_of_linear_outputs,
+        gauss_newton_is_semidefinite,
+        r_forward_costs_two_passes,
+        hessian_product_costs_twice,
+        damping_rule_of_004,
+        structural_damping,
+        # tasks
+        xor_ceiling,
+    )
+}
+
+
+def named(names: Iterable[str] | None = None) -> list[Claim]:
+    """The claims of these names, or all of them."""
+    found = []
+    for name in CLAIMS if names is None else names:
+        if name not in CLAIMS:
+            near = difflib.get_close_matches(name, CLAIMS, n=3, cutoff=0.4)
+            hint = f"did you mean {' or '.join(near)}?" if near else "ostinato verify has all names"
+            raise BadInput(f"there is no claim {name}; {hint}")
+        found.append(CLAIMS[name])
+    return found
+
+
+def verify(names: Iterable[str] | None = None) -> list[Result]:
+    """Check the claims of these names, or all of them, one after the other."""
+    return [claim.verify() for claim in named(names)]

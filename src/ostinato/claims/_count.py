@@ -1,0 +1,49 @@
+"""Counting the work in matrix products, from what JAX traces; nothing is timed or even run."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import jax
+
+
+def multiplications(function: Callable, *arguments: Any) -> int:
+    """Scalar multiplications in the matrix products that the result of a call depends on."""
+    return _of(jax.make_jaxpr(function)(*arguments).jaxpr)
+
+
+def _of(jaxpr) -> int:
+    needed = set(_variables(jaxpr.outvars))
+    total = 0
+    for equation in reversed(jaxpr.eqns):
+        if needed.intersection(equation.outvars):
+            needed.update(_variables(equation.invars))
+            total += _of_equation(equation)
+    return total
+
+
+def _of_equation(equation) -> int:
+    name, parameters = equation.primitive.name, equation.params
+    if name == "dot_general":
+        (contracted, _), _ = parameters["dimension_numbers"]
+        left = equation.invars[0].aval.shape
+        return prod(equation.outvars[0].aval.shape) * prod(left[axis] for axis in contracted)
+    if name == "paired":  # the engine's: a linear map given as a function
+        count, forward = parameters["count"], parameters["forward"]
+        operands = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in equation.invars]
+        return multiplications(lambda *xs: forward(xs[:count], xs[count:]), *operands)
+    inside = sum(_of(getattr(x, "jaxpr", x)) for x in _parts(parameters.values()))
+    return inside * (parameters["length"] if name == "scan" else 1)
+
+
+def _parts(values):
+    """The programs among an equation's parameters."""
+    for value in values:
+        if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from _parts(value)
+
+
+def _variables(atoms):
+    return [atom for atom in atoms if not hasattr(atom, "val")]

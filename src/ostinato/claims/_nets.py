@@ -1,0 +1,83 @@
+"""Random nets for claims: the same numbers with any version of JAX, as NumPy draws them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Nets(NamedTuple):
+    """Many nets `a_{t+1} = R f(a_t) + u_t` along random inputs, side by side.
+
+    Attributes:
+        R: recurrent weights `(nets, units, units)`.
+        slopes: `f'(a_t)`, `(steps, nets, units)`.
+    """
+
+    R: np.ndarray
+    slopes: np.ndarray
+
+    def jacobians(self) -> Iterator[tuple[int, np.ndarray]]:
+        """`(lag, ∂a_lag/∂a_0)` for lags from 1: the product of `lag` factors `R diag(f'(a_i))`."""
+        J = np.eye(self.R.shape[-1])
+        for lag, slope in enumerate(self.slopes, 1):
+            J = self.R @ (slope[:, :, None] * J)
+            yield lag, J
+
+
+def run(R: np.ndarray, us: np.ndarray, f: Callable, derivative: Callable) -> Nets:
+    """Nets with the weights `R` and inputs `us` `(steps, nets, units)`, from `a_0 = us[0]`."""
+    a, slopes = us[0], []
+    for u in us[1:]:
+        slopes.append(derivative(a))
+        a = apply(R, f(a)) + u
+    return Nets(R, np.stack(slopes))
+
+
+def tanh_nets(count: int = 1000, units: int = 8, steps: int = 10, seed: int = 0) -> Nets:
+    """Nets of tanh units, from weak recurrent weights to strong ones."""
+    rng = np.random.default_rng(seed)
+    gain = rng.uniform(0.2, 3.0, (count, 1, 1)) / np.sqrt(units)
+    R = gain * rng.normal(size=(count, units, units))
+    us = rng.normal(size=(steps + 1, count, units))
+    return run(R, us, np.tanh, lambda a: 1 - np.tanh(a) ** 2)
+
+
+def drawn(kind: Callable, *sizes: int, seed: int = 0, scale: float = 0.7, **options) -> Any:
+    """A cell all of whose parameters are normal numbers, so that no bias is zero."""
+    key = jax.random.key(0)
+    shapes = eqx.filter_eval_shape(kind, *sizes, key=key, **options)
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(lambda x: jnp.asarray(scale * rng.normal(size=x.shape)), shapes)
+
+
+def numbers(seed: int, *shape: int) -> jax.Array:
+    """Normal numbers."""
+    return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
+
+
+def gap(found: Any, expected: Any) -> float:
+    """The largest difference between two trees of arrays, relative to the largest number there."""
+    pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
+    arrays = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
+    difference = max(np.abs(a - b).max() for a, b in arrays)
+    return float(difference / max(np.abs(b).max() for _, b in arrays))
+
+
+def derivative(function: Callable, at: np.ndarray) -> np.ndarray:
+    """The Jacobian of a NumPy function of a vector by a complex step, exact to rounding."""
+    size = 1e-100
+    columns = [np.imag(function(at + size * 1j * row)) / size for row in np.eye(at.size)]
+    return np.stack(columns, axis=-1)
+
+
+def logistic(a: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-a))
+
+
+def apply(R: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """`R h` for many nets, `(nets, units, units)` and `(nets, units)`."""
+    return np.einsum("nij,nj->ni", R, h)

@@ -1,0 +1,70 @@
+"""A tanh net with a softmax as a function of a vector: its second-order matrices, and costs."""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._count import multiplications
+
+INPUTS, UNITS, OUTPUTS, STEPS = 2, 3, 3, 4
+READOUT = UNITS * OUTPUTS
+SIZE = READOUT + UNITS * (UNITS + INPUTS + 1)
+
+
+def outputs(theta, xs, units: int = UNITS, readouts: int = OUTPUTS):
+    """`O = V tanh(W x + R h + b)` for all steps; theta holds V, R, W and b, in this order."""
+    inputs = xs.shape[-1]
+    cuts = np.cumsum([units * readouts, units * units, units * inputs])
+    V, R, W, b = jnp.split(theta, cuts)
+    V, R, W = V.reshape(readouts, units), R.reshape(units, units), W.reshape(units, inputs)
+    h, found = jnp.zeros(units), []
+    for x in xs:
+        h = jnp.tanh(W @ x + R @ h + b)
+        found.append(V @ h)
+    return jnp.stack(found)
+
+
+def loss_of(found, targets):
+    """Cross-entropy summed over time."""
+    return -jnp.sum(targets * jax.nn.log_softmax(found))
+
+
+@cache
+def matrices() -> tuple[np.ndarray, np.ndarray]:
+    """The Hessian of the loss of a random net, and its Gauss-Newton matrix Jᵀ H_L J."""
+    rng = np.random.default_rng(0)
+    xs, theta = rng.normal(size=(STEPS, INPUTS)), rng.normal(size=SIZE)
+    targets = np.eye(OUTPUTS)[rng.integers(0, OUTPUTS, STEPS)]
+
+    @jax.jit
+    def both(theta):
+        hessian = jax.hessian(lambda theta: loss_of(outputs(theta, xs), targets))(theta)
+        J = jax.jacfwd(outputs)(theta, xs)
+        p = jax.nn.softmax(outputs(theta, xs))[..., None]
+        H_L = p * jnp.eye(OUTPUTS) - p * jnp.swapaxes(p, 1, 2)
+        return hessian, jnp.einsum("tip,tij,tjq->pq", J, H_L, J)
+
+    with jax.enable_x64(True):  # what is kept must not depend on who asks first
+        hessian, gauss_newton = both(theta)
+    return np.asarray(hessian), np.asarray(gauss_newton)
+
+
+def costs(functions: Iterable[Callable], units: int, symbols: int) -> list[float]:
+    """The multiplications that functions of `(theta, v, xs, targets)` take for one more step.
+
+    In units of those of the net's outputs. Nothing but shapes is used.
+    """
+
+    def per_step(function):
+        return counted(function, 4) - counted(function, 3)
+
+    def counted(function, steps):
+        theta = jax.ShapeDtypeStruct((units * (units + 2 * symbols + 1),), float)
+        xs = jax.ShapeDtypeStruct((steps, symbols), float)
+        return multiplications(function, theta, theta, xs, xs)
+
+    forward = per_step(lambda theta, v, xs, targets: outputs(theta, xs, units, symbols))
+    return [per_step(function) / forward for function in functions]

@@ -1,0 +1,34 @@
+"""The largest eigenvalue and the largest singular value of a diagonalisable matrix."""
+
+import numpy as np
+
+from ._claim import Claim, Finding
+
+MATRIX = ((0.5, 10.0), (0.0, 0.4))
+
+
+def check(matrix=MATRIX) -> Finding:
+    """Compare the two for a diagonalisable matrix."""
+    matrix = np.asarray(matrix)
+    values, vectors = np.linalg.eig(matrix)
+    rebuilt = vectors @ np.diag(values) @ np.linalg.inv(vectors)
+    if not np.allclose(rebuilt, matrix):
+        raise ValueError("the matrix must be diagonalisable")
+    largest = np.abs(values).max()
+    singular = np.linalg.svd(matrix, compute_uv=False)[0]
+    rows = "; ".join(" ".join(f"{x:g}" for x in row) for row in matrix)
+    return Finding(
+        "holds" if np.isclose(largest, singular) else "false",
+        f"[{rows}] is diagonalisable; its largest eigenvalue is {largest:.2f}, its largest "
+        f"singular value {singular:.2f}.",
+        {"eigenvalue": float(largest), "singular value": float(singular)},
+    )
+
+
+CLAIM = Claim(
+    "eigenvalue-equals-singular-value",
+    "For a diagonalisable recurrent matrix the largest eigenvalue is the largest singular value.",
+    "000, section 1.6, after eq. 1.71",
+    "false",
+    check,
+)

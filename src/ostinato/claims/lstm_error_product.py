@@ -1,0 +1,48 @@
+"""How an error at the memory of an LSTM goes back over many steps."""
+
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+
+from ._claim import Claim, Finding
+from ._nets import derivative, gap
+from ._peephole import forward, printed_factor, weights
+
+INPUTS, UNITS, LAG = 3, 4, 20
+
+
+def check(output_gate: float = 1.0) -> Finding:
+    """Compare the product of (4.18) with the derivative, for Rᵒ times `output_gate`."""
+    error, without = error_of_product(output_gate), error_of_product(0.0)
+    verdict = "holds" if error < 1e-12 else "holds when the output gate does not read y"
+    return Finding(
+        verdict if without < 1e-12 else "false",
+        f"over {LAG} steps the product is off by {error:.2g}, as it leaves out what goes through "
+        f"the recurrent weights of the output gate; without those by {without:.0g}.",
+        {"relative error": error, "relative error without Rᵒ": without},
+    )
+
+
+def error_of_product(output_gate: float) -> float:
+    w = weights(INPUTS, UNITS)
+    w["R", "o"] = output_gate * w["R", "o"]
+    rng = np.random.default_rng(1)
+    xs, (y, c) = rng.normal(size=(LAG + 1, INPUTS)), rng.normal(size=(2, UNITS))
+    steps = forward(w, xs, y, c)
+    factors = [printed_factor(w, *pair) for pair in pairwise(steps)]
+    product = reduce(np.matmul, factors[::-1])  # of ∂c(t)/∂c(t-1), the last step first
+
+    def last(bump):
+        return forward(w, xs, y, c, bump)[-1].c
+
+    return gap(product, derivative(last, np.zeros(UNITS)))
+
+
+CLAIM = Claim(
+    "lstm-error-product",
+    "Over many steps the error at the memory goes back by the product of the factors Q + diag(f).",
+    "001, section 4.4, eq. 4.18",
+    "holds when the output gate does not read y",
+    check,
+)

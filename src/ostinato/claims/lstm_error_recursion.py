@@ -1,0 +1,39 @@
+"""The factor by which an error at the memory of an LSTM goes one step back."""
+
+import numpy as np
+
+from ._claim import Claim, Finding
+from ._nets import derivative, gap
+from ._peephole import forward, printed_factor, weights
+
+INPUTS = 3
+
+
+def check(units: int = 4) -> Finding:
+    """Compare (4.16) with the derivative; with one unit the order of factors is no matter."""
+    w = weights(INPUTS, units)
+    rng = np.random.default_rng(1)
+    xs, (y, c) = rng.normal(size=(2, INPUTS)), rng.normal(size=(2, units))
+    printed = printed_factor(w, *forward(w, xs, y, c))
+
+    def later(bump):
+        return forward(w, xs, y, c, bump)[1].c
+
+    jacobian = derivative(later, np.zeros(units))  # ∂c(t)/∂c(t-1)
+    as_printed, turned = gap(printed, jacobian.T), gap(printed.T, jacobian.T)
+    verdict = "holds" if as_printed < 1e-12 else "holds when it is transposed"
+    return Finding(
+        verdict if turned < 1e-12 else "false",
+        f"as printed, with matrices and diagonals exchanged in (4.16), it is off by "
+        f"{as_printed:.2g}; transposed it agrees with the derivative to {turned:.0g}.",
+        {"relative error as printed": as_printed, "relative error transposed": turned},
+    )
+
+
+CLAIM = Claim(
+    "lstm-error-recursion",
+    "The error at the memory goes back by ∂δc(t-1)/∂δc(t) = Q + diag(f), Q from gates and weights.",
+    "001, section 4.4, eq. 4.16-4.17",
+    "holds when it is transposed",
+    check,
+)

@@ -1,0 +1,46 @@
+"""Poor solutions: a Jacobian of zero, and what it says about early inputs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._claim import Claim, Finding
+
+STEPS = 6
+
+
+def check(threshold: float = 1.0) -> Finding:
+    """A ReLU net whose memory wakes only for inputs above `threshold`.
+
+    `m_t = relu(m_{t-1} + x_t - threshold)` remembers, `y_t = relu(m_{t-1} + x_t)` is the output.
+    """
+
+    @jax.jit
+    def output(xs):
+        m = y = jnp.zeros(())
+        for x in xs:
+            y = jax.nn.relu(m + x)
+            m = jax.nn.relu(m + x - threshold)
+        return y
+
+    xs = np.random.default_rng(0).uniform(0.2, 0.8, STEPS)
+    early = np.arange(STEPS) < STEPS - 1
+    derivative = float(np.abs(jax.jit(jax.grad(output))(xs)[:-1]).max())
+    little, much = (float(np.abs(output(xs + early * size) - output(xs))) for size in (0.1, 2.0))
+    verdict = "holds" if much == 0 else "holds when the inputs change little"
+    return Finding(
+        verdict if derivative == 0 and little == 0 else "false",
+        f"a ReLU net has a derivative of {derivative:g} by all inputs but the last; raising them "
+        f"by 0.1 changes its output by {little:g}, raising them by 2 by {much:.2g}.",
+        {"derivative": derivative, "change by 0.1": little, "change by 2": much},
+    )
+
+
+CLAIM = Claim(
+    "poor-solutions",
+    "Where ∂a_T/∂a_k is zero for all k < τ, the output does not depend on the inputs before τ: a "
+    "poor solution.",
+    "000, section 1.6, poor solutions",
+    "holds when the inputs change little",
+    check,
+)

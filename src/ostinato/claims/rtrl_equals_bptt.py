@@ -1,0 +1,34 @@
+"""Real-time recurrent learning against backpropagation through time."""
+
+import equinox as eqx
+
+from ..cells import GRU
+from ..through_time import bptt, rtrl
+from ._claim import Claim, Finding
+from ._nets import drawn, gap, numbers
+from .general_theorem import squared
+
+INPUTS, UNITS, STEPS, BATCH = 2, 3, 8, 2
+
+
+def check(method=rtrl) -> Finding:
+    """Compare the method that goes forwards with the one that goes back."""
+    cell = drawn(GRU, INPUTS, UNITS)
+    xs, targets = numbers(1, STEPS, BATCH, INPUTS), numbers(2, STEPS, BATCH, UNITS)
+    found, expected = (eqx.filter_jit(f)(cell, squared, xs, targets)[1] for f in (method, bptt))
+    error = gap(found, expected)
+    return Finding(
+        "holds" if error < 1e-12 else "false",
+        f"on a random GRU over {STEPS} steps the two gradients differ by {error:.0g}.",
+        {"relative error": error},
+    )
+
+
+CLAIM = Claim(
+    "rtrl-equals-bptt",
+    "Real-time recurrent learning, forwards in time, gives the gradient of backpropagation "
+    "through time.",
+    "Williams and Zipser (1989), as in 002, section 3.2",
+    "holds",
+    check,
+)

@@ -1,0 +1,46 @@
+"""Convergence without input, and forgetting the first state, with a spectral radius below one."""
+
+import numpy as np
+
+from ._claim import Claim, Finding
+
+# Its square is zero, and so are its eigenvalues. Along (4, 1) the net is s ← tanh(4s)/2 - 2 tanh s.
+NILPOTENT = ((2.0, -8.0), (0.5, -2.0))
+
+
+def check(weights=NILPOTENT, steps: int = 1000) -> Finding:
+    """Run `c ← R tanh(c)` from a small state and from a large one."""
+    R = np.asarray(weights)
+    radius = np.abs(np.linalg.eigvals(R)).max()
+    if radius >= 1:
+        raise ValueError("the spectral radius must be below one to test its sufficiency")
+    small, large = np.array([0.4, 0.1]), np.array([8.0, 2.0])
+    path = [(small, large)]
+    for _ in range(steps):
+        small, large = R @ np.tanh(small), R @ np.tanh(large)
+        path.append((small, large))
+    moved, apart = np.abs(large - path[-2][1]).max(), np.linalg.norm(large - small)
+
+    def draw(axes):
+        for n, start in enumerate(("small", "large")):
+            axes.plot([states[n][0] for states in path[:30]], ".-", label=f"from a {start} state")
+        axes.set(xlabel="step", ylabel="first unit")
+        axes.legend()
+
+    return Finding(
+        "holds" if moved < 1e-9 and apart < 1e-9 else "false",
+        f"a net of two units with the spectral radius {radius:.0g} still moves by {moved:.1f} a "
+        f"step after {steps:,} steps, {apart:.1f} away from where another first state has led.",
+        {"spectral radius": float(radius), "moved": float(moved), "apart": float(apart)},
+        draw,
+    )
+
+
+CLAIM = Claim(
+    "spectral-radius-is-sufficient",
+    "With a spectral radius below one a net without input converges, and forgets its first state: "
+    "the echo state property.",
+    "001, section 2.4, proposition; 000, section 2.2.3",
+    "false",
+    check,
+)

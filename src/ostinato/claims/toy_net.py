@@ -1,0 +1,65 @@
+"""One recurrent unit: what is left of an input as time passes."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ._claim import Claim, Finding
+
+STEPS = 100
+UNITS: dict[str, tuple[Callable, Callable]] = {
+    "linear": (lambda a: a, lambda a: 1.0),
+    "ReLU": (lambda a: max(a, 0.0), lambda a: float(a > 0)),
+    "tanh": (np.tanh, lambda a: 1 - np.tanh(a) ** 2),
+}
+
+
+def check(below: float = 0.9, one: float = 1.0, above: float = 1.1) -> Finding:
+    """Follow the derivative of a unit by its first input, for three weights."""
+    curves = {(kind, w): contribution(kind, w) for kind in UNITS for w in (below, one, above)}
+    left = {at: abs(float(curve[-1])) for at, curve in curves.items()}
+
+    def vanishes_or_explodes(kind):
+        return left[kind, below] < 1e-3 and left[kind, above] > 1e3
+
+    def draw(axes):
+        for (kind, w), curve in curves.items():
+            if kind != "ReLU":  # the same as linear here
+                style = "-" if kind == "linear" else "--"
+                axes.semilogy(np.abs(curve), style, label=f"{kind}, w = {w:g}")
+        axes.set(xlabel="steps since the input", ylabel="its contribution, |∂h_t/∂x|")
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+    verdict = "holds when the unit is linear, or an active ReLU, and |w| ≠ 1"
+    if not (vanishes_or_explodes("linear") and vanishes_or_explodes("ReLU")):
+        verdict = "false"
+    elif vanishes_or_explodes("tanh") and not 0.1 < left["linear", one] < 10:
+        verdict = "holds"
+    kept = ", ".join(f"{left['linear', w]:.2g} for w = {w:g}" for w in (below, one, above))
+    return Finding(
+        verdict,
+        f"after {STEPS} steps a linear unit keeps {kept} of its input; a tanh unit with "
+        f"w = {above:g} saturates, and {left['tanh', above]:.1g} is left.",
+        {f"{kind}, w = {w:g}": x for (kind, w), x in left.items()},
+        draw,
+    )
+
+
+def contribution(kind: str, w: float) -> np.ndarray:
+    """∂h_t/∂x for the input x = 1 at the first step and zeros afterwards."""
+    f, derivative = UNITS[kind]
+    a, found = 1.0, [derivative(1.0)]
+    for _ in range(STEPS):
+        a = w * f(a)
+        found.append(found[-1] * w * derivative(a))
+    return np.array(found)
+
+
+CLAIM = Claim(
+    "toy-net",
+    "With one recurrent unit and no later input, the contribution of an input vanishes where "
+    "|w| < 1 and explodes where |w| > 1, exponentially fast.",
+    "002, section 3.2 and figs. 7-8",
+    "holds when the unit is linear, or an active ReLU, and |w| ≠ 1",
+    check,
+)

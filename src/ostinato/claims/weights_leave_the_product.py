@@ -1,0 +1,33 @@
+"""Pulling the weights out of the product of Jacobians."""
+
+from functools import reduce
+
+import numpy as np
+
+from ._claim import Claim, Finding
+from ._nets import gap
+
+
+def check(units: int = 4, factors: int = 3) -> Finding:
+    """Compare both sides for random weights and slopes."""
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=(units, units))
+    slopes = rng.uniform(size=(factors, units))
+    product = reduce(np.matmul, [W @ np.diag(s) for s in slopes])
+    pulled = np.linalg.matrix_power(W, factors) @ np.diag(slopes.prod(axis=0))
+    error = gap(pulled, product)
+    return Finding(
+        "holds" if error < 1e-12 else "false",
+        f"for {factors} factors of random {units} × {units} matrices the two sides differ by "
+        f"{error:.2f} of the largest entry.",
+        {"relative error": error},
+    )
+
+
+CLAIM = Claim(
+    "weights-leave-the-product",
+    "∏ W diag(s_i) = Wⁿ diag(∏ s_i): the Jacobian is a power of the weights times the slopes.",
+    "003, section 1.3.4, eq. 1.46-1.48",
+    "false",
+    check,
+)

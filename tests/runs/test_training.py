@@ -136,6 +136,22 @@ def test_a_second_order_run_resumes_to_the_same_numbers(text, tmp_path, learner)
     assert numbers(whole)[-2:] == numbers(run)[-2:]
 
 
+def test_looks_through_the_lens(undisturbed, config, tmp_path):
+    """They are written down, and change nothing."""
+    run = train(Config(**{**config.as_json(), "lens": 3}), tmp_path / "run")
+    same(undisturbed, run)
+    assert numbers(undisturbed) == numbers(run)
+    looks = [event for event in run.events() if event["kind"] == "lens"]
+    assert [look["step"] for look in looks] == [3, 6, 9, 12]
+    for look in looks:
+        assert look["lags"][0] == 0 and look["lags"][-1] == config.length - 1
+        for name, profile in look["gradient"].items():
+            assert len(profile) == len(look["lags"]) and profile[0] > 0
+            assert 0 <= look["memory"][name] < config.length
+        assert any("forget gate" in name for name in look["saturated"])
+        assert all(0 <= share <= 1 for share in look["saturated"].values())
+
+
 def test_the_remark_of_a_learner_is_kept(tmp_path, monkeypatch):
     """Products that are not numbers are survived, and the log says so."""
     monkeypatch.setattr(Squared, "hessian", lambda self, outputs: lambda v: jnp.nan * v)

@@ -176,8 +176,7 @@ def test_taps_of_another_shape():
 
 
 def test_taps_of_a_layer_without_a_step():
-    expected, given = "taps need a cell with a step", "got Bidirectional"
-    says(ValueError, expected, given, lambda: ostinato.taps(BOTH, XS))
+    expected, given = "taps must be those of taps(cell, xs): expected {'.R'", "got {}"
     says(ValueError, expected, given, lambda: ostinato.unroll(BOTH, XS, taps={}))
 
 

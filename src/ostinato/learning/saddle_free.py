@@ -35,9 +35,8 @@ import jax.numpy as jnp
 
 from ..errors import BadInput
 from ._learner import Learner
-from .hessian_free.curvature_batch import DRAWS, curvature_batch
+from .hessian_free.curvature_batch import check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
-from .hessian_free.on_batch import OnBatch
 from .hessian_free.searches import Choice, backtrack, finite
 from .objective import Objective, Sequences, trained
 
@@ -133,17 +132,11 @@ class SaddleFree(Learner):
     chunk: int | None = None
 
     def __post_init__(self):
-        if self.objective.compute is not None:
-            raise BadInput(
-                "saddle-free learning needs float32: lower precision ruins Lanczos, got "
-                f"{self.objective.compute}"
-            )
+        check_exact(self.objective, self.draw)
         if self.count < 1:
             raise BadInput(f"the subspace must have at least one dimension, got {self.count}")
         if self.damping < 0:
             raise BadInput("damping cannot be negative")
-        if self.draw not in DRAWS:
-            raise BadInput(f"draw must be one of {', '.join(DRAWS)}; got {self.draw}")
 
     def initial(self, network):
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
@@ -156,9 +149,16 @@ class SaddleFree(Learner):
     def _step(self, network, memory: Memory, state, batch: Sequences):
         sequences = batch.weights.shape[1]
         size = self.curvature or sequences
-        some = curvature_batch(batch, state, size, self.draw, memory.steps)
-        whole = OnBatch.in_chunks(self.objective, network, batch, state, self.chunk)
-        part = OnBatch.in_chunks(self.objective, network, *some, self.chunk)
+        whole, part = whole_and_part(
+            self.objective,
+            network,
+            batch,
+            state,
+            size=size,
+            draw=self.draw,
+            step=memory.steps,
+            chunk=self.chunk,
+        )
         theta = whole.start
         value, gradient, final = whole.gradient(theta)
 

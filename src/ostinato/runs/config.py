@@ -120,6 +120,7 @@ class Config:
 
     validate_every: int | None = _setting(None, "steps between validations", least=1)
     checkpoint_every: int | None = _setting(None, "steps between checkpoints", least=1)
+    lens: int | None = _setting(None, "steps between looks at where the gradient goes", least=1)
     seed: int = _setting(0, "of weights, noise and batches", least=0)
     precision: str = _setting("float32", "of products: float32 or bfloat16", among=PRECISIONS)
     memory: str = _setting(

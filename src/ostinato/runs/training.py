@@ -24,6 +24,7 @@ from .config import SECOND_ORDER, Config
 from .devices import Spread, over_devices
 from .evaluation import evaluate
 from .folder import Checkpoint, Progress, Run, create_run, open_run
+from .looking import Lens
 from .sampling import sample
 from .trouble import Diverged, check_losses
 
@@ -105,6 +106,7 @@ class _Training:
         self.usual: float | None = None
         self.pending: list[dict] = []
         self.advance = compiled_step(network, learner, config.seed)
+        self.lens = Lens(task.loss)
         self.started, self.logged = time.perf_counter(), 0.0
 
     def go(self) -> Run:
@@ -126,6 +128,8 @@ class _Training:
                     self._save(*held)
                     held = None
                 progress = progress._replace(step=step)
+                if config.lens is not None and step % config.lens == 0:
+                    self._look_inside(now, fresh.state, step)
                 if stopped.is_set() and step < config.steps:
                     reason = "interrupted"
                 validate = step % self.validate_every == 0 or step == config.steps
@@ -192,6 +196,15 @@ class _Training:
             for name, order in (("bigram", 1), ("order 5", 5)):
                 event[name] = ngram_bits(train, valid, self.task.inputs, order)
         self._tell(event)
+
+    def _look_inside(self, now: Checkpoint, fresh_state: Any, step: int) -> None:
+        """The network through the lens, on the batch that comes next."""
+        started = self._seconds()
+        batch = self._batch(step)
+        carried = self.config.gradient in ("full", "truncated") and not batch.first
+        seen = self.lens.look(now.network, _sequences(batch), now.state if carried else None)
+        self._tell({"kind": "lens", "step": step, "took": self._seconds() - started, **seen})
+        self.logged += self._seconds() - started  # looking is no training
 
     def _log(self, step: int) -> None:
         """Fetch the reports since the last time, look for trouble, and write them down."""

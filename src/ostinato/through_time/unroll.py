@@ -84,7 +84,6 @@ def unroll(
         raise ValueError(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
     options = _Options(reverse, chunk, compute, watch)
     if taps is not None:
-        _check_can_tap(cell)
         if watch is not None:
             raise ValueError("give either taps or watch, not both")
         if chunk < steps:
@@ -96,8 +95,8 @@ def unroll(
     return _compiled(cell, xs, state, valid, taps, options)
 
 
-def taps(cell: Cell, xs: Any) -> dict[str, jax.Array]:
-    """Zero offsets for the recurrent products of a cell, by the path of their weight.
+def taps(cell: Any, xs: Any) -> dict[str, jax.Array]:
+    """Zero offsets for the recurrent products of a cell or layer, by the path of their weight.
 
     The gradient with respect to them is the error at each pre-activation.
 
@@ -108,21 +107,41 @@ def taps(cell: Cell, xs: Any) -> dict[str, jax.Array]:
         >>> jax.grad(loss)(taps(cell, xs))
         {'.R': Array(...)}
     """
-    _check_can_tap(cell)
+    shapes = _tap_shapes(cell, xs)
+    return {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()}
+
+
+def _tap_shapes(cell: Any, xs: Any) -> dict[str, jax.ShapeDtypeStruct]:
     steps, batch = sizes(cell, xs)
+    if not can_step(cell):
+        return _tap_shapes_of_parts(cell, xs)
     parameters, static = eqx.partition(cell, eqx.is_array)
     state = expected_state(cell, batch, xs)
     us = eqx.filter_eval_shape(cell.inputs, xs)
     step = _take_apart(static, parameters, state, xs, us, None)
     return {
-        name: jnp.zeros((steps, *tap.shape.shape), tap.shape.dtype)
+        name: jax.ShapeDtypeStruct((steps, *tap.shape.shape), tap.shape.dtype)
         for name, tap in zip(step.names, step.taps, strict=True)
     }
 
 
-def _check_can_tap(cell: Any) -> None:
-    if not can_step(cell):
-        raise ValueError(f"taps need a cell with a step, got {type(cell).__name__}")
+def _tap_shapes_of_parts(layer: Any, xs: Any) -> dict[str, jax.ShapeDtypeStruct]:
+    """Those of all cells of a layer that has no step of its own."""
+    found: dict[str, jax.ShapeDtypeStruct] = {}
+
+    def run(part, xs, state=None, *, reverse=False):
+        path = _path(part, layer)
+        found.update({path + name: shape for name, shape in _tap_shapes(part, xs).items()})
+        return unroll(part, xs, state, reverse=reverse)
+
+    eqx.filter_eval_shape(lambda xs: layer.over_time(run, xs, None), xs)
+    return found
+
+
+def _path(part: Any, whole: Any) -> str:
+    """Where a module stands in another one, for example `.forward`; nothing for one made anew."""
+    leaves = jax.tree_util.tree_leaves_with_path(whole, is_leaf=lambda x: x is part)
+    return next((jax.tree_util.keystr(path) for path, leaf in leaves if leaf is part), "")
 
 
 WATCHED = (None, "states", "products", "slopes")
@@ -175,14 +194,15 @@ def _in_chunks(cell, xs, state, valid, taps, options: _Options):
 def _run(cell, xs, state, valid, taps, options: _Options):
     """One stretch of time with everything kept."""
     watch = options.watch
-    if hasattr(cell, "over_time") and taps is None:
+    if hasattr(cell, "over_time") and (taps is None or not can_step(cell)):
         seen: list = []
 
         def run(part, xs, state=None, *, reverse=False):
             if can_step(part):
                 state = starting_state(part, xs, state)
+            own = None if taps is None else _below(_path(part, cell), taps)
             turned = _Options(options.reverse != reverse, options.chunk, options.compute, watch)
-            ys, state = _in_chunks(part, xs, state, valid, None, turned)
+            ys, state = _in_chunks(part, xs, state, valid, own, turned)
             if watch is not None:
                 ys, more = ys
                 seen.extend(more)
@@ -222,6 +242,11 @@ def _run(cell, xs, state, valid, taps, options: _Options):
     if watch == "slopes":
         ys = ys, slopes_through_time(step, inputs, **how)
     return ys, jax.tree.unflatten(jax.tree.structure(state), final)
+
+
+def _below(path: str, taps: dict) -> dict:
+    """The offsets of a part, by the names that they have in it."""
+    return {name[len(path) :]: x for name, x in taps.items() if name.startswith(path)}
 
 
 def _between(start: int, stop: int, tree):

@@ -6,9 +6,40 @@ import jax
 import jax.numpy as jnp
 
 from ...errors import BadInput
-from ..objective import Sequences
+from ..objective import Objective, Sequences
+from .on_batch import OnBatch
 
 DRAWS = ("fresh", "turn")
+
+
+def check_exact(objective: Objective, draw: str) -> None:
+    """Refuse an objective in lower precision, and a draw that does not exist."""
+    if objective.compute is not None:
+        raise BadInput(
+            "a learner that uses the curvature needs float32, as lower precision ruins its "
+            f"products; got {objective.compute}"
+        )
+    if draw not in DRAWS:
+        raise BadInput(f"draw must be one of {', '.join(DRAWS)}; got {draw}")
+
+
+def whole_and_part(
+    objective: Objective,
+    network: Any,
+    batch: Sequences,
+    state: Any,
+    *,
+    size: int,
+    draw: str,
+    step: jax.Array,
+    chunk: int | None,
+) -> tuple[OnBatch, OnBatch]:
+    """The objective on a batch, and on the part of it whose curvature is used."""
+    part, before = curvature_batch(batch, state, size, draw, step)
+    return (
+        OnBatch.in_chunks(objective, network, batch, state, chunk),
+        OnBatch.in_chunks(objective, network, part, before, chunk),
+    )
 
 
 def curvature_batch(

@@ -27,7 +27,7 @@ from ...errors import BadInput
 from .._learner import Learner
 from ..objective import Objective, Sequences, trained
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, conjugate_gradient
-from .curvature_batch import DRAWS, curvature_batch
+from .curvature_batch import check_exact, whole_and_part
 from .damping import Damping, reduction_ratio
 from .on_batch import OnBatch
 from .searches import Choice, Greedy, backtrack, best_iterate, finite, follow, shorten
@@ -83,13 +83,7 @@ class HessianFree(Learner):
     chunk: int | None = None
 
     def __post_init__(self):
-        if self.objective.compute is not None:
-            raise BadInput(
-                "Hessian-free learning needs float32, as lower precision ruins conjugate gradient; "
-                f"got {self.objective.compute}"
-            )
-        if self.draw not in DRAWS:
-            raise BadInput(f"draw must be one of {', '.join(DRAWS)}; got {self.draw}")
+        check_exact(self.objective, self.draw)
         if self.judge not in JUDGES:
             raise BadInput(f"judge must be one of {', '.join(JUDGES)}; got {self.judge}")
 
@@ -106,9 +100,16 @@ class HessianFree(Learner):
     def _step(self, network, memory: Memory, state, batch: Sequences):
         sequences = batch.weights.shape[1]
         size = self.curvature or sequences
-        some = curvature_batch(batch, state, size, self.draw, memory.steps)
-        whole = OnBatch.in_chunks(self.objective, network, batch, state, self.chunk)
-        part = OnBatch.in_chunks(self.objective, network, *some, self.chunk)
+        whole, part = whole_and_part(
+            self.objective,
+            network,
+            batch,
+            state,
+            size=size,
+            draw=self.draw,
+            step=memory.steps,
+            chunk=self.chunk,
+        )
         theta, damping, scale = whole.start, self.damping, memory.scale
         value, gradient, final = whole.gradient(theta)
         judge = _Judge(whole, theta, value, gradient)

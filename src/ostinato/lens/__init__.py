@@ -1,0 +1,27 @@
+"""The lens: where the gradient goes, and how long a network remembers.
+
+Each measure is a function of a network and a batch, and returns plain numbers.
+"""
+
+from .bounds import hochreiter_bound as hochreiter_bound
+from .bounds import preactivation_jacobian_norms as preactivation_jacobian_norms
+from .bounds import singular_value_bound as singular_value_bound
+from .gradient_by_lag import gradient_by_lag as gradient_by_lag
+from .jacobians import jacobian_by_lag as jacobian_by_lag
+from .jacobians import step_jacobians as step_jacobians
+from .lstm_split import forget_share as forget_share
+from .lstm_split import memory_conditions as memory_conditions
+from .lstm_split import memory_split as memory_split
+from .memory_length import memory_length as memory_length
+from .paths import path_sum as path_sum
+from .paths import toy_contribution as toy_contribution
+from .perturbation import ignored_before as ignored_before
+from .perturbation import influence_by_lag as influence_by_lag
+from .perturbation import spread_lags as spread_lags
+from .recurrent_matrices import recurrent_matrices as recurrent_matrices
+from .saturation import dead_units as dead_units
+from .saturation import saturation as saturation
+from .spectrum import fixed_points as fixed_points
+from .spectrum import largest_singular_value as largest_singular_value
+from .spectrum import lyapunov_exponent as lyapunov_exponent
+from .spectrum import spectral_radius as spectral_radius

@@ -1,0 +1,59 @@
+"""How far back in time the error of one step reaches."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..through_time import taps, unroll
+
+
+def gradient_by_lag(
+    network: Any,
+    xs: Any,
+    loss: Callable[[jax.Array], jax.Array],
+    state: Any = None,
+    *,
+    at: int = -1,
+) -> dict[str, jax.Array]:
+    """`‖∂L_t / ∂a_{t-k}‖` at every recurrent pre-activation a, for each lag k = 0, 1, …, t.
+
+    `L_t` is a loss on the output of step t alone, so what is seen is how its error fades or grows
+    on the way back. Norms are over the units of one sequence; the result is their root mean square
+    over the batch, each sequence's error counted as if it were alone. It costs one gradient: the
+    errors fall out of the engine's backward scan.
+
+    Args:
+        network: a cell, a network, or a layer of cells.
+        xs: the inputs, time first.
+        loss: `loss(output)`, one number for each sequence, `(*batch, outputs) -> (*batch,)`.
+        state: the state before the first step.
+        at: t, the step whose loss it is; by default the last.
+
+    Returns:
+        For each recurrent weight, by its path, an array `(t + 1,)`.
+
+    Example:
+        >>> found = gradient_by_lag(network, xs, lambda o: Softmax()(o, targets[-1]))
+        >>> found[".cell.R"][100] / found[".cell.R"][0]  # what is left after a hundred steps
+    """
+
+    def total(offsets):
+        ys, _ = unroll(network, xs, state, taps=offsets)
+        return jnp.sum(loss(ys[at]))
+
+    offsets = taps(network, xs)
+    steps = jax.tree.leaves(xs)[0].shape[0]
+    last = range(steps)[at]
+    errors = jax.grad(total)(offsets)
+    # A network's readout is a product of its step too, but nothing comes back to it.
+    inner = (name for name in errors if not name.startswith(".readout."))
+    return {name: _profile(errors[name][: last + 1]) for name in inner}
+
+
+def _profile(errors: jax.Array) -> jax.Array:
+    """Errors `(t + 1, *batch, units)` as norms by lag `(t + 1,)`, the latest first."""
+    squares = jnp.sum(errors**2, axis=-1)
+    mean = jnp.mean(squares.reshape(len(squares), -1), axis=1)
+    return jnp.sqrt(mean)[::-1]

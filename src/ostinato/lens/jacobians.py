@@ -1,0 +1,220 @@
+"""How the state of one step depends on the state of an earlier one, exactly or by probes.
+
+`s_t` is the state after step t, all its float arrays (an LSTM's h and c, every layer of a stack)
+as one vector of n numbers for each sequence. By the chain rule the dependence over a lag is a
+product of one Jacobian a step:
+
+    ∂s_t/∂s_k = ∂s_t/∂s_{t-1} · ∂s_{t-1}/∂s_{t-2} · … · ∂s_{k+1}/∂s_k
+
+Its norm against the lag t - k says how far back in time an error reaches: where it falls, gradients
+vanish, and where it rises, they explode.
+"""
+
+import itertools
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ..errors import BadInput
+from ..through_time import can_step, sizes, starting_state
+
+
+def step_jacobians(cell: Cell, xs: Any, state: Any = None) -> jax.Array:
+    """`∂s_t/∂s_{t-1}` for all steps, exactly.
+
+    Entry `[t, ..., i, j]` is how much number i of the state after step t moves with number j of the
+    state before it. For `Simple` that is `diag(f'(a_t)) Rᵀ`, as the cell's R acts on row vectors.
+
+    Args:
+        cell: a cell or a network that has a step.
+        xs: the inputs, time first: `(T, *batch, inputs)`, or symbols `(T, *batch)`.
+        state: the state before the first step; by default the cell's own.
+
+    Returns:
+        The Jacobians, `(T, *batch, n, n)`.
+
+    Example:
+        >>> cell = LSTM(3, 16, key=jax.random.key(0))
+        >>> step_jacobians(cell, jnp.ones((100, 8, 3))).shape
+        (100, 8, 32, 32)
+    """
+    check(cell, "step_jacobians")
+    cell.check_inputs(xs)
+    return _step_jacobians(cell, xs, state)
+
+
+def jacobian_by_lag(
+    cell: Cell,
+    xs: Any,
+    state: Any = None,
+    *,
+    at: int = -1,
+    probes: int | None = None,
+    key: jax.Array | None = None,
+) -> jax.Array:
+    """The size of `∂s_t/∂s_k` for t = `at` and every lag t - k.
+
+    By default the spectral norm `‖∂s_t/∂s_k‖₂`, exactly: n errors are carried back through time and
+    a singular value is found at every lag.
+
+    With `probes=m` only m errors are carried back, random and orthonormal, others for each
+    sequence, in one backward scan; with one or two it costs one or two gradients. With J for
+    `∂s_t/∂s_k`, the root mean square of `‖vᵀJ‖` over them estimates `‖J‖_F / √n`, by how much a
+    random error grows on its way back. Its square has no bias, with m = n it is exact, and
+
+        estimate ≤ ‖J‖₂    and    ‖J‖_F / √n ≤ ‖J‖₂ ≤ √n · ‖J‖_F / √n
+
+    so over long lags both fall or rise at the same rate.
+
+    Args:
+        cell: a cell or a network that has a step.
+        xs: the inputs, time first: `(T, *batch, inputs)`, or symbols `(T, *batch)`.
+        state: the state before the first step; by default the cell's own.
+        at: the step t; negative numbers count from the end.
+        probes: how many random errors to carry back, from 1 to n; by default all is exact.
+        key: random key of the probes.
+
+    Returns:
+        One number for each lag, the root mean square over the batch: `(t + 2,)`, from lag 0, where
+        it is 1, to lag t + 1, which reaches the state before the first step. What is too large or
+        too small for its dtype is infinite or 0.
+
+    Example:
+        >>> jacobian_by_lag(cell, jnp.ones((100, 8, 3))).shape
+        (101,)
+        >>> jacobian_by_lag(network, symbols, probes=1, key=jax.random.key(0))
+    """
+    check(cell, "jacobian_by_lag")
+    cell.check_inputs(xs)
+    steps = steps_until(at, sizes(cell, xs)[0])
+    if probes is not None and key is None:
+        raise BadInput("jacobian_by_lag needs a key for its probes, got none")
+    return _by_lag(cell, jax.tree.map(lambda x: x[:steps], xs), state, probes, key)
+
+
+class OnVectors:
+    """A cell's step on states that are one vector for each sequence.
+
+    Attributes:
+        start: the floats of the state before the first step, `(*batch, n)`.
+        fixed: the rest of that state, such as a count of steps.
+        us: what the steps need from the inputs, time first.
+    """
+
+    def __init__(self, cell: Cell, xs: Any, state: Any = None):
+        self.cell = cell
+        self.us = cell.inputs(xs)
+        start = starting_state(cell, xs, state)
+        floats, self.fixed = eqx.partition(start, eqx.is_inexact_array)
+        self._leading = len(sizes(cell, xs)[1])
+        self._leaves, self._tree = jax.tree.flatten(floats)
+        if not self._leaves:
+            raise BadInput(f"{type(cell).__name__} has no numbers in its state to differentiate")
+        self.start = self._flat(floats)
+
+    def step(self, s: jax.Array, fixed: Any, u: Any) -> tuple[jax.Array, Any]:
+        new, _ = self.cell.step(self.state(s, fixed), u)
+        floats, fixed = eqx.partition(new, eqx.is_inexact_array)
+        return self._flat(floats), fixed
+
+    def state(self, s: jax.Array, fixed: Any) -> Any:
+        """The state as the cell has it."""
+        counts = [math.prod(x.shape[self._leading :]) for x in self._leaves]
+        parts = jnp.split(s, list(itertools.accumulate(counts))[:-1], axis=-1)
+        arrays = [
+            part.reshape(like.shape).astype(like.dtype)
+            for part, like in zip(parts, self._leaves, strict=True)
+        ]
+        return eqx.combine(jax.tree.unflatten(self._tree, arrays), fixed)
+
+    def _flat(self, floats: Any) -> jax.Array:
+        k = self._leading
+        return jnp.concatenate(
+            [x.reshape(*x.shape[:k], math.prod(x.shape[k:])) for x in jax.tree.leaves(floats)],
+            axis=-1,
+        )
+
+
+def check(cell: Any, name: str) -> None:
+    """Refuse what has no step, such as a layer that must see the whole sequence."""
+    if not can_step(cell):
+        raise BadInput(f"{name} needs a cell with a step, got {type(cell).__name__}")
+
+
+@eqx.filter_jit
+def _step_jacobians(cell, xs, state):
+    on = OnVectors(cell, xs, state)
+    directions = _every_direction(on.start)
+
+    def body(carry, u):
+        s, fixed = carry
+        new, push, fixed = jax.linearize(lambda s: on.step(s, fixed, u), s, has_aux=True)
+        return (new, fixed), jnp.moveaxis(jax.vmap(push)(directions), 0, -1)
+
+    return jax.lax.scan(body, (on.start, on.fixed), on.us)[1]
+
+
+@eqx.filter_jit
+def _by_lag(cell, xs, state, probes, key):
+    on = OnVectors(cell, xs, state)
+    if probes is None:
+        errors, norm = _every_direction(on.start), spectral_norms
+    else:
+        errors, norm = _random_directions(key, on.start, probes), _mean_length
+
+    def forward(carry, u):
+        s, fixed = carry
+        return on.step(s, fixed, u), carry
+
+    def backward(carry, at):
+        errors, log = carry
+        (s, fixed), u = at
+        _, pull, _ = jax.vjp(lambda s: on.step(s, fixed, u), s, has_aux=True)
+        (errors,) = jax.vmap(pull)(errors)
+        # In units of their largest number, so that neither they nor their squares are lost.
+        largest = jnp.max(jnp.abs(errors), axis=(0, -1))
+        unit = jnp.where(largest > 0, largest, 1)
+        errors, log = errors / unit[..., None], log + jnp.log(unit)
+        return (errors, log), log + jnp.log(norm(jnp.moveaxis(errors, 0, -2)))
+
+    _, before = jax.lax.scan(forward, (on.start, on.fixed), on.us)
+    log = jnp.zeros(on.start.shape[:-1], on.start.dtype)
+    _, logs = jax.lax.scan(backward, (errors, log), (before, on.us), reverse=True)
+    logs = logs.reshape(len(logs), -1)[::-1]
+    squares = jax.nn.logsumexp(2 * logs, axis=1) - math.log(logs.shape[1])
+    return jnp.concatenate([jnp.ones(1, logs.dtype), jnp.exp(squares / 2)])
+
+
+def _every_direction(s: jax.Array) -> jax.Array:
+    """All n unit vectors, each for every sequence: `(n, *batch, n)`."""
+    n = s.shape[-1]
+    each = jnp.eye(n, dtype=s.dtype).reshape(n, *(1 for _ in s.shape[:-1]), n)
+    return jnp.broadcast_to(each, (n, *s.shape))
+
+
+def _random_directions(key: jax.Array, s: jax.Array, count: int) -> jax.Array:
+    """`count` orthonormal vectors, each uniform on the sphere: `(count, *batch, n)`."""
+    if not 1 <= count <= s.shape[-1]:
+        raise BadInput(f"probes must be from 1 to the state's size {s.shape[-1]}, got {count}")
+    columns, _ = jnp.linalg.qr(jax.random.normal(key, (*s.shape, count), s.dtype))
+    return jnp.moveaxis(columns, -1, 0)
+
+
+def spectral_norms(matrices: jax.Array) -> jax.Array:
+    return jnp.linalg.norm(matrices, ord=2, axis=(-2, -1))
+
+
+def _mean_length(matrices: jax.Array) -> jax.Array:
+    """The root mean square of the lengths of the rows of each matrix."""
+    return jnp.sqrt(jnp.mean(jnp.sum(matrices**2, axis=-1), axis=-1))
+
+
+def steps_until(at: int, steps: int) -> int:
+    """How many steps there are up to step `at` and with it."""
+    if not -steps <= at < steps:
+        raise BadInput(f"at must be a step from {-steps} to {steps - 1}, got {at}")
+    return at % steps + 1

@@ -1,0 +1,28 @@
+"""How long a network remembers: the lag at which an influence has faded."""
+
+import numpy as np
+
+
+def memory_length(influence, lags=None, share: float = 0.01) -> int:
+    """The largest lag at which the influence still is at least `share` of its largest value.
+
+    Args:
+        influence: by lag, however it was measured: `gradient_by_lag` (how far the error reaches
+            back), `jacobian_by_lag` (how far the state depends on its past) or
+            `influence_by_lag` (how far the output really does).
+        lags: those of the influence; 0, 1, 2, … by default.
+        share: what counts as faded.
+
+    Returns:
+        A lag; where the largest value is zero or not finite, 0.
+
+    Example:
+        >>> memory_length([1.0, 0.5, 0.1, 0.002, 0.001])
+        2
+    """
+    influence = np.asarray(influence, float)
+    lags = np.arange(len(influence)) if lags is None else np.asarray(lags)
+    peak = influence.max(initial=0.0)
+    if not np.isfinite(peak) or peak == 0:
+        return 0
+    return int(lags[influence >= share * peak].max())

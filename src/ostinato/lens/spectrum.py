@@ -1,0 +1,202 @@
+"""Eigenvalues and what they mean: recurrent matrices, fixed points, Lyapunov exponents."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..cells import Cell
+from ..errors import BadInput
+from ..through_time import sizes
+from .jacobians import OnVectors, check
+from .recurrent_matrices import zero_input
+
+
+def spectral_radius(matrix: Any) -> np.ndarray:
+    """The largest absolute eigenvalue of each matrix `(..., n, n)`.
+
+    It is no bound of the largest singular value, which document 000 section 1.6 equates it with for
+    diagonalisable matrices: [[0.5, 10], [0, 0.4]] has 0.5, and the singular value 10.02.
+    """
+    matrix = np.asarray(matrix)
+    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
+        raise BadInput(f"spectral_radius needs square matrices, got shape {matrix.shape}")
+    return np.abs(np.linalg.eigvals(matrix)).max(axis=-1)
+
+
+def largest_singular_value(matrix: Any) -> jax.Array:
+    """`σmax`, by how much each matrix `(..., m, n)` stretches a vector at most."""
+    return jnp.linalg.norm(jnp.asarray(matrix), ord=2, axis=(-2, -1))
+
+
+class FixedPoint(NamedTuple):
+    """A state that a step does not change.
+
+    Attributes:
+        state: the state, as the cell has it.
+        residual: `‖step(s) - s‖`.
+        eigenvalues: those of the step's Jacobian there, the largest first: complex `(n,)`.
+        stable: whether all are below 1 in absolute value, so that states nearby come closer.
+    """
+
+    state: Any
+    residual: float
+    eigenvalues: np.ndarray
+    stable: bool
+
+
+def fixed_points(
+    cell: Cell,
+    x: Any = None,
+    *,
+    starts: int = 100,
+    key: jax.Array,
+    scale: float = 1.0,
+    iterations: int = 100,
+    tolerance: float | None = None,
+    apart: float = 1e-3,
+) -> list[FixedPoint]:
+    """States with `s = step(s, inputs(x))`, for an input that stays the same.
+
+    From every start `‖step(s) - s‖²` is minimised by damped Gauss-Newton steps (Levenberg and
+    Marquardt), which find stable and unstable points alike. A minimum that is not zero is dropped,
+    and points that are the same are given once. Where fixed points fill a line or more, each start
+    gives one of its own. A cell with noise keeps that of its first step; better turn it off.
+
+    Sources: Sussillo and Barak (2013); document 001 section 2.4, for the stability.
+
+    Args:
+        cell: a cell or a network that has a step.
+        x: one input, `(inputs,)` or a symbol; by default zeros, or the symbol 0.
+        starts: how many random states to start from.
+        key: random key of the starts.
+        scale: each number of a start is from N(0, scale²).
+        iterations: how many steps of the search, each a solution of n equations.
+        tolerance: the largest residual of a fixed point, relative to `1 + ‖s‖`; by default
+            `ε^(2/3)`, which is 4e-11 in float64 and 2e-5 in float32.
+        apart: the distance, relative to `1 + ‖s‖`, from which on two points are two.
+
+    Returns:
+        The points found, from the most stable to the least.
+
+    Example:
+        >>> cell = eqx.tree_at(lambda c: c.R, Simple(1, 1, key=key), jnp.array([[2.0]]))
+        >>> [(abs(round(p.state.item(), 3)), p.stable) for p in fixed_points(cell, key=key)]
+        [(0.958, True), (0.958, True), (0.0, False)]
+    """
+    check(cell, "fixed_points")
+    xs = jax.tree.map(lambda x: jnp.asarray(x)[None], zero_input(cell) if x is None else x)
+    if sizes(cell, xs)[1]:
+        raise BadInput(f"fixed_points needs one input without batch axes, got {jnp.shape(x)}")
+    cell.check_inputs(xs)
+    found = _search(cell, xs, key, starts, scale, iterations)
+    points, residuals, jacobians = jax.device_get(found)
+    if tolerance is None:
+        tolerance = float(jnp.finfo(points.dtype).eps) ** (2 / 3)
+    reach = 1 + np.linalg.norm(points, axis=1)
+    kept: list[int] = []
+    for i in np.argsort(residuals):
+        near = np.linalg.norm(points[kept] - points[i], axis=1) < apart * reach[i]
+        if residuals[i] <= tolerance * reach[i] and not near.any():
+            kept.append(i)
+    on = OnVectors(cell, xs)
+    result = []
+    for i in kept:
+        values = np.linalg.eigvals(jacobians[i])
+        values = values[np.argsort(-np.abs(values))].astype(complex)
+        stable = bool(np.abs(values[0]) < 1)
+        state = on.state(jnp.asarray(points[i]), on.fixed)
+        result.append(FixedPoint(state, float(residuals[i]), values, stable))
+    return sorted(result, key=lambda point: abs(point.eigenvalues[0]))
+
+
+def lyapunov_exponent(
+    cell: Cell, xs: Any, state: Any = None, *, key: jax.Array, burn_in: int | None = None
+) -> jax.Array:
+    """The largest Lyapunov exponent: the mean of `log(‖δ_t‖ / ‖δ_{t-1}‖)` over the steps.
+
+    `δ_t = ∂s_t/∂s_{t-1} δ_{t-1}` is a small change of the state, carried along the trajectory that
+    the inputs drive and scaled to length 1 after each step. Below 0 two states grow alike and the
+    past is forgotten; above 0 they part, which is chaos.
+
+    Source: Benettin et al. (1980).
+
+    Args:
+        cell: a cell or a network that has a step.
+        xs: the inputs, time first: `(T, *batch, inputs)`, or symbols `(T, *batch)`; the longer the
+            better.
+        state: the state before the first step; by default the cell's own.
+        key: random key of the first change.
+        burn_in: how many of the first steps not to count, in which the change turns into the
+            direction of fastest growth; by default a quarter.
+
+    Returns:
+        The exponent of each sequence, `(*batch,)`; -∞ where a change vanishes altogether.
+
+    Example:
+        >>> xs = jax.random.normal(key, (1000, 1))
+        >>> lyapunov_exponent(Simple(1, 100, key=key, recurrent=normal(0.2)), xs, key=key)
+    """
+    check(cell, "lyapunov_exponent")
+    cell.check_inputs(xs)
+    steps, _ = sizes(cell, xs)
+    burn_in = steps // 4 if burn_in is None else burn_in
+    if not 0 <= burn_in < steps:
+        raise BadInput(f"burn_in must leave some of the {steps} steps, got {burn_in}")
+    return jnp.mean(_log_growth(cell, xs, state, key)[burn_in:], axis=0)
+
+
+@eqx.filter_jit
+def _log_growth(cell, xs, state, key):
+    on = OnVectors(cell, xs, state)
+    direction = jax.random.normal(key, on.start.shape, on.start.dtype)
+
+    def body(carry, u):
+        s, fixed, direction = carry
+        new, moved, fixed = jax.jvp(
+            lambda s: on.step(s, fixed, u), (s,), (direction,), has_aux=True
+        )
+        length, direction = _lengths(moved)
+        return (new, fixed, direction), jnp.log(length)
+
+    _, logs = jax.lax.scan(body, (on.start, on.fixed, _lengths(direction)[1]), on.us)
+    return logs
+
+
+def _lengths(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The length of each vector, and the vector of length 1; zero stays zero."""
+    length = jnp.linalg.norm(x, axis=-1, keepdims=True)
+    return length[..., 0], x / jnp.where(length > 0, length, 1)
+
+
+@eqx.filter_jit
+def _search(cell, xs, key, starts, scale, iterations):
+    """Where the search from each start ends, with its residual and the step's Jacobian."""
+    on = OnVectors(cell, xs)
+    u = jax.tree.map(lambda u: u[0], on.us)
+    identity = jnp.eye(on.start.size, dtype=on.start.dtype)
+
+    def step(s):
+        return on.step(s, on.fixed, u)[0]
+
+    def gap(s):
+        return step(s) - s
+
+    def improve(_, carry):
+        s, damping = carry
+        here, push = jax.linearize(gap, s)
+        A = jax.vmap(push, out_axes=1)(identity)
+        change = jnp.linalg.solve(A.T @ A + damping * identity, -A.T @ here)
+        better = jnp.linalg.norm(gap(s + change)) < jnp.linalg.norm(here)  # false for NaN
+        damping = jnp.where(better, damping / 10, damping * 10)
+        return jnp.where(better, s + change, s), jnp.clip(damping, 1e-15, 1e15)
+
+    def search(s):
+        s, _ = jax.lax.fori_loop(0, iterations, improve, (s, jnp.ones((), s.dtype)))
+        return s, jnp.linalg.norm(gap(s)), jax.jacfwd(step)(s)
+
+    return jax.vmap(search)(
+        scale * jax.random.normal(key, (starts, *on.start.shape), on.start.dtype)
+    )

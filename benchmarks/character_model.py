@@ -35,7 +35,7 @@ FREE = {
     "steps": 1000,
 }
 RUNS = {
-    "hf, structural": {**FREE, "tikhonov": 0.0, "structural": 0.1, "form": "activation"},
+    "hf, structural": {**FREE, "tikhonov": 0.001, "structural": 0.1, "form": "activation"},
     "hf, line-search": {**FREE, "damping": "line-search", "tikhonov": 0.001},
     "adam": {"learner": "adam", "batch": 100, "rate": 0.002, "warmup": 100, "validate_every": 250},
 }

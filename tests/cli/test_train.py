@@ -40,8 +40,9 @@ def text(tmp_path):
 
 
 def test_from_a_file_to_a_sample(ostinato, text):
-    code, out, err = ostinato("train", text, *SMALL)
+    code, out, err = ostinato("train", text, *SMALL, "--lens", "2")
     assert code == 0 and not err
+    assert out.count("lens: the gradient reaches") == 2 and "of 9 steps back" in out
     for part in ("chance", "bigram", "order 5", "bits per character", "symbols/s", "clipped"):
         assert part in out
     assert "sample from it with: ostinato sample runs/text-mlstm-1" in out

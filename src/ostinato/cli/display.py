@@ -158,8 +158,8 @@ def _seen(lens: dict) -> str:
     """How far back the gradient reaches, and what is saturated most."""
     farthest = max(lens["memory"].values(), default=0)
     words = f"the gradient reaches {farthest} of {lens['lags'][-1]} steps back"
-    if lens["saturated"]:
-        name, share = max(lens["saturated"].items(), key=lambda pair: pair[1])
+    name, share = max(lens["saturated"].items(), key=lambda pair: pair[1], default=("", 0.0))
+    if share >= 0.01:
         words += f"; saturated most: {name.lstrip('.')} {share:.0%}"
     return words
 

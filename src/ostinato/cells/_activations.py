@@ -27,3 +27,8 @@ def activation(name: str) -> Activation:
     if name not in ACTIVATIONS:
         raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
     return ACTIVATIONS[name]
+
+
+def slope(name: str, a: jax.Array) -> jax.Array:
+    """The derivative of that function at each number of an array."""
+    return jax.jvp(activation(name), (a,), (jnp.ones_like(a),))[1]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Simple
-from ..cells._activations import activation
+from ..cells._activations import activation, slope
 from ..errors import BadInput
 from ..through_time import sizes, unroll
 
@@ -87,7 +87,7 @@ def path_sum(
         one = np.array([float(i == j)])
         return Paths(float(one[0]), 1, 1, one, one, np.ones(1, bool), np.array([[j]]))
     (_, (a,)), _ = unroll(cell, xs, state, watch="products")
-    slopes = np.asarray(_slopes(cell.f, a[from_step : to_step + 1]), float)
+    slopes = np.asarray(slope(cell.f, a[from_step : to_step + 1]), float)
     R = np.asarray(cell.R, float)
     # Arc s is from step k + s to k + s + 1; the derivative is that of its first or its last unit.
     arcs = [R * (slopes[s][:, None] if of == "a" else slopes[s + 1]) for s in range(lag)]
@@ -140,7 +140,7 @@ def toy_contribution(
     weights = jnp.asarray(w, float)
 
     def step(a, _):
-        return weights * activation(f)(a), _slopes(f, a)
+        return weights * activation(f)(a), slope(f, a)
 
     first = jnp.full(weights.shape, x, weights.dtype)
     _, slopes = jax.lax.scan(step, first, length=int(wanted.max(initial=0)) + 1)
@@ -168,11 +168,6 @@ def _checked(cell: Simple, xs: Any, from_step: int, to_step: int) -> tuple[int, 
             "take fewer units or a shorter lag"
         )
     return units, lag
-
-
-def _slopes(f: str, a: jax.Array) -> jax.Array:
-    """`f'(a)`, elementwise."""
-    return jax.jvp(activation(f), (a,), (jnp.ones_like(a),))[1]
 
 
 def _along(arcs: list[np.ndarray], i: int, j: int) -> np.ndarray:

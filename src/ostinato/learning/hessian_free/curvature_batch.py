@@ -24,21 +24,18 @@ def check_exact(objective: Objective, draw: str) -> None:
 
 
 def whole_and_part(
-    objective: Objective,
-    network: Any,
-    batch: Sequences,
-    state: Any,
-    *,
-    size: int,
-    draw: str,
-    step: jax.Array,
-    chunk: int | None,
+    learner: Any, network: Any, batch: Sequences, state: Any, step: jax.Array
 ) -> tuple[OnBatch, OnBatch]:
-    """The objective on a batch, and on the part of it whose curvature is used."""
-    part, before = curvature_batch(batch, state, size, draw, step)
+    """The learner's objective on a batch, and on the part of it whose curvature is used.
+
+    The learner has an `objective`, and says by `curvature`, `draw` and `chunk` which part that is
+    and how many sequences are done at once.
+    """
+    size = learner.curvature or batch.weights.shape[1]
+    part, before = curvature_batch(batch, state, size, learner.draw, step)
     return (
-        OnBatch.in_chunks(objective, network, batch, state, chunk),
-        OnBatch.in_chunks(objective, network, part, before, chunk),
+        OnBatch.in_chunks(learner.objective, network, batch, state, learner.chunk),
+        OnBatch.in_chunks(learner.objective, network, part, before, learner.chunk),
     )
 
 

@@ -98,18 +98,8 @@ class HessianFree(Learner):
             return self._step(network, memory, state, batch)
 
     def _step(self, network, memory: Memory, state, batch: Sequences):
-        sequences = batch.weights.shape[1]
-        size = self.curvature or sequences
-        whole, part = whole_and_part(
-            self.objective,
-            network,
-            batch,
-            state,
-            size=size,
-            draw=self.draw,
-            step=memory.steps,
-            chunk=self.chunk,
-        )
+        whole, part = whole_and_part(self, network, batch, state, memory.steps)
+        sequences, size = (on.batch.weights.shape[1] for on in (whole, part))
         theta, damping, scale = whole.start, self.damping, memory.scale
         value, gradient, final = whole.gradient(theta)
         judge = _Judge(whole, theta, value, gradient)

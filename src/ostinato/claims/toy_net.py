@@ -1,22 +1,21 @@
 """One recurrent unit: what is left of an input as time passes."""
 
-from collections.abc import Callable
-
 import numpy as np
 
+from ..lens import toy_contribution
 from ._claim import Claim, Finding
 
 STEPS = 100
-UNITS: dict[str, tuple[Callable, Callable]] = {
-    "linear": (lambda a: a, lambda a: 1.0),
-    "ReLU": (lambda a: max(a, 0.0), lambda a: float(a > 0)),
-    "tanh": (np.tanh, lambda a: 1 - np.tanh(a) ** 2),
-}
+UNITS = {"linear": "identity", "ReLU": "relu", "tanh": "tanh"}
 
 
 def check(below: float = 0.9, one: float = 1.0, above: float = 1.1) -> Finding:
     """Follow the derivative of a unit by its first input, for three weights."""
-    curves = {(kind, w): contribution(kind, w) for kind in UNITS for w in (below, one, above)}
+    curves = {
+        (kind, w): toy_contribution(w, range(STEPS + 1), f=f)
+        for kind, f in UNITS.items()
+        for w in (below, one, above)
+    }
     left = {at: abs(float(curve[-1])) for at, curve in curves.items()}
 
     def vanishes_or_explodes(kind):
@@ -43,16 +42,6 @@ def check(below: float = 0.9, one: float = 1.0, above: float = 1.1) -> Finding:
         {f"{kind}, w = {w:g}": x for (kind, w), x in left.items()},
         draw,
     )
-
-
-def contribution(kind: str, w: float) -> np.ndarray:
-    """∂h_t/∂x for the input x = 1 at the first step and zeros afterwards."""
-    f, derivative = UNITS[kind]
-    a, found = 1.0, [derivative(1.0)]
-    for _ in range(STEPS):
-        a = w * f(a)
-        found.append(found[-1] * w * derivative(a))
-    return np.array(found)
 
 
 CLAIM = Claim(

@@ -4,7 +4,8 @@
     python benchmarks/time_lags.py --publish rows.jsonl
 
 `Simple` with 100 tanh units and 15 incoming weights each (spectral radius 1.1), input and output
-weights from N(0, 0.1²). Three seeds of weights and data run side by side. A sequence is wrong where
+weights from N(0, 0.1²). Three seeds of weights and data run side by side, or each in a process of
+its own (`--seeds 0`). A sequence is wrong where
 any of its answers is: another symbol, or a number off by 0.04 or more; a task is solved when fewer
 than 0.001 of 4,000 held-out sequences are wrong.
 
@@ -17,7 +18,7 @@ and goes on with the one that has the lowest loss.
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from ostinato.tasks import TASKS, Squared
 from ostinato.wiring import Network, OneHot, Readout
 
 NAMES = ("adding", "multiplication", "temporal-order", "permutation", "memorisation")
-SEEDS = 3
+SEEDS = (0, 1, 2)
 UNITS = 100
 HELD_OUT = 4000
 FIRST_ORDER_BATCH = 1000
@@ -83,12 +84,13 @@ def wrong(loss, network, batch: Sequences) -> jax.Array:
 
 
 class Problem:
-    """A task with its three seeds: networks side by side, and sequences for each."""
+    """A task with its seeds: networks side by side, and sequences for each."""
 
-    def __init__(self, name: str, length: int):
-        self.tasks = [TASKS[name](length=length, seed=seed) for seed in range(SEEDS)]
+    def __init__(self, name: str, length: int, seeds: Sequence[int]):
+        self.seeds = seeds
+        self.tasks = [TASKS[name](length=length, seed=seed) for seed in seeds]
         self.loss = self.tasks[0].loss
-        networks = [network_for(task, seed) for seed, task in enumerate(self.tasks)]
+        networks = [network_for(task, seed) for seed, task in zip(seeds, self.tasks, strict=True)]
         arrays = [eqx.filter(network, eqx.is_array) for network in networks]
         self.arrays = jax.tree.map(lambda *x: jnp.stack(x), *arrays)
         self.static = eqx.filter(networks[0], eqx.is_array, inverse=True)
@@ -121,7 +123,7 @@ def by_hessian_free(problem: Problem, options) -> Iterator[dict]:
 
     arrays = problem.arrays
     memory = jax.vmap(lambda arrays: learner.initial(problem.network(arrays)))(arrays)
-    used = np.zeros(SEEDS)
+    used = np.zeros(len(problem.seeds))
     for batch in batches(problem.tasks, size):
         arrays, memory, report = step(arrays, memory, batch, problem.test)
         report = jax.device_get(report)
@@ -151,7 +153,7 @@ def by_first_order(problem: Problem, name: str, budget: float) -> Iterator[dict]
             return objective.value(eqx.combine(parameters, rest), batch, None)[0]
 
         loss, gradient = jax.value_and_grad(value)(parameters)
-        scale = jnp.minimum(1.0, 1.0 / optax.global_norm(gradient))
+        scale = jnp.minimum(1.0, 1.0 / optax.tree.norm(gradient))
         gradient = jax.tree.map(lambda x: scale * x, gradient)
         updates, memory = direction.update(gradient, memory, parameters)
         parameters = jax.tree.map(lambda p, u: p - rate * u, parameters, updates)
@@ -165,7 +167,7 @@ def by_first_order(problem: Problem, name: str, budget: float) -> Iterator[dict]
     arrays = jax.tree.map(lambda x: jnp.stack([x] * len(rates)), problem.arrays)
     memory = jax.vmap(jax.vmap(direction.init))(arrays)
     steps = int(budget / FIRST_ORDER_BATCH)
-    recent = np.zeros((len(rates), SEEDS))
+    recent = np.zeros((len(rates), len(problem.seeds)))
     for number, batch in enumerate(batches(problem.tasks, FIRST_ORDER_BATCH), 1):
         arrays, memory, loss = step(arrays, memory, rates, batch)
         recent = 0.95 * recent + 0.05 * np.nan_to_num(loss, nan=1e9)
@@ -179,7 +181,7 @@ def by_first_order(problem: Problem, name: str, budget: float) -> Iterator[dict]
             found = missed(jax.tree.map(lambda x, i=lowest: x[i], arrays), problem.test)
             yield {
                 "wrong": np.round(np.asarray(found), 5).tolist(),
-                "used": [float(number * FIRST_ORDER_BATCH)] * SEEDS,
+                "used": [float(number * FIRST_ORDER_BATCH)] * len(problem.seeds),
                 "loss": np.round(recent[lowest], 6).tolist(),
                 "rate": float(rates[lowest]),
             }
@@ -187,27 +189,28 @@ def by_first_order(problem: Problem, name: str, budget: float) -> Iterator[dict]
             return
 
 
-def followed(steps: Iterator[dict], seconds: float, every: int) -> dict:
+def followed(steps: Iterator[dict], seeds: Sequence[int], seconds: float, every: int) -> dict:
     """When each seed solved its task, and how far the others came."""
-    solved: dict[int, dict] = {}
-    best = [1.0] * SEEDS
+    solved: dict[str, dict] = {}
+    best = [1.0] * len(seeds)
     number, first, at = 0, 0.0, {}
     for number, at in enumerate(steps, 1):
         now = time.perf_counter()
         first = first or now  # compiling is not counted, nor the first step
         best = [min(pair) for pair in zip(best, at["wrong"], strict=True)]
-        for seed in range(SEEDS):
-            if at["wrong"][seed] < 1e-3 and seed not in solved:
+        for i, seed in enumerate(map(str, seeds)):
+            if at["wrong"][i] < 1e-3 and seed not in solved:
                 solved[seed] = {
                     "step": number,
-                    "used": at["used"][seed],
+                    "used": at["used"][i],
                     "seconds": round(now - first, 1),
                 }
         if number == 1 or number % every == 0:
             print(number, round(now - first, 1), json.dumps(at), flush=True)
-        if len(solved) == SEEDS or now - first > seconds:
+        if len(solved) == len(seeds) or now - first > seconds:
             break
     return {
+        "seeds": seeds,
         "solved": solved,
         "best": best,
         "steps": number,
@@ -219,24 +222,29 @@ def followed(steps: Iterator[dict], seconds: float, every: int) -> dict:
 
 def tables(path: Path) -> None:
     """One line for each task, length and learner; the last rows of a file count."""
-    found = {}
+    found: dict[tuple, dict] = {}
     for line in path.read_text().splitlines():
         row = json.loads(line)
-        found[row["task"], row["length"], row["learner"]] = row
+        for i, seed in enumerate(row["seeds"]):
+            about = row | {"best": row["best"][i], "solved": row["solved"].get(str(seed))}
+            found.setdefault((row["task"], row["length"], row["learner"]), {})[seed] = about
     lines = []
-    for (task, length, learner), row in found.items():
-        wins = row["solved"].values()
+    for (task, length, learner), rows in found.items():
+        every = [rows[seed] for seed in sorted(rows)]
+        wins = [row["solved"] for row in every if row["solved"]]
+        rates = sorted({row["rate"] for row in every if row["rate"] is not None})
+        longest = max(every, key=lambda row: max(row["used"]))
         lines.append(
             [
                 task,
                 length,
-                learner if row["rate"] is None else f"{learner}, rate {row['rate']:g}",
-                f"{len(wins)} of {SEEDS}",
+                learner + "".join(f", rate {rate:g}" for rate in rates),
+                f"{len(wins)} of {len(every)}",
                 ", ".join(str(w["step"]) for w in wins) if learner == "hf" else "",
                 ", ".join(f"{w['used'] / 1e6:.2f}" for w in wins)
-                or f"({max(row['used']) / 1e6:.1f})",
-                ", ".join(f"{w['seconds']:.0f}" for w in wins) or f"({row['seconds']:.0f})",
-                ", ".join(f"{x:.4f}" for x in row["best"]),
+                or f"({max(longest['used']) / 1e6:.1f})",
+                ", ".join(f"{w['seconds']:.0f}" for w in wins) or f"({longest['seconds']:.0f})",
+                ", ".join(f"{row['best']:.4f}" for row in every),
             ]
         )
     header = [
@@ -260,6 +268,7 @@ def tables(path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--tasks", nargs="*", default=NAMES)
+    parser.add_argument("--seeds", nargs="*", type=int, default=list(SEEDS))
     parser.add_argument("--length", type=int, default=200)
     parser.add_argument("--learners", nargs="*", default=["hf", *RATES])
     parser.add_argument("--gradient", type=int, default=5000)
@@ -279,13 +288,13 @@ def main() -> None:
     if options.publish:
         return tables(Path(options.publish))
     for name in options.tasks:
-        problem, used = Problem(name, options.length), options.used
+        problem, used = Problem(name, options.length, options.seeds), options.used
         for learner in options.learners:
             if learner == "hf":
                 steps = by_hessian_free(problem, options)
             else:
                 steps = by_first_order(problem, learner, used)
-            row = followed(steps, options.seconds, options.every)
+            row = followed(steps, options.seeds, options.seconds, options.every)
             used = max(row["used"]) if learner == "hf" else used
             row |= {"task": name, "length": options.length, "learner": learner}
             row |= {"settings": vars(options)}

@@ -21,6 +21,7 @@ FLOORS = [
     "learning",
     "claims",
     "runs",
+    "report",
     "cli",
 ]
 TOOLS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]

@@ -32,7 +32,7 @@ CHANGES = {
     "weights-leave-the-product": ({"units": 1}, "holds"),
     "sigmoid-weights": ({"below": 4.1}, "false"),
     "squashing-becomes-a-step": ({"slope": 10.0}, "false"),
-    "relu-paths": ({"leak": 0.1}, "false"),
+    "relu-paths": ({"f": "tanh"}, "false"),
     "relu-paths-bound": ({"signed": False}, "holds"),
     "poor-solutions": ({"threshold": 0.5}, "false"),
     "spectral-radius-is-necessary": ({"weight": -2.0}, "holds"),

@@ -10,11 +10,25 @@ from members import CELLS, WIRINGS
 from ostinato import unroll
 from ostinato.cells import LSTM, Simple
 from ostinato.lens import gradient_by_lag
+from ostinato.lens.recurrent_matrices import recurrent_products
 from ostinato.through_time import can_step, taps
 from ostinato.wiring import Bidirectional, Network, OneHot, Readout, Stack
 
 MEMBERS = CELLS | WIRINGS
 STEPS = 6
+
+# The products of a step that lie on no cycle. With gated feedback all but the first layer's gates
+# do, since layers read each other.
+NOT_RECURRENT = {
+    "stack": {".layers[1].W"},
+    "stack, skip": {".layers[1].W", ".layers[1].Wm"},
+    "gated feedback, tanh": {".w[0]"},
+    "gated feedback, lstm": {".w[0]"},
+    "gated feedback, gru": {".w[0]"},
+    "network, raw": {".readout.V"},
+    "network, one-hot": {".readout.V"},
+    "network, embedding": {".cell.layers[1].W", ".readout.V"},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +85,32 @@ def test_an_lstm_with_its_gates_pinned_open():
     np.testing.assert_allclose(found[1:], found[1], rtol=1e-10)
 
 
+@pytest.mark.parametrize("name", MEMBERS)
+def test_recurrent_products_of_every_member(name):
+    case = MEMBERS[name]()
+    found = recurrent_products(case.cell, case.xs)
+    assert found and found == taps(case.cell, case.xs).keys() - NOT_RECURRENT.get(name, set())
+
+
+@pytest.mark.parametrize("name", [*NOT_RECURRENT, "jordan", "bidirectional"])
+def test_only_what_is_recurrent(name):
+    case = MEMBERS[name]()
+    found = jax.eval_shape(lambda xs: gradient_by_lag(case.cell, xs, first, case.state), case.xs)
+    assert found.keys() == recurrent_products(case.cell, case.xs)
+    assert all(profile.shape == (len(case.xs),) for profile in found.values())
+
+
+def test_nothing_recurrent():
+    """The state is a sum of what has been read, and no product has part in it."""
+
+    class Sum(Simple):
+        def step(self, h, u):
+            h = h + u
+            return h, h @ self.R
+
+    assert gradient_by_lag(Sum(2, 3, key=key(0)), np.ones((STEPS, 4, 2)), first) == {}
+
+
 @pytest.mark.parametrize(
     "name", ["lstm", "gated feedback, gru", "stack of bidirectional", "network, one-hot"]
 )
@@ -85,7 +125,6 @@ def test_finite_differences(name):
         return jnp.sum(jnp.sin(ys[-1]))
 
     found = gradient_by_lag(case.cell, case.xs, lambda o: jnp.sum(jnp.sin(o), -1), case.state)
-    assert found.keys() == {name for name in offsets if not name.startswith(".readout")}
     h = 1e-6
     for name, profile in found.items():
         shape = offsets[name].shape
@@ -115,7 +154,9 @@ def test_taps_of_a_layer_that_has_no_step():
     deep = Stack([LSTM(2, 2, key=key(2)), layer])
     network = Network(deep, Readout(7, 2, key=key(3)), OneHot(2))
     reached = gradient_by_lag(network, symbols, first)
-    assert len(reached) == 3 and all((x[0] > 0).all() for x in reached.values())
+    names = recurrent_products(network, symbols)
+    assert len(names) == 3 and names == taps(network, symbols).keys() == reached.keys()
+    assert all((x[0] > 0).all() for x in reached.values())
     # At the last step the backward half has only just begun: nothing before it matters.
     assert found[".backward.R"][0] > 0 and not found[".backward.R"][1:].any()
     assert (found[".forward.R"] > 0).all()

@@ -129,3 +129,28 @@ def test_copy_has_the_layout_of_the_paper():
     assert (xs[10:14] == 8).all() and (xs[14] == 9).all() and (xs[15:] == 8).all()
     assert (targets[:15] == 8).all() and np.array_equal(targets[15:], xs[:10])
     assert weights.all()
+
+
+def needed(task) -> np.ndarray:
+    """For each of many sequences how far the first input that matters lies before its answer."""
+    xs, _, weights, _ = task.batch(0, 2000)
+    first = np.argmax(weights > 0, axis=0)
+    if isinstance(task, Adding):
+        return first - np.argmax(xs[..., 1] == 1, axis=0)
+    if isinstance(task, TemporalOrder):
+        return first - np.argmax(xs >= 4, axis=0)
+    return first
+
+
+@pytest.mark.parametrize("make", [Adding, TemporalOrder, TemporalOrder3, Permutation, Memorisation])
+@pytest.mark.parametrize("length", [20, 33])
+def test_the_lag_is_the_shortest_way_back_to_what_is_needed(make, length):
+    task = make(length=length)
+    assert task.lag == needed(task).min()
+
+
+def test_the_lag_of_copy_and_of_xor():
+    task = Copy(length=30)
+    xs, targets, _, _ = task.batch(0, 50)
+    assert (targets[task.lag :] == xs[: 30 - task.lag]).all()
+    assert Xor(length=9).lag == 1

@@ -1,11 +1,15 @@
 """Whether the forget gates alone govern what an LSTM remembers for long."""
 
-from itertools import pairwise
+from statistics import median
 
+import equinox as eqx
 import numpy as np
 
+from ..cells import PeepholeLSTM
+from ..lens import forget_share, memory_conditions
 from ._claim import Claim, Finding
-from ._peephole import forward, printed_factor, weights
+from ._nets import drawn, numbers
+from ._peephole import weights
 
 INPUTS, UNITS, NETS = 3, 8, 20
 FACTOR = 2.0  # what still counts as ~
@@ -18,20 +22,12 @@ def check(norm: float = 0.49, lag: int = 50) -> Finding:
     """
     ratios, largest = [], 0.0
     for seed in range(NETS):
-        w = weights(INPUTS, UNITS, seed, scale=1.0)
-        for kind, k in list(w):
-            if kind != "W":
-                w[kind, k] *= norm / np.linalg.norm(w[kind, k], 2 if kind == "R" else np.inf)
-        rng = np.random.default_rng(100 + seed)
-        zero = np.zeros(UNITS)
-        steps = forward(w, rng.normal(size=(lag + 1, INPUTS)), zero, zero)
-        whole, gates = np.eye(UNITS), np.ones(UNITS)
-        for before, now in pairwise(steps):
-            factor = printed_factor(w, before, now)
-            largest = max(largest, float(np.linalg.norm(factor - np.diag(now.f), 2)))
-            whole, gates = factor @ whole, now.f * gates
-        ratios.append(np.linalg.norm(whole, 2) / gates.max())
-    middle = float(np.median(ratios))
+        cell = lstm(norm, seed)
+        xs = numbers(100 + seed, lag + 1, INPUTS)
+        share = forget_share(cell, xs, lags=[lag])
+        ratios.append(float(share.product[0] / share.forget[0]))
+        largest = max(largest, memory_conditions(cell, xs)["small Q"].numbers["‖Q‖"])
+    middle = median(ratios)
     alike = all(1 / FACTOR < ratio < FACTOR for ratio in ratios)
     return Finding(
         "holds" if alike else "false",
@@ -40,11 +36,21 @@ def check(norm: float = 0.49, lag: int = 50) -> Finding:
         f"median, from {min(ratios):.2g} to {max(ratios):.2g}.",
         {
             "median ratio": middle,
-            "smallest": float(min(ratios)),
-            "largest": float(max(ratios)),
+            "smallest": min(ratios),
+            "largest": max(ratios),
             "largest norm of Q": largest,
         },
     )
+
+
+def lstm(norm: float, seed: int) -> PeepholeLSTM:
+    """Without biases, as in document 001, whose z is the cell's g."""
+    w, cell = weights(INPUTS, UNITS, seed, scale=1.0), drawn(PeepholeLSTM, INPUTS, UNITS)
+    W = [w["W", k].T for k in "ifzo"]
+    R = [w["R", k].T * norm / np.linalg.norm(w["R", k], 2) for k in "ifzo"]
+    p = [w["p", k] * norm / np.abs(w["p", k]).max() for k in "ifo"]
+    new = np.hstack(W), np.hstack(R), np.zeros(4 * UNITS), np.stack(p)
+    return eqx.tree_at(lambda c: (c.W, c.R, c.b, c.p), cell, new)
 
 
 CLAIM = Claim(

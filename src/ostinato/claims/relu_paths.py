@@ -1,40 +1,34 @@
 """The Jacobian of a ReLU net as a sum over paths in the unfolded network."""
 
-import itertools
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Simple
+from ..cells._activations import activation
+from ..lens import path_sum
 from ._claim import Claim, Finding
-from ._nets import gap
+from ._nets import drawn, gap, numbers
 
 UNITS, LAG = 4, 5
 
 
-def check(leak: float = 0.0) -> Finding:
-    """Sum the enabled paths; `leak` is the slope of an inactive unit, 0 for ReLU."""
-    rng = np.random.default_rng(1)
-    R = rng.normal(size=(UNITS, UNITS))
-    us = 1 + rng.normal(size=(LAG, UNITS))
-    start = rng.normal(size=UNITS)
+def check(f: str = "relu") -> Finding:
+    """Sum the weights of the enabled paths of a net with the activation `f`."""
+    cell = drawn(Simple, UNITS, UNITS, f=f)
+    xs = numbers(1, LAG + 1, UNITS)
+    first, *us = cell.inputs(xs)
 
-    def advance(a):
+    def last(a):
         for u in us:
-            a = R @ jnp.where(a > 0, a, leak * a) + u
+            a = activation(f)(a) @ cell.R + u
         return a
 
-    a, active = start, []
-    for u in us:
-        active.append(a > 0)
-        a = R @ np.where(a > 0, a, leak * a) + u
-    J, enabled = np.zeros((UNITS, UNITS)), 0
-    for path in itertools.product(range(UNITS), repeat=LAG + 1):
-        if all(on[unit] for on, unit in zip(active, path, strict=False)):
-            J[path[-1], path[0]] += np.prod([R[v, u] for u, v in itertools.pairwise(path)])
-            enabled += 1
-    error = gap(J, jax.jit(jax.jacfwd(advance))(start))
-    total = UNITS ** (LAG + 1)
+    J, enabled, total = np.zeros((UNITS, UNITS)), 0, 0
+    for i, j in np.ndindex(J.shape):
+        paths = path_sum(cell, xs, i, j, from_step=0, to_step=LAG)
+        J[i, j] = paths.weights[paths.enabled].sum()
+        enabled, total = enabled + paths.enabled_number, total + paths.number
+    error = gap(J, jax.jit(jax.jacfwd(last))(first))
     return Finding(
         "holds" if error < 1e-12 else "false",
         f"over a lag of {LAG} steps {enabled} of the {total:,} paths between {UNITS} units are "

@@ -9,6 +9,7 @@ from ..errors import BadInput
 from ..runs import Diverged
 from .data import app as data
 from .evaluate import evaluate
+from .lens import lens
 from .sample import sample
 from .train import train
 from .verify import verify
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(sample)
 app.command()(evaluate)
+app.command()(lens)
 app.command()(verify)
 app.add_typer(data, name="data")
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..through_time import taps, unroll
+from .recurrent_matrices import recurrent_products
 
 
 def gradient_by_lag(
@@ -18,6 +19,9 @@ def gradient_by_lag(
     at: int = -1,
 ) -> dict[str, jax.Array]:
     """`‖∂L_t / ∂a_{t-k}‖` at every recurrent pre-activation a, for each lag k = 0, 1, …, t.
+
+    A pre-activation is recurrent where its product lies on a cycle, as in `recurrent_matrices`: a
+    readout is not, nor is what a layer of a stack reads of the one below.
 
     `L_t` is a loss on the output of step t alone, so what is seen is how its error fades or grows
     on the way back. Norms are over the units of one sequence; the result is their root mean square
@@ -39,17 +43,16 @@ def gradient_by_lag(
         >>> found[".cell.R"][100] / found[".cell.R"][0]  # what is left after a hundred steps
     """
 
-    def total(offsets):
-        ys, _ = unroll(network, xs, state, taps=offsets)
+    offsets, recurrent = taps(network, xs), recurrent_products(network, xs)
+
+    def total(kept):
+        ys, _ = unroll(network, xs, state, taps=offsets | kept)
         return jnp.sum(loss(ys[at]))
 
-    offsets = taps(network, xs)
     steps = jax.tree.leaves(xs)[0].shape[0]
     last = range(steps)[at]
-    errors = jax.grad(total)(offsets)
-    # A network's readout is a product of its step too, but nothing comes back to it.
-    inner = (name for name in errors if not name.startswith(".readout."))
-    return {name: _profile(errors[name][: last + 1]) for name in inner}
+    errors = jax.grad(total)({name: x for name, x in offsets.items() if name in recurrent})
+    return {name: _profile(error[: last + 1]) for name, error in errors.items()}
 
 
 def _profile(errors: jax.Array) -> jax.Array:

@@ -9,8 +9,9 @@ from jax.extend.core import Literal
 
 from ..cells import Cell
 from ..cells._cell import input_size, parameter_dtype
-from ..through_time import can_step
+from ..through_time import can_step, sizes, unroll
 from ..through_time._step import Step, Tap, take_apart
+from ..through_time.unroll import _path
 
 
 def recurrent_matrices(network: Any) -> dict[str, jax.Array]:
@@ -43,20 +44,37 @@ def recurrent_matrices(network: Any) -> dict[str, jax.Array]:
     return found
 
 
+def recurrent_products(network: Any, xs: Any) -> set[str]:
+    """The products that lie on a cycle, whatever their shape, by their names in `taps`.
+
+    Args:
+        network: a cell, a network, or a layer of cells.
+        xs: the inputs, time first.
+
+    Example:
+        >>> recurrent_products(Stack([LSTM(3, 4, key=one), GRU(4, 2, key=two)]), xs)
+        {'.layers[0].R', '.layers[1].R', '.layers[1].U'}
+    """
+    if can_step(network):
+        x = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
+        step, state = _take_apart(network, sizes(network, xs)[1], x)
+        return {step.names[j] for j in _on_a_cycle(step, len(state))}
+    found: set[str] = set()
+
+    def run(part, xs, state=None, *, reverse=False):
+        found.update(_path(part, network) + name for name in recurrent_products(part, xs))
+        return unroll(part, xs, state, reverse=reverse)
+
+    eqx.filter_eval_shape(lambda xs: network.over_time(run, xs, None), xs)
+    return found
+
+
 def _of_cell(cell: Cell) -> dict[str, jax.Array]:
     """The square recurrent weights of something that has a step."""
-    parameters, static = eqx.partition(cell, eqx.is_array)
-    state = eqx.filter_eval_shape(cell.initial, ())
-    u = eqx.filter_eval_shape(cell.inputs, zero_input(cell))
-    step = take_apart(
-        lambda parameters, state, u: eqx.combine(parameters, static).step(state, u),
-        parameters,
-        state,
-        u,
-    )
+    step, state = _take_apart(cell, (), zero_input(cell))
+    parameters = eqx.filter(cell, eqx.is_array)
     weights = jax.jit(lambda parameters: step.prepare(parameters)[0])(parameters)
-    leaves = jax.tree.leaves(state)
-    recurrent, units = _on_a_cycle(step, len(leaves)), [x.shape[-1] for x in leaves if x.ndim]
+    recurrent, units = _on_a_cycle(step, len(state)), [x.shape[-1] for x in state if x.ndim]
     found = {}
     for j, (name, tap, weight) in enumerate(zip(step.names, step.taps, weights, strict=True)):
         if j not in recurrent or weight.ndim != 2:
@@ -71,6 +89,20 @@ def _of_cell(cell: Cell) -> dict[str, jax.Array]:
             blocks = jnp.split(matrix, columns // rows, axis=1)
             found |= {f"{name}[{k}]": block for k, block in enumerate(blocks)}
     return found
+
+
+def _take_apart(cell: Cell, batch: tuple[int, ...], x: Any) -> tuple[Step, list]:
+    """A cell's step on inputs like `x`, and the parts of its state."""
+    parameters, static = eqx.partition(cell, eqx.is_array)
+    state = eqx.filter_eval_shape(cell.initial, batch)
+    u = eqx.filter_eval_shape(cell.inputs, x)
+    step = take_apart(
+        lambda parameters, state, u: eqx.combine(parameters, static).step(state, u),
+        parameters,
+        state,
+        u,
+    )
+    return step, jax.tree.leaves(state)
 
 
 def _on_a_cycle(step: Step, states: int) -> set[int]:

@@ -3,6 +3,7 @@
 from .config import Config as Config
 from .evaluation import dynamic_evaluate as dynamic_evaluate
 from .evaluation import evaluate as evaluate
+from .examination import examine as examine
 from .folder import Run as Run
 from .folder import open_run as open_run
 from .sampling import beam as beam

@@ -95,15 +95,18 @@ class Run:
             )
         return task
 
-    def network(self, which: str = "best") -> Network:
-        """The network with the weights of the `"best"` or the `"last"` checkpoint."""
+    def network(self, which: str = "best", like: Network | None = None) -> Network:
+        """The network with the weights of the `"best"` or the `"last"` checkpoint.
+
+        One that is not of the configuration's making needs another `like` it.
+        """
         steps = self.steps()
         if not steps:
             raise BadInput(f"{self.path} has no checkpoint yet; go on with --resume")
         step = steps[-1]
         if which == "best":
             step = next((s for s in [self.progress(step).best_step] if s in steps), step)
-        like = build_network(self.config, self.sizes)
+        like = build_network(self.config, self.sizes) if like is None else like
         return unpack(self._file(step), like, "network")[0]
 
     def precision(self) -> AbstractContextManager:

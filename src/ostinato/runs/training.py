@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from ..errors import BadInput
 from ..learning import Learner, Sequences, length_at
@@ -34,7 +35,13 @@ SAMPLE = 200
 
 
 def train(
-    config: Config, folder: str | Path, *, resume: bool = False, listener: Listener | None = None
+    config: Config,
+    folder: str | Path,
+    *,
+    resume: bool = False,
+    listener: Listener | None = None,
+    task: Task | None = None,
+    network: Network | None = None,
 ) -> Run:
     """Train a network as a configuration says, and keep everything in a folder.
 
@@ -43,6 +50,8 @@ def train(
         folder: where; new or empty, or with `resume` that of the run to go on with.
         resume: go on from the last checkpoint, to the same numbers as without the break.
         listener: is told of every event, a dictionary as in `events.jsonl`.
+        task, network: your own, instead of those that the configuration describes. The folder does
+            not hold them: give them again to go on, and `like=network` to `Run.network`.
 
     Returns:
         The run. Its last event says how it ended: `done`, `no gain` (early stopping) or
@@ -56,8 +65,9 @@ def train(
         >>> run.network()
     """
     run = open_run(folder).with_steps(config) if resume else None
-    task = run.task() if run else build_task(config)
-    network = build_network(config, task)
+    if task is None:
+        task = run.task() if run else build_task(config)
+    network = build_network(config, task) if network is None else network
     learner = build_learner(config, task)
     spread = over_devices(config.devices, batch_size(config))
     run = run or create_run(folder, config, task)
@@ -78,10 +88,18 @@ def compiled_step(network: Network, learner: Learner, seed: int) -> Callable:
     @jax.jit
     def advance(arrays, memory, state, sequences, step):
         network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
-        network, memory, state, report = learner.step(network, memory, state, sequences)
-        return eqx.filter(network, eqx.is_array), memory, state, report
+        after, memory, state, report = learner.step(network, memory, state, sequences)
+        report["moved"] = _moved(network, after)
+        return eqx.filter(after, eqx.is_array), memory, state, report
 
     return advance
+
+
+def _moved(before: Network, after: Network) -> jax.Array:
+    """`‖Δw‖ / ‖w‖`, over all weights."""
+    old, new = (eqx.filter(network, eqx.is_inexact_array) for network in (before, after))
+    change = optax.tree.norm(jax.tree.map(lambda a, b: b - a, old, new))
+    return change / jnp.maximum(optax.tree.norm(old), 1e-30)
 
 
 class _Training:
@@ -233,7 +251,11 @@ class _Training:
             )
         except Diverged as trouble:
             words = f"{trouble} Last good checkpoint: {self._kept()}"
-            self._tell({"kind": "trouble", "step": first, "words": words})
+            numbers = {
+                name: [_plain(report[name]) for report in reports]
+                for name in ("loss", "norm", "rate", "clipped", "moved")
+            }
+            self._tell({"kind": "trouble", "step": first, "words": words, **numbers})
             raise Diverged(words) from None
 
     def _silent(self) -> float:
@@ -289,6 +311,11 @@ class _Training:
     def _tell(self, event: dict) -> None:
         self.run.note(event)
         self.listener(event)
+
+
+def _plain(number: Any) -> float | None:
+    """JSON knows no NaN and no infinity: `None` in their place."""
+    return float(number) if np.isfinite(number) else None
 
 
 def _sequences(batch: Batch) -> Sequences:

@@ -44,6 +44,8 @@ class Task(abc.ABC):
         chance: the metric of the best answer that ignores the input.
         solved: the metric at which the task counts as solved, or `None`.
         length: the number of steps of a sequence (the dial of the synthetic tasks).
+        lag: how many steps an answer has to look back, at least, to see all that it needs; `None`
+            where that is not known.
     """
 
     name: str
@@ -56,6 +58,10 @@ class Task(abc.ABC):
     chance: float
     solved: float | None = None
     length: int
+
+    @property
+    def lag(self) -> int | None:
+        return None
 
     @abc.abstractmethod
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:

@@ -41,6 +41,10 @@ class Adding(Synthetic):
     length = 100
     least = 2
 
+    @property
+    def lag(self):
+        return self.length - self.length // 2
+
     def target(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """What is asked for, of the two marked values."""
         return one + other

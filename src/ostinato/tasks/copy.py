@@ -50,6 +50,10 @@ class Copy(Synthetic):
         self.chance = MEMORY * float(np.log(SYMBOLS)) / self.length
         self.solved = self.chance / 100
 
+    @property
+    def lag(self):
+        return self.length - MEMORY
+
     def draw(self, rng, size, length):
         memory = rng.integers(0, SYMBOLS, (MEMORY, size), dtype=np.int32)
         targets = np.full((length, size), BLANK, np.int32)

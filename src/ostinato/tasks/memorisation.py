@@ -57,6 +57,10 @@ class Memorisation(Synthetic):
         self.solved = 1 - 0.001 / bits
         super().__init__(length, seed)
 
+    @property
+    def lag(self):
+        return self.length - self.bits
+
     def draw(self, rng, size, length):
         bits = rng.integers(0, 2, (self.bits, size), dtype=np.int32)
         targets, weights = np.zeros((length, size), np.int32), np.zeros((length, size), np.float32)

@@ -44,6 +44,10 @@ class Permutation(Synthetic):
     length = 100
     least = 2
 
+    @property
+    def lag(self):
+        return self.length - 1
+
     def draw(self, rng, size, length):
         xs = rng.integers(RELEVANT, SYMBOLS, (length, size), dtype=np.int32)
         xs[0] = rng.integers(0, RELEVANT, size)

@@ -45,6 +45,10 @@ class TemporalOrder(Synthetic):
     length = 100
     least = 10
 
+    @property
+    def lag(self):
+        return self.length - self.length * self.windows[0][1] // 100
+
     def draw(self, rng, size, length):
         xs = rng.integers(0, DISTRACTORS, (length, size), dtype=np.int32)
         classes = np.zeros(size, np.int32)

@@ -44,6 +44,10 @@ class Xor(Synthetic):
         self.ceiling = (1 + known / self.length) / 2
         self.solved = self.ceiling - 0.005
 
+    @property
+    def lag(self):
+        return 1
+
     def draw(self, rng, size, length):
         triples = length // 3 + 1
         pairs = rng.integers(0, 2, (triples, 2, size), dtype=np.int32)

@@ -1,0 +1,43 @@
+"""The doctor: what is wrong with a run, in plain sentences, each with its evidence."""
+
+from . import data_faults, learning_faults, network_faults
+from .evidence import Data as Data
+from .evidence import Evidence as Evidence
+from .evidence import Goal as Goal
+from .evidence import History as History
+from .evidence import Network as Network
+from .finding import Finding as Finding
+from .of_batches import look_at_batches as look_at_batches
+
+# What can be wrong, causes before what follows from them.
+RULES = (
+    data_faults.batch_and_time_swapped,
+    data_faults.targets_not_shifted,
+    data_faults.vocabulary_mismatch,
+    data_faults.state_of_other_sequences,
+    learning_faults.exploding_gradient,
+    learning_faults.clipping_always_on,
+    learning_faults.clipping_never_on,
+    learning_faults.rate_too_high,
+    learning_faults.rate_too_low,
+    network_faults.dead_units,
+    network_faults.gates_shut,
+    network_faults.gates_open,
+    network_faults.saturated_units,
+    network_faults.vanishing_gradient,
+    network_faults.memory_too_short,
+    learning_faults.overfitting,
+    learning_faults.diverged,
+    learning_faults.loss_at_chance,
+)
+
+
+def diagnose(evidence: Evidence) -> list[Finding]:
+    """What is wrong, causes before what follows from them; nothing where all is well.
+
+    Example:
+        >>> diagnose(evidence)[0].words
+        'The network is asked for what it has just been shown.'
+    """
+    found = (rule(evidence) for rule in RULES)
+    return [finding for finding in found if finding is not None]

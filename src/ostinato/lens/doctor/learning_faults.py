@@ -1,0 +1,206 @@
+"""Faults of learning: what the course of a run shows."""
+
+import math
+from statistics import median
+
+from .again import again
+from .evidence import Evidence, History
+from .finding import Finding
+
+MOSTLY = 0.95
+SPIKE = 50.0
+HUGE = 1e3
+ENOUGH = 10  # entries of the log; with fewer the doctor does not judge the course
+
+
+def rate_too_high(e: Evidence) -> Finding | None:
+    """Steps that are large beside the weights, and a loss that does not come down for it."""
+    history = e.history
+    if not _first_order(e) or not history.moved:
+        return None
+    step = max((x for x in history.moved if math.isfinite(x)), default=0.0)
+    failed = history.trouble is not None or _stuck(e) or _risen(history.losses)
+    if not (step > 0.1 and failed):
+        return None
+    rate = max(x for x in history.rates if math.isfinite(x))
+    return Finding(
+        "rate too high",
+        "The steps are so large that the loss cannot come down.",
+        f"a step moved the weights by {step:.0%} of their size, where one percent is usual; "
+        f"the loss was {history.losses[0]:.3g} at first and {history.losses[-1]:.3g} at last.",
+        again(e.settings, rate=rate / 30),
+    )
+
+
+def rate_too_low(e: Evidence) -> Finding | None:
+    """Weights that have hardly moved in the whole run."""
+    history = e.history
+    if not _first_order(e) or len(history.moved) < ENOUGH or _solved(e) or clipping_always_on(e):
+        return None
+    steps = [b - a for a, b in zip([0, *history.steps], history.steps, strict=False)]
+    way = sum(m * n for m, n in zip(history.moved, steps, strict=True))
+    fallen = history.losses[0] - history.losses[-1]
+    if way > 0.02 or fallen > 0.1 * history.losses[0]:
+        return None
+    rate = max(history.rates)
+    return Finding(
+        "rate too low",
+        "The weights have hardly moved.",
+        f"all {history.steps[-1]} steps together are {way:.2%} of the size of the weights; the "
+        f"loss went from {history.losses[0]:.4g} to {history.losses[-1]:.4g}.",
+        again(e.settings, rate=min(0.01, 1000 * rate)),
+    )
+
+
+def exploding_gradient(e: Evidence) -> Finding | None:
+    """An error that grows by orders of magnitude on the way back."""
+    growth, lag = _growth(e)
+    norms = e.history.norms
+    at_once = bool(norms) and not norms[0] < HUGE  # before any step was made
+    if growth < HUGE and not at_once:
+        return None
+    signs = []
+    if growth >= HUGE:
+        signs.append(f"{lag} steps back it is {growth:.1e} times what it is at the answer")
+    if at_once:
+        signs.append(f"the gradient's norm is {norms[0]:.2g} before the first step")
+    if e.history.trouble:
+        signs.append(e.history.trouble.split(". ")[0])
+    clip = {"clip": "1"} if _first_order(e) else {}
+    return Finding(
+        "exploding gradient",
+        "The error grows on its way back in time.",
+        "; ".join(signs) + ".",
+        again(e.settings, spectral_radius=1.0, **clip),
+    )
+
+
+def diverged(e: Evidence) -> Finding | None:
+    """A run that was stopped, where nothing else says why."""
+    known = exploding_gradient, clipping_never_on, rate_too_high
+    if e.history.trouble is None or any(rule(e) for rule in known):
+        return None
+    rates = [x for x in e.history.rates if math.isfinite(x)]
+    changes = {"rate": max(rates) / 10} if rates and _first_order(e) else {}
+    return Finding(
+        "diverged",
+        "The run was stopped, as its loss was no longer sound.",
+        e.history.trouble,
+        again(e.settings, **changes),
+    )
+
+
+def clipping_always_on(e: Evidence) -> Finding | None:
+    """A threshold far below every gradient: only directions are left."""
+    history, clip = e.history, e.settings.get("clip", "1")
+    if not _first_order(e) or clip in ("auto", "off") or len(history.clipped) < ENOUGH:
+        return None
+    share = sum(history.clipped) / len(history.clipped)
+    usual = median(history.norms)
+    if share < MOSTLY or usual < 10 * float(clip):
+        return None
+    return Finding(
+        "clipping always on",
+        "Every gradient is clipped, so that its size says nothing any more.",
+        f"{share:.0%} of the steps were clipped at {clip}, and the gradient's norm is "
+        f"{usual:.2g} in the middle.",
+        again(e.settings, clip=f"{2 * usual:.2g}"),
+    )
+
+
+def clipping_never_on(e: Evidence) -> Finding | None:
+    """Gradients that jump, and no clipping that would hold them."""
+    history = e.history
+    if not _first_order(e) or any(x > 0 for x in history.clipped):
+        return None
+    most, usual = max(_jumps(history), key=lambda pair: pair[0] / pair[1], default=(0.0, 1.0))
+    if not most > SPIKE * usual:
+        return None
+    return Finding(
+        "clipping never on",
+        "Single gradients are far larger than the others, and nothing clips them.",
+        f"a norm of {most:.2g} came {most / usual:.0f} times as large as those before "
+        f"({usual:.2g}), and clip is {e.settings.get('clip', '1')}.",
+        again(e.settings, clip=f"{2 * usual:.2g}"),
+    )
+
+
+def overfitting(e: Evidence) -> Finding | None:
+    """What was learned is far better known than what was not, and that gets worse."""
+    values = e.history.validations
+    if e.network is None or len(values) < 2:
+        return None
+    gains = [e.goal.gain(value) for _, value in values]
+    best = max(range(len(gains)), key=gains.__getitem__)
+    learned = e.goal.gain(e.network.score)
+    if learned - gains[-1] < 0.1 or gains[best] - gains[-1] < 0.02 or best == len(gains) - 1:
+        return None
+    return Finding(
+        "overfitting",
+        "The network learns its sequences by heart.",
+        f"{e.goal.metric}: {e.network.score:.3g} on what was learned and {values[-1][1]:.3g} in "
+        f"validation, which was best ({values[best][1]:.3g}) at step {values[best][0]}.",
+        again(e.settings, dropout=0.3, patience=3),
+    )
+
+
+def loss_at_chance(e: Evidence) -> Finding | None:
+    """Nothing was learned that a constant answer does not know."""
+    values = e.history.validations
+    if not values:
+        return None
+    best = max(values, key=lambda pair: e.goal.gain(pair[1]))[1]
+    if e.goal.gain(best) > 0.02:
+        return None
+    return Finding(
+        "loss at chance",
+        "The network does no better than an answer that ignores the input.",
+        f"{e.goal.metric}: {best:.4g} at best in {e.history.steps[-1]} steps, and chance is "
+        f"{e.goal.chance:.4g}.",
+        "look at a few inputs beside their targets; if they fit, "
+        + again(e.settings, steps=5 * max(1, e.history.steps[-1])),
+    )
+
+
+def _first_order(e: Evidence) -> bool:
+    return e.settings.get("learner", "adam") not in ("hf", "saddle-free")
+
+
+def _stuck(e: Evidence) -> bool:
+    """At chance on what was learned."""
+    return e.network is not None and e.goal.gain(e.network.score) < 0.02
+
+
+def _jumps(history: History) -> list[tuple[float, float]]:
+    """Each largest norm, and the middle one of the few entries before it."""
+    return [
+        (most, median(history.norms[max(0, i - 5) : i]) or 1e-30)
+        for i, most in enumerate(history.largest)
+        if i and math.isfinite(most)
+    ]
+
+
+def _risen(losses: list[float]) -> bool:
+    """Whether the loss ends well above the lowest that it has been."""
+    tenth = max(1, len(losses) // 10)
+    parts = [losses[i : i + tenth] for i in range(0, len(losses), tenth)]
+    means = [sum(part) / len(part) for part in parts]
+    lowest = min(means)
+    return not means[-1] < lowest + 0.25 * (abs(means[0] - lowest) + abs(lowest))
+
+
+def _solved(e: Evidence) -> bool:
+    return e.goal.solved is not None and any(
+        e.goal.gain(value) >= e.goal.gain(e.goal.solved) for _, value in e.history.validations
+    )
+
+
+def _growth(e: Evidence) -> tuple[float, int]:
+    """The largest error on the way back over that at the answer, and its lag."""
+    found = (0.0, 0)
+    for profile in e.network.gradient.values() if e.network else []:
+        start = next((i for i, x in enumerate(profile) if x > 0), None)
+        if start is not None:
+            lag = max(range(len(profile)), key=profile.__getitem__)
+            found = max(found, (profile[lag] / profile[start], lag))
+    return found

@@ -1,0 +1,116 @@
+"""Faults of the network: what its units do, and how far back its error and its memory reach."""
+
+from .again import again
+from .evidence import Evidence
+from .finding import Finding
+
+
+def gates_shut(e: Evidence) -> Finding | None:
+    """Gates that let nothing through at any time."""
+    return _constant_gates(e, "always_low", "gates shut", "shut", 0.75)
+
+
+def gates_open(e: Evidence) -> Finding | None:
+    """Gates that let everything through at all times."""
+    return _constant_gates(e, "always_high", "gates open", "open", 0.9)
+
+
+def dead_units(e: Evidence) -> Finding | None:
+    """ReLUs that are zero for every input: no error ever reaches their weights."""
+    dead = {n: g["always_low"] for n, g in _gates(e, "relu").items() if g["always_low"] > 0.5}
+    if not dead:
+        return None
+    name, share = max(dead.items(), key=lambda item: item[1])
+    return Finding(
+        "dead units",
+        "Most ReLUs are zero for every input, and stay so, as no error reaches them.",
+        f"{share:.0%} of the units of {name.strip()} are zero at all steps of all sequences.",
+        again(e.settings, rate=_smaller_rate(e), spectral_radius=1.0),
+    )
+
+
+def saturated_units(e: Evidence) -> Finding | None:
+    """Units at the ends of their range, where their slope is nearly zero."""
+    ends = {n: g["high"] + g["low"] for n, g in _gates(e, "tanh").items()}
+    ends = {n: x for n, x in ends.items() if x > 0.9}
+    if not ends or _does_well(e):
+        return None
+    name, share = max(ends.items(), key=lambda item: item[1])
+    return Finding(
+        "saturated units",
+        "The units are at the ends of their range, where they pass on no error.",
+        f"{share:.0%} of the activations of {name.strip()} are beyond ±0.95.",
+        again(e.settings, input_scale=0.1, spectral_radius=1.0),
+    )
+
+
+def vanishing_gradient(e: Evidence) -> Finding | None:
+    """An error that is gone before it reaches the inputs that the answer needs."""
+    if e.network is None or e.goal.lag is None or not e.network.gradient or _does_well(e):
+        return None
+    left, name = max(
+        (profile[min(e.goal.lag, len(profile) - 1)] / (max(profile) or 1.0), name)
+        for name, profile in e.network.gradient.items()
+    )
+    if left > 1e-4:
+        return None
+    profile = e.network.gradient[name]
+    reach = next(k for k, x in enumerate(profile) if x <= 1e-2 * max(profile))
+    return Finding(
+        "vanishing gradient",
+        "The error is gone before it comes to the inputs that the answer needs.",
+        f"{e.goal.lag} steps back {left:.0e} of the error is left, and a hundredth already "
+        f"{reach} steps back ({name.strip('.')}).",
+        again(e.settings, cell="lstm", spectral_radius=None, incoming=None)
+        if e.settings.get("cell") in ("simple", "jordan", "mrnn", "leaky")
+        else again(e.settings, spectral_radius=1.0),
+    )
+
+
+def memory_too_short(e: Evidence) -> Finding | None:
+    """An answer that does not depend on the inputs that it needs."""
+    if e.network is None or e.goal.lag is None or e.network.memory is None or _does_well(e):
+        return None
+    window = e.settings.get("window", 20) if e.settings.get("gradient") == "truncated" else None
+    short = window is not None and window < e.goal.lag
+    if e.network.memory >= e.goal.lag and not short:
+        return None
+    return Finding(
+        "memory too short",
+        "The answer ignores inputs that it needs.",
+        f"replacing the inputs of more than {e.network.memory} steps back does not change the "
+        f"answer, and the task needs those of {e.goal.lag} steps back"
+        + (f"; the gradient's window is {window} steps." if short else "."),
+        again(e.settings, gradient=None, window=None)
+        if short
+        else again(e.settings, curriculum=max(2, e.network.memory)),
+    )
+
+
+def _constant_gates(e: Evidence, how: str, name: str, word: str, limit: float) -> Finding | None:
+    found = {n: gate[how] for n, gate in _gates(e, "sigmoid").items() if gate[how] > limit}
+    if not found:
+        return None
+    which, share = max(found.items(), key=lambda item: item[1])
+    return Finding(
+        name,
+        f"Gates are {word} for good, whatever comes in.",
+        f"{share:.0%} of the units of {which.strip()} are {word} (σ beyond "
+        f"{'0.95' if word == 'open' else '0.05'}) at all steps of all sequences.",
+        again(e.settings, rate=_smaller_rate(e), layer_norm=True),
+    )
+
+
+def _gates(e: Evidence, kind: str) -> dict[str, dict]:
+    gates = e.network.gates if e.network else {}
+    return {name: gate for name, gate in gates.items() if gate["kind"] == kind}
+
+
+def _smaller_rate(e: Evidence) -> float | None:
+    rates = e.history.rates
+    return max(rates) / 3 if rates and "learner" not in e.settings else None
+
+
+def _does_well(e: Evidence) -> bool:
+    """Better than half way from chance to the best there can be."""
+    return e.network is not None and e.goal.gain(e.network.score) > 0.5

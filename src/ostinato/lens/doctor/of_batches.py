@@ -1,0 +1,79 @@
+"""What two consecutive batches say about how they were made."""
+
+from typing import Any
+
+import numpy as np
+
+from ...tasks import Batch, Softmax, Task
+from .evidence import Data
+
+SYMBOLS_READ = 200_000
+
+
+def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
+    """The facts about a task's batches that the doctor needs.
+
+    Args:
+        task: what is learned.
+        one, two: two batches that are learned one after the other.
+        size: the number of sequences that was asked for.
+
+    Example:
+        >>> look_at_batches(task, task.batch(0, 32), task.batch(1, 32), 32).next
+        1.0
+    """
+    xs, targets, counts = (np.asarray(x) for x in one[:3])
+    counts = counts > 0
+    alike = xs.shape == targets.shape and xs.dtype.kind == targets.dtype.kind
+    shifted = _share(targets[:-1], xs[1:], counts[:-1]) if alike else None
+    goes_on = None
+    if shifted is not None and shifted > 0.95 and np.shape(two.xs)[1:] == xs.shape[1:]:
+        goes_on = _share(targets[-1], np.asarray(two.xs)[0], counts[-1])
+    symbolic, answering = xs.dtype.kind in "iu", isinstance(task.loss, Softmax)
+    return Data(
+        shape=counts.shape,
+        asked=(task.length, size),
+        same=_share(targets, xs, counts) if alike else None,
+        next=shifted,
+        previous=_share(targets[1:], xs[:-1], counts[1:]) if alike else None,
+        beside=_share(targets[:, :-1], xs[:, 1:], counts[:, :-1]) if alike else None,
+        across=bool((counts == counts[0]).all() and counts[0].any() and not counts[0].all()),
+        carried=not two.first,
+        goes_on=goes_on,
+        symbols=task.inputs if symbolic else None,
+        answers=task.outputs if answering else None,
+        largest_symbol=int(xs.max()) if symbolic else None,
+        largest_answer=int(targets[counts].max()) if answering and counts.any() else None,
+        parts_differ=_parts_differ(task, size) if symbolic else None,
+    )
+
+
+def _share(targets: np.ndarray, xs: np.ndarray, counts: np.ndarray) -> float | None:
+    """The share of equal pairs where it counts."""
+    equal = targets == xs
+    equal = equal.reshape(*counts.shape, -1).all(-1)[counts]
+    return float(equal.mean()) if equal.size else None
+
+
+def _parts_differ(task: Task, size: int) -> float | None:
+    """Half of `Σ |p - q|` between the symbols of training and of validation."""
+    learned = (task.batch(index, size).xs for index in range(1000))
+    validating = (batch.xs for batch in task.held_out("valid", size))
+    shares = [_shares(batches) for batches in (learned, validating)]
+    if shares[1].sum() == 0:
+        return None
+    longest = max(map(len, shares))
+    p, q = (np.pad(share, (0, longest - len(share))) for share in shares)
+    return float(np.abs(p - q).sum() / 2)
+
+
+def _shares(batches: Any) -> np.ndarray:
+    """How often each symbol occurs in the first batches."""
+    counts, seen = np.zeros(1), 0
+    for xs in batches:
+        more = np.bincount(np.ravel(xs), minlength=len(counts))
+        counts = np.pad(counts, (0, len(more) - len(counts))) + more
+        seen += np.size(xs)
+        if seen >= SYMBOLS_READ:
+            break
+    return counts / max(counts.sum(), 1)

@@ -1,0 +1,75 @@
+"""What the units do while a network reads, and which of them is worth a look."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..runs.sampling import as_text
+from ..through_time import unroll
+from ..wiring import Network
+from .subject import Subject
+
+CHARACTERS = 1500
+UNITS = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """A text and the activity of all units after each of its symbols.
+
+    Attributes:
+        pieces: the text, one piece a symbol. A character of several bytes comes with its last.
+        values: `(symbols, units)`.
+        first: the unit to show first.
+        caption: what is seen.
+    """
+
+    pieces: list[str]
+    values: np.ndarray
+    first: int
+    caption: str
+
+
+def reading(subject: Subject) -> Reading | None:
+    """The beginning of the subject's text with its units' activity; `None` if it is no text."""
+    vocabulary = subject.run.vocabulary
+    if subject.symbols is None or vocabulary is None:
+        return None
+    symbols = np.asarray(subject.symbols[:CHARACTERS], np.int32)
+    every = activity(subject.network, symbols)
+    values = every[:, :UNITS]
+    pieces = list(as_text(symbols[:, None], vocabulary))[: len(symbols)]
+    shown = "" if every.shape[1] == values.shape[1] else f", the first {UNITS} of {every.shape[1]}"
+    caption = (
+        f"The first {len(symbols):,} symbols of {subject.where}. Each is coloured by h of one unit "
+        f"after it was read{shown}: red above zero, blue below, up to the largest that this unit "
+        "comes to. Shown first is the unit that changes most slowly, of the half that change most."
+    )
+    return Reading(pieces, values, slowest(values), caption)
+
+
+def activity(network: Network, xs: Any) -> np.ndarray:
+    """h of every unit that the readout reads, at each step: `(T, *batch, units)`.
+
+    Example:
+        >>> activity(network, symbols).shape
+        (1500, 128)
+    """
+    inputs = jnp.asarray(xs)
+    if network.encoding is not None:
+        inputs = network.encoding(inputs, network.readout.V.dtype)
+    return np.asarray(unroll(network.cell, inputs)[0], float)
+
+
+def slowest(values: np.ndarray) -> int:
+    """The unit with the largest variance for the size of its steps, of the livelier half.
+
+    Args:
+        values: `(T, units)`.
+    """
+    deviation = values.std(axis=0)
+    steps = np.sqrt(np.mean(np.diff(values, axis=0) ** 2, axis=0))
+    slow = np.where(steps > 0, deviation / np.where(steps > 0, steps, 1), 0)
+    return int(np.argmax(np.where(deviation >= np.median(deviation), slow, -1)))

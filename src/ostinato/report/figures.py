@@ -1,0 +1,198 @@
+"""Charts as figures of plotly.js: plain dictionaries, whose general look the page gives them."""
+
+import math
+from collections.abc import Sequence
+from functools import singledispatch
+
+from .charts import COLOURS, SHARES, Bars, Chart, Heat, Lines, Plane, extent, logarithms, thinned
+
+GREY = "#888888"
+BLUE_RED = [[0, "#2166ac"], [0.25, "#92c5de"], [0.5, "#f7f7f7"], [0.75, "#f4a582"], [1, "#b2182b"]]
+
+
+@singledispatch
+def figure(chart: Chart) -> dict:
+    """A chart as `{"data": [...], "layout": {...}}`.
+
+    Example:
+        >>> figure(lines)["layout"]["xaxis"]["title"]["text"]
+        'step'
+    """
+    raise TypeError(f"{type(chart).__name__} is no chart that can be drawn")
+
+
+@figure.register
+def _lines(chart: Lines) -> dict:
+    data: list[dict] = []
+    for one, colour in zip(chart.series, _colours(len(chart.series)), strict=True):
+        data.append(
+            {
+                "type": "scatter",
+                "name": one.name,
+                "x": list(one.x),
+                "y": one.y,
+                "mode": "lines+markers" if len(one.x) <= 30 and not one.dashed else "lines",
+                "line": {"color": colour, "width": 2, "dash": "dot" if one.dashed else "solid"},
+                "marker": {"size": 6},
+                "hovertemplate": f"{chart.x_title} %{{x}}: %{{y:.4g}}",
+            }
+        )
+    places = [x for one in chart.series for x in one.x]
+    heights = [y for one in chart.series for y in one.y if y is not None] + [*chart.levels.values()]
+    ends = [min(places), max(places)] if places else [0, 1]
+    for name, level in chart.levels.items():
+        data.append(
+            {
+                "type": "scatter",
+                "name": name,
+                "x": ends,
+                "y": [level, level],
+                "mode": "lines+markers+text",
+                "line": {"color": GREY, "width": 1.5, "dash": "dash"},
+                "marker": {"size": 9, "opacity": 0},  # keeps the words off the line
+                "text": ["", f"{name} {level:.4g}"],
+                "textposition": "top left",
+                "textfont": {"size": 12},
+                "showlegend": False,
+                "hoverinfo": "skip",
+            }
+        )
+    layout: dict = {
+        "xaxis": _axis(chart.x_title) | (_powers(places) if chart.log_x else {}),
+        "yaxis": _axis(chart.y_title) | (_powers(heights) if chart.log_y else {}),
+        "showlegend": len(chart.series) > 1,
+        "hovermode": "closest",
+    }
+    if not chart.log_x and ends[1] - ends[0] <= 10:  # steps and lags are whole numbers
+        layout["xaxis"]["dtick"] = 1
+    if chart.from_zero:
+        layout["yaxis"]["rangemode"] = "tozero"
+    return {"data": data, "layout": layout}
+
+
+@figure.register
+def _heat(chart: Heat) -> dict:
+    trace: dict = {
+        "type": "heatmap",
+        "x": list(range(len(chart.x))),
+        "y": list(range(len(chart.y))),
+        "customdata": chart.values,
+        "text": [
+            [f"{chart.x_title} {x:g}, {chart.y_title} {y:g}" for x in chart.x] for y in chart.y
+        ],
+        "hovertemplate": "%{text}: %{customdata:.3g}<extra></extra>",
+    }
+    bar: dict = {
+        "title": {"text": chart.z_title, "font": {"size": 13}},
+        "thickness": 14,
+        "outlinewidth": 0,
+    }
+    if chart.log:
+        values, low, high = logarithms(chart)
+        powers = range(math.ceil(low), math.floor(high) + 1)
+        if len(powers) > 1:
+            bar |= {"tickvals": [*powers], "ticktext": [f"10<sup>{p}</sup>" for p in powers]}
+        else:  # less than a power of ten from end to end
+            places = [low + (high - low) * k / 4 for k in range(5)]
+            bar |= {"tickvals": places, "ticktext": [f"{10**p:.2g}" for p in places]}
+        trace |= {"z": values, "zmin": low, "zmax": high, "colorscale": "Viridis"}
+    else:
+        most = extent(chart)
+        trace |= {"z": chart.values, "zmin": -most, "zmax": most, "colorscale": BLUE_RED}
+    layout = {
+        "xaxis": _axis(chart.x_title) | _named(chart.x),
+        "yaxis": _axis(chart.y_title) | _named(chart.y),
+    }
+    return {"data": [trace | {"colorbar": bar}], "layout": layout}
+
+
+@figure.register
+def _bars(chart: Bars) -> dict:
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": part,
+            "x": shares,
+            "y": chart.bars,
+            "marker": {"color": colour},
+            "hovertemplate": "%{y}: %{x:.1%}",
+        }
+        for (part, shares), colour in zip(chart.parts.items(), SHARES, strict=True)
+    ]
+    layout = {
+        "barmode": "stack",
+        "xaxis": _axis("share") | {"range": [0, 1], "tickformat": ".0%"},
+        "yaxis": {"autorange": "reversed", "automargin": True},
+        "showlegend": True,
+        "height": 130 + 36 * len(chart.bars),
+    }
+    return {"data": data, "layout": layout}
+
+
+@figure.register
+def _plane(chart: Plane) -> dict:
+    turns = [2 * math.pi * k / 120 for k in range(121)]
+    circle = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [math.cos(turn) for turn in turns],
+        "y": [math.sin(turn) for turn in turns],
+        "line": {"color": GREY, "width": 1.5},
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+    sets = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "x": [z.real for z in points],
+            "y": [z.imag for z in points],
+            "marker": {"color": colour, "size": 6, "opacity": 0.8},
+            "customdata": [abs(z) for z in points],
+            "hovertemplate": "%{x:.3f}, %{y:.3f}i, size %{customdata:.3f}",
+        }
+        for (name, points), colour in zip(
+            chart.points.items(), _colours(len(chart.points)), strict=True
+        )
+    ]
+    layout = {
+        "xaxis": _axis("real part"),
+        "yaxis": _axis("imaginary part") | {"scaleanchor": "x", "scaleratio": 1},
+        "showlegend": True,
+        "height": 440 + 22 * len(sets),
+        "hovermode": "closest",
+    }
+    return {"data": [circle, *sets], "layout": layout}
+
+
+def _colours(count: int) -> list[str]:
+    return [COLOURS[i % len(COLOURS)] for i in range(count)]
+
+
+def _axis(title: str) -> dict:
+    words = {"text": title, "font": {"size": 13}}
+    return {"title": words, "automargin": True, "zeroline": False}
+
+
+def _powers(values: list[float]) -> dict:
+    """A logarithmic axis for some numbers, with ticks at powers of ten, or at 1, 2 and 5 times."""
+    logs = [math.log10(x) for x in values if x > 0] or [0.0]
+    low, high = math.floor(min(logs)), math.ceil(max(logs))
+    if high - low > 3:
+        powers = range(low, high + 1, max(1, (high - low) // 8))
+        ticks = [(10.0**p, f"10<sup>{p}</sup>") for p in powers]
+    else:
+        ticks = [(k * 10.0**p, f"{k * 10.0**p:g}") for p in range(low, high + 1) for k in (1, 2, 5)]
+    return {
+        "type": "log",
+        "tickvals": [value for value, _ in ticks],
+        "ticktext": [words for _, words in ticks],
+    }
+
+
+def _named(labels: Sequence[float]) -> dict:
+    """Ticks of an axis with one place for each label."""
+    places = thinned(len(labels))
+    return {"tickvals": places, "ticktext": [f"{labels[i]:g}" for i in places], "showgrid": False}

@@ -1,0 +1,250 @@
+"""Charts of how a run went, from its events."""
+
+import math
+import re
+
+import numpy as np
+
+from .charts import Chart, Heat, Lines, Series, numbers
+from .subject import Subject
+
+# A training loss is in nats, or half a squared error: what makes it the metric of a task.
+AS_METRIC = {
+    "bits per character": 1 / math.log(2),
+    "bits per byte": 1 / math.log(2),
+    "nats per step": 1.0,
+    "mean squared error": 2.0,
+}
+YARDSTICKS = ("chance", "bigram", "order 5")
+
+
+def losses(subject: Subject) -> list[Chart]:
+    """Training and validation by step: one chart where both have a unit in common, else two."""
+    task, factor = subject.task, AS_METRIC.get(subject.task.metric)
+    training = _series(subject, "train", "loss", "training", factor or 1.0)
+    valid = _series(subject, "valid", "value", "validation")
+    levels = {name: subject.start[name] for name in YARDSTICKS if subject.start.get(name)}
+    if task.solved is not None:
+        levels["solved"] = task.solved
+    better = "Higher" if task.higher_is_better else "Lower"
+    caption = f"{better} is better. {_yardsticks(subject, levels)}"
+    if factor is not None:
+        both = [training, valid] if valid.x else [training]
+        return [_learning("loss", task.metric.capitalize(), caption, both, task.metric, levels)]
+    words = f"What is minimised; it is not the {task.metric} that counts in the end."
+    found: list[Chart] = [_learning("loss", "Training loss", words, [training], "loss", {})]
+    if valid.x:
+        title = f"Validation {task.metric}"
+        found.append(_learning("validation", title, caption, [valid], task.metric, levels))
+    return found
+
+
+def gradient_maps(subject: Subject) -> list[Chart]:
+    """The gradient by lag and step, one map for each recurrent weight; none without `--lens`."""
+    looks = subject.of_kind("lens")
+    if not looks:
+        return []
+    lags = max((look["lags"] for look in looks), key=lambda lags: lags[-1])
+    return [
+        Heat(
+            name=f"gradient-{_slug(name)}",
+            title=f"Gradient by lag at {short(name)}",
+            caption=(
+                "The error that the loss of one step sends back to the pre-activations of "
+                f"{short(name)}, by how many steps it has come (the lag). A column that darkens "
+                "upwards is a gradient that vanishes; one that brightens, a gradient that explodes."
+            ),
+            x=[look["step"] for look in looks],
+            y=lags,
+            values=_table([_at(lags, look["lags"], look["gradient"][name]) for look in looks]),
+            x_title="step",
+            y_title="lag",
+            z_title="gradient",
+            log=True,
+        )
+        for name in looks[0]["gradient"]
+    ]
+
+
+def memory_over_training(subject: Subject) -> list[Chart]:
+    """The memory length that the gradient gives, by step; none without `--lens`."""
+    looks = subject.of_kind("lens")
+    if not looks:
+        return []
+    steps = [look["step"] for look in looks]
+    series = [
+        Series(short(name), steps, numbers(look["memory"].get(name) for look in looks))
+        for name in looks[0]["memory"]
+    ]
+    levels = {"the farthest that was looked at": float(max(look["lags"][-1] for look in looks))}
+    words = ""
+    if subject.task.lag is not None:
+        levels["the task needs"] = float(subject.task.lag)
+        words = " Below what the task needs, the gradient cannot teach it all."
+    return [
+        Lines(
+            name="memory",
+            title="Memory length while learning",
+            caption=(
+                "The largest lag at which the gradient is still a hundredth of its peak, at each "
+                f"recurrent weight.{words}"
+            ),
+            series=series,
+            x_title="step",
+            y_title="lag",
+            from_zero=True,
+            levels=levels,
+        )
+    ]
+
+
+def steps_taken(subject: Subject) -> list[Chart]:
+    """The gradient's norm, how often it was clipped, and the rate or the damping."""
+    mean = _series(subject, "train", "norm", "mean")
+    largest = _series(subject, "train", "largest_norm", "largest")
+    levels = {}
+    if subject.run.config.clip not in ("auto", "off") and not _damped(subject):
+        levels["clipped above"] = float(subject.run.config.clip)
+    found: list[Chart] = [
+        Lines(
+            name="norm",
+            title="Gradient norm",
+            caption=(
+                "Over all weights, before clipping: the mean of the steps between two entries of "
+                "the log, and the largest of them. Spikes are gradients that explode."
+            ),
+            series=[mean] if mean.y == largest.y else [mean, largest],
+            x_title="step",
+            y_title="norm",
+            log_y=True,
+            levels=levels,
+        )
+    ]
+    return found + (_damping(subject) if _damped(subject) else _rate(subject))
+
+
+def short(name: str) -> str:
+    """A path without the wrappers and the network around a cell.
+
+    Example:
+        >>> short(".cell.forget gate"), short(".cell.layers[0].cell.R")
+        ('forget gate', 'layers[0].R')
+    """
+    return re.sub(r"\.cell(?=[. ])", "", name).lstrip(". ")
+
+
+def _damped(subject: Subject) -> bool:
+    return any("damping" in event for event in subject.of_kind("train"))
+
+
+def _rate(subject: Subject) -> list[Chart]:
+    clipped = Lines(
+        name="clipped",
+        title="Clipped steps",
+        caption=(
+            "The share of steps whose gradient was shortened. Near 1 it is the clipping, and not "
+            "the gradient, that decides how long a step is."
+        ),
+        series=[_series(subject, "train", "clipped", "clipped")],
+        x_title="step",
+        y_title="share of steps",
+        from_zero=True,
+    )
+    rate = Lines(
+        name="rate",
+        title="Learning rate",
+        caption="As the schedule has it, after warm-up, decay and line search.",
+        series=[_series(subject, "train", "rate", "rate")],
+        x_title="step",
+        y_title="rate",
+        from_zero=True,
+    )
+    return [clipped, rate]
+
+
+def _damping(subject: Subject) -> list[Chart]:
+    """What a learner that uses the curvature did."""
+    dampings = [
+        _series(subject, "train", key, name)
+        for key, name in (("damping", "λ, on the weights"), ("structural", "μ, on the states"))
+    ]
+    damping = Lines(
+        name="damping",
+        title="Damping",
+        caption="How far the quadratic is distrusted; it falls while steps keep their promise.",
+        series=[series for series in dampings if any(series.y)],
+        x_title="step",
+        y_title="damping",
+        log_y=True,
+    )
+    ratio = Lines(
+        name="ratio",
+        title="Reduction ratio and length of step",
+        caption=(
+            "ρ is what a step gained over what the quadratic promised: near 1 it is right, at 0 or "
+            "below nothing was gained. A length of 0 is a step that was refused."
+        ),
+        series=[
+            _series(subject, "train", "ratio", "ρ"),
+            _series(subject, "train", "rate", "length"),
+        ],
+        x_title="step",
+        y_title="ratio",
+    )
+    return [damping, ratio]
+
+
+def _series(subject: Subject, kind: str, key: str, name: str, factor: float = 1.0) -> Series:
+    events = [event for event in subject.of_kind(kind) if key in event]
+    values = (None if event[key] is None else factor * event[key] for event in events)
+    return Series(name, [event["step"] for event in events], numbers(values))
+
+
+def _learning(
+    name: str, title: str, caption: str, series: list[Series], y_title: str, levels: dict
+) -> Lines:
+    """A chart by step, with a logarithmic axis where the numbers differ much."""
+    values = [y for one in series for y in one.y if y is not None] + list(levels.values())
+    wide = bool(values) and min(values) > 0 and max(values) > 20 * min(values)
+    return Lines(
+        name=name,
+        title=title,
+        caption=caption,
+        series=series,
+        x_title="step",
+        y_title=y_title,
+        log_y=wide,
+        levels=levels,
+    )
+
+
+def _yardsticks(subject: Subject, levels: dict[str, float]) -> str:
+    words = "Chance is the best answer that ignores the input."
+    if "solved" in levels:
+        words += " From the line of solved on, the task counts as done."
+    if "bigram" in levels:
+        words = (
+            "Chance knows how often each symbol occurs, bigram and order 5 count what follows the "
+            "last symbol and the last five."
+        )
+    if subject.of_kind("trouble"):
+        words += " The run diverged at the end."
+    return words
+
+
+def _at(lags: list[int], own: list[int], values: list) -> np.ndarray:
+    """A profile at other lags than its own, which a curriculum makes shorter; NaN past its end."""
+    found = np.array(values, float)
+    if lags == own:
+        return found
+    with np.errstate(divide="ignore"):
+        return np.exp(np.interp(lags, own, np.log(found), right=np.nan))
+
+
+def _table(columns: list[np.ndarray]) -> list[list[float | None]]:
+    return [numbers(row) for row in np.stack(columns, axis=1)]
+
+
+def _slug(name: str) -> str:
+    """A name for a file: letters and digits, with dashes between."""
+    return "-".join("".join(c if c.isalnum() else " " for c in short(name)).split())

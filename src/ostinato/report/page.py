@@ -1,0 +1,135 @@
+"""The page: one HTML file with all that it needs, for any browser and without a network."""
+
+import dataclasses
+import json
+import string
+from html import escape
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from ..lens.doctor.finding import Finding
+from ..runs import Config
+from .activity import Reading
+from .charts import Chart
+from .figures import figure
+
+
+class Section(NamedTuple):
+    """A heading, and the charts below it."""
+
+    heading: str
+    charts: list[Chart]
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """All that a page shows.
+
+    Attributes:
+        title: the name of the run.
+        subtitle: what it has learned, and with what.
+        notice: what went wrong, if the run says so itself, else nothing.
+        numbers: the key numbers, by what they are.
+        findings: what the doctor says.
+        sections: the charts.
+        reading: a text with its units' activity, or `None`.
+        config: the settings.
+    """
+
+    title: str
+    subtitle: str
+    notice: str
+    numbers: dict[str, str]
+    findings: list[Finding]
+    sections: list[Section]
+    reading: Reading | None
+    config: Config
+
+
+def html(page: Page) -> str:
+    """The page as one document.
+
+    Example:
+        >>> Path("report.html").write_text(html(page), encoding="utf-8")
+    """
+    from plotly.offline import get_plotlyjs
+
+    charts = {one.name: figure(one) for section in page.sections for one in section.charts}
+    return string.Template(_part("page.html")).substitute(
+        title=escape(page.title),
+        subtitle=escape(page.subtitle),
+        notice=f'<p class="notice">{escape(page.notice)}</p>' if page.notice else "",
+        numbers="".join(_pair(name, value) for name, value in page.numbers.items()),
+        findings=_findings(page.findings),
+        sections="".join(_section(section) for section in page.sections),
+        reading=_reading(page.reading),
+        settings=_settings(page.config),
+        css=_part("page.css"),
+        plotly=get_plotlyjs(),
+        charts=_json(charts),
+        activity=_json(_numbers(page.reading)),
+        js=_part("page.js"),
+    )
+
+
+def _part(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    """JSON that may stand in a script element: no `<` can end it."""
+    words = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return words.replace("<", "\\u003c")
+
+
+def _pair(name: str, value: str) -> str:
+    return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+
+
+def _findings(findings: list[Finding]) -> str:
+    if not findings:
+        return '<p class="fine">No finding: nothing looks wrong.</p>'
+    return "".join(
+        f'<article class="finding"><h3>{escape(one.name)}</h3><p>{escape(one.words)}</p>'
+        f'<p class="evidence">{escape(one.evidence)}</p>'
+        f'<p class="advice"><b>Try:</b> {escape(one.advice)}</p></article>'
+        for one in findings
+    )
+
+
+def _section(section: Section) -> str:
+    figures = "".join(
+        f'<figure><h3>{escape(one.title)}</h3><div class="plot" data-chart="{escape(one.name)}" '
+        f'role="img" aria-label="{escape(one.title)}"></div>'
+        f"<figcaption>{escape(one.caption)}</figcaption></figure>"
+        for one in section.charts
+    )
+    return f'<section><h2>{escape(section.heading)}</h2><div class="grid">{figures}</div></section>'
+
+
+def _reading(reading: Reading | None) -> str:
+    if reading is None:
+        return ""
+    caption, last = escape(reading.caption), reading.values.shape[1] - 1
+    return string.Template(_part("reading.html")).substitute(
+        caption=caption, first=reading.first, last=last
+    )
+
+
+def _numbers(reading: Reading | None) -> dict | None:
+    """What the page's script needs: the text, and for each unit its activity, to three digits."""
+    if reading is None:
+        return None
+    units = [[float(f"{x:.3g}") for x in unit] for unit in reading.values.T.tolist()]
+    return {"pieces": reading.pieces, "units": units}
+
+
+def _settings(config: Config) -> str:
+    """All settings, those that are not as usual marked."""
+    found = []
+    for setting in dataclasses.fields(config):
+        value = getattr(config, setting.name)
+        mark = ' class="changed"' if value != setting.default else ""
+        words = "–" if value is None else str(value)
+        found.append(f"<div{mark}><dt>{escape(setting.name)}</dt><dd>{escape(words)}</dd></div>")
+    return "".join(found)

@@ -1,0 +1,106 @@
+"""Charts as PNG files, by matplotlib."""
+
+import math
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
+
+from .charts import COLOURS, SHARES, Bars, Chart, Heat, Lines, Plane, extent, logarithms, thinned
+
+SIZE = 7.5, 4.2
+GREY = "0.5"
+
+
+def write_picture(chart: Chart, path: Path) -> None:
+    """Draw a chart into a PNG file.
+
+    Example:
+        >>> write_picture(chart, Path("loss.png"))
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE, dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    _draw(chart, axes, figure)
+    axes.set_title(chart.title, fontsize=11, loc="left")
+    figure.savefig(path, format="png")
+
+
+@singledispatch
+def _draw(chart: Chart, axes: Any, figure: Any) -> None:
+    raise TypeError(f"{type(chart).__name__} is no chart that can be drawn")
+
+
+@_draw.register
+def _lines(chart: Lines, axes: Any, figure: Any) -> None:
+    for i, one in enumerate(chart.series):
+        y = [math.nan if value is None else value for value in one.y]
+        mark = "o" if len(one.x) <= 30 and not one.dashed else ""
+        line = ":" if one.dashed else "-"
+        colour = COLOURS[i % len(COLOURS)]
+        axes.plot(one.x, y, line, marker=mark, markersize=3.5, color=colour, label=one.name)
+    for name, level in chart.levels.items():
+        axes.axhline(level, color=GREY, linestyle="--", linewidth=1)
+        where = axes.get_yaxis_transform()
+        words = f"{name} {level:.4g}"
+        axes.text(0.99, level, words, transform=where, ha="right", va="bottom", fontsize=8)
+    if chart.log_x:
+        axes.set_xscale("log")
+    if chart.log_y:
+        axes.set_yscale("log")
+    if chart.from_zero:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel(chart.x_title)
+    axes.set_ylabel(chart.y_title)
+    axes.grid(alpha=0.25)
+    if len(chart.series) > 1:
+        axes.legend(fontsize=8, frameon=False)
+
+
+@_draw.register
+def _heat(chart: Heat, axes: Any, figure: Any) -> None:
+    import numpy as np
+
+    if chart.log:
+        values, low, high = logarithms(chart)
+        colours = {"cmap": "viridis", "vmin": low, "vmax": high}
+    else:
+        most = extent(chart)
+        values, colours = chart.values, {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
+    table = np.array([[math.nan if x is None else x for x in row] for row in values])
+    shown = axes.imshow(table, aspect="auto", origin="lower", interpolation="nearest", **colours)
+    bar = figure.colorbar(shown, ax=axes)
+    bar.set_label(f"log₁₀ {chart.z_title}" if chart.log else chart.z_title)
+    for ticks, labels in ((axes.set_xticks, chart.x), (axes.set_yticks, chart.y)):
+        places = thinned(len(labels))
+        ticks(places, [f"{labels[i]:g}" for i in places])
+    axes.set_xlabel(chart.x_title)
+    axes.set_ylabel(chart.y_title)
+
+
+@_draw.register
+def _bars(chart: Bars, axes: Any, figure: Any) -> None:
+    left = [0.0] * len(chart.bars)
+    for (part, shares), colour in zip(chart.parts.items(), SHARES, strict=True):
+        axes.barh(chart.bars, shares, left=left, label=part, color=colour)
+        left = [a + b for a, b in zip(left, shares, strict=True)]
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("share")
+    figure.legend(loc="outside lower center", ncols=len(chart.parts), fontsize=8, frameon=False)
+
+
+@_draw.register
+def _plane(chart: Plane, axes: Any, figure: Any) -> None:
+    turns = [2 * math.pi * k / 200 for k in range(201)]
+    axes.plot([math.cos(t) for t in turns], [math.sin(t) for t in turns], color=GREY, linewidth=1)
+    for i, (name, points) in enumerate(chart.points.items()):
+        x, y = [z.real for z in points], [z.imag for z in points]
+        axes.scatter(x, y, s=9, color=COLOURS[i % len(COLOURS)], label=name, alpha=0.8)
+    axes.set_aspect("equal")
+    axes.set_xlabel("real part")
+    axes.set_ylabel("imaginary part")
+    axes.grid(alpha=0.25)
+    figure.legend(loc="outside right upper", fontsize=8, frameon=False)

@@ -1,0 +1,81 @@
+"""What a report is about: a run, its last network, and the sequences on which it is measured."""
+
+import dataclasses
+from pathlib import Path
+
+import equinox as eqx
+import numpy as np
+
+from ..errors import BadInput
+from ..runs import Run
+from ..tasks import Batch, Task, Text, read_symbols, streams
+from ..wiring import Network
+
+SEQUENCES = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """A run with all that is looked at.
+
+    Attributes:
+        run, task: the run and its task.
+        events: what happened.
+        network: that of the last checkpoint, with noise off.
+        batch: a few sequences.
+        at: the last step at which they have a loss.
+        symbols: of a text, what it begins with; of another task `None`.
+        where: what sequences and symbols are part of, in words.
+    """
+
+    run: Run
+    task: Task
+    events: list[dict]
+    network: Network
+    batch: Batch
+    at: int
+    symbols: np.ndarray | None
+    where: str
+
+    @property
+    def start(self) -> dict:
+        """The event with which the run began, or went on."""
+        return next((e for e in self.events if e["kind"] in ("start", "resume")), {})
+
+    def of_kind(self, kind: str) -> list[dict]:
+        return [event for event in self.events if event["kind"] == kind]
+
+
+def subject(run: Run, data: Path | None = None) -> Subject:
+    """The subject of a report; for a text, `data` is another text to look at.
+
+    Example:
+        >>> subject(open_run("runs/text-mlstm-1")).batch.xs.shape
+        (50, 16)
+    """
+    network = eqx.nn.inference_mode(run.network("last"))
+    task = run.task()
+    batch, symbols = None, None
+    if data is not None:
+        symbols, where = read_data(run, data), str(data)
+        batch = next(streams(symbols, SEQUENCES, task.length))
+    elif isinstance(task, Text):
+        part = "valid" if len(task.parts["valid"]) > 2 * task.length else "train"
+        symbols = task.parts[part]
+        where = "the validation part" if part == "valid" else "the training part"
+        batch = next(streams(symbols, SEQUENCES, task.length))
+    else:
+        batch, where = next(task.held_out("valid", SEQUENCES)), "the validation part"
+    at = int(np.flatnonzero(batch.weights.any(axis=1))[-1])
+    return Subject(run, task, run.events(), network, batch, at, symbols, where)
+
+
+def read_data(run: Run, data: Path) -> np.ndarray:
+    """The symbols of another text, for a run that has learned one."""
+    vocabulary = run.vocabulary
+    if vocabulary is None:
+        raise BadInput(f"--data is for texts; {run.path} has learned {run.config.task}")
+    symbols, _ = read_symbols(data, vocabulary.level, run.config.encoding, vocabulary)
+    if len(symbols) < 2:
+        raise BadInput(f"{data} has fewer than 2 symbols; there is nothing to predict")
+    return symbols

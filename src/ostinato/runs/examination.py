@@ -1,0 +1,130 @@
+"""What is wrong with a run: its log, its data and its network, shown to the doctor."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from ..learning import Sequences
+from ..lens import gradient_by_lag, ignored_before, saturation
+from ..lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_batches
+from ..lens.doctor import Network as Measured
+from ..tasks import Batch, Task
+from ..wiring import Network
+from .build import batch_size
+from .config import Config
+from .evaluation import mean_score
+from .folder import Run
+
+SEQUENCES = 64
+SYMBOLS_SCORED = 20_000
+
+
+def examine(run: Run, task: Task | None = None, like: Network | None = None) -> list[Finding]:
+    """What the doctor finds in a run, the likeliest causes first.
+
+    Args:
+        run: the run, finished or not.
+        task, like: a task or a network of your own, where the run was given one.
+
+    Example:
+        >>> for finding in examine(open_run("runs/text-mlstm-1")):
+        ...     print(finding.words)
+    """
+    return diagnose(gather(run, task, like))
+
+
+def gather(run: Run, task: Task | None = None, like: Network | None = None) -> Evidence:
+    """The evidence. The arguments are those of `examine`."""
+    task = run.task() if task is None else task
+    size = batch_size(run.config)
+    one, two = task.batch(0, size), task.batch(1, size)
+    with run.precision():
+        network = _measured(run.network("last", like), task, one, size) if run.steps() else None
+    return Evidence(
+        goal=Goal(task.metric, task.chance, task.higher_is_better, task.solved, task.lag),
+        settings=_unusual(run.config),
+        history=_history(run.events()),
+        data=look_at_batches(task, one, two, size),
+        network=network,
+    )
+
+
+def _unusual(config: Config) -> dict[str, Any]:
+    return {
+        setting.name: getattr(config, setting.name)
+        for setting in dataclasses.fields(config)
+        if getattr(config, setting.name) != setting.default
+    }
+
+
+def _history(events: list[dict]) -> History:
+    logged = [event for event in events if event["kind"] == "train"]
+    for event in (event for event in events if event["kind"] == "trouble"):
+        logged += _steps_in(event)
+    validations = [e for e in events if e["kind"] == "valid" and e["value"] is not None]
+    return History(
+        steps=[event["step"] for event in logged],
+        **{
+            name: [_number(event.get(key)) for event in logged]
+            for name, key in (
+                ("losses", "loss"),
+                ("norms", "norm"),
+                ("largest", "largest_norm"),
+                ("rates", "rate"),
+                ("clipped", "clipped"),
+                ("moved", "moved"),
+            )
+        },
+        validations=[(event["step"], event["value"]) for event in validations],
+        trouble=next((e["words"] for e in reversed(events) if e["kind"] == "trouble"), None),
+    )
+
+
+def _steps_in(trouble: dict) -> list[dict]:
+    """The steps in which trouble came, as entries of the log."""
+    names = "loss", "norm", "rate", "clipped", "moved"
+    numbers = zip(*(trouble[name] for name in names), strict=True)
+    return [
+        {"step": step, "largest_norm": values[1], **dict(zip(names, values, strict=True))}
+        for step, values in enumerate(numbers, trouble["step"])
+    ]
+
+
+def _number(value: float | None) -> float:
+    """A log has `None` for what is no number."""
+    return float("nan") if value is None else float(value)
+
+
+def _measured(network: Network, task: Task, batch: Batch, size: int) -> Measured:
+    network = eqx.nn.inference_mode(network)
+    few = Sequences(*(np.asarray(x)[:, :SEQUENCES] for x in batch[:3]))
+    at = int(np.flatnonzero(few.weights.any(axis=1))[-1])
+    errors = gradient_by_lag(network, few.xs, lambda o: task.loss(o, few.targets[at]), at=at)
+    memory = None
+    if few.weights.shape[1] > 1:
+        memory = at - (ignored_before(network, few.xs, at=at) or 0)
+    units = saturation(network, few.xs)
+    kept = "kind", "high", "low", "always_high", "always_low"
+    return Measured(
+        score=_score(network, task, size),
+        gradient={name: np.asarray(profile).tolist() for name, profile in errors.items()},
+        memory=memory,
+        gates={name: {key: getattr(x, key) for key in kept} for name, x in units.items()},
+    )
+
+
+def _score(network: Network, task: Task, size: int) -> float:
+    """The metric on the first batches that were learned."""
+
+    def batches():
+        seen = index = 0
+        while seen < SYMBOLS_SCORED:
+            batch = task.batch(index, size)
+            yield batch
+            seen, index = seen + batch.weights.size, index + 1
+
+    value = mean_score(network, batches(), task.score)
+    assert value is not None
+    return value

@@ -1,0 +1,105 @@
+"""The doctor: every planted fault is named, and nothing is said about healthy runs."""
+
+import math
+import shlex
+from dataclasses import fields, replace
+
+import pytest
+import typer
+
+from ostinato.cli import app
+from ostinato.lens.doctor import RULES, Evidence, diagnose
+from ostinato.lens.doctor.again import again
+from ostinato.runs import Config
+
+from .doctor_cases import CASES, FAULTS, HEALTHY, rounded
+
+
+def names(evidence: Evidence) -> list[str]:
+    return [finding.name for finding in diagnose(evidence)]
+
+
+@pytest.mark.parametrize("case", FAULTS, ids=lambda case: case.name)
+def test_a_planted_fault_is_named(case):
+    assert case.fault in names(case.recorded())
+
+
+@pytest.mark.parametrize("case", HEALTHY, ids=lambda case: case.name)
+def test_a_healthy_run_raises_no_alarm(case):
+    assert names(case.recorded()) == []
+
+
+def test_enough_cases_of_many_kinds():
+    assert len(FAULTS) >= 15 and len(HEALTHY) >= 15
+    settings = [case.config for case in HEALTHY]
+    assert len({config.cell for config in settings}) >= 6
+    assert len({config.learner for config in settings}) >= 6
+    assert len({config.task for config in settings}) >= 5
+
+
+def test_every_rule_has_a_case():
+    found = {name for case in FAULTS for name in names(case.recorded())}
+    kinds = {rule.__name__.replace("_", " ") for rule in RULES}
+    assert {name.replace("-", " ") for name in found} == kinds
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
+def test_words_are_whole_sentences_with_numbers_and_a_thing_to_try(case):
+    for finding in diagnose(case.recorded()):
+        assert finding.words[0].isupper() and finding.words.endswith(".")
+        assert any(letter.isdigit() for letter in finding.evidence), finding.evidence
+        assert finding.advice
+        assert "nan" not in finding.advice and "None" not in finding.advice, finding.advice
+
+
+@pytest.mark.parametrize("name", ["text lstm adam", "adding hf", "adding lstm adam"])
+def test_a_run_that_has_just_begun_raises_no_alarm(name):
+    evidence = CASES[name].recorded()
+    history = evidence.history
+    begun = replace(
+        history,
+        validations=[],
+        **{
+            key: getattr(history, key)[:2]
+            for key in ("steps", "losses", "norms", "largest", "rates", "clipped", "moved")
+        },
+    )
+    assert diagnose(replace(evidence, history=begun)) == []
+
+
+def test_a_run_without_weights_can_be_judged():
+    evidence = replace(CASES["targets not shifted"].recorded(), network=None)
+    assert names(evidence) == ["targets not shifted"]
+
+
+def test_evidence_goes_to_json_and_back():
+    evidence = CASES["adding gru adam"].recorded()
+    again = Evidence.from_json(evidence.as_json())
+    assert rounded(again.as_json()) == rounded(evidence.as_json())
+    assert math.isclose(again.goal.gain(again.goal.chance), 0.0)
+
+
+def test_the_command_to_try():
+    settings = {"task": "adding", "rate": 1.0, "carry": False, "layer_norm": True}
+    command = again(settings, rate=0.01, layer_norm=None)
+    assert command == "ostinato train --task adding --rate 0.01 --no-carry"
+    assert again({"file": "my book.txt"}) == "ostinato train 'my book.txt'"
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
+def test_commands_are_those_of_the_command_line(case):
+    """What is advised can be run: its options make a configuration."""
+    train = typer.main.get_command(app).commands["train"]
+    for finding in diagnose(case.recorded()):
+        if "ostinato train " in finding.advice:
+            words = shlex.split(finding.advice.split("ostinato train ")[1])
+            given = train.make_context("train", words).params
+            known = {setting.name for setting in fields(Config)}
+            Config(**{name: value for name, value in given.items() if name in known})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
+def test_the_same_from_training_anew(case):
+    found = names(case.run())
+    assert found == [] if case.fault is None else case.fault in found

@@ -1,0 +1,110 @@
+"""Charts of made-up numbers, drawn both ways."""
+
+import json
+import math
+import sys
+
+import pytest
+
+from ostinato.report.charts import (
+    Bars,
+    Heat,
+    Lines,
+    Plane,
+    Series,
+    extent,
+    logarithms,
+    numbers,
+    thinned,
+)
+from ostinato.report.figures import figure
+from ostinato.report.pictures import write_picture
+
+WORDS = {"title": "A title", "caption": "What is seen."}
+LINES = Lines(
+    name="lines",
+    **WORDS,
+    series=[
+        Series("one", [1, 2, 3], [0.5, None, 2e-7]),
+        Series("two", [1, 2], [0.0, 1.0], dashed=True),
+    ],
+    x_title="step",
+    y_title="loss",
+    log_y=True,
+    levels={"chance": 0.1667},
+)
+MAP = Heat(
+    name="map",
+    **WORDS,
+    x=[10, 20],
+    y=[0, 1, 3],
+    values=[[1.0, 0.1], [None, 0.0], [1e-3, 1e-30]],
+    x_title="step",
+    y_title="lag",
+    z_title="gradient",
+    log=True,
+)
+UNITS = Heat(
+    name="units",
+    **WORDS,
+    x=[0, 1],
+    y=[0],
+    values=[[-0.5, 0.2]],
+    x_title="step",
+    y_title="unit",
+    z_title="h",
+)
+BARS = Bars(
+    name="bars", **WORDS, bars=["i", "f"], parts={"low": [0, 1], "mid": [0.4, 0], "high": [0.6, 0]}
+)
+PLANE = Plane(name="plane", **WORDS, points={"R": [1 + 1j, 1 - 1j, -0.5 + 0j]})
+EMPTY = Lines(name="empty", **WORDS, series=[Series("none", [], [])], x_title="x", y_title="y")
+CHARTS = [LINES, MAP, UNITS, BARS, PLANE, EMPTY]
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
+def test_is_a_picture_and_plain_json(chart, tmp_path):
+    write_picture(chart, tmp_path / "chart.png")
+    assert (tmp_path / "chart.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "matplotlib.pyplot" not in sys.modules, "the user's backend is to be left alone"
+    found = json.loads(json.dumps(figure(chart), allow_nan=False))
+    assert found["data"] and found["layout"]
+
+
+def test_lines():
+    found = figure(LINES)
+    one, two, chance = found["data"]
+    assert (one["name"], one["x"], one["y"]) == ("one", [1, 2, 3], [0.5, None, 2e-7])
+    assert two["line"]["dash"] == "dot" and one["line"]["dash"] == "solid"
+    assert chance["y"] == [0.1667, 0.1667] and chance["text"][1] == "chance 0.1667"
+    axis = found["layout"]["yaxis"]
+    assert axis["type"] == "log" and axis["tickvals"][0] == 1e-7
+    assert found["layout"]["xaxis"]["title"]["text"] == "step"
+
+
+def test_maps():
+    values, low, high = logarithms(MAP)
+    assert values[0] == [0.0, -1.0] and values[1] == [None, None]
+    assert values[2] == pytest.approx([-3, -30]) and (low, high) == (-8, 0)
+    (trace,) = figure(MAP)["data"]
+    assert trace["z"] == values and trace["customdata"] == MAP.values
+    assert trace["text"][2][1] == "step 20, lag 3"
+    (trace,) = figure(UNITS)["data"]
+    assert (trace["zmin"], trace["zmax"]) == (-0.5, 0.5) and extent(UNITS) == 0.5
+
+
+def test_bars_and_plane():
+    assert [(one["name"], one["x"]) for one in figure(BARS)["data"]] == [*BARS.parts.items()]
+    circle, points = figure(PLANE)["data"]
+    sizes = [math.hypot(x, y) for x, y in zip(circle["x"], circle["y"], strict=True)]
+    assert sizes == pytest.approx([1.0] * len(sizes))
+    assert points["x"] == [1, 1, -0.5] and points["y"] == [1, -1, 0]
+
+
+def test_what_is_not_finite_is_nothing():
+    assert numbers([1, None, math.nan, math.inf, -2.5]) == [1.0, None, None, None, -2.5]
+
+
+@pytest.mark.parametrize("count, most, step", [(0, 5, 1), (5, 5, 1), (6, 5, 2), (51, 5, 20)])
+def test_ticks_are_few(count, most, step):
+    assert thinned(count, most) == [*range(0, count, step)]

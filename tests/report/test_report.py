@@ -1,0 +1,342 @@
+"""Reports of two runs of a few steps: their numbers, the page, and what a person is told."""
+
+import dataclasses
+import importlib
+import json
+import shutil
+import sys
+from html.parser import HTMLParser
+
+import jax
+import numpy as np
+import pytest
+
+import ostinato
+from ostinato import cli
+from ostinato.cells import Simple
+from ostinato.lens import (
+    gradient_by_lag,
+    influence_by_lag,
+    jacobian_by_lag,
+    recurrent_matrices,
+    saturation,
+    spectral_radius,
+)
+from ostinato.lens.doctor.finding import Finding
+from ostinato.report import of_log, of_network, subject, write_report
+from ostinato.report.activity import activity, reading, slowest
+from ostinato.report.of_run import key_numbers
+from ostinato.runs import Config, open_run, train
+from ostinato.tasks import Xor
+from ostinato.wiring import Network, Readout
+
+COMMAND = importlib.import_module("ostinato.cli.lens")
+TEXT = 'the cat <script>alert("1")</script> sat & ran.\nthe rat ran to the cät.\n' * 12
+FINDINGS = [
+    Finding("rate <too> high", "The loss jumps.", "it rose 9 times", "ostinato train --rate 0.1"),
+    Finding("short memory", "It ignores all but 3 inputs.", "lag 3 of 12", "--cell lstm"),
+]
+
+
+@pytest.fixture(scope="module")
+def adding(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adding") / "run"
+    config = Config(task="adding", length=12, cell="lstm", units=8, batch=8, steps=20, lens=5)
+    return subject(train(config, folder))
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    (folder / "text.txt").write_text(TEXT)
+    sizes = {"units": 8, "batch": 4, "length": 10, "steps": 4}
+    config = Config(file=str(folder / "text.txt"), split="80/10/10", cell="simple", **sizes)
+    return subject(train(config, folder / "a <b>run"))
+
+
+@pytest.fixture(scope="module")
+def page(text, tmp_path_factory):
+    """The page of the text run, and the folder of its pictures."""
+    folder = tmp_path_factory.mktemp("out") / "new"
+    return write_report(text.run, FINDINGS, folder).read_text(), folder
+
+
+def with_events(of, *events):
+    return dataclasses.replace(of, events=list(events))
+
+
+def values(events, kind, key):
+    return [event[key] for event in events if event["kind"] == kind]
+
+
+def test_learning_is_in_the_metric(adding, text):
+    (chart,) = of_log.losses(adding)
+    training, valid = chart.series
+    assert training.x == values(adding.events, "train", "step")
+    halves = np.array(values(adding.events, "train", "loss"))
+    assert training.y == pytest.approx(2 * halves)
+    assert valid.y == values(adding.events, "valid", "value")
+    assert chart.levels == {"chance": 1 / 6, "solved": 0.001}
+    (chart,) = of_log.losses(text)
+    nats = np.array(values(text.events, "train", "loss"))
+    assert chart.series[0].y == pytest.approx(nats / np.log(2))
+    (start,) = (event for event in text.events if event["kind"] == "start")
+    assert chart.levels == {name: start[name] for name in ("chance", "bigram", "order 5")}
+
+
+def test_an_accuracy_has_a_chart_of_its_own(adding):
+    loss, valid = of_log.losses(dataclasses.replace(adding, task=Xor()))
+    assert loss.series[0].y == pytest.approx(values(adding.events, "train", "loss"))
+    assert valid.y_title == "accuracy" and not loss.levels and "chance" in valid.levels
+
+
+def test_looks_while_learning(adding):
+    (heat,) = of_log.gradient_maps(adding)
+    looks = [event for event in adding.events if event["kind"] == "lens"]
+    assert heat.name == "gradient-R" and heat.log and heat.x == [5, 10, 15, 20]
+    assert heat.y == looks[0]["lags"]
+    assert np.array(heat.values).T.tolist() == [look["gradient"][".cell.R"] for look in looks]
+    (memory,) = of_log.memory_over_training(adding)
+    assert memory.series[0].y == [look["memory"][".cell.R"] for look in looks]
+    assert memory.levels == {"the farthest that was looked at": 11, "the task needs": 6}
+
+
+def test_a_curriculum_gives_holes(adding):
+    def look(step, lags, gradient):
+        memory = {".cell.R": lags[-1]}
+        return {"kind": "lens", "step": step, "lags": lags, "gradient": {".cell.R": gradient}} | {
+            "memory": memory
+        }
+
+    looks = look(1, [0, 2], [1.0, 0.01]), look(2, [0, 1, 2, 4], [1.0, 0.5, None, 0.1])
+    (heat,) = of_log.gradient_maps(with_events(adding, *looks))
+    assert heat.y == [0, 1, 2, 4]
+    early, late = zip(*heat.values, strict=True)
+    assert early[:3] == pytest.approx((1.0, 0.1, 0.01)) and early[3] is None
+    assert late == (1.0, 0.5, None, 0.1)
+
+
+def test_steps(adding):
+    norm, clipped, rate = of_log.steps_taken(adding)
+    assert norm.series[0].y == pytest.approx(values(adding.events, "train", "norm"))
+    assert norm.levels == {"clipped above": 1.0}
+    assert clipped.series[0].y == values(adding.events, "train", "clipped")
+    assert rate.series[0].y == values(adding.events, "train", "rate")
+
+
+def test_a_learner_that_uses_the_curvature(adding):
+    step = {"kind": "train", "loss": 0.1, "norm": 1.0, "largest_norm": 1.0, "clipped": 0.0}
+    curved = {"damping": 0.01, "structural": 0.0, "rate": 1.0, "reason": "progress"}
+    first = {**step, **curved, "step": 1, "ratio": None}
+    second = {**step, **curved, "step": 2, "ratio": 0.7, "loss": None}
+    found = with_events(adding, first, second)
+    norm, damping, ratio = of_log.steps_taken(found)
+    assert len(norm.series) == 1 and not norm.levels
+    assert [(one.name[0], one.y) for one in damping.series] == [("λ", [0.01, 0.01])]
+    assert [one.y for one in ratio.series] == [[None, 0.7], [1.0, 1.0]]
+    assert of_log.losses(found)[0].series[0].y == [0.2, None]
+
+
+def test_three_ways(adding):
+    gradient = of_network.gradient_now(adding)
+    network, xs, at = adding.network, adding.batch.xs, adding.at
+    targets = adding.batch.targets[at]
+    errors = gradient_by_lag(network, xs, lambda o: adding.task.loss(o, targets), at=at)
+    assert gradient[".cell.R"] == pytest.approx(np.asarray(errors[".cell.R"]))
+    chart = of_network.three_ways(adding, gradient)
+    found = {one.name: np.array(one.y) for one in chart.series}
+    lags, moved = influence_by_lag(network, xs, at=at)
+    probed = jacobian_by_lag(network, xs, at=at, probes=1, key=jax.random.key(0))
+    expected = {"gradient": gradient[".cell.R"], "Jacobian": probed, "perturbation": moved}
+    assert found.keys() == expected.keys()
+    for name, curve in expected.items():
+        assert found[name] == pytest.approx(np.asarray(curve) / np.max(curve))
+    assert chart.series[2].x == lags.tolist() and chart.levels == {"faded": 0.01}
+
+
+def test_the_bounds_of_a_simple_cell(adding):
+    one, two = jax.random.split(jax.random.key(0))
+    cell = Simple(2, 3, key=one, recurrent=lambda key, shape, dtype: 0.3 * jax.numpy.eye(3))
+    simple = dataclasses.replace(adding, network=Network(cell, Readout(3, 1, key=two)))
+    chart = of_network.three_ways(simple, of_network.gradient_now(simple))
+    gradient, jacobian, _, hochreiter, singular = (np.array(one.y) for one in chart.series)
+    lags = np.arange(12)
+    assert hochreiter == pytest.approx(0.9**lags) and singular == pytest.approx(0.3**lags)
+    assert np.all(gradient <= singular * 1.001) and np.all(jacobian[:-1] <= singular * 1.001)
+
+
+def test_without_looks_there_is_a_profile_now(text):
+    assert of_log.gradient_maps(text) == [] and of_log.memory_over_training(text) == []
+    gradient = of_network.gradient_now(text)
+    chart = of_network.gradient_profiles(text, gradient)
+    assert chart.series[0].y == pytest.approx(gradient[".cell.R"]) and "--lens N" in chart.caption
+
+
+def test_gates_and_spectrum(adding):
+    (bars,) = of_network.gates(adding)
+    units = saturation(adding.network, adding.batch.xs)
+    assert bars.bars[:2] == ["input gate", "forget gate"]
+    low, between, high = map(np.array, bars.parts.values())
+    assert low.tolist() == [one.low for one in units.values()]
+    assert high.tolist() == [one.high for one in units.values()]
+    assert low + between + high == pytest.approx(1)
+    (plane,) = of_network.spectrum(adding)
+    matrix = recurrent_matrices(adding.network)[".cell.R[0]"]
+    name, points = next(iter(plane.points.items()))
+    assert max(map(abs, points)) == pytest.approx(spectral_radius(matrix))
+    assert name.startswith(f"R[0]: radius {spectral_radius(matrix):.3g}, σ ")
+
+
+def test_activity(adding, text):
+    heat = of_network.units_over_time(adding)
+    xs = adding.batch.xs[:, 0]
+    state = adding.network.cell.initial(())
+    for t, x in enumerate(xs):
+        state, h = adding.network.cell.step(state, adding.network.cell.inputs(x))
+        assert [row[t] for row in heat.values] == pytest.approx(np.asarray(h))
+    assert reading(adding) is None
+    found = reading(text)
+    part = text.run.vocabulary.decode(text.symbols)
+    assert "".join(found.pieces) == part and len(found.values) == len(part)
+    logits = found.values @ text.network.readout.V + text.network.readout.b
+    ys = ostinato.unroll(text.network, text.symbols.astype(np.int32))[0]
+    assert np.asarray(logits) == pytest.approx(np.asarray(ys))
+    assert activity(text.network, text.batch.xs).shape == (*text.batch.xs.shape, 8)
+
+
+def test_the_slowest_unit_is_one_that_moves():
+    t = np.arange(200)
+    still, slow, fast = 1e-6 * t, np.sin(t / 20), np.sin(3 * t)
+    assert slowest(np.stack([fast, still, slow, still], axis=1)) == 2
+
+
+def test_key_numbers(adding):
+    found = key_numbers(adding)
+    best = min(values(adding.events, "valid", "value"))
+    assert found["steps"] == "20 of 20, done" and found["chance"] == "0.1667"
+    assert found["best validation, mean squared error"].startswith(f"{best:.4g} at step")
+    start = adding.start
+    trouble = {"kind": "trouble", "step": 3, "words": "the loss became nan at step 3"}
+    assert key_numbers(with_events(adding, start))["steps"] == "0 of 20, unfinished"
+    found = key_numbers(with_events(adding, start, trouble))
+    assert found["steps"] == "3 of 20, diverged" and found["best validation"] == "none yet"
+
+
+class Parsed(HTMLParser):
+    """The elements of a page: their attributes, what is in them, and whether they are closed."""
+
+    VOID = ("meta", "link", "input", "img", "br")
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.open: list[tuple[str, str]] = []
+        self.elements: list[tuple[str, dict]] = []
+        self.content: dict[str, str] = {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append((tag, dict(attrs).get("id", tag)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data):
+        if self.open:
+            place = self.open[-1][1]
+            self.content[place] = self.content.get(place, "") + data
+
+
+def test_page(text, page):
+    words, folder = page
+    parsed = Parsed(words)
+    assert parsed.open == []
+    for tag, attributes in parsed.elements:
+        assert tag not in ("b", "img", "iframe") or (tag == "b" and not attributes)
+        assert not attributes.keys() & {"src", "srcset", "onload", "onclick"}
+        assert attributes.get("href", "data:,") == "data:,"
+    assert "@import" not in parsed.content["style"] and "url(" not in parsed.content["style"]
+    scripts = [attributes for tag, attributes in parsed.elements if tag == "script"]
+    assert len(scripts) == 4, "what the text says is no script"
+    assert "a &lt;b&gt;run" in words and "rate &lt;too&gt; high" in words
+    for finding in FINDINGS:
+        assert finding.advice in words and finding.evidence in words
+    activity = json.loads(parsed.content["activity"])
+    assert "".join(activity["pieces"]) == text.run.vocabulary.decode(text.symbols)
+    shown = np.array(activity["units"]).T
+    assert shown == pytest.approx(reading(text).values, rel=6e-3)
+    charts = json.loads(parsed.content["charts"])
+    assert {a["data-chart"] for _, a in parsed.elements if "data-chart" in a} == charts.keys()
+    files = {file.name for file in folder.iterdir()}
+    assert files == {f"{name}.png" for name in charts} | {"report.html"}
+    for name in charts:
+        assert (folder / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def ostinato_lens(monkeypatch, capsys):
+    """Run `ostinato lens`: the exit code, standard output and error."""
+    monkeypatch.setattr(COMMAND, "examine", lambda run, task: [])
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ostinato", "lens", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+            raise SystemExit(0)
+        found = capsys.readouterr()
+        return end.value.code or 0, found.out, found.err
+
+    return run
+
+
+def test_command(adding, ostinato_lens, monkeypatch):
+    code, out, err = ostinato_lens(adding.run.path)
+    assert code == 0 and not err
+    assert out.startswith("No finding: nothing looks wrong.\n") and "report.html" in out
+    words = (adding.run.path / "report.html").read_text()
+    assert "No finding: nothing looks wrong." in words
+    assert Parsed(words).content["activity"] == "null"
+    assert (adding.run.path / "report" / "gradient-R.png").exists()
+    monkeypatch.setattr(COMMAND, "examine", lambda run, task: FINDINGS)
+    monkeypatch.setattr("ostinato.report.write.find_spec", lambda name: None)
+    code, out, err = ostinato_lens(adding.run.path)
+    assert code == 2 and err.count("\n") == 1 and "pip install 'ostinato[plot]'" in err
+    for finding in FINDINGS:
+        assert all(part in out for part in finding)
+
+
+def test_another_text(text, ostinato_lens, tmp_path):
+    (tmp_path / "other.txt").write_text("the cat ran to the rat " * 2)
+    code, _, err = ostinato_lens(
+        text.run.path, "--data", tmp_path / "other.txt", "--out", tmp_path / "new"
+    )
+    assert code == 0, err
+    found = Parsed((tmp_path / "new" / "report.html").read_text())
+    pieces = json.loads(found.content["activity"])["pieces"]
+    assert "".join(pieces) == "the cat ran to the rat " * 2
+
+
+def refused(ostinato_lens, *arguments) -> str:
+    code, _, err = ostinato_lens(*arguments)
+    assert code == 2 and err.startswith("ostinato: ") and err.count("\n") == 1, err
+    return err
+
+
+def test_refuses(adding, text, ostinato_lens, tmp_path):
+    for name, words in (("strange", "the dög"), ("short", "t"), ("file", "")):
+        (tmp_path / name).write_text(words)
+    path = text.run.path
+    assert "no run folder nowhere" in refused(ostinato_lens, "nowhere")
+    err = refused(ostinato_lens, path, "--data", tmp_path / "strange")
+    assert "the model does not know the character 'd'" in err
+    assert "fewer than 2 symbols" in refused(ostinato_lens, path, "--data", tmp_path / "short")
+    assert "there is no file" in refused(ostinato_lens, path, "--data", tmp_path / "gone")
+    err = refused(ostinato_lens, adding.run.path, "--data", tmp_path / "short")
+    assert "--data is for texts" in err and "has learned adding" in err
+    err = refused(ostinato_lens, path, "--out", tmp_path / "file")
+    assert "--out must be a folder" in err
+    bare = shutil.copytree(path, tmp_path / "bare", ignore=shutil.ignore_patterns("step-*"))
+    assert "has no checkpoint yet" in refused(ostinato_lens, bare)
+    assert open_run(bare).steps() == []

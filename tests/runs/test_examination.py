@@ -1,0 +1,91 @@
+"""What the doctor is shown of a run folder."""
+
+import numpy as np
+import pytest
+
+from ostinato.lens import gradient_by_lag, saturation
+from ostinato.runs import Config, Diverged, evaluate, examine, open_run, train
+from ostinato.runs.build import build_network, build_task
+from ostinato.runs.examination import gather
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    config = Config(task="adding", length=8, cell="gru", units=4, batch=16, steps=12, clip="0.5")
+    return train(config, tmp_path_factory.mktemp("runs") / "adding")
+
+
+def test_history_is_that_of_the_events(run):
+    history = gather(run).history
+    logged = [event for event in run.events() if event["kind"] == "train"]
+    assert history.steps == [event["step"] for event in logged]
+    assert history.losses == [event["loss"] for event in logged]
+    assert history.moved == [event["moved"] for event in logged]
+    assert [value for _, value in history.validations][-1] == pytest.approx(
+        evaluate(run.network("last"), run.task()), rel=1e-5
+    )
+    assert history.trouble is None
+
+
+def test_moved_is_the_share_of_the_weights(run):
+    """With plain SGD and the gradient clipped, a step has the length rate × clip."""
+    config = Config(
+        task="adding", length=4, cell="simple", units=4, learner="sgd", schedule="constant",
+        rate=0.1, clip="0.001", steps=1,
+    )  # fmt: skip
+    task = build_task(config)
+    network = build_network(config, task)
+    size = np.sqrt(sum(float((x**2).sum()) for x in (network.cell.W, network.cell.R)))
+    size = np.hypot(size, float(np.linalg.norm(network.readout.V)))
+    events: list[dict] = []
+    train(config, run.path.parent / "one-step", listener=events.append)
+    (found,) = [event["moved"] for event in events if event["kind"] == "train"]
+    assert found == pytest.approx(0.1 * 0.001 / size, rel=1e-3)
+
+
+def test_network_is_measured_by_the_lens(run):
+    found = gather(run).network
+    network, task = run.network("last"), run.task()
+    batch = task.batch(0, 16)
+    errors = gradient_by_lag(network, batch.xs, lambda o: task.loss(o, batch.targets[-1]))
+    assert found.gradient.keys() == errors.keys()
+    for name, profile in errors.items():
+        np.testing.assert_allclose(found.gradient[name], profile, rtol=1e-5)
+    gates = saturation(network, batch.xs)
+    assert {name: gate["high"] for name, gate in found.gates.items()} == {
+        name: gate.high for name, gate in gates.items()
+    }
+    assert 0 <= found.memory <= 7
+
+
+def test_settings_are_the_unusual_ones(run):
+    assert gather(run).settings == {
+        "task": "adding", "length": 8, "cell": "gru", "units": 4, "batch": 16, "steps": 12,
+        "clip": "0.5",
+    }  # fmt: skip
+
+
+def test_a_run_that_exploded_before_its_first_checkpoint(tmp_path):
+    config = Config(
+        task="adding", length=8, cell="simple", units=4, learner="sgd", rate=1e4, clip="off",
+        steps=20,
+    )  # fmt: skip
+    with pytest.raises(Diverged):
+        train(config, tmp_path / "run")
+    evidence = gather(open_run(tmp_path / "run"))
+    assert evidence.network is None and evidence.history.trouble
+    assert evidence.history.norms[0] > 0
+    assert "rate too high" in [finding.name for finding in examine(open_run(tmp_path / "run"))]
+
+
+def test_a_task_and_a_network_of_ones_own(tmp_path):
+    config = Config(task="adding", length=6, cell="simple", units=3, steps=4)
+    task = build_task(Config(task="multiplication", length=6))
+    network = build_network(Config(cell="gru", units=5), task)
+    run = train(config, tmp_path / "run", task=task, network=network)
+    assert isinstance(run.network(like=network), type(network))
+    found = gather(run, task, network)
+    assert found.goal.chance == task.chance and ".cell.U" in found.network.gradient
+    longer = Config(task="adding", length=6, cell="simple", units=3, steps=6)
+    train(longer, tmp_path / "run", resume=True, task=task, network=network)
+    assert run.steps()[-1] == 6

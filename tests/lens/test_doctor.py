@@ -67,6 +67,14 @@ def test_a_run_that_has_just_begun_raises_no_alarm(name):
     assert diagnose(replace(evidence, history=begun)) == []
 
 
+def test_a_loss_that_still_falls_is_not_at_chance():
+    evidence = CASES["answers of other sequences"].recorded()
+    assert "loss at chance" in names(evidence)
+    falling = [10 - 0.1 * i for i in range(len(evidence.history.losses))]
+    history = replace(evidence.history, losses=falling)
+    assert "loss at chance" not in names(replace(evidence, history=history))
+
+
 def test_a_run_without_weights_can_be_judged():
     evidence = replace(CASES["targets not shifted"].recorded(), network=None)
     assert names(evidence) == ["targets not shifted"]

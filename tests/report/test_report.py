@@ -337,6 +337,31 @@ def test_refuses(adding, text, ostinato_lens, tmp_path):
     assert "--data is for texts" in err and "has learned adding" in err
     err = refused(ostinato_lens, path, "--out", tmp_path / "file")
     assert "--out must be a folder" in err
-    bare = shutil.copytree(path, tmp_path / "bare", ignore=shutil.ignore_patterns("step-*"))
-    assert "has no checkpoint yet" in refused(ostinato_lens, bare)
-    assert open_run(bare).steps() == []
+    bare = without_checkpoints(path, tmp_path)
+    (tmp_path / "other").write_text("the cat ran")
+    err = refused(ostinato_lens, bare, "--data", tmp_path / "other")
+    assert "has no checkpoint yet" in err
+
+
+def without_checkpoints(path, folder):
+    return shutil.copytree(path, folder / "bare", ignore=shutil.ignore_patterns("step-*"))
+
+
+def test_without_a_checkpoint_there_is_the_log(adding, tmp_path):
+    run = open_run(without_checkpoints(adding.run.path, tmp_path))
+    assert run.steps() == []
+    found = Parsed(write_report(run, FINDINGS).read_text())
+    shown = {"loss", "gradient-R", "memory", "norm", "clipped", "rate"}
+    assert json.loads(found.content["charts"]).keys() == shown
+
+
+def test_the_steps_in_which_trouble_came_are_shown(adding):
+    step = {"loss": 1.0, "norm": 2.0, "largest_norm": 3.0, "rate": 0.1, "clipped": 0.0}
+    numbers = {"loss": [8.0, None], "norm": [90.0, None], "rate": [0.1, 0.1]}
+    more = {"clipped": [1.0, 1.0], "moved": [0.5, None], "words": "the loss became nan"}
+    trouble = {"kind": "trouble", "step": 6, **numbers, **more}
+    found = with_events(adding, {"kind": "train", "step": 5, **step}, trouble)
+    (loss,) = of_log.losses(found)
+    assert loss.series[0].x == [5, 6, 7] and loss.series[0].y == [2.0, 16.0, None]
+    mean, largest = of_log.steps_taken(found)[0].series
+    assert mean.y == [2.0, 90.0, None] and largest.y == [3.0, 90.0, None]

@@ -48,5 +48,5 @@ def _show(findings: list[Finding], console: Console) -> None:
     for finding in findings:
         console.print(Text(finding.name, style="bold"))
         for words in (finding.words, finding.evidence, f"Try: {finding.advice}"):
-            console.print(Text(f"  {words}"))
+            console.print(Text(f"  {words}"), soft_wrap=True)  # a command is to be copied whole
         console.print()

@@ -5,8 +5,9 @@ import re
 
 import numpy as np
 
+from ..runs.trouble import logged_steps
 from .charts import Chart, Heat, Lines, Series, numbers
-from .subject import Subject
+from .subject import Course
 
 # A training loss is in nats, or half a squared error: what makes it the metric of a task.
 AS_METRIC = {
@@ -18,16 +19,16 @@ AS_METRIC = {
 YARDSTICKS = ("chance", "bigram", "order 5")
 
 
-def losses(subject: Subject) -> list[Chart]:
+def losses(course: Course) -> list[Chart]:
     """Training and validation by step: one chart where both have a unit in common, else two."""
-    task, factor = subject.task, AS_METRIC.get(subject.task.metric)
-    training = _series(subject, "train", "loss", "training", factor or 1.0)
-    valid = _series(subject, "valid", "value", "validation")
-    levels = {name: subject.start[name] for name in YARDSTICKS if subject.start.get(name)}
+    task, factor = course.task, AS_METRIC.get(course.task.metric)
+    training = _series(course, "train", "loss", "training", factor or 1.0)
+    valid = _series(course, "valid", "value", "validation")
+    levels = {name: course.start[name] for name in YARDSTICKS if course.start.get(name)}
     if task.solved is not None:
         levels["solved"] = task.solved
     better = "Higher" if task.higher_is_better else "Lower"
-    caption = f"{better} is better. {_yardsticks(subject, levels)}"
+    caption = f"{better} is better. {_yardsticks(course, levels)}"
     if factor is not None:
         both = [training, valid] if valid.x else [training]
         return [_learning("loss", task.metric.capitalize(), caption, both, task.metric, levels)]
@@ -39,9 +40,9 @@ def losses(subject: Subject) -> list[Chart]:
     return found
 
 
-def gradient_maps(subject: Subject) -> list[Chart]:
+def gradient_maps(course: Course) -> list[Chart]:
     """The gradient by lag and step, one map for each recurrent weight; none without `--lens`."""
-    looks = subject.of_kind("lens")
+    looks = course.of_kind("lens")
     if not looks:
         return []
     lags = max((look["lags"] for look in looks), key=lambda lags: lags[-1])
@@ -66,9 +67,9 @@ def gradient_maps(subject: Subject) -> list[Chart]:
     ]
 
 
-def memory_over_training(subject: Subject) -> list[Chart]:
+def memory_over_training(course: Course) -> list[Chart]:
     """The memory length that the gradient gives, by step; none without `--lens`."""
-    looks = subject.of_kind("lens")
+    looks = course.of_kind("lens")
     if not looks:
         return []
     steps = [look["step"] for look in looks]
@@ -78,8 +79,8 @@ def memory_over_training(subject: Subject) -> list[Chart]:
     ]
     levels = {"the farthest that was looked at": float(max(look["lags"][-1] for look in looks))}
     words = ""
-    if subject.task.lag is not None:
-        levels["the task needs"] = float(subject.task.lag)
+    if course.task.lag is not None:
+        levels["the task needs"] = float(course.task.lag)
         words = " Below what the task needs, the gradient cannot teach it all."
     return [
         Lines(
@@ -98,13 +99,13 @@ def memory_over_training(subject: Subject) -> list[Chart]:
     ]
 
 
-def steps_taken(subject: Subject) -> list[Chart]:
+def steps_taken(course: Course) -> list[Chart]:
     """The gradient's norm, how often it was clipped, and the rate or the damping."""
-    mean = _series(subject, "train", "norm", "mean")
-    largest = _series(subject, "train", "largest_norm", "largest")
+    mean = _series(course, "train", "norm", "mean")
+    largest = _series(course, "train", "largest_norm", "largest")
     levels = {}
-    if subject.run.config.clip not in ("auto", "off") and not _damped(subject):
-        levels["clipped above"] = float(subject.run.config.clip)
+    if course.run.config.clip not in ("auto", "off") and not _damped(course):
+        levels["clipped above"] = float(course.run.config.clip)
     found: list[Chart] = [
         Lines(
             name="norm",
@@ -120,7 +121,7 @@ def steps_taken(subject: Subject) -> list[Chart]:
             levels=levels,
         )
     ]
-    return found + (_damping(subject) if _damped(subject) else _rate(subject))
+    return found + (_damping(course) if _damped(course) else _rate(course))
 
 
 def short(name: str) -> str:
@@ -133,11 +134,11 @@ def short(name: str) -> str:
     return re.sub(r"\.cell(?=[. ])", "", name).lstrip(". ")
 
 
-def _damped(subject: Subject) -> bool:
-    return any("damping" in event for event in subject.of_kind("train"))
+def _damped(course: Course) -> bool:
+    return any("damping" in event for event in course.of_kind("train"))
 
 
-def _rate(subject: Subject) -> list[Chart]:
+def _rate(course: Course) -> list[Chart]:
     clipped = Lines(
         name="clipped",
         title="Clipped steps",
@@ -145,7 +146,7 @@ def _rate(subject: Subject) -> list[Chart]:
             "The share of steps whose gradient was shortened. Near 1 it is the clipping, and not "
             "the gradient, that decides how long a step is."
         ),
-        series=[_series(subject, "train", "clipped", "clipped")],
+        series=[_series(course, "train", "clipped", "clipped")],
         x_title="step",
         y_title="share of steps",
         from_zero=True,
@@ -154,7 +155,7 @@ def _rate(subject: Subject) -> list[Chart]:
         name="rate",
         title="Learning rate",
         caption="As the schedule has it, after warm-up, decay and line search.",
-        series=[_series(subject, "train", "rate", "rate")],
+        series=[_series(course, "train", "rate", "rate")],
         x_title="step",
         y_title="rate",
         from_zero=True,
@@ -162,10 +163,10 @@ def _rate(subject: Subject) -> list[Chart]:
     return [clipped, rate]
 
 
-def _damping(subject: Subject) -> list[Chart]:
+def _damping(course: Course) -> list[Chart]:
     """What a learner that uses the curvature did."""
     dampings = [
-        _series(subject, "train", key, name)
+        _series(course, "train", key, name)
         for key, name in (("damping", "λ, on the weights"), ("structural", "μ, on the states"))
     ]
     damping = Lines(
@@ -185,8 +186,8 @@ def _damping(subject: Subject) -> list[Chart]:
             "below nothing was gained. A length of 0 is a step that was refused."
         ),
         series=[
-            _series(subject, "train", "ratio", "ρ"),
-            _series(subject, "train", "rate", "length"),
+            _series(course, "train", "ratio", "ρ"),
+            _series(course, "train", "rate", "length"),
         ],
         x_title="step",
         y_title="ratio",
@@ -194,8 +195,9 @@ def _damping(subject: Subject) -> list[Chart]:
     return [damping, ratio]
 
 
-def _series(subject: Subject, kind: str, key: str, name: str, factor: float = 1.0) -> Series:
-    events = [event for event in subject.of_kind(kind) if key in event]
+def _series(course: Course, kind: str, key: str, name: str, factor: float = 1.0) -> Series:
+    found = logged_steps(course.events) if kind == "train" else course.of_kind(kind)
+    events = [event for event in found if key in event]
     values = (None if event[key] is None else factor * event[key] for event in events)
     return Series(name, [event["step"] for event in events], numbers(values))
 
@@ -218,7 +220,7 @@ def _learning(
     )
 
 
-def _yardsticks(subject: Subject, levels: dict[str, float]) -> str:
+def _yardsticks(course: Course, levels: dict[str, float]) -> str:
     words = "Chance is the best answer that ignores the input."
     if "solved" in levels:
         words += " From the line of solved on, the task counts as done."
@@ -227,7 +229,7 @@ def _yardsticks(subject: Subject, levels: dict[str, float]) -> str:
             "Chance knows how often each symbol occurs, bigram and order 5 count what follows the "
             "last symbol and the last five."
         )
-    if subject.of_kind("trouble"):
+    if course.of_kind("trouble"):
         words += " The run diverged at the end."
     return words
 

@@ -15,27 +15,12 @@ SEQUENCES = 16
 
 
 @dataclasses.dataclass(frozen=True)
-class Subject:
-    """A run with all that is looked at.
-
-    Attributes:
-        run, task: the run and its task.
-        events: what happened.
-        network: that of the last checkpoint, with noise off.
-        batch: a few sequences.
-        at: the last step at which they have a loss.
-        symbols: of a text, what it begins with; of another task `None`.
-        where: what sequences and symbols are part of, in words.
-    """
+class Course:
+    """A run, its task, and the events of its log."""
 
     run: Run
     task: Task
     events: list[dict]
-    network: Network
-    batch: Batch
-    at: int
-    symbols: np.ndarray | None
-    where: str
 
     @property
     def start(self) -> dict:
@@ -44,6 +29,30 @@ class Subject:
 
     def of_kind(self, kind: str) -> list[dict]:
         return [event for event in self.events if event["kind"] == kind]
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject(Course):
+    """A run with all that is looked at.
+
+    Attributes:
+        network: that of the last checkpoint, with noise off.
+        batch: a few sequences.
+        at: the last step at which they have a loss.
+        symbols: of a text, what it begins with; of another task `None`.
+        where: what sequences and symbols are part of, in words.
+    """
+
+    network: Network
+    batch: Batch
+    at: int
+    symbols: np.ndarray | None
+    where: str
+
+
+def course(run: Run) -> Course:
+    """What is known of any run, also of one that has no checkpoint."""
+    return Course(run, run.task(), run.events())
 
 
 def subject(run: Run, data: Path | None = None) -> Subject:

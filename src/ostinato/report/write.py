@@ -10,7 +10,7 @@ from ..runs import Run
 from .of_run import page_of
 from .page import html
 from .pictures import write_picture
-from .subject import subject
+from .subject import course, subject
 
 PAGE = "report.html"
 
@@ -21,7 +21,7 @@ def write_report(
     """Write `report.html` and a PNG of every chart.
 
     Args:
-        run: a run with a checkpoint, finished or not.
+        run: the run, finished or not; of one without a checkpoint the page shows the log.
         findings: what the doctor says of it.
         folder: where; by default the page goes into the run folder, and the pictures into `report`
             there.
@@ -37,7 +37,7 @@ def write_report(
     """
     if find_spec("plotly") is None or find_spec("matplotlib") is None:
         raise BadInput("the report needs two more packages: pip install 'ostinato[plot]'")
-    page = page_of(subject(run, data), findings)
+    page = page_of(subject(run, data) if run.steps() or data else course(run), findings)
     pictures = run.path / "report" if folder is None else folder
     pictures.mkdir(parents=True, exist_ok=True)
     for section in page.sections:

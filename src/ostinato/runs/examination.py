@@ -16,6 +16,7 @@ from .build import batch_size
 from .config import Config
 from .evaluation import mean_score
 from .folder import Run
+from .trouble import logged_steps
 
 SEQUENCES = 64
 SYMBOLS_SCORED = 20_000
@@ -60,9 +61,7 @@ def _unusual(config: Config) -> dict[str, Any]:
 
 
 def _history(events: list[dict]) -> History:
-    logged = [event for event in events if event["kind"] == "train"]
-    for event in (event for event in events if event["kind"] == "trouble"):
-        logged += _steps_in(event)
+    logged = logged_steps(events)
     validations = [e for e in events if e["kind"] == "valid" and e["value"] is not None]
     return History(
         steps=[event["step"] for event in logged],
@@ -80,16 +79,6 @@ def _history(events: list[dict]) -> History:
         validations=[(event["step"], event["value"]) for event in validations],
         trouble=next((e["words"] for e in reversed(events) if e["kind"] == "trouble"), None),
     )
-
-
-def _steps_in(trouble: dict) -> list[dict]:
-    """The steps in which trouble came, as entries of the log."""
-    names = "loss", "norm", "rate", "clipped", "moved"
-    numbers = zip(*(trouble[name] for name in names), strict=True)
-    return [
-        {"step": step, "largest_norm": values[1], **dict(zip(names, values, strict=True))}
-        for step, values in enumerate(numbers, trouble["step"])
-    ]
 
 
 def _number(value: float | None) -> float:

@@ -51,6 +51,24 @@ def check_losses(
         )
 
 
+def logged_steps(events: Sequence[dict]) -> list[dict]:
+    """The entries of a log about steps, and at their end the steps in which trouble came.
+
+    Example:
+        >>> [entry["loss"] for entry in logged_steps(run.events())]
+        [4.61, 4.32, 81.0, None]
+    """
+    found = [event for event in events if event["kind"] == "train"]
+    names = "loss", "norm", "rate", "clipped", "moved"
+    for trouble in (event for event in events if event["kind"] == "trouble"):
+        steps = zip(*(trouble[name] for name in names), strict=True)
+        found += [
+            {"step": step, "largest_norm": values[1], **dict(zip(names, values, strict=True))}
+            for step, values in enumerate(steps, trouble["step"])
+        ]
+    return found
+
+
 def _listed(norms: Sequence[float]) -> str:
     return ", ".join(f"{norm:.3g}" for norm in norms)
 

@@ -1,7 +1,7 @@
 """Faults of learning: what the course of a run shows."""
 
 import math
-from statistics import median
+from statistics import fmean, median, variance
 
 from .again import again
 from .evidence import Evidence, History
@@ -145,9 +145,9 @@ def overfitting(e: Evidence) -> Finding | None:
 
 
 def loss_at_chance(e: Evidence) -> Finding | None:
-    """Nothing was learned that a constant answer does not know."""
+    """Nothing was learned that a constant answer does not know, and the loss has come to rest."""
     values = e.history.validations
-    if not values:
+    if not values or _falls(e.history.losses):
         return None
     best = max(values, key=lambda pair: e.goal.gain(pair[1]))[1]
     if e.goal.gain(best) > 0.02:
@@ -187,6 +187,16 @@ def _risen(losses: list[float]) -> bool:
     means = [sum(part) / len(part) for part in parts]
     lowest = min(means)
     return not means[-1] < lowest + 0.25 * (abs(means[0] - lowest) + abs(lowest))
+
+
+def _falls(losses: list[float]) -> bool:
+    """Whether the last quarter lies below the one before by more than chance makes likely."""
+    quarter = len(losses) // 4
+    if quarter < 3:
+        return False
+    before, last = losses[-2 * quarter : -quarter], losses[-quarter:]
+    error = math.sqrt((variance(before) + variance(last)) / quarter)
+    return fmean(before) - fmean(last) > 3 * error
 
 
 def _solved(e: Evidence) -> bool:

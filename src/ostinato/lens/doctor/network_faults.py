@@ -16,7 +16,7 @@ def gates_open(e: Evidence) -> Finding | None:
 
 
 def dead_units(e: Evidence) -> Finding | None:
-    """ReLUs that are zero for every input: no error ever reaches their weights."""
+    """Rectified units that are zero for every input: no error ever reaches their weights."""
     dead = {n: g["always_low"] for n, g in _gates(e, "relu").items() if g["always_low"] > 0.5}
     if not dead:
         return None

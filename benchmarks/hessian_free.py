@@ -73,21 +73,20 @@ def our_gradient(network, batch):
 def our_product(network, batch, form, few=1, many=5):
     """The time of one `(G + μ S) v`, from the difference of many and few after linearising."""
 
-    def products(count):
-        @jax.jit
-        def run(network, batch, weight):
-            f = OnBatch(OBJECTIVE, network, batch, None)
-            product = f.gauss_newton(f.start, form)
+    @jax.jit
+    def run(network, batch, weight, count):
+        f = OnBatch(OBJECTIVE, network, batch, None)
+        product = f.gauss_newton(f.start, form)
 
-            def again(_, v):
-                v = product(v, weight)
-                return v / jnp.linalg.norm(v)
+        def again(_, v):
+            v = product(v, weight)
+            return v / jnp.linalg.norm(v)
 
-            return jax.lax.fori_loop(0, count, again, f.start)
+        return jax.lax.fori_loop(0, count, again, f.start)
 
-        return seconds(lambda: run(network, batch, jnp.asarray(DAMPING.structural)))
-
-    return (products(many) - products(few)) / (many - few)
+    weight = jnp.asarray(DAMPING.structural)
+    times = [seconds(lambda n=n: run(network, batch, weight, n)) for n in (few, many)]
+    return (times[1] - times[0]) / (many - few)
 
 
 def our_step(network, batch):

@@ -5,14 +5,13 @@
 
 `Simple` with 100 tanh units and 15 incoming weights each (spectral radius 1.1), input and output
 weights from N(0, 0.1²). Three seeds of weights and data run side by side, or each in a process of
-its own (`--seeds 0`). A sequence is wrong where
-any of its answers is: another symbol, or a number off by 0.04 or more; a task is solved when fewer
-than 0.001 of 4,000 held-out sequences are wrong.
+its own (`--seeds 0`). A sequence is wrong where any of its answers is: another symbol, or a number
+off by 0.04 or more; a task is solved when fewer than 0.001 of 4,000 held-out sequences are wrong.
 
 A gradient-equivalent is the gradient of one sequence; a Gauss-Newton product on a sequence counts
 as one, an evaluation of the loss as a third. The first-order learners get as many as Hessian-free
-learning used in its longest seed, in batches of 1,000. Each tries three rates for a tenth of that,
-and goes on with the one that has the lowest loss.
+learning used in its longest seed, in batches of 1,000; all three run side by side. Each tries three
+rates for a tenth of that, and goes on with the one that has the lowest loss.
 """
 
 import argparse
@@ -20,6 +19,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import equinox as eqx
@@ -100,8 +100,8 @@ class Problem:
         return eqx.combine(arrays, self.static)
 
 
-def by_hessian_free(problem: Problem, options) -> Iterator[dict]:
-    """One dictionary a step, with lists over the seeds."""
+def by_hessian_free(problem: Problem, options) -> Iterator[dict[str, dict]]:
+    """At each step what there is to say of the learner, with lists over the seeds."""
     size = options.gradient
     damping = Damping(options.tikhonov, options.structural, options.form, least=options.least)
     learner = HessianFree(
@@ -128,7 +128,7 @@ def by_hessian_free(problem: Problem, options) -> Iterator[dict]:
         arrays, memory, report = step(arrays, memory, batch, problem.test)
         report = jax.device_get(report)
         used += np.asarray(report["gradients"]) * size
-        yield {
+        at = {
             "wrong": np.round(report["wrong"], 5).tolist(),
             "used": used.tolist(),
             "loss": np.round(report["loss"], 6).tolist(),
@@ -138,86 +138,100 @@ def by_hessian_free(problem: Problem, options) -> Iterator[dict]:
             "length": np.round(report["rate"], 3).tolist(),
             "reason": [REASONS[i] for i in report["reason"]],
         }
+        yield {"hf": at}
 
 
-def by_first_order(problem: Problem, name: str, budget: float) -> Iterator[dict]:
-    """The same for a first-order learner: three rates at first, then the best."""
-    direction = FIRST_ORDER[name][0](0.9)
+def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]:
+    """The same for the first-order learners, side by side: three rates at first, then the best."""
+    directions = {name: FIRST_ORDER[name][0](0.9) for name in RATES}
     objective = Objective(problem.loss)
     every = 50
 
-    def one_step(arrays, memory, rate, batch):
+    def gradient(arrays, batch):
         parameters, rest = eqx.partition(problem.network(arrays), eqx.is_inexact_array)
 
         def value(parameters):
             return objective.value(eqx.combine(parameters, rest), batch, None)[0]
 
-        loss, gradient = jax.value_and_grad(value)(parameters)
-        scale = jnp.minimum(1.0, 1.0 / optax.tree.norm(gradient))
-        gradient = jax.tree.map(lambda x: scale * x, gradient)
-        updates, memory = direction.update(gradient, memory, parameters)
-        parameters = jax.tree.map(lambda p, u: p - rate * u, parameters, updates)
-        return eqx.filter(eqx.combine(parameters, rest), eqx.is_array), memory, loss
+        loss, found = jax.value_and_grad(value)(parameters)
+        scale = jnp.minimum(1.0, 1.0 / optax.tree.norm(found))
+        return loss, jax.tree.map(lambda x: scale * x, found)
 
-    over_seeds = jax.vmap(one_step, in_axes=(0, 0, None, 0))
-    step = jax.jit(jax.vmap(over_seeds, in_axes=(0, 0, 0, None)))
+    def moved(direction, rate, arrays, memory, found):
+        updates, memory = direction.update(found, memory, arrays)
+        return jax.tree.map(lambda p, u: p - rate * u, arrays, updates), memory
+
+    @jax.jit
+    def step(rates, arrays, memories, batch):
+        stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *arrays.values())
+        losses, found = jax.vmap(jax.vmap(gradient), in_axes=(0, None))(stacked, batch)
+        ends = np.cumsum([len(x) for x in rates.values()])[:-1]
+        parts = zip(*(jnp.split(x, ends) for x in jax.tree.leaves(found)), strict=True)
+        found = [jax.tree.unflatten(jax.tree.structure(found), part) for part in parts]
+        after = {}
+        for (name, direction), own in zip(directions.items(), found, strict=True):
+            over_seeds = jax.vmap(partial(moved, direction), in_axes=(None, 0, 0, 0))
+            after[name] = jax.vmap(over_seeds)(rates[name], arrays[name], memories[name], own)
+        arrays, memories = ({name: x[i] for name, x in after.items()} for i in (0, 1))
+        return arrays, memories, dict(zip(directions, jnp.split(losses, ends), strict=True))
+
     missed = jax.jit(jax.vmap(lambda a, t: wrong(problem.loss, problem.network(a), t)))
-
-    rates = jnp.asarray(RATES[name])
-    arrays = jax.tree.map(lambda x: jnp.stack([x] * len(rates)), problem.arrays)
-    memory = jax.vmap(jax.vmap(direction.init))(arrays)
+    rates = {name: jnp.asarray(RATES[name]) for name in directions}
+    three = jax.tree.map(lambda x: jnp.stack([x] * 3), problem.arrays)
+    arrays = dict.fromkeys(directions, three)
+    memories = {name: jax.vmap(jax.vmap(d.init))(three) for name, d in directions.items()}
+    recent = dict.fromkeys(directions, np.zeros((3, len(problem.seeds))))
     steps = int(budget / FIRST_ORDER_BATCH)
-    recent = np.zeros((len(rates), len(problem.seeds)))
     for number, batch in enumerate(batches(problem.tasks, FIRST_ORDER_BATCH), 1):
-        arrays, memory, loss = step(arrays, memory, rates, batch)
-        recent = 0.95 * recent + 0.05 * np.nan_to_num(loss, nan=1e9)
-        if number == steps // 10:
-            best = int(np.argmin(recent.sum(1)))
-            pick = slice(best, best + 1)
-            rates, recent = rates[pick], recent[pick]
-            arrays, memory = jax.tree.map(lambda x, pick=pick: x[pick], (arrays, memory))
+        arrays, memories, losses = step(rates, arrays, memories, batch)
+        losses = jax.device_get(losses)
+        recent = {n: 0.95 * x + 0.05 * np.nan_to_num(losses[n], nan=1e9) for n, x in recent.items()}
+        best = {name: int(np.argmin(x.sum(1))) for name, x in recent.items()}
         if number % every == 0 or number == steps:
-            lowest = int(np.argmin(recent.sum(1)))
-            found = missed(jax.tree.map(lambda x, i=lowest: x[i], arrays), problem.test)
-            yield {
-                "wrong": np.round(np.asarray(found), 5).tolist(),
-                "used": [float(number * FIRST_ORDER_BATCH)] * len(problem.seeds),
-                "loss": np.round(recent[lowest], 6).tolist(),
-                "rate": float(rates[lowest]),
-            }
+            found = {}
+            for name, i in best.items():
+                chosen = jax.tree.map(lambda x, i=i: x[i], arrays[name])
+                found[name] = {
+                    "wrong": np.round(missed(chosen, problem.test), 5).tolist(),
+                    "used": [float(number * FIRST_ORDER_BATCH)] * len(problem.seeds),
+                    "loss": np.round(recent[name][i], 6).tolist(),
+                    "rate": float(rates[name][i]),
+                }
+            yield found
+        if number == steps // 10:
+            for name, i in best.items():
+                for kept in (rates, arrays, memories, recent):
+                    kept[name] = jax.tree.map(lambda x, i=i: x[i : i + 1], kept[name])
         if number >= steps:
             return
 
 
-def followed(steps: Iterator[dict], seeds: Sequence[int], seconds: float, every: int) -> dict:
-    """When each seed solved its task, and how far the others came."""
-    solved: dict[str, dict] = {}
-    best = [1.0] * len(seeds)
-    number, first, at = 0, 0.0, {}
-    for number, at in enumerate(steps, 1):
+def followed(
+    steps: Iterator[dict[str, dict]], seeds: Sequence[int], seconds: float, every: int
+) -> dict[str, dict]:
+    """For each learner when it solved its task, and how far the others came."""
+    rows: dict[str, dict] = {}
+    first = 0.0
+    for number, found in enumerate(steps, 1):
         now = time.perf_counter()
         first = first or now  # compiling is not counted, nor the first step
-        best = [min(pair) for pair in zip(best, at["wrong"], strict=True)]
-        for i, seed in enumerate(map(str, seeds)):
-            if at["wrong"][i] < 1e-3 and seed not in solved:
-                solved[seed] = {
-                    "step": number,
-                    "used": at["used"][i],
-                    "seconds": round(now - first, 1),
-                }
+        for learner, at in found.items():
+            row = rows.setdefault(learner, {"solved": {}, "best": [1.0] * len(seeds)})
+            row["best"] = [min(pair) for pair in zip(row["best"], at["wrong"], strict=True)]
+            row |= {"steps": number, "used": at["used"], "rate": at.get("rate")}
+            row |= {"seeds": seeds, "seconds": round(now - first, 1)}
+            for i, seed in enumerate(map(str, seeds)):
+                if at["wrong"][i] < 1e-3 and seed not in row["solved"]:
+                    row["solved"][seed] = {
+                        "step": number,
+                        "used": at["used"][i],
+                        "seconds": row["seconds"],
+                    }
         if number == 1 or number % every == 0:
-            print(number, round(now - first, 1), json.dumps(at), flush=True)
-        if len(solved) == len(seeds) or now - first > seconds:
+            print(number, round(now - first, 1), json.dumps(found), flush=True)
+        if all(len(row["solved"]) == len(seeds) for row in rows.values()) or now - first > seconds:
             break
-    return {
-        "seeds": seeds,
-        "solved": solved,
-        "best": best,
-        "steps": number,
-        "used": at["used"],
-        "seconds": round(time.perf_counter() - first, 1),
-        "rate": at.get("rate"),
-    }
+    return rows
 
 
 def tables(path: Path) -> None:
@@ -270,7 +284,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", default=NAMES)
     parser.add_argument("--seeds", nargs="*", type=int, default=list(SEEDS))
     parser.add_argument("--length", type=int, default=200)
-    parser.add_argument("--learners", nargs="*", default=["hf", *RATES])
+    parser.add_argument("--learners", nargs="*", default=["hf", "first-order"])
     parser.add_argument("--gradient", type=int, default=5000)
     parser.add_argument("--curvature", type=int, default=1000)
     parser.add_argument("--iterations", type=int, default=300)
@@ -289,18 +303,19 @@ def main() -> None:
         return tables(Path(options.publish))
     for name in options.tasks:
         problem, used = Problem(name, options.length, options.seeds), options.used
+        about = {"task": name, "length": options.length, "settings": vars(options)}
         for learner in options.learners:
             if learner == "hf":
                 steps = by_hessian_free(problem, options)
             else:
-                steps = by_first_order(problem, learner, used)
-            row = followed(steps, options.seeds, options.seconds, options.every)
-            used = max(row["used"]) if learner == "hf" else used
-            row |= {"task": name, "length": options.length, "learner": learner}
-            row |= {"settings": vars(options)}
-            print(json.dumps(row), flush=True)
+                steps = by_first_order(problem, used)
+            rows = followed(steps, options.seeds, options.seconds, options.every)
+            used = max(rows["hf"]["used"]) if learner == "hf" else used
             with open(options.out, "a") as file:
-                file.write(json.dumps(row) + "\n")
+                for which, row in rows.items():
+                    words = json.dumps(about | {"learner": which} | row)
+                    print(words, flush=True)
+                    file.write(words + "\n")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,10 @@ def test_a_run_that_has_just_begun_raises_no_alarm(name):
         validations=[],
         **{
             key: getattr(history, key)[:2]
-            for key in ("steps", "losses", "norms", "largest", "rates", "clipped", "moved")
+            for key in (
+                *("steps", "losses", "norms", "largest", "rates", "clipped"),
+                *("moved", "farthest"),
+            )
         },
     )
     assert diagnose(replace(evidence, history=begun)) == []

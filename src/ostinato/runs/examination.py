@@ -74,6 +74,7 @@ def _history(events: list[dict]) -> History:
                 ("rates", "rate"),
                 ("clipped", "clipped"),
                 ("moved", "moved"),
+                ("farthest", "largest_moved"),
             )
         },
         validations=[(event["step"], event["value"]) for event in validations],

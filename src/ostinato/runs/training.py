@@ -236,7 +236,8 @@ class _Training:
         event: dict[str, Any] = {"kind": "train", "step": step, "seconds": now}
         event["took"] = now - self.logged
         event |= self.learner.summary(reports)
-        event["largest_norm"] = float(max(r["norm"] for r in reports))
+        for name in ("norm", "moved"):
+            event[f"largest_{name}"] = float(max(r[name] for r in reports))
         event["symbols"] = self.symbols * len(reports)
         self._tell(event)
         self.logged = self._seconds()

@@ -62,10 +62,9 @@ def logged_steps(events: Sequence[dict]) -> list[dict]:
     names = "loss", "norm", "rate", "clipped", "moved"
     for trouble in (event for event in events if event["kind"] == "trouble"):
         steps = zip(*(trouble[name] for name in names), strict=True)
-        found += [
-            {"step": step, "largest_norm": values[1], **dict(zip(names, values, strict=True))}
-            for step, values in enumerate(steps, trouble["step"])
-        ]
+        for step, values in enumerate(steps, trouble["step"]):
+            entry = {"step": step, **dict(zip(names, values, strict=True))}
+            found.append(entry | {"largest_norm": entry["norm"], "largest_moved": entry["moved"]})
     return found
 
 

@@ -44,7 +44,7 @@ class History:
         norms, largest: the gradient's norm since then, the mean and the largest.
         rates: the learning rate.
         clipped: the share of steps whose gradient was clipped.
-        moved: `‖Δw‖ / ‖w‖` of a step, the mean.
+        moved, farthest: `‖Δw‖ / ‖w‖` of a step, the mean and the largest.
         validations: pairs of a step and the metric.
         trouble: why the run was stopped, or `None`.
     """
@@ -56,6 +56,7 @@ class History:
     rates: list[float]
     clipped: list[float]
     moved: list[float]
+    farthest: list[float]
     validations: list[tuple[int, float]]
     trouble: str | None
 

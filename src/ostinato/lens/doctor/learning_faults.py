@@ -16,9 +16,9 @@ ENOUGH = 10  # entries of the log; with fewer the doctor does not judge the cour
 def rate_too_high(e: Evidence) -> Finding | None:
     """Steps that are large beside the weights, and a loss that does not come down for it."""
     history = e.history
-    if not _first_order(e) or not history.moved:
+    if not _first_order(e):
         return None
-    step = max((x for x in history.moved if math.isfinite(x)), default=0.0)
+    step = max((x for x in history.farthest if math.isfinite(x)), default=0.0)
     failed = history.trouble is not None or _stuck(e) or _risen(history.losses)
     if not (step > 0.1 and failed):
         return None

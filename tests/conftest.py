@@ -1,7 +1,10 @@
 """Tests run in float64 unless they say otherwise, and compile in a hurry where JAX can."""
 
 import os
+import sys
 from importlib.metadata import version
+
+import pytest
 
 # Most of the time goes into compiling functions that run once: without the compiler's
 # optimisations it takes two thirds of it. Later versions no longer have this choice.
@@ -12,3 +15,21 @@ if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
 import jax
 
 jax.config.update("jax_enable_x64", True)
+
+
+@pytest.fixture
+def ostinato(tmp_path, monkeypatch, capsys):
+    """Run the command line in an empty folder: the exit code, standard output and error."""
+    from ostinato import cli
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ostinato", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+            raise SystemExit(0)
+        found = capsys.readouterr()
+        return end.value.code or 0, found.out, found.err
+
+    return run

@@ -9,27 +9,10 @@ import sys
 
 import pytest
 
-from ostinato import cli
 from ostinato.runs import open_run
 
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 SMALL = ("--units", "4", "--batch", "4", "--length", "10", "--steps", "4")
-
-
-@pytest.fixture
-def ostinato(tmp_path, monkeypatch, capsys):
-    """Run the command line in an empty folder: the exit code, standard output and error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ostinato", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-            raise SystemExit(0)
-        found = capsys.readouterr()
-        return end.value.code or 0, found.out, found.err
-
-    return run
 
 
 @pytest.fixture

@@ -4,15 +4,14 @@ import dataclasses
 import importlib
 import json
 import shutil
-import sys
+from functools import partial
 from html.parser import HTMLParser
 
 import jax
 import numpy as np
 import pytest
 
-import ostinato
-from ostinato import cli
+from ostinato import unroll
 from ostinato.cells import Simple
 from ostinato.lens import (
     gradient_by_lag,
@@ -199,7 +198,7 @@ def test_activity(adding, text):
     part = text.run.vocabulary.decode(text.symbols)
     assert "".join(found.pieces) == part and len(found.values) == len(part)
     logits = found.values @ text.network.readout.V + text.network.readout.b
-    ys = ostinato.unroll(text.network, text.symbols.astype(np.int32))[0]
+    ys = unroll(text.network, text.symbols.astype(np.int32))[0]
     assert np.asarray(logits) == pytest.approx(np.asarray(ys))
     assert activity(text.network, text.batch.xs).shape == (*text.batch.xs.shape, 8)
 
@@ -276,19 +275,10 @@ def test_page(text, page):
 
 
 @pytest.fixture
-def ostinato_lens(monkeypatch, capsys):
-    """Run `ostinato lens`: the exit code, standard output and error."""
+def ostinato_lens(ostinato, monkeypatch):
+    """Run `ostinato lens` without the doctor: the exit code, standard output and error."""
     monkeypatch.setattr(COMMAND, "examine", lambda run, task: [])
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ostinato", "lens", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-            raise SystemExit(0)
-        found = capsys.readouterr()
-        return end.value.code or 0, found.out, found.err
-
-    return run
+    return partial(ostinato, "lens")
 
 
 def test_command(adding, ostinato_lens, monkeypatch):

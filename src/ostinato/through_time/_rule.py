@@ -28,6 +28,7 @@ from jax.custom_derivatives import SymbolicZero, zero_from_primal
 from ._paired import paired
 from ._scan import lean_scan
 from ._step import Step
+from .persistent import persistent_scan
 
 
 class Inputs(NamedTuple):
@@ -52,7 +53,14 @@ class Inputs(NamedTuple):
 
 
 def run_through_time(
-    step: Step, inputs: Inputs, *, reverse: bool, compute, unroll: int, watch: bool = False
+    step: Step,
+    inputs: Inputs,
+    *,
+    reverse: bool,
+    compute,
+    unroll: int,
+    watch: bool = False,
+    persistent: bool = False,
 ):
     """Run a step over all times.
 
@@ -63,11 +71,12 @@ def run_through_time(
         compute: the dtype of the products' operands, or `None` to leave them as they are.
         unroll: steps per iteration of the compiled loop.
         watch: let the values of all products follow the outputs.
+        persistent: by persistent kernels instead of scans.
 
     Returns:
         The final state, and the outputs with time first, as flat lists.
     """
-    engine = _Engine(step, reverse, compute, unroll, watch)
+    engine = _Engine(step, reverse, compute, unroll, watch, persistent)
 
     @jax.custom_jvp
     def run(inputs):
@@ -117,9 +126,17 @@ def slopes_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, u
 class _Engine:
     """The three scans of the rule, for one step."""
 
-    def __init__(self, step: Step, reverse: bool, compute, unroll: int, watch: bool = False):
+    def __init__(
+        self,
+        step: Step,
+        reverse: bool,
+        compute,
+        unroll: int,
+        watch: bool = False,
+        persistent: bool = False,
+    ):
         self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
-        self.watch = watch
+        self.watch, self.persistent = watch, persistent
 
     def forward(self, inputs: Inputs, save: bool):
         """The final state, the outputs, and what the derivatives need."""
@@ -146,7 +163,8 @@ class _Engine:
         """Changes of the final state and of the outputs; `None` where they are not float."""
         states, vs, values = saved
         weights = self._cast(inputs.weights)
-        within = self.compute is None and jax.default_backend() == "cpu"
+        on_cpu = jax.default_backend() == "cpu" and not self.persistent
+        within = self.compute is None and on_cpu
         offsets = list(changes.taps) or [None for _ in weights]
         if not within:
             spread = [
@@ -187,31 +205,34 @@ class _Engine:
         count = len(jax.tree.leaves(like))
         given = iter(cotangents[:count])
         c_state = [None if x is None else _or_zeros(next(given), x) for x in like]
+        # A kernel's programs share out the batch too, so that nothing can be summed over it there.
+        within = [move and not self.persistent for move in moving.small]
+        later = self.persistent and any(moving.small)
         totals = [
             jnp.zeros_like(x) if move else None
-            for x, move in zip(inputs.small, moving.small, strict=True)
+            for x, move in zip(inputs.small, within, strict=True)
         ]
         always = [x is not None for x in like]
 
         def body(carry, x):
             c_state, totals = carry
             state, u, value, c_y = x
-            varied, step = self._known(
-                weights, (inputs.small, state, u), (moving.small, always, moving.us), value
-            )
-            (_, y), pull = jax.vjp(step, varied, self._zero_offsets())
-            given = iter(c_y)
-            c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
-            (c_small, c_state, c_u), errors = pull((c_state, c_y))
+            moves = (within, always, moving.us)
+            pull = self._pull(weights, (inputs.small, state, u), moves, value, c_y)
+            after = c_state if later else []
+            (c_small, c_state, c_u), errors = pull(c_state)
             totals = jax.tree.map(jnp.add, totals, c_small)
             lean = _round(self.compute)
-            kept = (lean(c_u), lean(errors), errors if any(moving.taps) else [])
+            kept = (lean(c_u), lean(errors), errors if any(moving.taps) else [], after)
             return (c_state, totals), kept
 
-        xs = (states, inputs.us, values, list(cotangents[count:]))
-        (c_state, totals), (c_us, lean, errors) = self._scan(
+        c_ys = list(cotangents[count:])
+        xs = (states, inputs.us, values, c_ys)
+        (c_state, totals), (c_us, lean, errors, after) = self._scan(
             body, (c_state, totals), xs, against=True
         )
+        if later:
+            totals = self._small(inputs, saved, moving.small, after, c_ys)
         c_us = [
             None if c is None else c.astype(u.dtype) for c, u in zip(c_us, inputs.us, strict=True)
         ]
@@ -222,6 +243,28 @@ class _Engine:
         c_state = [c if move else None for c, move in zip(c_state, moving.state, strict=True)]
         c_taps = [e if move else None for e, move in zip(errors, moving.taps, strict=False)]
         return Inputs(c_weights, totals, c_state, c_us, c_taps)
+
+    def _pull(self, weights, constants, moving, value, c_y):
+        """The cotangents of a step as a function of that of its new state."""
+        varied, step = self._known(weights, constants, moving, value)
+        (_, y), pull = jax.vjp(step, varied, self._zero_offsets())
+        given = iter(c_y)
+        c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
+        return lambda c_state: pull((c_state, c_y))
+
+    def _small(self, inputs: Inputs, saved, moving: list, c_states, c_ys) -> list:
+        """Cotangents of the small constants, for all times at once."""
+        states, _, values = saved
+        weights = self._cast(inputs.weights)
+
+        def at(state, u, value, c_state, c_y):
+            still = jax.tree.map(lambda _: False, (state, u))
+            constants = (inputs.small, state, u)
+            pull = self._pull(weights, constants, (moving, *still), value, c_y)
+            return pull(c_state)[0][0]
+
+        found = jax.vmap(at)(states, inputs.us, values, c_states, c_ys)
+        return jax.tree.map(lambda x: jnp.sum(x, axis=0), found)
 
     def slopes(self, inputs: Inputs) -> list:
         """See `slopes_through_time`."""
@@ -320,7 +363,10 @@ class _Engine:
         return weights if self.compute is None else [w.astype(self.compute) for w in weights]
 
     def _scan(self, body, carry, xs, against: bool = False):
-        return lean_scan(body, carry, xs, reverse=self.reverse != against, unroll=self.unroll)
+        reverse = self.reverse != against
+        if self.persistent:
+            return persistent_scan(body, carry, xs, reverse=reverse)
+        return lean_scan(body, carry, xs, reverse=reverse, unroll=self.unroll)
 
 
 def _round(dtype):

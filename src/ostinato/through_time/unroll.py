@@ -1,5 +1,6 @@
 """Running a cell through time."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -33,6 +34,7 @@ def unroll(
     compute: Any = None,
     taps: dict[str, jax.Array] | None = None,
     watch: str | None = None,
+    backend: str = "scan",
 ) -> tuple[Any, Any]:
     """Run a cell over a sequence: `state, y_t = cell.step(state, cell.inputs(x_t))` for all t.
 
@@ -59,6 +61,8 @@ def unroll(
             each step, its `"products"`, the values of its recurrent products (pre-activations), or
             their `"slopes"`, by how much each pre-activation moves the state of that step alone
             (`1 - h²` for tanh units).
+        backend: `"scan"`, or `"persistent"`: on a GPU, kernels that stay for all of time; an error
+            says why where a cell, a shape or a device does not allow them.
 
     Returns:
         The outputs `(T, *batch, ...)` and the final state. With `watch` the first is a pair: the
@@ -82,7 +86,9 @@ def unroll(
     compute = None if compute is None else jnp.dtype(compute)
     if watch not in WATCHED:
         raise ValueError(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
-    options = _Options(reverse, chunk, compute, watch)
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be 'scan' or 'persistent', got {backend!r}")
+    options = _Options(reverse, chunk, compute, watch, backend == "persistent")
     if taps is not None:
         if watch is not None:
             raise ValueError("give either taps or watch, not both")
@@ -145,6 +151,7 @@ def _path(part: Any, whole: Any) -> str:
 
 
 WATCHED = (None, "states", "products", "slopes")
+BACKENDS = ("scan", "persistent")
 
 
 class _Options(eqx.Module):
@@ -152,6 +159,7 @@ class _Options(eqx.Module):
     chunk: int
     compute: Any
     watch: str | None
+    persistent: bool
 
 
 @eqx.filter_jit
@@ -201,7 +209,7 @@ def _run(cell, xs, state, valid, taps, options: _Options):
             if can_step(part):
                 state = starting_state(part, xs, state)
             own = None if taps is None else _below(_path(part, cell), taps)
-            turned = _Options(options.reverse != reverse, options.chunk, options.compute, watch)
+            turned = dataclasses.replace(options, reverse=options.reverse != reverse)
             ys, state = _in_chunks(part, xs, state, valid, own, turned)
             if watch is not None:
                 ys, more = ys
@@ -234,7 +242,9 @@ def _run(cell, xs, state, valid, taps, options: _Options):
         "compute": compute,
         "unroll": _steps_per_iteration(steps),
     }
-    final, found = run_through_time(step, inputs, **how, watch=watch == "products")
+    final, found = run_through_time(
+        step, inputs, **how, watch=watch == "products", persistent=options.persistent
+    )
     y_tree = step.out_tree.children()[1]
     ys = jax.tree.unflatten(y_tree, found[: y_tree.num_leaves])
     if watch == "products":

@@ -1,0 +1,93 @@
+"""How a step is shared out on a GPU: how many programs, how many rows, or why not at all."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ._body import Body
+from ._layout import Layout, Unfit
+from ._plan import PIECE, SMALLEST, Plan, make_plan, power_of_two
+
+SHARED_MEMORY = 227 * 1024  # bytes that a program may have on chips since the A100's successor
+MOST_ROWS = 64  # of the batch for one program
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """The sizes of a kernel.
+
+    Attributes:
+        programs: how many share the units.
+        rows: of the batch, for each group of programs.
+        groups: of programs, at most, in one launch.
+        warps: of a program.
+    """
+
+    programs: int
+    rows: int
+    groups: int
+    warps: int
+
+    @property
+    def batch(self) -> int:
+        """The largest batch of one launch; a larger one is split."""
+        return self.rows * self.groups
+
+
+def fit(body: Body, layout: Layout, cores: int) -> Fit:
+    """Share out a step among so many multiprocessors.
+
+    All programs must be on the chip at once, each on a multiprocessor of its own, or they would
+    wait for one that never starts. The weights of a program's units must lie in its shared memory.
+
+    Raises:
+        Unfit: it cannot be done, and why.
+    """
+    widths = [
+        stop - start
+        for e in body.equations
+        if e.primitive.name == "dot_general"
+        for start, stop in layout.segments(e.outvars[0])
+    ]
+    if not widths:
+        raise Unfit("the step has no product with a weight")
+    programs = -(-max(widths) // SMALLEST)
+    if programs > cores:
+        raise Unfit(
+            f"{max(widths)} units need {programs} programs at once, and the device has {cores} "
+            "multiprocessors"
+        )
+    groups = max(1, min(cores // programs, -(-layout.batch // SMALLEST)))
+    rows = max(SMALLEST, power_of_two(-(-layout.batch // groups)))
+    rows = min(rows, MOST_ROWS)
+    groups = min(groups, -(-layout.batch // rows))
+    need = _bytes(make_plan(body, layout, programs, rows))
+    if need > SHARED_MEMORY:
+        raise Unfit(
+            f"the weights of a program need {need // 1024} KB, and {SHARED_MEMORY // 1024} KB of "
+            "shared memory is all there is"
+        )
+    return Fit(programs, rows, groups, 8 if rows == MOST_ROWS else 4)
+
+
+def _bytes(plan: Plan) -> int:
+    """Of shared memory: a program's weights, and a piece of what is gathered."""
+    weights, piece = 0, 0
+    for equation in plan.products:
+        v: Any = equation.invars[0]
+        out: Any = equation.outvars[0]
+        size = jnp.dtype(v.aval.dtype).itemsize
+        columns = sum(share for _, share, _ in plan.shares(out))
+        weights += plan.stored(v) * columns * size
+        piece = max(piece, size * PIECE)
+    return weights + piece
+
+
+def multiprocessors() -> int:
+    """Of the device in use; zero where there is no GPU."""
+    device = jax.devices()[0]
+    if device.platform != "gpu":
+        return 0
+    return int(getattr(device, "core_count", 0))

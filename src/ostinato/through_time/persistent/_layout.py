@@ -1,0 +1,183 @@
+"""Which part of each value belongs to which program.
+
+The units are shared out: of every value `(batch, units)` a program holds some columns. What has no
+axis of units, one number for each row of the batch, is held by all programs alike.
+
+A value often holds several things side by side, as an LSTM's pre-activations do with its gates, and
+a step cuts it there. Then each program must hold its share of every part, so that cutting costs
+nothing. The cuts are found in the step itself: where a value is cut or joined, cuts are carried on
+to the parts, and an elementwise equation has the same cuts in all its operands.
+
+    split, slice, concatenate, pad   -> cuts move along with the columns
+    elementwise                      -> the same cuts everywhere
+    v @ W, sums over units           -> no relation: they need all columns, and so a meeting
+"""
+
+import dataclasses
+import itertools
+from typing import Any
+
+from jax.extend.core import JaxprEqn, Literal, Var
+
+from ._body import Body, aval_of
+
+ELEMENTWISE = frozenset(
+    (
+        "abs add add_any and atan2 cbrt ceil clamp convert_element_type copy cos div eq erf exp "
+        "exp2 expm1 floor ge gt integer_pow is_finite le log log1p logistic lt max min mul ne neg "
+        "not optimization_barrier or pow rem round rsqrt select_n sign sin sqrt square sub tan "
+        "tanh xor"
+    ).split()
+)
+REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min"))
+_CUTTING = frozenset(("split", "slice", "concatenate", "pad"))
+_SHAPING = frozenset(("broadcast_in_dim", "reshape", "squeeze", "expand_dims"))
+
+
+class Unfit(ValueError):
+    """The step cannot be run by a persistent kernel; the message says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Of each value that has units, where it is cut: `(0, …, units)`; the others have none."""
+
+    batch: int
+    cuts: dict[Var, tuple[int, ...]]
+
+    def segments(self, var: Var) -> list[tuple[int, int]]:
+        """Where the parts of a value begin and end."""
+        return list(itertools.pairwise(self.cuts[var]))
+
+
+def lay_out(body: Body, batch: int) -> Layout:
+    """Find the cuts of all values, or raise `Unfit`."""
+    weights = {e.invars[1] for e in body.equations if e.primitive.name == "dot_general"}
+    cuts: dict[Any, set[int]] = {}
+    for var in _variables(body):
+        if var not in weights and _has_units(var, batch, var in body.constants):
+            cuts[var] = {0, _width(var)}
+    for equation in body.equations:
+        _check(equation, cuts, body)
+    moved = True
+    while moved:
+        before = sum(map(len, cuts.values()))
+        for equation in body.equations:
+            _relate(equation, cuts)
+        for old, new in zip(body.carry, body.new_carry, strict=True):
+            if not isinstance(new, Literal):
+                _share(cuts, [(old, 0), (new, 0)], _width(old))
+        moved = sum(map(len, cuts.values())) > before
+    return Layout(batch, {var: tuple(sorted(points)) for var, points in cuts.items()})
+
+
+def _variables(body: Body) -> dict[Var, None]:
+    found = [*body.carry, *body.xs, *body.constants]
+    for equation in body.equations:
+        found += equation.outvars
+    return dict.fromkeys(found)
+
+
+def _width(var: Any) -> int:
+    return var.aval.shape[-1] if var.aval.shape else 1
+
+
+def _has_units(var: Any, batch: int, constant: bool) -> bool:
+    """Whether the last axis is one of units; what does not change with time may lack the batch."""
+    shape = var.aval.shape
+    if shape in ((), (batch, 1)) or (shape == (batch,) and not constant):
+        return False
+    if len(shape) == 2 and (shape[0] == batch or (constant and shape[0] == 1)):
+        return True
+    if len(shape) == 1 and constant:
+        return True
+    raise Unfit(f"a value of shape {shape} is neither (batch, units) nor (batch,)")
+
+
+def _check(equation: JaxprEqn, cuts: dict, body: Body) -> None:
+    """Refuse what a program cannot do on its share."""
+    name, params = equation.primitive.name, equation.params
+    first = equation.invars[0] if equation.invars else None
+    if name in _CUTTING:
+        for part, whole, _ in pieces(equation):
+            if any(isinstance(v, Literal) or v not in cuts for v in (part, whole)):
+                raise Unfit("a value is cut into single columns")
+    if name in ELEMENTWISE or name in _CUTTING:
+        if all(axis == aval_of(equation.outvars[0]).ndim - 1 for axis in _cut_axes(equation)):
+            return
+    elif name == "dot_general":
+        (left, right), (left_batch, _) = params["dimension_numbers"]
+        weight = equation.invars[1]
+        if equation.outvars[0] not in cuts:
+            raise Unfit("a product has a single column")
+        if first in cuts and weight in body.constants and aval_of(weight).ndim == 2:
+            if (tuple(left), len(right), tuple(left_batch)) == ((1,), 1, ()):
+                return
+    elif name in REDUCTIONS:
+        if tuple(params["axes"]) == (1,):
+            return
+    elif name in _SHAPING:
+        out = equation.outvars[0]
+        same = first is None or isinstance(first, Literal) or first not in cuts
+        if same or (out in cuts and _width(first) == _width(out)):
+            return
+    raise Unfit(f"the step does something that is not elementwise: {name}")
+
+
+def _cut_axes(equation: JaxprEqn) -> list[int]:
+    """The axes that an equation cuts or joins."""
+    name, params = equation.primitive.name, equation.params
+    if name == "split":
+        return [params["axis"]]
+    if name == "concatenate":
+        return [params["dimension"]]
+    if name == "slice":
+        if params["strides"] is not None and any(s != 1 for s in params["strides"]):
+            return [-1]
+        shape = aval_of(equation.invars[0]).shape
+        whole = zip(params["start_indices"], params["limit_indices"], shape, strict=True)
+        return [i for i, (start, stop, size) in enumerate(whole) if (start, stop) != (0, size)]
+    if name == "pad":
+        if any(inner for _, _, inner in params["padding_config"]):
+            return [-1]
+        return [i for i, (low, high, _) in enumerate(params["padding_config"]) if low or high]
+    return []
+
+
+def pieces(equation: JaxprEqn) -> list[tuple[Any, Any, int]]:
+    """Of an equation that cuts or joins: the part, the whole, and where in it the part begins."""
+    name, params = equation.primitive.name, equation.params
+    if name == "split":
+        starts = itertools.accumulate((int(n) for n in params["sizes"]), initial=0)
+        return [
+            (part, equation.invars[0], at)
+            for part, at in zip(equation.outvars, starts, strict=False)
+        ]
+    if name == "slice":
+        return [(equation.outvars[0], equation.invars[0], params["start_indices"][-1])]
+    if name == "concatenate":
+        starts = itertools.accumulate((_width(v) for v in equation.invars), initial=0)
+        return [
+            (part, equation.outvars[0], at)
+            for part, at in zip(equation.invars, starts, strict=False)
+        ]
+    return [(equation.invars[0], equation.outvars[0], params["padding_config"][-1][0])]
+
+
+def _relate(equation: JaxprEqn, cuts: dict) -> None:
+    name = equation.primitive.name
+    if name in _CUTTING:
+        for part, whole, at in pieces(equation):
+            cuts[whole] |= {at, at + _width(part)}
+            _share(cuts, [(part, 0), (whole, at)], _width(part))
+    elif name in ELEMENTWISE or name in _SHAPING:
+        values = [v for v in (*equation.invars, *equation.outvars) if not isinstance(v, Literal)]
+        _share(cuts, [(v, 0) for v in values if v in cuts], _width(equation.outvars[0]))
+
+
+def _share(cuts: dict, places: list[tuple[Any, int]], width: int) -> None:
+    """Give the columns that several values have in common the same cuts."""
+    places = [(v, at) for v, at in places if not isinstance(v, Literal) and v in cuts]
+    found = {c - at for v, at in places for c in cuts[v] if 0 <= c - at <= width}
+    for var, at in places:
+        cuts[var] |= {c + at for c in found}

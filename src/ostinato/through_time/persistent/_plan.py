@@ -1,0 +1,175 @@
+"""The order of a step: what each program does on its own, and when programs meet.
+
+A product `v @ W` and a sum over units need what other programs hold. So the equations of a step
+fall into stages: those of one stage need no more than what was exchanged before it, and between two
+stages all programs meet once, whatever number of values they exchange.
+
+    stage 0    equations without a product before them; their results are handed out
+    stage 1    products of what was handed out at the end of stage 0, and what follows from them
+    ...
+
+An LSTM has two stages and one meeting a step, `h`; a multiplicative LSTM meets twice, for `h` and
+for `m`; a layer norm adds two meetings, one for the mean and one for the variance.
+
+Within a stage the equations come first on which an exchange depends. What else there is to do is
+done while the others are waited for. The beginning of stage 0 is done at the end of the step
+before.
+"""
+
+import dataclasses
+from typing import Any
+
+from jax.extend.core import JaxprEqn, Literal, Var
+
+from ._body import Body
+from ._layout import REDUCTIONS, Layout, Unfit
+
+SMALLEST = 16  # rows and columns that the matrix units take at least
+PIECE = 1 << 14  # numbers of a gathered value that a program reads at once
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Part of a step between two meetings.
+
+    Attributes:
+        first: the equations before its exchange.
+        rest: the other ones.
+        gathered: values of which every program needs all columns.
+        totals: equations that sum over the units.
+    """
+
+    first: list[JaxprEqn]
+    rest: list[JaxprEqn]
+    gathered: list[Var]
+    totals: list[JaxprEqn]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A step shared out among programs.
+
+    Attributes:
+        body, layout: the step, and the cuts of its values.
+        programs: how many share the units.
+        rows: of the batch, for each group of programs; groups never meet.
+        stages: of a step; the last one exchanges nothing.
+        held: what a step knows at its beginning: the carry, and what was done ahead.
+    """
+
+    body: Body
+    layout: Layout
+    programs: int
+    rows: int
+    stages: list[Stage]
+    held: list[Var]
+
+    def share(self, width: int) -> int:
+        """How many of so many columns a program holds: a power of two, 16 at least."""
+        return power_of_two(max(SMALLEST, -(-width // self.programs)))
+
+    def shares(self, var: Var) -> list[tuple[int, int, int]]:
+        """For each part of a value: its width, a program's share, and where it is stored."""
+        found, at = [], 0
+        for start, stop in self.layout.segments(var):
+            share = self.share(stop - start)
+            found.append((stop - start, share, at))
+            at += share * self.programs
+        return found
+
+    def stored(self, var: Var) -> int:
+        """The columns of a value in memory, each part filled up to equal shares."""
+        return sum(share * self.programs for _, share, _ in self.shares(var))
+
+    def pieces(self, var: Var) -> list[tuple[int, int]]:
+        """A gathered value in pieces that are read one after the other: `(start, size)`."""
+        most = max(SMALLEST, PIECE // self.rows)
+        return [
+            (at + start, size)
+            for _, share, at in self.shares(var)
+            for start, size in chunks(share * self.programs, most)
+        ]
+
+    @property
+    def groups(self) -> int:
+        return -(-self.layout.batch // self.rows)
+
+    @property
+    def meetings(self) -> int:
+        """How often all programs meet in a step."""
+        return len(self.stages) - 1
+
+    @property
+    def products(self) -> list[JaxprEqn]:
+        return [e for e in self.body.equations if e.primitive.name == "dot_general"]
+
+
+def make_plan(body: Body, layout: Layout, programs: int, rows: int) -> Plan:
+    """Sort the equations of a step into stages."""
+    of: dict[Any, int] = dict.fromkeys((*body.carry, *body.xs, *body.constants), 0)
+    stage_of: dict[int, int] = {}
+    gathered: dict[Var, int] = {}
+    totals: list[tuple[JaxprEqn, int]] = []
+    for equation in body.equations:
+        stage = max((of[v] for v in equation.invars if not isinstance(v, Literal)), default=0)
+        if equation.primitive.name == "dot_general":
+            operand: Any = equation.invars[0]
+            gathered.setdefault(operand, stage)
+            stage += 1
+        elif equation.primitive.name in REDUCTIONS and equation.invars[0] in layout.cuts:
+            totals.append((equation, stage))
+            stage += 1
+        stage_of[id(equation)] = stage
+        of |= dict.fromkeys(equation.outvars, stage)
+    if not gathered:
+        raise Unfit("the step has no product with a weight")
+    stages = []
+    for number in range(max(stage_of.values()) + 1):
+        own = [e for e in body.equations if stage_of[id(e)] == number]
+        handed = [v for v, stage in gathered.items() if stage == number]
+        summed = [e for e, stage in totals if stage == number]
+        needed = {*handed, *(e.invars[0] for e in summed)}
+        first = []
+        for equation in reversed(own):
+            if needed.intersection(equation.outvars):
+                first.append(equation)
+                needed.update(v for v in equation.invars if not isinstance(v, Literal))
+        first.reverse()
+        ahead = {id(e) for e in first}
+        stages.append(Stage(first, [e for e in own if id(e) not in ahead], handed, summed))
+    return Plan(body, layout, programs, rows, stages, _held(body, stages))
+
+
+def _held(body: Body, stages: list[Stage]) -> list[Var]:
+    """The carry, and of the inputs and of what is done ahead that which is read later."""
+    later = [e for stage in stages for e in stage.rest]
+    later += [e for stage in stages[1:] for e in stage.first]
+    read = {v for e in later for v in e.invars if not isinstance(v, Literal)}
+    read |= {v for v in body.jaxpr.outvars if not isinstance(v, Literal)}
+    ahead = [v for e in stages[0].first for v in e.outvars]
+    return [*body.carry, *(v for v in (*body.xs, *ahead) if v in read)]
+
+
+def power_of_two(n: int) -> int:
+    """The smallest that is not below n.
+
+    Example:
+        >>> power_of_two(12)
+        16
+    """
+    return 1 << (n - 1).bit_length()
+
+
+def chunks(width: int, most: int) -> list[tuple[int, int]]:
+    """A width as powers of two of limited size, the largest first: `(start, size)`.
+
+    Example:
+        >>> chunks(176, 64)
+        [(0, 64), (64, 64), (128, 32), (160, 16)]
+    """
+    found, at = [], 0
+    while at < width:
+        size = min(most, 1 << ((width - at).bit_length() - 1))
+        found.append((at, size))
+        at += size
+    return found

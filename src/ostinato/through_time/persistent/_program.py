@@ -1,0 +1,170 @@
+"""One program's share of a step, on tiles.
+
+A value with units is a list of tiles `(rows, share)`, one for each of its parts; one without is a
+column `(rows, 1)`; scalars are scalars. A tile that is the same in all rows, or in all columns,
+stays as small as it is until it must be whole.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import JaxprEqn, Literal
+
+from ._body import aval_of
+from ._layout import pieces
+from ._plan import Plan
+
+Tiles = Any
+SUMS: dict[str, Callable] = {"reduce_sum": jnp.sum, "reduce_max": jnp.max, "reduce_min": jnp.min}
+NEUTRAL = {"reduce_sum": 0.0, "reduce_max": -jnp.inf, "reduce_min": jnp.inf}
+_JOINED: dict[str, Callable] = {
+    "reduce_sum": jnp.add,
+    "reduce_max": jnp.maximum,
+    "reduce_min": jnp.minimum,
+}
+
+
+class Program:
+    """The step of a plan, for one program.
+
+    Attributes:
+        plan: the step shared out.
+        number: of the program, which may be traced.
+        weight: `weight(equation, part, start, size)` gives the rows of a product's weight that
+            belong to a piece of the gathered value, and the columns of a part of the result.
+    """
+
+    def __init__(self, plan: Plan, number: Any, weight: Callable):
+        self.plan, self.number, self.weight = plan, number, weight
+
+    def run(self, equations: list[JaxprEqn], env: dict, exchanged: dict) -> None:
+        """Do equations.
+
+        `exchanged` has the totals, and of what was gathered `(start, size) -> piece`.
+        """
+        for equation in equations:
+            name = equation.primitive.name
+            if name == "dot_general":
+                env[equation.outvars[0]] = self._product(equation, exchanged[equation.invars[0]])
+            elif name in SUMS:
+                found = exchanged.get(id(equation))  # else it is one column, and its own sum
+                env[equation.outvars[0]] = env[equation.invars[0]] if found is None else found
+            elif name in ("split", "slice", "concatenate", "pad"):
+                self._cut(equation, env)
+            elif name in ("broadcast_in_dim", "reshape", "squeeze", "expand_dims"):
+                self._reshape(equation, env)
+            else:
+                self._elementwise(equation, env)
+
+    def handed_out(self, var: Any, env: dict) -> list[jax.Array]:
+        """The tiles of a value for others to read, zero where the value has no columns."""
+        found = []
+        for (width, share, _), tile in zip(self.plan.shares(var), env[var], strict=True):
+            tile = self.whole(tile, share).astype(var.aval.dtype)
+            found.append(self._within(width, share, tile, 0))
+        return found
+
+    def total(self, equation: JaxprEqn, env: dict) -> jax.Array:
+        """This program's part `(rows,)` of a sum over units."""
+        name = equation.primitive.name
+        var: Any = equation.invars[0]
+        sums = []
+        for (width, share, _), tile in zip(self.plan.shares(var), env[var], strict=True):
+            tile = self._within(width, share, self.whole(tile, share), NEUTRAL[name])
+            sums.append(SUMS[name](tile, axis=1))
+        return functools.reduce(_JOINED[name], sums)
+
+    def whole(self, tile: Any, share: int) -> jax.Array:
+        return jnp.broadcast_to(tile, (self.plan.rows, share))
+
+    def kept(self, var: Any, env: dict) -> Tiles:
+        """A value with its tiles made whole, as memory and loops need it."""
+        value = self._read(var, env)
+        if var in self.plan.layout.cuts:
+            shares = self.plan.shares(var)
+            return [self.whole(x, share) for x, (_, share, _) in zip(value, shares, strict=True)]
+        return jnp.broadcast_to(value, (self.plan.rows, 1))
+
+    def _within(self, width: int, share: int, tile, other):
+        if width == share * self.plan.programs:
+            return tile
+        column = jax.lax.broadcasted_iota(jnp.int32, tile.shape, 1) + self.number * share
+        return jnp.where(column < width, tile, jnp.asarray(other, tile.dtype))
+
+    def _read(self, var: Any, env: dict):
+        return jnp.asarray(var.val, aval_of(var).dtype) if isinstance(var, Literal) else env[var]
+
+    def _product(self, equation: JaxprEqn, gathered: Callable) -> list[jax.Array]:
+        """One tile for each part of the result, summed over all pieces of the gathered value."""
+        source: Any = equation.invars[0]
+        out: Any = equation.outvars[0]
+        wide = jnp.promote_types(jnp.float32, source.aval.dtype)
+        found = [jnp.zeros((self.plan.rows, n), wide) for _, n, _ in self.plan.shares(out)]
+        for start, size in self.plan.pieces(source):
+            piece = gathered(start, size)
+            for part in range(len(found)):
+                found[part] += jnp.dot(
+                    piece,
+                    self.weight(equation, part, start, size),
+                    precision=equation.params["precision"],
+                    preferred_element_type=wide,
+                )
+        return [x.astype(out.aval.dtype) for x in found]
+
+    def _elementwise(self, equation: JaxprEqn, env: dict) -> None:
+        cuts, (out, *_) = self.plan.layout.cuts, equation.outvars
+        values = [self._read(v, env) for v in equation.invars]
+        if equation.primitive.name in ("optimization_barrier", "copy"):
+            env.update(zip(equation.outvars, values, strict=True))
+            return
+        if out not in cuts:
+            env[out] = _bind(equation, values)
+            return
+        env[out] = [
+            _bind(
+                equation,
+                [
+                    x[i] if not isinstance(v, Literal) and v in cuts else x
+                    for v, x in zip(equation.invars, values, strict=True)
+                ],
+            )
+            for i in range(len(cuts[out]) - 1)
+        ]
+
+    def _reshape(self, equation: JaxprEqn, env: dict) -> None:
+        """Only the axes differ: rows, columns and scalars fit all tiles."""
+        (out,), cuts = equation.outvars, self.plan.layout.cuts
+        source = equation.invars[0]
+        value = self._read(source, env)
+        if out in cuts and (isinstance(source, Literal) or source not in cuts):
+            value = [value] * (len(cuts[out]) - 1)
+        env[out] = value
+
+    def _cut(self, equation: JaxprEqn, env: dict) -> None:
+        cuts = self.plan.layout.cuts
+        if equation.primitive.name in ("split", "slice"):
+            for part, whole, at in pieces(equation):
+                begin = cuts[whole].index(at)
+                env[part] = env[whole][begin : begin + len(cuts[part]) - 1]
+            return
+        (out,) = equation.outvars
+        if equation.primitive.name == "pad":
+            env[out] = [self._read(equation.invars[1], env)] * (len(cuts[out]) - 1)
+        else:
+            env[out] = [None] * (len(cuts[out]) - 1)
+        env[out] = list(env[out])
+        for part, whole, at in pieces(equation):
+            begin = cuts[whole].index(at)
+            tiles = self._read(part, env)
+            env[out][begin : begin + len(cuts[part]) - 1] = tiles
+
+
+def _bind(equation: JaxprEqn, values: list) -> jax.Array:
+    """The equation on tiles that are broadcast to a common shape."""
+    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in values))
+    operands = [jnp.broadcast_to(x, shape) for x in values]
+    params = equation.primitive.get_bind_params(equation.params)
+    return equation.primitive.bind(*operands, **params)

@@ -1,0 +1,199 @@
+"""A scan by a persistent kernel, with the plain scan behind it.
+
+The kernel is one operation to JAX. What it cannot do itself is done by the scan that it stands for:
+its derivatives (the engine's rule needs none of them, a second derivative does), its batching by
+`vmap`, any device but a GPU, and a launch that has failed.
+"""
+
+import dataclasses
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
+from jax.interpreters import ad, batching, mlir
+
+from ._body import Body, aval_of, take_body
+from ._fit import Fit, fit, multiprocessors
+from ._kernel import run_kernel
+from ._layout import Layout, Unfit, lay_out
+from ._plan import make_plan
+
+
+@dataclasses.dataclass(frozen=True)
+class Traced:
+    """The body of a scan, taken apart.
+
+    Attributes:
+        closed: as JAX traced it: `(constants, carry, x) -> (carry, y)`.
+        constants: how many of its inputs are constants.
+        body, layout: the same for a kernel.
+        kept: the outputs to store, each once; those that are inputs are not.
+    """
+
+    closed: ClosedJaxpr
+    constants: int
+    body: Body
+    layout: Layout
+    kept: tuple
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Call:
+    """A scan by a kernel: what does not change from one call to the next."""
+
+    traced: Traced
+    fit: Fit
+    reverse: bool
+    interpret: bool
+
+
+def persistent_scan(body, carry, xs, *, reverse: bool, fitted: Fit | None = None):
+    """`jax.lax.scan(body, carry, xs, reverse=reverse)` by a persistent kernel.
+
+    Args:
+        fitted: sizes of the kernel, by which it is interpreted on any device; for tests.
+
+    Raises:
+        Unfit: it cannot be done, and why.
+    """
+    leaves, carry_tree = jax.tree.flatten(carry)
+    inputs = jax.tree.leaves(xs)
+    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
+    closed, (_, y_shape) = jax.make_jaxpr(body, return_shape=True)(carry, one)
+    traced = trace(closed, len(leaves))
+    if fitted is None:
+        if (cores := multiprocessors()) == 0:
+            raise Unfit(f"persistent kernels run on a GPU, and this is {jax.default_backend()}")
+        sizes = fit(traced.body, traced.layout, cores)
+    else:
+        sizes = fitted
+    call = Call(traced, sizes, reverse, fitted is not None)
+    out = _persistent_p.bind(*closed.consts, *leaves, *inputs, call=call)
+    return (
+        jax.tree.unflatten(carry_tree, out[: len(leaves)]),
+        jax.tree.unflatten(jax.tree.structure(y_shape), out[len(leaves) :]),
+    )
+
+
+def trace(closed: ClosedJaxpr, carried: int) -> Traced:
+    """Take the body of a scan apart, or raise `Unfit`."""
+    if not carried:
+        raise Unfit("the step has no state")
+    body = take_body(closed, carried)
+    for var in (*body.carry, *body.new_carry, *body.ys):
+        if isinstance(var, Literal) or not var.aval.shape:
+            raise Unfit("a state or an output is a single number")
+    layout = lay_out(body, aval_of(body.carry[0]).shape[0])
+    inputs = set(body.xs)
+    kept = tuple(dict.fromkeys(v for v in body.ys if v not in inputs))
+    return Traced(closed, len(closed.consts), body, layout, kept)
+
+
+def _parts(call: Call, operands) -> tuple[list, list, list]:
+    first, second = call.traced.constants, call.traced.constants + call.traced.body.carried
+    return list(operands[:first]), list(operands[first:second]), list(operands[second:])
+
+
+def _plain(*operands, call: Call):
+    """The scan that the kernel stands for."""
+    constants, carry, xs = _parts(call, operands)
+    jaxpr = ClosedJaxpr(call.traced.closed.jaxpr, constants)
+    step = jaxpr_as_fun(jaxpr)
+
+    def body(carry, x):
+        out = step(*carry, *x)
+        return out[: len(carry)], out[len(carry) :]
+
+    carry, ys = jax.lax.scan(body, carry, xs, reverse=call.reverse)
+    return [*carry, *ys]
+
+
+def _by_kernel(*operands, call: Call):
+    """By the kernel, in several launches where the batch is too large for one."""
+    traced, sizes = call.traced, call.fit
+    constants, carry, xs = _parts(call, operands)
+    body = traced.body
+    known = body.prepare(constants)
+    found, fine = [], jnp.bool_(True)
+    for start in range(0, traced.layout.batch, sizes.batch):
+        stop = min(start + sizes.batch, traced.layout.batch)
+        layout = Layout(stop - start, traced.layout.cuts)
+        plan = make_plan(body, layout, sizes.programs, sizes.rows)
+        part = _rows(known, start, stop, traced.layout.batch)
+        final, kept, well = run_kernel(
+            plan,
+            part,
+            [x[start:stop] for x in carry],
+            [x[:, start:stop] for x in xs],
+            traced.kept,
+            reverse=call.reverse,
+            interpret=call.interpret,
+            warps=sizes.warps,
+        )
+        found.append((final, kept))
+        fine = jnp.logical_and(fine, well)
+    final, kept = (
+        [jnp.concatenate(x, axis) if len(x) > 1 else x[0] for x in zip(*parts, strict=True)]
+        for axis, parts in enumerate(zip(*found, strict=True))
+    )
+    value = dict(zip(body.xs, xs, strict=True)) | dict(zip(traced.kept, kept, strict=True))
+    out = [*final, *(value[v] for v in body.ys)]
+    if call.interpret:
+        return out
+    return jax.lax.cond(fine, lambda: out, lambda: _failed(*operands, call=call))
+
+
+def _rows(known: dict, start: int, stop: int, batch: int) -> dict[Any, jax.Array]:
+    """The constants for some rows of the batch; most have no axis of it."""
+    return {
+        v: x[start:stop] if x.ndim == 2 and x.shape[0] == batch and batch > stop - start else x
+        for v, x in known.items()
+    }
+
+
+def _failed(*operands, call: Call):
+    jax.debug.callback(
+        lambda: warnings.warn(
+            "a persistent kernel gave up waiting for its programs; the scan was used instead",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    )
+    return _plain(*operands, call=call)
+
+
+def _shapes(*avals, call: Call):
+    steps = avals[-1].shape[0]
+    body = call.traced.body
+    carry, ys = ([aval_of(v) for v in several] for several in (body.carry, body.ys))
+    found = [jax.core.ShapedArray(a.shape, a.dtype) for a in carry]
+    return found + [jax.core.ShapedArray((steps, *a.shape), a.dtype) for a in ys]
+
+
+def _differentiate(operands, tangents, *, call: Call):
+    tangents = [ad.instantiate_zeros(tangent) for tangent in tangents]
+    return jax.jvp(lambda *x: _plain(*x, call=call), tuple(operands), tuple(tangents))
+
+
+def _batch(operands, axes, *, call: Call):
+    out = jax.vmap(lambda *x: _plain(*x, call=call), in_axes=tuple(axes))(*operands)
+    return out, [0] * len(out)
+
+
+def _elsewhere(*operands, call: Call):
+    """Where there is no GPU."""
+    return _by_kernel(*operands, call=call) if call.interpret else _plain(*operands, call=call)
+
+
+_persistent_p = Primitive("persistent")
+_persistent_p.multiple_results = True
+_persistent_p.def_impl(_elsewhere)
+_persistent_p.def_abstract_eval(_shapes)
+ad.primitive_jvps[_persistent_p] = _differentiate
+batching.primitive_batchers[_persistent_p] = _batch
+mlir.register_lowering(_persistent_p, mlir.lower_fun(_elsewhere, multiple_results=True))
+mlir.register_lowering(
+    _persistent_p, mlir.lower_fun(_by_kernel, multiple_results=True), platform="cuda"
+)

@@ -1,0 +1,90 @@
+"""The programs of a persistent kernel, all at once on any device: meetings are collectives.
+
+A kernel's programs run side by side and wait for each other, which nothing but a GPU can do. Here
+the same shares of a step are batched over an axis of programs; what is handed out is gathered along
+it. So the sharing out is tested as it is, and only the memory that a kernel uses is not.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from ostinato.through_time.persistent._plan import make_plan
+from ostinato.through_time.persistent._program import Program
+from ostinato.through_time.persistent._run import trace
+from ostinato.through_time.persistent._stored import stored, stored_weight, unstored
+
+
+def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool):
+    """As `persistent_scan`, by one group of programs."""
+    leaves, carry_tree = jax.tree.flatten(carry)
+    one_x = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
+    closed, (_, y_shape) = jax.make_jaxpr(body, return_shape=True)(carry, one_x)
+    traced = trace(closed, len(leaves))
+    plan = make_plan(traced.body, traced.layout, programs, rows)
+    assert plan.groups == 1
+    body, cuts = plan.body, plan.layout.cuts  # of the step from here on
+    constants = body.prepare(closed.consts)
+    weights = [stored_weight(plan, e, constants[e.invars[1]]) for e in plan.products]
+    products = {e.invars[1] for e in plan.products}
+
+    def dealt(var, value, constant=False):
+        """The shares of all programs, on a first axis."""
+        value = stored(plan, var, value, constant)
+        if var not in cuts:
+            value = value[..., 0, 0] if not var.aval.shape else value
+            return jnp.stack([value] * programs)
+        return [
+            jnp.stack([value[..., at + p * n : at + (p + 1) * n] for p in range(programs)])
+            for _, n, at in plan.shares(var)
+        ]
+
+    def one(number, known, carry, xs):
+        def weight(equation, part, start, size):
+            (j,) = [j for j, e in enumerate(plan.products) if e is equation]
+            _, share, at = plan.shares(equation.outvars[0])[part]
+            rows = weights[j][start : start + size]
+            return jax.lax.dynamic_slice_in_dim(rows, at + number * share, share, axis=1)
+
+        program = Program(plan, number, weight)
+
+        def step(carry, x):
+            env = dict(zip(fixed, known, strict=True)) | dict(zip(body.carry, carry, strict=True))
+            env |= dict(zip(body.xs, x, strict=True))
+            exchanged = {}
+            for stage in plan.stages:
+                program.run(stage.first, env, exchanged)
+                for var in stage.gathered:
+                    parts = [
+                        jnp.concatenate([*jax.lax.all_gather(tile, "programs")], axis=1)
+                        for tile in program.handed_out(var, env)
+                    ]
+                    whole = jnp.concatenate(parts, axis=1)
+                    exchanged[var] = lambda a, n, whole=whole: whole[:, a : a + n]
+                for equation in stage.totals:
+                    name = equation.primitive.name
+                    every = jax.lax.all_gather(program.total(equation, env), "programs")
+                    exchanged[id(equation)] = getattr(jnp, name.split("_")[1])(every, 0)[:, None]
+                program.run(stage.rest, env, exchanged)
+            new = [program.kept(v, env) for v in body.new_carry]
+            return new, [program.kept(v, env) for v in traced.kept]
+
+        return jax.lax.scan(step, carry, xs, reverse=reverse)
+
+    def gathered(var, value):
+        if var not in cuts:
+            return unstored(plan, var, value[0])
+        shares = [jnp.concatenate([*x], axis=-1) for x in value]
+        return unstored(plan, var, jnp.concatenate(shares, axis=-1))
+
+    fixed = [v for v in body.constants if v not in products]
+    known = [dealt(v, constants[v], True) for v in fixed]
+    start = [dealt(v, x) for v, x in zip(body.carry, leaves, strict=True)]
+    inputs = [dealt(v, x) for v, x in zip(body.xs, jax.tree.leaves(xs), strict=True)]
+    every = jax.vmap(one, axis_name="programs")
+    final, found = every(jnp.arange(programs), known, start, inputs)
+    final = [gathered(v, x) for v, x in zip(body.carry, final, strict=True)]
+    value = dict(zip(body.xs, jax.tree.leaves(xs), strict=True))
+    value |= {v: gathered(v, x) for v, x in zip(traced.kept, found, strict=True)}
+    ys = [value[v] for v in body.ys]
+    y_tree = jax.tree.structure(y_shape)
+    return jax.tree.unflatten(carry_tree, final), jax.tree.unflatten(y_tree, ys)

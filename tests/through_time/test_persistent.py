@@ -1,0 +1,220 @@
+"""Persistent kernels against the scan: programs simulated side by side, one kernel interpreted."""
+
+import re
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.random import key
+
+import ostinato
+from members import CELLS, WIRINGS
+from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, Simple
+from ostinato.through_time import _rule
+from ostinato.through_time.persistent import Fit, Unfit, _fit, _run, persistent_scan
+from ostinato.wiring import LayerNorm, Network, Readout
+
+from .simulated import simulated_scan
+
+BATCH, STEPS, UNITS = 5, 4, 40  # three programs of 16 units, the last one half empty
+LARGER = {
+    "lstm": lambda: LSTM(3, UNITS, key=key(0)),
+    "mlstm": lambda: MLSTM(3, UNITS, key=key(0)),
+    "mrnn": lambda: MRNN(3, UNITS, key=key(0), factor_inputs=2),
+    "gru": lambda: GRU(3, UNITS, key=key(0)),
+    "peephole": lambda: PeepholeLSTM(3, UNITS, key=key(0)),
+    "layer norm": lambda: LayerNorm(LSTM(3, UNITS, key=key(0))),
+}
+ONE_PROGRAM = Fit(programs=1, rows=16, groups=1, warps=4)
+
+# What a persistent kernel does not do, and why.
+UNFIT = {
+    "delay": "neither (batch, units) nor (batch,)",
+    "zoneout": "not elementwise: random_fold_in",
+    "gated feedback, tanh": "cut into single columns",
+    "gated feedback, lstm": "cut into single columns",
+    "gated feedback, gru": "cut into single columns",
+}
+
+
+@pytest.fixture
+def by(monkeypatch):
+    """Let kernels be run by something else."""
+
+    def run_by(scan):
+        jax.clear_caches()
+        monkeypatch.setattr(_rule, "persistent_scan", scan)
+
+    yield run_by
+    jax.clear_caches()
+
+
+def everything(cell, xs, state=None, **options):
+    """Outputs, gradients of everything, and a Gauss-Newton product."""
+    parameters, static = eqx.partition(cell, eqx.is_inexact_array)
+
+    def outputs(parameters, xs):
+        found = ostinato.unroll(eqx.combine(parameters, static), xs, state, **options)
+        return [x for x in jax.tree.leaves(found) if jnp.issubdtype(x.dtype, jnp.inexact)]
+
+    def loss(parameters, xs):
+        return sum(jnp.sum(jnp.sin(x)) for x in outputs(parameters, xs))
+
+    def all_of_it(parameters, xs):
+        gradient = jax.grad(loss)(parameters, xs)
+        found, push = jax.linearize(lambda p: outputs(p, xs), parameters)
+        (product,) = jax.linear_transpose(push, parameters)(push(gradient))
+        return found, gradient, product
+
+    return jax.jit(all_of_it)(parameters, xs)
+
+
+def assert_same(cell, xs, state=None, tolerance=1e-9, **options):
+    expected = everything(cell, xs, state, **options)
+    found = everything(cell, xs, state, backend="persistent", **options)
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
+
+
+def members():
+    """Those that are not tested larger, and the wirings, which take long to compile."""
+    for name in CELLS | WIRINGS:
+        if name not in UNFIT and name not in (*LARGER, "peephole lstm", "simple step"):
+            yield pytest.param(name, marks=[pytest.mark.slow] if name in WIRINGS else [])
+
+
+@pytest.mark.parametrize("name", members())
+def test_every_member_by_two_programs(name, by):
+    """Small nets: most of what the programs hold is filled up."""
+    case = (CELLS | WIRINGS)[name]()
+    by(partial(simulated_scan, programs=2, rows=16))
+    assert_same(case.cell, case.xs, case.state)
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_what_cannot_be_done_is_said(name):
+    case = (CELLS | WIRINGS)[name]()
+    with pytest.raises(Unfit, match=re.escape(UNFIT[name])):
+        ostinato.unroll(case.cell, case.xs, case.state, backend="persistent")
+
+
+def sequences(batch=BATCH):
+    return jax.random.normal(key(1), (STEPS, batch, 3))
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_larger_nets_by_three_programs(name, by):
+    by(partial(simulated_scan, programs=3, rows=16))
+    assert_same(LARGER[name](), sequences(), lengths=jnp.array([4, 2, 0, 3, 1]), reverse=True)
+
+
+def test_a_cell_of_ones_own(by):
+    class Mine(ostinato.Cell):
+        R: jax.Array
+        leak: jax.Array
+
+        def initial(self, batch):
+            return jnp.zeros((*batch, len(self.R)))
+
+        def inputs(self, x):
+            return jnp.sum(x, axis=-1, keepdims=True)
+
+        def step(self, h, u):
+            a = u + h @ self.R
+            h = h + self.leak * jax.nn.softplus(a) / (1 + jnp.max(jnp.abs(a), -1, keepdims=True))
+            return h, h**2
+
+    by(partial(simulated_scan, programs=3, rows=16))
+    one, two = jax.random.split(key(3))
+    mine = Mine(0.2 * jax.random.normal(one, (UNITS, UNITS)), jax.random.uniform(two, (UNITS,)))
+    assert_same(mine, sequences())
+
+
+def test_in_bfloat16(by):
+    """Roundings come where the scan has them; sums are in another order."""
+    by(partial(simulated_scan, programs=3, rows=16))
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, UNITS, key=key(0)))
+    assert_same(cell, sequences().astype(jnp.float32), compute="bfloat16", tolerance=2e-2)
+
+
+@pytest.mark.parametrize("name", ["lstm", "layer norm"])
+def test_the_kernel_of_one_program(name, by):
+    """Seven sequences more than one launch holds: a second one follows."""
+    by(partial(persistent_scan, fitted=ONE_PROGRAM))
+    lengths = jnp.arange(23) % (STEPS + 1)
+    assert_same(LARGER[name](), sequences(23), lengths=lengths, reverse=True)
+
+
+def test_memory_and_other_transforms(by):
+    """What a kernel cannot do is done by the scan: second derivatives, batches of networks."""
+    by(partial(persistent_scan, fitted=ONE_PROGRAM))
+    cell = Network(Simple(3, 4, key=key(0)), Readout(4, 2, key=key(1)))
+    assert_same(cell, sequences(), memory="sqrt")
+    xs = sequences()
+
+    def loss(cell, backend):
+        return jnp.sum(ostinato.unroll(cell, xs, backend=backend)[0] ** 2)
+
+    def curvature(cell, backend):
+        return jax.jvp(lambda c: jax.grad(loss)(c, backend), (cell,), (cell,))[1]
+
+    several = jax.tree.map(lambda x: jnp.stack([x, 2 * x]), cell)
+    for function in (curvature, lambda c, b: jax.vmap(lambda c: jax.grad(loss)(c, b))(several)):
+        expected, found = (function(cell, b) for b in ("scan", "persistent"))
+        for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_the_kernels_can_be_compiled_for_a_gpu(name, monkeypatch):
+    """As far as can be seen without one: they are made of what its compiler knows."""
+    monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
+    monkeypatch.setattr(_run, "_failed", _run._plain)  # its warning needs a real GPU
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), LARGER[name]())
+    xs = jax.ShapeDtypeStruct((STEPS, 20, 3), jnp.float32)
+
+    def run(cell, xs):
+        options = {"backend": "persistent", "compute": "bfloat16"}
+        return jax.grad(lambda cell: jnp.sum(ostinato.unroll(cell, xs, **options)[0]))(cell)
+
+    words = jax.jit(run).trace(cell, xs).lower(lowering_platforms=("cuda",)).as_text()
+    assert words.count("triton_kernel_call") + words.count("xla.gpu.triton") >= 2
+
+
+def test_sizes():
+    def sizes(units, batch, cores=132, dtype=jnp.bfloat16):
+        found = []
+
+        def scan(body, carry, xs, *, reverse):
+            one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
+            closed = jax.make_jaxpr(body)(carry, one)
+            traced = _run.trace(closed, len(jax.tree.leaves(carry)))
+            found.append(_fit.fit(traced.body, traced.layout, cores))
+            return _rule.lean_scan(body, carry, xs, reverse=reverse)
+
+        with pytest.MonkeyPatch.context() as patch:
+            jax.clear_caches()
+            patch.setattr(_rule, "persistent_scan", scan)
+            cell = eqx.filter_eval_shape(LSTM, 3, units, key=key(0))
+            xs = jax.ShapeDtypeStruct((2, batch, 3), jnp.float32)
+            run = partial(ostinato.unroll, backend="persistent", compute=dtype)
+            eqx.filter_eval_shape(lambda c, x: run(c, x), cell, xs)
+        return found[0]
+
+    assert sizes(512, 16) == Fit(programs=32, rows=16, groups=1, warps=4)
+    assert sizes(1024, 128) == Fit(programs=64, rows=64, groups=2, warps=8)
+    assert sizes(1024, 500).batch == 128
+    with pytest.raises(Unfit, match="2048 units need 128 programs at once, and the device has 100"):
+        sizes(2048, 16, cores=100)
+    with pytest.raises(Unfit, match="of a program need 288 KB, and 227 KB of shared memory"):
+        sizes(2048, 16)
+
+
+def test_bad_backend():
+    with pytest.raises(ValueError, match="backend must be 'scan' or 'persistent', got 'cuda'"):
+        ostinato.unroll(LSTM(3, 4, key=key(0)), sequences(), backend="cuda")
+    with pytest.raises(Unfit, match="persistent kernels run on a GPU, and this is cpu"):
+        ostinato.unroll(LSTM(3, 4, key=key(0)), sequences(), backend="persistent")

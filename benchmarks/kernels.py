@@ -33,7 +33,7 @@ from ostinato.cells import (
     Simple,
     initialisers,
 )
-from ostinato.through_time.persistent import _run
+from ostinato.through_time.persistent import _kernel
 from ostinato.wiring import LayerNorm
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
@@ -135,13 +135,13 @@ def many_launches() -> bool:
 def a_failed_launch() -> bool:
     """A kernel that gives up at once: the scan does the work, and a warning says so."""
     cell, xs = LSTM(64, 256, key=jax.random.key(0)), inputs(16, 100, 64)
-    kernel = _run.run_kernel
-    _run.run_kernel = partial(kernel, longest=0)
+    kernel = _kernel.run_kernel
+    _kernel.run_kernel = partial(kernel, longest=0)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         found = jax.jit(lambda: ostinato.unroll(cell, xs, backend="persistent")[0])()
         jax.effects_barrier()
-    _run.run_kernel = kernel
+    _kernel.run_kernel = kernel
     right = off(found, jax.jit(lambda: ostinato.unroll(cell, xs)[0])()) < 1e-5
     print(f"a failed launch: {[str(w.message) for w in said]}; right: {right}")
     return right and len(said) > 0

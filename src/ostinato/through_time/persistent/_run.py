@@ -16,7 +16,6 @@ from jax.interpreters import ad, batching, mlir
 
 from ._body import Body, aval_of, take_body
 from ._fit import Fit, fit, multiprocessors
-from ._kernel import run_kernel
 from ._layout import Layout, Unfit, lay_out
 from ._plan import make_plan
 
@@ -112,6 +111,8 @@ def _plain(*operands, call: Call):
 
 def _by_kernel(*operands, call: Call):
     """By the kernel, in several launches where the batch is too large for one."""
+    from . import _kernel  # which needs a compiler that not every platform has
+
     traced, sizes = call.traced, call.fit
     constants, carry, xs = _parts(call, operands)
     body = traced.body
@@ -122,7 +123,7 @@ def _by_kernel(*operands, call: Call):
         layout = Layout(stop - start, traced.layout.cuts)
         plan = make_plan(body, layout, sizes.programs, sizes.rows)
         part = _rows(known, start, stop, traced.layout.batch)
-        final, kept, well = run_kernel(
+        final, kept, well = _kernel.run_kernel(
             plan,
             part,
             [x[start:stop] for x in carry],

@@ -39,11 +39,11 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool):
         ]
 
     def one(number, known, carry, xs):
-        def weight(equation, part, start, size):
+        def weight(equation, bundle, start, size):
             (j,) = [j for j, e in enumerate(plan.products) if e is equation]
-            _, share, at = plan.shares(equation.outvars[0])[part]
             rows = weights[j][start : start + size]
-            return jax.lax.dynamic_slice_in_dim(rows, at + number * share, share, axis=1)
+            at = bundle.at + number * bundle.width
+            return jax.lax.dynamic_slice_in_dim(rows, at, bundle.width, axis=1)
 
         program = Program(plan, number, weight)
 

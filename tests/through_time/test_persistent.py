@@ -86,7 +86,7 @@ def members():
             yield pytest.param(name, marks=[pytest.mark.slow] if name in WIRINGS else [])
 
 
-@pytest.mark.parametrize("name", members())
+@pytest.mark.parametrize("name", [*members()])
 def test_every_member_by_two_programs(name, by):
     """Small nets: most of what the programs hold is filled up."""
     case = (CELLS | WIRINGS)[name]()

@@ -210,12 +210,11 @@ class _Kernel:
         for equation in plan.products:
             v: Any = equation.invars[0]
             out: Any = equation.outvars[0]
-            for part, (_, share, column) in enumerate(plan.shares(out)):
-                columns = pl.ds(column + self.number * share, share)
+            for bundle in plan.bundles(out):
+                columns = pl.ds(bundle.at + self.number * bundle.width, bundle.width)
                 for start, size in plan.pieces(v):
-                    found[id(equation), part, start, size] = refs[id(equation)][
-                        pl.ds(start, size), columns
-                    ]
+                    tile = refs[id(equation)][pl.ds(start, size), columns]
+                    found[id(equation), bundle, start, size] = tile
         return found
 
     def _hand_out(self, program: Program, stage, env: dict, place: dict, slot) -> None:

@@ -17,7 +17,7 @@ before.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax.extend.core import JaxprEqn, Literal, Var
 
@@ -43,6 +43,23 @@ class Stage:
     rest: list[JaxprEqn]
     gathered: list[Var]
     totals: list[JaxprEqn]
+
+
+class Bundle(NamedTuple):
+    """Parts of equal share that stand side by side, as many as a power of two.
+
+    Attributes:
+        parts, share: how many parts, and a program's columns of each.
+        at: where the first one is stored.
+    """
+
+    parts: int
+    share: int
+    at: int
+
+    @property
+    def width(self) -> int:
+        return self.parts * self.share
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +97,21 @@ class Plan:
     def stored(self, var: Var) -> int:
         """The columns of a value in memory, each part filled up to equal shares."""
         return sum(share * self.programs for _, share, _ in self.shares(var))
+
+    def bundles(self, var: Var) -> list["Bundle"]:
+        """The parts of a product's result, put together where one product can make several."""
+        found: list[Bundle] = []
+        for _, share, at in self.shares(var):
+            last = found[-1] if found else None
+            if last is not None and last.share == share:
+                found[-1] = Bundle(last.parts + 1, share, last.at)
+            else:
+                found.append(Bundle(1, share, at))
+        return [
+            Bundle(parts, bundle.share, bundle.at + start * bundle.share * self.programs)
+            for bundle in found
+            for start, parts in chunks(bundle.parts, bundle.parts)
+        ]
 
     def pieces(self, var: Var) -> list[tuple[int, int]]:
         """A gathered value in pieces that are read one after the other: `(start, size)`."""

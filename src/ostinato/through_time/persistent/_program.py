@@ -33,8 +33,8 @@ class Program:
     Attributes:
         plan: the step shared out.
         number: of the program, which may be traced.
-        weight: `weight(equation, part, start, size)` gives the rows of a product's weight that
-            belong to a piece of the gathered value, and the columns of a part of the result.
+        weight: `weight(equation, bundle, start, size)` gives the rows of a product's weight that
+            belong to a piece of the gathered value, and the columns of some parts of the result.
     """
 
     def __init__(self, plan: Plan, number: Any, weight: Callable):
@@ -102,17 +102,22 @@ class Program:
         source: Any = equation.invars[0]
         out: Any = equation.outvars[0]
         wide = jnp.promote_types(jnp.float32, source.aval.dtype)
-        found = [jnp.zeros((self.plan.rows, n), wide) for _, n, _ in self.plan.shares(out)]
+        bundles = self.plan.bundles(out)
+        sums = [jnp.zeros((self.plan.rows, b.width), wide) for b in bundles]
         for start, size in self.plan.pieces(source):
             piece = gathered(start, size)
-            for part in range(len(found)):
-                found[part] += jnp.dot(
+            for i, bundle in enumerate(bundles):
+                sums[i] += jnp.dot(
                     piece,
-                    self.weight(equation, part, start, size),
+                    self.weight(equation, bundle, start, size),
                     precision=equation.params["precision"],
                     preferred_element_type=wide,
                 )
-        return [x.astype(out.aval.dtype) for x in found]
+        found: list[jax.Array] = []
+        for total, bundle in zip(sums, bundles, strict=True):
+            total = total.astype(out.aval.dtype)
+            found += jax.lax.split(total, [bundle.share] * bundle.parts, axis=1)
+        return found
 
     def _elementwise(self, equation: JaxprEqn, env: dict) -> None:
         cuts, (out, *_) = self.plan.layout.cuts, equation.outvars

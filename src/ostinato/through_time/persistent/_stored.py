@@ -45,7 +45,13 @@ def stored_weight(plan: Plan, equation: Any, weight: jax.Array) -> jax.Array:
             part = jax.lax.slice_in_dim(weight, start, stop, axis=axis)
             parts.append(_padded(part, axis, share * plan.programs - width))
         weight = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=axis)
-    return weight
+    # Of each bundle the columns of one program side by side.
+    found = []
+    for bundle in plan.bundles(equation.outvars[0]):
+        columns = weight[:, bundle.at : bundle.at + plan.programs * bundle.width]
+        columns = columns.reshape(-1, bundle.parts, plan.programs, bundle.share)
+        found.append(jnp.swapaxes(columns, 1, 2).reshape(len(weight), -1))
+    return found[0] if len(found) == 1 else jnp.concatenate(found, axis=1)
 
 
 def unstored(plan: Plan, var: Any, value: jax.Array) -> jax.Array:

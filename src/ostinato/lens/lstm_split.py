@@ -122,7 +122,7 @@ def forget_share(
     product = np.broadcast_to(np.eye(units), (*forget.shape, units))
     from_h, from_c = np.zeros_like(product), product  # ∂c_t/∂h_τ, and ∂c_t/∂c_τ with h_τ held
     found = {}
-    for lag in range(1, int(wanted.max()) + 1):
+    for lag in range(1, int(np.max(wanted)) + 1):
         t = run.steps - lag
         forget = run.f[t] * forget
         product = (run.rest(t) + _diagonal(run.f[t])) @ product

@@ -92,7 +92,8 @@ def take_body(closed: ClosedJaxpr, carried: int) -> Body:
 
 def _opened(closed: ClosedJaxpr) -> Jaxpr:
     """The same without calls, those within calls included; constants are its first inputs."""
-    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.constvars]
+    avals = [aval_of(v) for v in closed.jaxpr.constvars]
+    shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
     count = len(shapes)
 
     def run(*args):

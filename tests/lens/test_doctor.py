@@ -58,7 +58,7 @@ def test_a_run_that_has_just_begun_raises_no_alarm(name):
     history = evidence.history
     begun = replace(
         history,
-        validations=[],
+        validations=[(2, evidence.goal.chance)],
         **{
             key: getattr(history, key)[:2]
             for key in (

@@ -147,7 +147,7 @@ def overfitting(e: Evidence) -> Finding | None:
 def loss_at_chance(e: Evidence) -> Finding | None:
     """Nothing was learned that a constant answer does not know, and the loss has come to rest."""
     values = e.history.validations
-    if not values or _falls(e.history.losses):
+    if not values or len(e.history.losses) < ENOUGH or _falls(e.history.losses):
         return None
     best = max(values, key=lambda pair: e.goal.gain(pair[1]))[1]
     if e.goal.gain(best) > 0.02:

@@ -58,7 +58,14 @@ def test_the_example_runs(tmp_path):
 
 def test_the_second_command_finds_the_tests(tmp_path):
     """Here it only collects; running them all is what runs this test."""
-    found = run(shlex.split(COMMANDS[1]), "--collect-only", "-n", "0", cwd=tmp_path)
+    found = run(
+        shlex.split(COMMANDS[1]),
+        "--collect-only",
+        "-n",
+        "0",
+        "tests/test_conformance.py",
+        cwd=tmp_path,
+    )
     assert found.returncode == 0, found.stdout + found.stderr
     assert "test_conformance.py" in found.stdout
 

@@ -79,14 +79,15 @@ def assert_same(cell, xs, state=None, tolerance=1e-9, **options):
         np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
 
 
-def members():
-    """Those that are not tested larger, and the wirings, which take long to compile."""
-    for name in CELLS | WIRINGS:
-        if name not in UNFIT and name not in (*LARGER, "peephole lstm", "simple step"):
-            yield pytest.param(name, marks=[pytest.mark.slow] if name in WIRINGS else [])
+def some(names, usual):
+    """All take minutes to compile; a few are enough for every day."""
+    return [pytest.param(n, marks=[] if n in usual else [pytest.mark.slow]) for n in names]
 
 
-@pytest.mark.parametrize("name", [*members()])
+@pytest.mark.parametrize(
+    "name",
+    some([n for n in CELLS | WIRINGS if n not in (*UNFIT, "simple step")], ["jordan", "dropout"]),
+)
 def test_every_member_by_two_programs(name, by):
     """Small nets: most of what the programs hold is filled up."""
     case = (CELLS | WIRINGS)[name]()
@@ -105,7 +106,7 @@ def sequences(batch=BATCH):
     return jax.random.normal(key(1), (STEPS, batch, 3))
 
 
-@pytest.mark.parametrize("name", LARGER)
+@pytest.mark.parametrize("name", some(LARGER, ["gru", "mlstm", "layer norm"]))
 def test_larger_nets_by_three_programs(name, by):
     by(partial(simulated_scan, programs=3, rows=16))
     assert_same(LARGER[name](), sequences(), lengths=jnp.array([4, 2, 0, 3, 1]), reverse=True)
@@ -140,7 +141,7 @@ def test_in_bfloat16(by):
     assert_same(cell, sequences().astype(jnp.float32), compute="bfloat16", tolerance=2e-2)
 
 
-@pytest.mark.parametrize("name", ["lstm", "layer norm"])
+@pytest.mark.parametrize("name", some(["lstm", "layer norm"], ["lstm"]))
 def test_the_kernel_of_one_program(name, by):
     """Seven sequences more than one launch holds: a second one follows."""
     by(partial(persistent_scan, fitted=ONE_PROGRAM))
@@ -168,7 +169,7 @@ def test_memory_and_other_transforms(by):
             np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", LARGER)
+@pytest.mark.parametrize("name", some(LARGER, ["gru", "layer norm"]))
 def test_the_kernels_can_be_compiled_for_a_gpu(name, monkeypatch):
     """As far as can be seen without one: they are made of what its compiler knows."""
     monkeypatch.setattr(_run, "multiprocessors", lambda: 132)

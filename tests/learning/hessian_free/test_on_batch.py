@@ -62,7 +62,19 @@ def watched(cell, xs, state):
     return ys, jnp.concatenate([x.reshape(-1) for x in states])
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+# Wirings of parts that are all tested by themselves, and that take long to compile.
+LONG = {
+    "gated feedback, tanh",
+    "gated feedback, lstm",
+    "stack of bidirectional",
+    "layer norm, mlstm",
+    "network, embedding",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in MEMBERS]
+)
 def test_products_are_those_of_dense_matrices(name):
     case = MEMBERS[name]()
     f = on_batch(case.cell, case.xs, case.state)

@@ -42,14 +42,18 @@ UNFIT = {
 
 @pytest.fixture
 def by(monkeypatch):
-    """Let kernels be run by something else."""
+    """Let kernels be run by something else, and see that they are."""
+    calls = []
 
     def run_by(scan):
-        jax.clear_caches()
-        monkeypatch.setattr(_rule, "persistent_scan", scan)
+        def counted(*args, **options):
+            calls.append(scan)
+            return scan(*args, **options)
+
+        monkeypatch.setattr(_rule, "persistent_scan", counted)
 
     yield run_by
-    jax.clear_caches()
+    assert calls, "nothing was run: another test has compiled the same, so take other sizes"
 
 
 def everything(cell, xs, state=None, **options):
@@ -86,7 +90,7 @@ def some(names, usual):
 
 @pytest.mark.parametrize(
     "name",
-    some([n for n in CELLS | WIRINGS if n not in (*UNFIT, "simple step")], ["jordan", "dropout"]),
+    some([n for n in CELLS | WIRINGS if n not in (*UNFIT, "simple step")], ["jordan"]),
 )
 def test_every_member_by_two_programs(name, by):
     """Small nets: most of what the programs hold is filled up."""
@@ -197,7 +201,6 @@ def test_sizes():
             return _rule.lean_scan(body, carry, xs, reverse=reverse)
 
         with pytest.MonkeyPatch.context() as patch:
-            jax.clear_caches()
             patch.setattr(_rule, "persistent_scan", scan)
             cell = eqx.filter_eval_shape(LSTM, 3, units, key=key(0))
             xs = jax.ShapeDtypeStruct((2, batch, 3), jnp.float32)
@@ -211,7 +214,7 @@ def test_sizes():
     with pytest.raises(Unfit, match="2048 units need 128 programs at once, and the device has 100"):
         sizes(2048, 16, cores=100)
     with pytest.raises(Unfit, match="of a program need 288 KB, and 227 KB of shared memory"):
-        sizes(2048, 16)
+        sizes(2048, 15)
 
 
 def test_bad_backend():

@@ -62,18 +62,12 @@ def watched(cell, xs, state):
     return ys, jnp.concatenate([x.reshape(-1) for x in states])
 
 
-# Wirings of parts that are all tested by themselves, and that take long to compile.
-LONG = {
-    "gated feedback, gru",
-    "gated feedback, lstm",
-    "stack of bidirectional",
-    "layer norm, mlstm",
-    "network, embedding",
-}
+# Every day all cells and these wirings; the others take long to compile.
+USUAL = {*CELLS, "stack", "bidirectional", "zoneout, inference", "layer norm", "network, raw"}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in MEMBERS]
+    "name", [pytest.param(n, marks=[] if n in USUAL else [pytest.mark.slow]) for n in MEMBERS]
 )
 def test_products_are_those_of_dense_matrices(name):
     case = MEMBERS[name]()

@@ -14,18 +14,18 @@ ENOUGH = 10  # entries of the log; with fewer the doctor does not judge the cour
 
 
 def rate_too_high(e: Evidence) -> Finding | None:
-    """Steps that are large beside the weights, and a loss that does not come down for it."""
+    """Steps larger than the weights, or large ones and a loss that does not come down for it."""
     history = e.history
     if not _first_order(e):
         return None
     step = max((x for x in history.farthest if math.isfinite(x)), default=0.0)
     failed = history.trouble is not None or _stuck(e) or _risen(history.losses)
-    if not (step > 0.1 and failed):
+    if not (step > 1 or (step > 0.1 and failed)):
         return None
     rate = max(x for x in history.rates if math.isfinite(x))
     return Finding(
         "rate too high",
-        "The steps are so large that the loss cannot come down.",
+        "The steps are so large that the loss hardly comes down.",
         f"a step moved the weights by {step:.0%} of their size, where one percent is usual; "
         f"the loss was {history.losses[0]:.3g} at first and {history.losses[-1]:.3g} at last.",
         again(e.settings, rate=rate / 30),

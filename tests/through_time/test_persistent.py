@@ -147,10 +147,10 @@ def test_in_bfloat16(by):
 
 @pytest.mark.parametrize("name", some(["lstm", "layer norm"], ["lstm"]))
 def test_the_kernel_of_one_program(name, by):
-    """Seven sequences more than one launch holds: a second one follows."""
+    """More sequences than one launch holds, and just as many as a weight has rows."""
     by(partial(persistent_scan, fitted=ONE_PROGRAM))
-    lengths = jnp.arange(23) % (STEPS + 1)
-    assert_same(LARGER[name](), sequences(23), lengths=lengths, reverse=True)
+    lengths = jnp.arange(UNITS) % (STEPS + 1)
+    assert_same(LARGER[name](), sequences(UNITS), lengths=lengths, reverse=True)
 
 
 def test_memory_and_other_transforms(by):

@@ -23,21 +23,19 @@ def arrive(counter: Any, group: Any) -> None:
     plgpu.atomic_add(counter, (group,), jnp.int32(1))
 
 
-def wait(counter: Any, group: Any, count: Any, failed: Any, longest: int = LONGEST) -> jax.Array:
+def wait(counter: Any, group: Any, count: Any, failed: Any, longest: int) -> jax.Array:
     """Wait until so many have arrived; returns 1 if it, or a wait before, has failed, else 0."""
 
-    # All that the loop reads is part of its state: the compiler loses track of other constants.
     def waiting(state):
-        seen, looks, count, most = state
+        seen, looks, most = state
         return jnp.logical_and(seen < count, looks < most)
 
     def look(state):
-        _, looks, count, most = state
-        return plgpu.load(counter.at[group], volatile=True), looks + 1, count, most
+        _, looks, most = state
+        return plgpu.load(counter.at[group], volatile=True), looks + 1, most
 
     most = longest * (1 - failed)
-    state = jnp.int32(0), jnp.int32(0), jnp.asarray(count, jnp.int32), most
-    seen, *_ = jax.lax.while_loop(waiting, look, state)
+    seen, *_ = jax.lax.while_loop(waiting, look, (jnp.int32(0), jnp.int32(0), most))
     plgpu.debug_barrier()
     return jnp.maximum(failed, (seen < count).astype(jnp.int32))
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Literal, Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from ._body import Body, aval_of, take_body
 from ._fit import Fit, fit, multiprocessors
 from ._layout import Layout, Unfit, lay_out
-from ._plan import make_plan
+from ._plan import Plan, make_plan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,14 +25,12 @@ class Traced:
     """The body of a scan, taken apart.
 
     Attributes:
-        closed: as JAX traced it: `(constants, carry, x) -> (carry, y)`.
-        constants: how many of its inputs are constants.
+        jaxpr: as JAX traced it: `(constants, carry, x) -> (carry, y)`.
         body, layout: the same for a kernel.
         kept: the outputs to store, each once; those that are inputs are not.
     """
 
-    closed: ClosedJaxpr
-    constants: int
+    jaxpr: Jaxpr
     body: Body
     layout: Layout
     kept: tuple
@@ -87,19 +85,19 @@ def trace(closed: ClosedJaxpr, carried: int) -> Traced:
     layout = lay_out(body, aval_of(body.carry[0]).shape[0])
     inputs = set(body.xs)
     kept = tuple(dict.fromkeys(v for v in body.ys if v not in inputs))
-    return Traced(closed, len(closed.consts), body, layout, kept)
+    return Traced(closed.jaxpr, body, layout, kept)
 
 
 def _parts(call: Call, operands) -> tuple[list, list, list]:
-    first, second = call.traced.constants, call.traced.constants + call.traced.body.carried
+    first = call.traced.body.given
+    second = first + call.traced.body.carried
     return list(operands[:first]), list(operands[first:second]), list(operands[second:])
 
 
 def _plain(*operands, call: Call):
     """The scan that the kernel stands for."""
     constants, carry, xs = _parts(call, operands)
-    jaxpr = ClosedJaxpr(call.traced.closed.jaxpr, constants)
-    step = jaxpr_as_fun(jaxpr)
+    step = jaxpr_as_fun(ClosedJaxpr(call.traced.jaxpr, constants))
 
     def body(carry, x):
         out = step(*carry, *x)
@@ -122,7 +120,7 @@ def _by_kernel(*operands, call: Call):
         stop = min(start + sizes.batch, traced.layout.batch)
         layout = Layout(stop - start, traced.layout.cuts)
         plan = make_plan(body, layout, sizes.programs, sizes.rows)
-        part = _rows(known, start, stop, traced.layout.batch)
+        part = _rows(plan, known, start, stop, traced.layout.batch)
         final, kept, well = _kernel.run_kernel(
             plan,
             part,
@@ -146,10 +144,11 @@ def _by_kernel(*operands, call: Call):
     return jax.lax.cond(fine, lambda: out, lambda: _failed(*operands, call=call))
 
 
-def _rows(known: dict, start: int, stop: int, batch: int) -> dict[Any, jax.Array]:
-    """The constants for some rows of the batch; most have no axis of it."""
+def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[Any, jax.Array]:
+    """The constants for some rows of the batch; most have no axis of it, and no weight has."""
+    weights = {e.invars[1] for e in plan.products}
     return {
-        v: x[start:stop] if x.ndim == 2 and x.shape[0] == batch and batch > stop - start else x
+        v: x[start:stop] if v not in weights and x.ndim == 2 and len(x) == batch else x
         for v, x in known.items()
     }
 

@@ -306,13 +306,20 @@ def _names(parameters, jaxpr: Jaxpr, prologue, taps) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _inline(jaxpr: Jaxpr, consts, args) -> list:
+def _inline(jaxpr: Jaxpr, consts, args, calls: Sequence[str] = _CALLS) -> list:
+    """The outputs of a jaxpr, with the calls of those names within it opened."""
     env = dict(zip(jaxpr.constvars, consts, strict=True))
     env |= dict(zip(jaxpr.invars, args, strict=True))
     for equation in jaxpr.eqns:
-        if equation.primitive.name in _CALLS:
-            inner = equation.params["jaxpr" if "jaxpr" in equation.params else "call_jaxpr"]
-            values = _inline(inner.jaxpr, inner.consts, [_read(env, v) for v in equation.invars])
+        name, params = equation.primitive.name, equation.params
+        if name in calls:
+            operands = [_read(env, v) for v in equation.invars]
+            if name == "paired":
+                count = params["count"]
+                values = params["forward"](operands[:count], operands[count:])
+            else:
+                inner = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
+                values = _inline(inner.jaxpr, inner.consts, operands, calls)
             env |= dict(zip(equation.outvars, values, strict=True))
         else:
             _evaluate(equation, env)

@@ -11,10 +11,10 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
-from .._step import _evaluate, _read
+from .._step import _CALLS, _evaluate, _inline
 
-_CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
-_CALLS |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "remat2": "jaxpr"}
+# Nothing is differentiated any more, so that what has a derivative of its own is opened too.
+OPENED = (*_CALLS, "custom_jvp_call", "custom_vjp_call", "paired")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,34 +97,15 @@ def _opened(closed: ClosedJaxpr) -> Jaxpr:
     count = len(shapes)
 
     def run(*args):
-        return _evaluated(closed.jaxpr, args[:count], args[count:])
+        return _inline(closed.jaxpr, args[:count], args[count:], OPENED)
 
     found = jax.make_jaxpr(run)(*shapes, *closed.in_avals)
-    while any(e.primitive.name in _CALLS or e.primitive.name == "paired" for e in found.eqns):
+    while any(e.primitive.name in OPENED for e in found.eqns):
 
         def again(*args, found=found):
-            return _evaluated(found.jaxpr, found.consts, args)
+            return _inline(found.jaxpr, found.consts, args, OPENED)
 
         found = jax.make_jaxpr(again)(*found.in_avals)
     if found.consts:
         raise ValueError("the step of a scan must not hold arrays of its own")
     return found.jaxpr
-
-
-def _evaluated(jaxpr: Jaxpr, consts, args) -> list:
-    env = dict(zip(jaxpr.constvars, consts, strict=True))
-    env |= dict(zip(jaxpr.invars, args, strict=True))
-    for equation in jaxpr.eqns:
-        name, params = equation.primitive.name, equation.params
-        operands = [_read(env, var) for var in equation.invars]
-        if name in _CALLS:
-            inner = params[_CALLS[name]]
-            values = _evaluated(inner.jaxpr, inner.consts, operands)
-            env |= dict(zip(equation.outvars, values, strict=True))
-        elif name == "paired":
-            count = params["count"]
-            values = params["forward"](operands[:count], operands[count:])
-            env |= dict(zip(equation.outvars, values, strict=True))
-        else:
-            _evaluate(equation, env)
-    return [_read(env, var) for var in jaxpr.outvars]

@@ -51,8 +51,6 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
         if e.primitive.name == "dot_general"
         for start, stop in layout.segments(e.outvars[0])
     ]
-    if not widths:
-        raise Unfit("the step has no product with a weight")
     programs = -(-max(widths) // SMALLEST)
     if programs > cores:
         raise Unfit(

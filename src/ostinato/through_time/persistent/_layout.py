@@ -53,6 +53,8 @@ class Layout:
 def lay_out(body: Body, batch: int) -> Layout:
     """Find the cuts of all values, or raise `Unfit`."""
     weights = {e.invars[1] for e in body.equations if e.primitive.name == "dot_general"}
+    if not weights:
+        raise Unfit("the step has no product with a weight")
     cuts: dict[Any, set[int]] = {}
     for var in _variables(body):
         if var not in weights and _has_units(var, batch, var in body.constants):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from jax.extend.core import JaxprEqn, Literal, Var
 
 from ._body import Body
-from ._layout import REDUCTIONS, Layout, Unfit
+from ._layout import REDUCTIONS, Layout
 
 SMALLEST = 16  # rows and columns that the matrix units take at least
 PIECE = 1 << 14  # numbers of a gathered value that a program reads at once
@@ -153,8 +153,6 @@ def make_plan(body: Body, layout: Layout, programs: int, rows: int) -> Plan:
             stage += 1
         stage_of[id(equation)] = stage
         of |= dict.fromkeys(equation.outvars, stage)
-    if not gathered:
-        raise Unfit("the step has no product with a weight")
     stages = []
     for number in range(max(stage_of.values()) + 1):
         own = [e for e in body.equations if stage_of[id(e)] == number]

@@ -1,173 +1,92 @@
-"""Persistent kernels on a GPU: whether they are right, and how fast they are.
+"""How fast persistent kernels are, on a GPU.
 
-    python benchmarks/kernels.py check      agreement with the scan, repeats, a failed launch
     python benchmarks/kernels.py lstm       LSTM against cuDNN in all its modes, 12 shapes
+    python benchmarks/kernels.py cells      other cells against that LSTM and against PyTorch loops
+    python benchmarks/kernels.py training   a character model's whole training step
 
-Times are medians and include the input product on both sides; the gradient is that of the sum of
-squared outputs with respect to all weights. Ratios are ours over theirs.
+Products are in bfloat16. Times are medians and include the input product on both sides; the
+gradient is that of the sum of squared outputs with respect to all weights. Whether the kernels are
+right is for `scripts/check_kernels.py` to say.
 """
 
+import functools
 import math
 import sys
-import threading
-import warnings
-from functools import partial
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import torch
 
 import ostinato
+from kernels_torch import LOOPS, Graph
 from measure import milliseconds, publish, table
-from ostinato.cells import (
-    GRU,
-    LSTM,
-    LSTM1997,
-    MLSTM,
-    MRNN,
-    Jordan,
-    KrauseLSTM,
-    Leaky,
-    PeepholeLSTM,
-    Simple,
-    initialisers,
-)
-from ostinato.through_time.persistent import _kernel
+from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, initialisers
 from ostinato.wiring import LayerNorm
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
-from own_cell import OwnLSTM
-
 BATCHES, UNITS, STEPS = (1, 16, 64, 128), (256, 512, 1024), 512
-CELLS = {
-    "simple": Simple,
-    "jordan": partial(Jordan, outputs=48),
-    "lstm": LSTM,
-    "peephole": PeepholeLSTM,
-    "lstm 1997": LSTM1997,
-    "krause": KrauseLSTM,
-    "mlstm": MLSTM,
-    "mrnn": partial(MRNN, factor_inputs=32),
-    "gru": GRU,
-    "gru, reset after": partial(GRU, reset="after"),
-    "leaky": Leaky,
-    "layer norm": lambda *sizes, key: LayerNorm(LSTM(*sizes, key=key)),
-    "own cell": OwnLSTM,
+CELL_SHAPES = ((16, 512), (64, 1024))
+CELLS = {  # with the number of products in a step
+    "lstm": (LSTM, 1),
+    "peephole lstm": (PeepholeLSTM, 1),
+    "layer-normed lstm": (lambda *sizes, **options: LayerNorm(LSTM(*sizes, **options)), 1),
+    "gru": (GRU, 2),
+    "mrnn": (MRNN, 2),
+    "mlstm": (MLSTM, 2),
 }
-CHECKED = [(16, 64), (1, 128), (5, 40), (33, 176), (70, 100), (64, 512), (130, 96)]
-TOLERANCE = {None: 2e-2, "bfloat16": 5e-2, "float16": 2e-2}
 
 
-def inputs(batch, steps, units):
-    xs = np.random.default_rng(batch + units).standard_normal((steps, batch, units))
-    return jnp.asarray(xs, jnp.float32)
+def cell_of(kind, units):
+    std = initialisers.normal(0.03)
+    return kind(units, units, key=jax.random.key(0), input=std, recurrent=std)
 
 
-def everything(cell, xs, lengths, **options):
-    """Outputs, gradient and a Gauss-Newton product."""
-
-    def outputs(cell):
-        return ostinato.unroll(cell, xs, lengths=lengths, **options)[0]
-
-    def run(cell):
-        gradient = jax.grad(lambda c: jnp.mean(jnp.sin(outputs(c))))(cell)
-        ys, push = jax.linearize(outputs, cell)
-        (product,) = jax.linear_transpose(push, cell)(push(cell))
-        return ys, gradient, product
-
-    return jax.device_get(jax.jit(run)(cell))
+def sequences(batch, units):
+    xs = np.random.default_rng(batch + units).standard_normal((STEPS, batch, units))
+    return jnp.asarray(xs, jnp.bfloat16)
 
 
-def off(found, expected) -> float:
-    """The largest difference of an array, for its size."""
-    pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
-    return max(
-        float(np.max(np.abs(a - b)) / (np.max(np.abs(b)) + 1e-12)) for a, b in pairs if np.size(b)
-    )
+def forward(backend, cell, xs):
+    return ostinato.unroll(cell, xs, compute="bfloat16", backend=backend)[0]
 
 
-def check():
-    failures = 0
-    for name, kind in CELLS.items():
-        for batch, units in CHECKED:
-            cell, xs = kind(24, units, key=jax.random.key(units)), inputs(batch, 50, 24)
-            lengths = jnp.asarray(np.arange(batch) * 7 % 51) if batch % 2 else None
-            for compute, most in TOLERANCE.items():
-                run = partial(everything, cell, xs, lengths, compute=compute)
-                expected = run()
-                one, two = run(backend="persistent"), run(backend="persistent")
-                same = all(map(np.array_equal, jax.tree.leaves(one), jax.tree.leaves(two)))
-                error = off(one, expected)
-                fine = same and error < most
-                failures += not fine
-                print(
-                    f"{'ok ' if fine else 'BAD'} {name:17} B{batch} h{units} {compute or 'TF32'}: "
-                    f"{error:.1e}{'' if same else ', not the same twice'}",
-                    flush=True,
-                )
-    failures += not (many_launches() and a_failed_launch())
-    sys.exit(f"{failures} failures" if failures else 0)
+def gradient(backend, cell, xs):
+    return jax.grad(lambda c: jnp.sum(forward(backend, c, xs).astype(jnp.float32) ** 2))(cell)
 
 
-def many_launches() -> bool:
-    """A hundred in a row, and again while another thread keeps the GPU busy."""
-    cell, xs = LSTM(64, 256, key=jax.random.key(0)), inputs(64, 100, 64)
-    run = jax.jit(lambda: ostinato.unroll(cell, xs, backend="persistent")[0])
-    expected, done = np.asarray(run()), threading.Event()
-    large = jnp.ones((4096, 4096))
+def products(count, backend, cell, xs):
+    """So many Gauss-Newton products, one after the other."""
+    _, push = jax.linearize(lambda c: forward(backend, c, xs), cell)
+    pull = jax.linear_transpose(push, cell)
 
-    def busy():
-        work = jax.jit(lambda x: x @ x)
-        while not done.is_set():
-            work(large).block_until_ready()
+    def again(_, v):
+        (v,) = pull(push(v))
+        size = jnp.sqrt(sum(jnp.vdot(x, x) for x in jax.tree.leaves(v)))
+        return jax.tree.map(lambda x: x / size, v)
 
-    found = [np.array_equal(run(), expected) for _ in range(100)]
-    other = threading.Thread(target=busy)
-    other.start()
-    found += [np.array_equal(run(), expected) for _ in range(100)]
-    done.set()
-    other.join()
-    print(f"{sum(found)} of 200 launches gave the same bits, 100 beside another busy thread")
-    return all(found)
+    return jax.lax.fori_loop(0, count, again, cell)
 
 
-def a_failed_launch() -> bool:
-    """A kernel that gives up at once: the scan does the work, and a warning says so."""
-    cell, xs = LSTM(64, 256, key=jax.random.key(0)), inputs(16, 100, 64)
-    kernel = _kernel.run_kernel
-    _kernel.run_kernel = partial(kernel, longest=0)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        found = jax.jit(lambda: ostinato.unroll(cell, xs, backend="persistent")[0])()
-        jax.effects_barrier()
-    _kernel.run_kernel = kernel
-    right = off(found, jax.jit(lambda: ostinato.unroll(cell, xs)[0])()) < 1e-5
-    print(f"a failed launch: {[str(w.message) for w in said]}; right: {right}")
-    return right and len(said) > 0
-
-
-def forward_and_gradient(cell, xs, **options):
-    """Milliseconds of both."""
-
-    @jax.jit
-    def forward(cell, xs):
-        return ostinato.unroll(cell, xs, **options)[0]
-
-    @jax.jit
-    def gradient(cell, xs):
-        return jax.grad(lambda c: jnp.sum(forward(c, xs).astype(jnp.float32) ** 2))(cell)
-
-    return [
-        milliseconds(lambda f=f: f(cell, xs), jax.block_until_ready, inner=4)
-        for f in (forward, gradient)
-    ]
+def times(jobs: dict) -> dict:
+    """Milliseconds of `name: (function, cell, xs)`; all are compiled first, side by side."""
+    with ThreadPoolExecutor() as pool:
+        found = {
+            name: pool.submit(jax.jit(function).lower(cell, xs).compile)
+            for name, (function, cell, xs) in jobs.items()
+        }
+    return {
+        name: milliseconds(
+            functools.partial(found[name].result(), cell, xs), jax.block_until_ready, inner=4
+        )
+        for name, (_, cell, xs) in jobs.items()
+    }
 
 
 def cudnn(batch, units, dtype):
-    import torch
-
+    """Milliseconds of the forward pass, and of it with the backward pass."""
     net = torch.nn.LSTM(units, units).to("cuda", dtype)
+    net.flatten_parameters()
     xs = torch.randn(STEPS, batch, units, device="cuda", dtype=dtype)
 
     def forward():
@@ -189,43 +108,107 @@ def mean(ratios) -> float:
 
 
 def lstm():
-    import torch
-
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     dtypes = {"TF32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+    shapes = [(batch, units) for units in UNITS for batch in BATCHES]
+    ways = [(f, backend) for backend in ("scan", "persistent") for f in (forward, gradient)]
+    ours = times(
+        {
+            (*shape, backend, f): (
+                functools.partial(f, backend),
+                cell_of(LSTM, shape[1]),
+                sequences(*shape),
+            )
+            for shape in shapes
+            for f, backend in ways
+        }
+    )
     rows, ratios = [], []
-    std = initialisers.normal(0.03)
-    for units in UNITS:
-        cell = LSTM(units, units, key=jax.random.key(0), input=std, recurrent=std)
-        for batch in BATCHES:
-            theirs = {name: cudnn(batch, units, dtype) for name, dtype in dtypes.items()}
-            xs = inputs(batch, STEPS, units).astype(jnp.bfloat16)
-            scan = forward_and_gradient(cell, xs, compute="bfloat16")
-            ours = forward_and_gradient(cell, xs, compute="bfloat16", backend="persistent")
-            best = [min(times[i] for times in theirs.values()) for i in (0, 1)]
-            ratios.append([a / b for a, b in zip(ours, best, strict=True)])
+    for batch, units in shapes:
+        theirs = {name: cudnn(batch, units, dtype) for name, dtype in dtypes.items()}
+        scan, kernel = (
+            [ours[batch, units, backend, f] for f in (forward, gradient)]
+            for backend in ("scan", "persistent")
+        )
+        best = [min(times[i] for times in theirs.values()) for i in (0, 1)]
+        ratios.append([a / b for a, b in zip(kernel, best, strict=True)])
+        rows.append(
+            [
+                f"B{batch} h{units}",
+                *(" / ".join(f"{x:.2f}" for x in times) for times in (*theirs.values(), scan)),
+                " / ".join(f"{x:.2f}" for x in kernel),
+                " / ".join(f"**{x:.2f}**" for x in ratios[-1]),
+            ]
+        )
+        print(rows[-1], flush=True)
+    first, both = (mean([r[i] for r in ratios]) for i in (0, 1))
+    header = ["shape", *(f"cuDNN {name}" for name in dtypes), "scan", "persistent", "ratio"]
+    publish(
+        "Persistent kernels: LSTM against cuDNN (ms)",
+        f"T = {STEPS}, ours in bf16; forward / forward and backward; the ratio is to the best of "
+        "cuDNN's modes.\n\n"
+        + table(header, rows)
+        + f"\n\nGeometric mean of the ratios: forward **{first:.2f}**, both **{both:.2f}**; the "
+        f"largest of both is {max(r[1] for r in ratios):.2f}.",
+    )
+
+
+def cells():
+    backend, rows = "persistent", []
+    jobs = {
+        (*shape, name, what): (
+            functools.partial(f, backend),
+            cell_of(CELLS[name][0], shape[1]),
+            sequences(*shape),
+        )
+        for shape in CELL_SHAPES
+        for name in CELLS
+        for what, f in (
+            ("gradient", gradient),
+            ("one", functools.partial(products, 1)),
+            ("four", functools.partial(products, 4)),
+        )
+    }
+    ours = times(jobs)
+    for batch, units in CELL_SHAPES:
+        for name, (kind, count) in CELLS.items():
+            own = ours[batch, units, name, "gradient"]
+            share = own / count / ours[batch, units, "lstm", "gradient"]
+            product = (ours[batch, units, name, "four"] - ours[batch, units, name, "one"]) / 3
+            cell, xs = cell_of(kind, units), sequences(batch, units)
+            graph = Graph(LOOPS[name], cell, xs, np.asarray(forward("scan", cell, xs), np.float32))
+            theirs = milliseconds(graph.replay, graph.wait, repeats=3)
             rows.append(
                 [
                     f"B{batch} h{units}",
-                    *(" / ".join(f"{x:.2f}" for x in times) for times in theirs.values()),
-                    " / ".join(f"{x:.2f}" for x in scan),
-                    " / ".join(f"{x:.2f}" for x in ours),
-                    " / ".join(f"**{x:.2f}**" for x in ratios[-1]),
+                    name,
+                    f"{own:.2f}",
+                    f"**{share:.2f}**",
+                    f"{theirs:.2f}",
+                    f"**{theirs / own:.1f}**",
+                    f"**{product / own:.2f}**",
                 ]
             )
             print(rows[-1], flush=True)
-    forward, both = (mean([r[i] for r in ratios]) for i in (0, 1))
-    worst = max(r[1] for r in ratios)
-    header = ["shape", *(f"cuDNN {name}" for name in dtypes), "scan, bf16", "persistent, bf16"]
     publish(
-        "Persistent kernels: LSTM against cuDNN (ms)",
-        f"T = {STEPS}; forward / forward and backward; the ratio is to the best of cuDNN's modes."
-        "\n\n"
-        + table([*header, "ratio"], rows)
-        + f"\n\nGeometric mean of the ratios: forward **{forward:.2f}**, both **{both:.2f}**; the "
-        f"largest of both is {worst:.2f}.",
+        "Persistent kernels: other cells (ms)",
+        f"T = {STEPS}, bf16, forward and backward. Per product: over the LSTM's time, divided by "
+        "the products in a step. The PyTorch loop over time is captured in a CUDA graph. A "
+        "Gauss-Newton product, linearised once, is over the gradient.\n\n"
+        + table(
+            [
+                "shape",
+                "cell",
+                "persistent",
+                "per product",
+                "PyTorch, CUDA graph",
+                "times as fast",
+                "Gauss-Newton product",
+            ],
+            rows,
+        ),
     )
 
 
 if __name__ == "__main__":
-    {"check": check, "lstm": lstm}[sys.argv[1]]()
+    {"lstm": lstm, "cells": cells}[sys.argv[1]]()

@@ -23,9 +23,10 @@ from ._body import Body, aval_of
 
 ELEMENTWISE = frozenset(
     (
-        "abs add add_any and atan2 cbrt ceil clamp convert_element_type copy cos div eq erf exp "
-        "exp2 expm1 floor ge gt integer_pow is_finite le log log1p logistic lt max min mul ne neg "
-        "not optimization_barrier or pow rem round rsqrt select_n sign sin sqrt square sub tan "
+        "abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp "
+        "convert_element_type copy cos cosh div eq erf exp exp2 expm1 floor ge gt integer_pow "
+        "is_finite le log log1p log2 logistic lt max min mul ne neg not one_minus_square "
+        "optimization_barrier or pow rem round rsqrt select_n sign sin sinh sqrt square sub tan "
         "tanh xor"
     ).split()
 )

@@ -1,0 +1,162 @@
+"""Persistent kernels on a GPU, where alone they can be tested: are they right, and safe?
+
+    python scripts/check_kernels.py
+
+For every built-in cell and one of a user's own: outputs, gradients and Gauss-Newton products
+against the scan, on shapes that divide and shapes that do not, with lengths, each shape in one of
+the three dtypes; and a second run, which must give the same bits. Then a hundred launches in a row,
+a hundred beside a thread that keeps the GPU busy, and a launch that fails. Cells are checked side
+by side, each in a process, as compiling takes most of the time. Exits with 1 where anything failed.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from functools import partial
+from pathlib import Path
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the processes share the memory
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import ostinato
+from ostinato.cells import (
+    GRU,
+    LSTM,
+    LSTM1997,
+    MLSTM,
+    MRNN,
+    Jordan,
+    KrauseLSTM,
+    Leaky,
+    PeepholeLSTM,
+    Simple,
+)
+from ostinato.through_time.persistent import _kernel
+from ostinato.wiring import LayerNorm
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+from own_cell import OwnLSTM
+
+INPUTS, STEPS = 24, 50
+CELLS = {
+    "simple": Simple,
+    "jordan": partial(Jordan, outputs=48),
+    "lstm": LSTM,
+    "peephole": PeepholeLSTM,
+    "lstm 1997": LSTM1997,
+    "krause": KrauseLSTM,
+    "mlstm": MLSTM,
+    "mrnn": partial(MRNN, factor_inputs=16),
+    "gru": GRU,
+    "gru, reset after": partial(GRU, reset="after"),
+    "leaky": Leaky,
+    "layer norm": lambda *sizes, key: LayerNorm(LSTM(*sizes, key=key)),
+    "own cell": OwnLSTM,
+}
+SHAPES = [(16, 64), (1, 128), (5, 40), (64, 512), (33, 176), (70, 100), (130, 96)]
+# Where the largest number of an array is 1. TF32 has 11 bits, as float16; bfloat16 has 8.
+TOLERANCES = {"bfloat16": 5e-2, None: 1e-2, "float16": 1e-2}
+
+
+def sequences(batch, steps, size):
+    xs = np.random.default_rng(batch + size).standard_normal((steps, batch, size))
+    return jnp.asarray(xs, jnp.float32)
+
+
+def everything(xs, lengths, **options):
+    """A compiled function of a cell: outputs, gradient and a Gauss-Newton product."""
+
+    def outputs(cell):
+        return ostinato.unroll(cell, xs, lengths=lengths, **options)[0]
+
+    @jax.jit
+    def run(cell):
+        gradient = jax.grad(lambda c: jnp.mean(jnp.sin(outputs(c))))(cell)
+        ys, push = jax.linearize(outputs, cell)
+        (product,) = jax.linear_transpose(push, cell)(push(cell))
+        return ys, gradient, product
+
+    return lambda cell: jax.tree.leaves(jax.device_get(run(cell)))
+
+
+def off(found, expected) -> float:
+    """The largest difference of an array, for its size; NaN is infinite."""
+    pairs = zip(found, expected, strict=True)
+    ratios = [np.max(np.abs(a - b)) / (np.max(np.abs(b)) + 1e-12) for a, b in pairs if np.size(b)]
+    return float(np.nan_to_num(max(ratios), nan=np.inf))
+
+
+def agrees(name: str, batch: int, units: int, compute: str | None) -> bool:
+    cell = CELLS[name](INPUTS, units, key=jax.random.key(units))
+    xs = sequences(batch, STEPS, INPUTS)
+    lengths = jnp.asarray(np.arange(batch) * 7 % (STEPS + 1)) if batch % 2 else None
+    expected = everything(xs, lengths, compute=compute)(cell)
+    run = everything(xs, lengths, compute=compute, backend="persistent")
+    one, two = run(cell), run(cell)
+    same, error = all(map(np.array_equal, one, two)), off(one, expected)
+    fine = same and error < TOLERANCES[compute]
+    print(
+        f"{'ok ' if fine else 'BAD'} {name:17} B{batch} h{units} {compute or 'TF32'}: "
+        f"{error:.1e}{'' if same else ', not the same twice'}",
+        flush=True,
+    )
+    return fine
+
+
+def many_launches() -> bool:
+    """A hundred in a row, and again while another thread keeps the GPU busy."""
+    cell, xs = LSTM(64, 256, key=jax.random.key(0)), sequences(64, 100, 64)
+    run = jax.jit(lambda: ostinato.unroll(cell, xs, backend="persistent")[0])
+    expected, done = np.asarray(run()), threading.Event()
+    large = jnp.ones((4096, 4096))
+
+    def busy():
+        work = jax.jit(lambda x: x @ x)
+        while not done.is_set():
+            work(large).block_until_ready()
+
+    found = [np.array_equal(run(), expected) for _ in range(100)]
+    other = threading.Thread(target=busy)
+    other.start()
+    found += [np.array_equal(run(), expected) for _ in range(100)]
+    done.set()
+    other.join()
+    print(f"{sum(found)} of 200 launches gave the same bits, 100 beside another busy thread")
+    return all(found)
+
+
+def a_failed_launch() -> bool:
+    """A kernel that gives up at once: the scan does the work, and a warning says so."""
+    cell, xs = LSTM(64, 256, key=jax.random.key(0)), sequences(16, 100, 64)
+    kernel = _kernel.run_kernel
+    _kernel.run_kernel = partial(kernel, longest=0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = jax.jit(lambda: ostinato.unroll(cell, xs, backend="persistent")[0])()
+        jax.effects_barrier()
+    _kernel.run_kernel = kernel
+    expected = jax.jit(lambda: ostinato.unroll(cell, xs)[0])()
+    right = off([np.asarray(found)], [np.asarray(expected)]) < 1e-5
+    words = [str(w.message) for w in said if "persistent" in str(w.message)]
+    print(f"a failed launch: {words}; its results are {'right' if right else 'WRONG'}")
+    return right and len(words) > 0
+
+
+def main() -> int:
+    if len(sys.argv) > 1:
+        cases = zip(SHAPES, 3 * list(TOLERANCES), strict=False)
+        return 0 if all([agrees(sys.argv[1], *shape, dtype) for shape, dtype in cases]) else 1
+    started = [subprocess.Popen([sys.executable, __file__, name]) for name in CELLS]
+    bad = [name for name, one in zip(CELLS, started, strict=True) if one.wait() != 0]
+    fine = [not bad, many_launches(), a_failed_launch()]
+    print("all well" if all(fine) else f"failed: {', '.join(bad) or 'launches'}")
+    return 0 if all(fine) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -119,7 +119,8 @@ class Graph:
 
         weights = jax.tree.map(lambda x: moved(x) if eqx.is_array(x) else x, cell)
         inputs = moved(xs).detach()
-        off = float((loop(weights, inputs).detach().float().cpu() - torch.tensor(expected)).abs().max())
+        found = loop(weights, inputs).detach().float().cpu().numpy()
+        off = np.max(np.abs(found - expected))
         assert off < 0.1, f"{loop.__name__} in PyTorch is not ours: they differ by {off:.1e}"
 
         def both():

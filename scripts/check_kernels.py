@@ -150,7 +150,8 @@ def a_failed_launch() -> bool:
 def main() -> int:
     if len(sys.argv) > 1:
         cases = zip(SHAPES, 3 * list(TOLERANCES), strict=False)
-        return 0 if all([agrees(sys.argv[1], *shape, dtype) for shape, dtype in cases]) else 1
+        found = [agrees(sys.argv[1], *shape, dtype) for shape, dtype in cases]
+        return 0 if all(found) else 1
     started = [subprocess.Popen([sys.executable, __file__, name]) for name in CELLS]
     bad = [name for name, one in zip(CELLS, started, strict=True) if one.wait() != 0]
     fine = [not bad, many_launches(), a_failed_launch()]

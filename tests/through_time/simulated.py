@@ -14,7 +14,7 @@ from ostinato.through_time.persistent._run import trace
 from ostinato.through_time.persistent._stored import stored, stored_weight, unstored
 
 
-def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool):
+def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, unroll: int):
     """As `persistent_scan`, by one group of programs."""
     leaves, carry_tree = jax.tree.flatten(carry)
     one_x = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)

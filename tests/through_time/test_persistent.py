@@ -13,7 +13,7 @@ from jax.random import key
 import ostinato
 from members import CELLS, WIRINGS
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, Simple
-from ostinato.through_time import _rule
+from ostinato.through_time import _engine
 from ostinato.through_time.persistent import Fit, Unfit, _fit, _run, persistent_scan
 from ostinato.wiring import LayerNorm, Network, Readout
 
@@ -53,7 +53,7 @@ def by(monkeypatch):
             calls.append(scan)
             return scan(*args, **options)
 
-        monkeypatch.setattr(_rule, "persistent_scan", counted)
+        monkeypatch.setattr(_engine, "persistent_scan", counted)
 
     yield run_by
     assert calls, "nothing was run: another test has compiled the same, so take other sizes"
@@ -197,15 +197,15 @@ def test_sizes():
     def sizes(units, batch, cores=132, dtype=jnp.bfloat16):
         found = []
 
-        def scan(body, carry, xs, *, reverse):
+        def scan(body, carry, xs, *, reverse, unroll):
             one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
             closed = jax.make_jaxpr(body)(carry, one)
             traced = _run.trace(closed, len(jax.tree.leaves(carry)))
             found.append(_fit.fit(traced.body, traced.layout, cores))
-            return _rule.lean_scan(body, carry, xs, reverse=reverse)
+            return _engine.lean_scan(body, carry, xs, reverse=reverse)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_rule, "persistent_scan", scan)
+            patch.setattr(_engine, "persistent_scan", scan)
             cell = eqx.filter_eval_shape(LSTM, 3, units, key=key(0))
             xs = jax.ShapeDtypeStruct((2, batch, 3), jnp.float32)
             run = partial(ostinato.unroll, backend="persistent", compute=dtype)

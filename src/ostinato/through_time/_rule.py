@@ -1,55 +1,16 @@
-"""The engine: a step run through time, with one derivative rule for every transform.
+"""The one derivative rule of a run through time, for every transform.
 
-For a step with products `a_j = v_j @ R_j + u_j`, and everything else elementwise:
-
-Forward    scan the step; keep for each time the state before it, every `v_j` and every `a_j`.
-Tangent    within the scan the values `a_j` are known, so a step costs only `dv_j @ R_j` and the
-           elementwise tangents. `v_j @ dR_j` for all times is one product, made before the scan; on
-           a CPU it is made in the step instead, as `[dv_j, v_j] @ [R_j; dR_j]`, which is faster.
-Cotangent  the reverse scan yields the error `e_j` at every pre-activation and costs one product
-           `e_j @ R_jᵀ` a step; then `dR_j = Σ_t v_jᵀ e_j` is one product over all times.
-
-Small constants used elementwise (peepholes, gains) accumulate within the reverse scan.
-
-With a lower precision for the products, `v_j` and `a_j` are kept in it too.
-
-`jax.custom_jvp` holds the rule and `paired` joins tangent and cotangent, so `grad`, `jvp`,
-`linearize` and `linear_transpose` are all fast. Second derivatives differentiate these scans as
-the plain code that they are, and are exact.
+`jax.custom_jvp` holds the rule and `paired` joins the engine's tangent and cotangent, so `grad`,
+`jvp`, `linearize` and `linear_transpose` are all fast. Second derivatives differentiate its scans
+as the plain code that they are, and are exact.
 """
 
-from typing import NamedTuple
-
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero, zero_from_primal
 
+from ._engine import Engine, Inputs, is_float, where_given
 from ._paired import paired
-from ._scan import lean_scan
 from ._step import Step
-from .persistent import persistent_scan
-
-
-class Inputs(NamedTuple):
-    """What a run through time depends on: lists of arrays.
-
-    The same tuple holds their tangents and cotangents, with `None` where there is none.
-
-    Attributes:
-        weights: the weight of each product.
-        small: the other constants of a step.
-        state: the state before the first step.
-        us: what each step receives; time first.
-        taps: offsets added to each product's value, time first, or an empty list. Their gradient
-            is the error at the pre-activation.
-    """
-
-    weights: list
-    small: list
-    state: list
-    us: list
-    taps: list
 
 
 def run_through_time(
@@ -76,7 +37,7 @@ def run_through_time(
     Returns:
         The final state, and the outputs with time first, as flat lists.
     """
-    engine = _Engine(step, reverse, compute, unroll, watch, persistent)
+    engine = Engine(step, reverse, compute, unroll, watch, persistent)
 
     @jax.custom_jvp
     def run(inputs):
@@ -91,7 +52,7 @@ def run_through_time(
         still = jax.tree.map(lambda x: zero_from_primal(x, symbolic_zeros=True), (state, ys))
         if not arguments:
             return (state, ys), still
-        moving = _where_given(changes)
+        moving = where_given(changes)
         residuals, residual_tree = jax.tree.flatten((inputs, saved))
 
         def push(residuals, arguments):
@@ -104,9 +65,7 @@ def run_through_time(
             return jax.tree.leaves(engine.cotangent(inputs, saved, moving, cotangents))
 
         found = iter(paired(push, pull, residuals, arguments))
-        out = jax.tree.map(
-            lambda x, zero: next(found) if _is_float(x) else zero, (state, ys), still
-        )
+        out = jax.tree.map(lambda x, zero: next(found) if is_float(x) else zero, (state, ys), still)
         return (state, ys), out
 
     run.defjvp(differentiate, symbolic_zeros=True)
@@ -120,263 +79,7 @@ def slopes_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, u
     state and their units i; where the step is elementwise, one unit only depends on `a_p`. What
     goes by way of another product is left out. For `h = tanh(a)` it is `1 - h²`.
     """
-    return _Engine(step, reverse, compute, unroll).slopes(inputs)
-
-
-class _Engine:
-    """The three scans of the rule, for one step."""
-
-    def __init__(
-        self,
-        step: Step,
-        reverse: bool,
-        compute,
-        unroll: int,
-        watch: bool = False,
-        persistent: bool = False,
-    ):
-        self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
-        self.watch, self.persistent = watch, persistent
-
-    def forward(self, inputs: Inputs, save: bool):
-        """The final state, the outputs, and what the derivatives need."""
-        weights = self._cast(inputs.weights)
-
-        def body(state, x):
-            u, offsets = x
-            vs, values = [None] * len(weights), [None] * len(weights)
-
-            def product(j, v, weight, addend):
-                value = self.step.taps[j].value(v, weight, self.compute)
-                value = _add(_add(value, addend), offsets[j] if offsets else None)
-                vs[j], values[j] = v, value
-                return value
-
-            new, y = self._step(weights, inputs.small, state, u, product)
-            lean = _round(self.compute)
-            return new, (y, (state, lean(vs), lean(values)) if save else None)
-
-        state, (ys, saved) = self._scan(body, inputs.state, (inputs.us, inputs.taps))
-        return state, ys, saved
-
-    def tangent(self, inputs: Inputs, saved, changes: Inputs):
-        """Changes of the final state and of the outputs; `None` where they are not float."""
-        states, vs, values = saved
-        weights = self._cast(inputs.weights)
-        on_cpu = jax.default_backend() == "cpu" and not self.persistent
-        within = self.compute is None and on_cpu
-        offsets = list(changes.taps) or [None for _ in weights]
-        if not within:
-            spread = [
-                None if change is None else tap.spread(v, change, self.compute)
-                for tap, v, change in zip(self.step.taps, vs, changes.weights, strict=True)
-            ]
-            offsets = [_add(*pair) for pair in zip(spread, offsets, strict=True)]
-        d_state = [
-            _or_zeros(change, x) if _is_float(x) else None
-            for x, change in zip(inputs.state, changes.state, strict=True)
-        ]
-
-        def body(d_state, x):
-            state, u, value, d_u, d_offsets = x
-            moving = _where_given((changes.small, d_state, d_u))
-            varied, step = self._known(
-                weights,
-                (inputs.small, state, u),
-                moving,
-                value,
-                d_weights=changes.weights if within else None,
-            )
-            # Every product gets a tangent, if only of zeros: else its rule for a known value would
-            # still stand when this is differentiated again, and take the value for a constant.
-            zeros = self._zero_offsets()
-            d_offsets = [_or_zeros(d, zero) for d, zero in zip(d_offsets, zeros, strict=True)]
-            changed = (changes.small, d_state, d_u)
-            return jax.jvp(step, (varied, zeros), (changed, d_offsets))[1]
-
-        xs = (states, inputs.us, values, changes.us, offsets)
-        return self._scan(body, d_state, xs)
-
-    def cotangent(self, inputs: Inputs, saved, moving: Inputs, cotangents) -> Inputs:
-        """Cotangents of the moving inputs, for those of the float outputs (`None` where zero)."""
-        states, vs, values = saved
-        weights = self._cast(inputs.weights)
-        like = [x if _is_float(x) else None for x in inputs.state]
-        count = len(jax.tree.leaves(like))
-        given = iter(cotangents[:count])
-        c_state = [None if x is None else _or_zeros(next(given), x) for x in like]
-        # A kernel's programs share out the batch too, so that nothing can be summed over it there.
-        within = [move and not self.persistent for move in moving.small]
-        later = self.persistent and any(moving.small)
-        totals = [
-            jnp.zeros_like(x) if move else None
-            for x, move in zip(inputs.small, within, strict=True)
-        ]
-        always = [x is not None for x in like]
-
-        def body(carry, x):
-            c_state, totals = carry
-            state, u, value, c_y = x
-            moves = (within, always, moving.us)
-            pull = self._pull(weights, (inputs.small, state, u), moves, value, c_y)
-            after = c_state if later else []
-            (c_small, c_state, c_u), errors = pull(c_state)
-            totals = jax.tree.map(jnp.add, totals, c_small)
-            lean = _round(self.compute)
-            kept = (lean(c_u), lean(errors), errors if any(moving.taps) else [], after)
-            return (c_state, totals), kept
-
-        c_ys = list(cotangents[count:])
-        xs = (states, inputs.us, values, c_ys)
-        (c_state, totals), (c_us, lean, errors, after) = self._scan(
-            body, (c_state, totals), xs, against=True
-        )
-        if later:
-            totals = self._small(inputs, saved, moving.small, after, c_ys)
-        c_us = [
-            None if c is None else c.astype(u.dtype) for c, u in zip(c_us, inputs.us, strict=True)
-        ]
-        c_weights = [
-            tap.gather(v, error, self.compute) if move else None
-            for tap, v, error, move in zip(self.step.taps, vs, lean, moving.weights, strict=True)
-        ]
-        c_state = [c if move else None for c, move in zip(c_state, moving.state, strict=True)]
-        c_taps = [e if move else None for e, move in zip(errors, moving.taps, strict=False)]
-        return Inputs(c_weights, totals, c_state, c_us, c_taps)
-
-    def _pull(self, weights, constants, moving, value, c_y):
-        """The cotangents of a step as a function of that of its new state."""
-        varied, step = self._known(weights, constants, moving, value)
-        (_, y), pull = jax.vjp(step, varied, self._zero_offsets())
-        given = iter(c_y)
-        c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
-        return lambda c_state: pull((c_state, c_y))
-
-    def _small(self, inputs: Inputs, saved, moving: list, c_states, c_ys) -> list:
-        """Cotangents of the small constants, for all times at once."""
-        states, _, values = saved
-        weights = self._cast(inputs.weights)
-
-        def at(state, u, value, c_state, c_y):
-            still = jax.tree.map(lambda _: False, (state, u))
-            constants = (inputs.small, state, u)
-            pull = self._pull(weights, constants, (moving, *still), value, c_y)
-            return pull(c_state)[0][0]
-
-        found = jax.vmap(at)(states, inputs.us, values, c_states, c_ys)
-        return jax.tree.map(lambda x: jnp.sum(x, axis=0), found)
-
-    def slopes(self, inputs: Inputs) -> list:
-        """See `slopes_through_time`."""
-        _, _, (states, _, values) = self.forward(inputs, save=True)
-        weights = self._cast(inputs.weights)
-
-        def at(state, u, value):
-            constants = (inputs.small, state, u)
-            still, step = self._known(
-                weights, constants, jax.tree.map(lambda _: False, constants), value
-            )
-            new, pull = jax.vjp(lambda offsets: step(still, offsets)[0], self._zero_offsets())
-            zeros = [jnp.zeros_like(x) for x in jax.tree.leaves(new)]
-            tree = jax.tree.structure(new)
-            total = self._zero_offsets()
-            for i, x in enumerate(zeros):
-                ones = jax.tree.unflatten(tree, [*zeros[:i], x + 1, *zeros[i + 1 :]])
-                total = [a + b**2 for a, b in zip(total, pull(ones)[0], strict=True)]
-            return [jnp.sqrt(x) for x in total]
-
-        return jax.vmap(at)(states, inputs.us, values)
-
-    def _known(self, weights, constants, moving, values, d_weights=None):
-        """What may move, and the step as a function of it, the products' values being known.
-
-        The tangents of the weights, where given, are joined to each product's tangent.
-        """
-        varied, fixed = eqx.partition(constants, moving)
-        d_weights = d_weights or [None for _ in weights]
-
-        def step(varied, offsets):
-            small, state, u = eqx.combine(varied, fixed)
-
-            def product(j, v, weight, addend):
-                known = values[j].astype(self.step.taps[j].shape.dtype)
-                return self._known_product(j, v, weight, addend, known, offsets[j], d_weights[j])
-
-            new, y = self._step(weights, small, state, u, product)
-            return _floats(new), _floats(y)
-
-        return varied, step
-
-    def _known_product(self, j, v, weight, addend, value, offset, d_weight):
-        """A product whose value is known: only its derivative costs anything."""
-        tap, compute = self.step.taps[j], self.compute
-
-        @jax.custom_jvp
-        def known(v, weight, addend, value, offset, d_weight):
-            return value
-
-        def derivative(primals, tangents):
-            v, weight, _, value, _, d_weight = primals
-            if d_weight is not None:
-                change = tap.change(v, tangents[0], weight, d_weight)
-                return value, _add(_add(change, tangents[2]), tangents[4])
-            (change,) = paired(
-                lambda residuals, arguments: [tap.value(arguments[0], residuals[0], compute)],
-                lambda residuals, cotangents: [tap.back(cotangents[0], residuals[0], compute)],
-                [weight],
-                [tangents[0]],
-            )
-            return value, self._rounding_errors(_add(_add(change, tangents[2]), tangents[4]))
-
-        known.defjvp(derivative)
-        return known(v, weight, addend, value, offset, d_weight)
-
-    def _rounding_errors(self, change):
-        """`change`; the error that comes back through it is rounded to `compute`.
-
-        The barrier makes the rounded error a value of its own, which the product and the stack
-        of errors both read, instead of a computation that the compiler repeats for each.
-        """
-        if self.compute is None:
-            return change
-
-        def pull(_, errors):
-            rounded = jax.lax.optimization_barrier(errors[0].astype(self.compute))
-            return [rounded.astype(errors[0].dtype)]
-
-        return paired(lambda _, changes: list(changes), pull, [], [change])[0]
-
-    def _step(self, weights, small, state, u, product) -> tuple[list, list]:
-        values = [None] * len(weights)
-
-        def noted(j, *operands):
-            values[j] = product(j, *operands)
-            return values[j]
-
-        new, y = self.step.run(weights, small, (state, u), noted)
-        return jax.tree.leaves(new), jax.tree.leaves(y) + (values if self.watch else [])
-
-    def _zero_offsets(self) -> list:
-        return [jnp.zeros(tap.shape.shape, tap.shape.dtype) for tap in self.step.taps]
-
-    def _cast(self, weights):
-        return weights if self.compute is None else [w.astype(self.compute) for w in weights]
-
-    def _scan(self, body, carry, xs, against: bool = False):
-        reverse = self.reverse != against
-        if self.persistent:
-            return persistent_scan(body, carry, xs, reverse=reverse)
-        return lean_scan(body, carry, xs, reverse=reverse, unroll=self.unroll)
-
-
-def _round(dtype):
-    """Cast the arrays of a list, the same array only once, so that it is also stacked only once."""
-    done: dict[int, jax.Array] = {}
-
-    def cast(x):
-        return x if dtype is None else done.setdefault(id(x), x.astype(dtype))
-
-    return lambda arrays: jax.tree.map(cast, arrays)
+    return Engine(step, reverse, compute, unroll).slopes(inputs)
 
 
 def _is_symbolic_zero(x) -> bool:
@@ -384,26 +87,4 @@ def _is_symbolic_zero(x) -> bool:
 
 
 def _tangent_or_none(change, x):
-    return None if _is_symbolic_zero(change) or not _is_float(x) else change
-
-
-def _is_float(x) -> bool:
-    return jnp.issubdtype(x.dtype, jnp.inexact)
-
-
-def _floats(leaves: list) -> list:
-    return [x if _is_float(x) else None for x in leaves]
-
-
-def _where_given(tree):
-    return jax.tree.map(lambda x: x is not None, tree, is_leaf=lambda x: x is None)
-
-
-def _or_zeros(x, like):
-    return jnp.zeros_like(like) if x is None else x
-
-
-def _add(x, y):
-    if x is None or y is None:
-        return y if x is None else x
-    return x + y
+    return None if _is_symbolic_zero(change) or not is_float(x) else change

@@ -18,8 +18,9 @@ from ._check import (
     expected_state,
     sizes,
 )
+from ._engine import Inputs
 from ._mixed import inputs_in
-from ._rule import Inputs, run_through_time, slopes_through_time
+from ._rule import run_through_time, slopes_through_time
 from ._step import Step, take_apart
 
 

@@ -6,6 +6,7 @@ its derivatives (the engine's rule needs none of them, a second derivative does)
 """
 
 import dataclasses
+import functools
 import warnings
 from typing import Any
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
+from .._scan import lean_scan
 from ._body import Body, aval_of, take_body
 from ._fit import Fit, fit, multiprocessors
 from ._layout import Layout, Unfit, lay_out
@@ -43,13 +45,16 @@ class Call:
     traced: Traced
     fit: Fit
     reverse: bool
+    unroll: int
     interpret: bool
 
 
-def persistent_scan(body, carry, xs, *, reverse: bool, fitted: Fit | None = None):
+def persistent_scan(body, carry, xs, *, reverse: bool, unroll: int = 1, fitted: Fit | None = None):
     """`jax.lax.scan(body, carry, xs, reverse=reverse)` by a persistent kernel.
 
     Args:
+        body, carry, xs, reverse: as for a scan.
+        unroll: steps per iteration of the plain scan, where it takes over.
         fitted: sizes of the kernel, by which it is interpreted on any device; for tests.
 
     Raises:
@@ -66,7 +71,7 @@ def persistent_scan(body, carry, xs, *, reverse: bool, fitted: Fit | None = None
         sizes = fit(traced.body, traced.layout, cores)
     else:
         sizes = fitted
-    call = Call(traced, sizes, reverse, fitted is not None)
+    call = Call(traced, sizes, reverse, unroll, fitted is not None)
     out = _persistent_p.bind(*closed.consts, *leaves, *inputs, call=call)
     return (
         jax.tree.unflatten(carry_tree, out[: len(leaves)]),
@@ -94,7 +99,7 @@ def _parts(call: Call, operands) -> tuple[list, list, list]:
     return list(operands[:first]), list(operands[first:second]), list(operands[second:])
 
 
-def _plain(*operands, call: Call):
+def _plain(*operands, call: Call, unroll: int = 1):
     """The scan that the kernel stands for."""
     constants, carry, xs = _parts(call, operands)
     step = jaxpr_as_fun(ClosedJaxpr(call.traced.jaxpr, constants))
@@ -103,7 +108,7 @@ def _plain(*operands, call: Call):
         out = step(*carry, *x)
         return out[: len(carry)], out[len(carry) :]
 
-    carry, ys = jax.lax.scan(body, carry, xs, reverse=call.reverse)
+    carry, ys = lean_scan(body, carry, xs, reverse=call.reverse, unroll=unroll)
     return [*carry, *ys]
 
 
@@ -174,11 +179,13 @@ def _shapes(*avals, call: Call):
 
 def _differentiate(operands, tangents, *, call: Call):
     tangents = [ad.instantiate_zeros(tangent) for tangent in tangents]
-    return jax.jvp(lambda *x: _plain(*x, call=call), tuple(operands), tuple(tangents))
+    plain = functools.partial(_plain, call=call, unroll=call.unroll)
+    return jax.jvp(plain, tuple(operands), tuple(tangents))
 
 
 def _batch(operands, axes, *, call: Call):
-    out = jax.vmap(lambda *x: _plain(*x, call=call), in_axes=tuple(axes))(*operands)
+    plain = functools.partial(_plain, call=call, unroll=call.unroll)
+    out = jax.vmap(plain, in_axes=tuple(axes))(*operands)
     return out, [0] * len(out)
 
 

@@ -14,7 +14,7 @@ from ostinato.through_time.persistent._run import trace
 from ostinato.through_time.persistent._stored import stored, stored_weight, unstored
 
 
-def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, unroll: int):
+def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, **_):
     """As `persistent_scan`, by one group of programs."""
     leaves, carry_tree = jax.tree.flatten(carry)
     one_x = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
@@ -39,11 +39,10 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
         ]
 
     def one(number, known, carry, xs):
-        def weight(equation, bundle, start, size):
+        def weight(equation, tile):
             (j,) = [j for j, e in enumerate(plan.products) if e is equation]
-            rows = weights[j][start : start + size]
-            at = bundle.at + number * bundle.width
-            return jax.lax.dynamic_slice_in_dim(rows, at, bundle.width, axis=1)
+            at = tile.row + number * tile.row_step, tile.column + number * tile.column_step
+            return jax.lax.dynamic_slice(weights[j], at, (tile.rows, tile.columns))
 
         program = Program(plan, number, weight)
 
@@ -64,6 +63,13 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
                     name = equation.primitive.name
                     every = jax.lax.all_gather(program.total(equation, env), "programs")
                     exchanged[id(equation)] = getattr(jnp, name.split("_")[1])(every, 0)[:, None]
+                for equation in stage.scattered:
+                    parts = [program.part(equation, t, env) for t in plan.tiles(equation)]
+                    every = jax.lax.psum(jnp.concatenate(parts, axis=1), "programs")
+                    exchanged[id(equation)] = [
+                        jax.lax.dynamic_slice_in_dim(every, at + number * share, share, axis=1)
+                        for _, share, at in plan.shares(equation.outvars[0])
+                    ]
                 program.run(stage.rest, env, exchanged)
             new = [program.kept(v, env) for v in body.new_carry]
             return new, [program.kept(v, env) for v in traced.kept]

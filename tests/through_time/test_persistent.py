@@ -197,7 +197,7 @@ def test_sizes():
     def sizes(units, batch, cores=132, dtype=jnp.bfloat16):
         found = []
 
-        def scan(body, carry, xs, *, reverse, unroll):
+        def scan(body, carry, xs, *, reverse, **_):
             one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
             closed = jax.make_jaxpr(body)(carry, one)
             traced = _run.trace(closed, len(jax.tree.leaves(carry)))

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from ._paired import paired
 from ._scan import lean_scan
 from ._step import Step
-from .persistent import persistent_scan
+from .persistent import Unfit, one_gpu, persistent_scan
 
 
 class Inputs(NamedTuple):
@@ -57,10 +57,11 @@ class Engine:
         compute,
         unroll: int,
         watch: bool = False,
-        persistent: bool = False,
+        backend: str | None = None,
     ):
         self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
-        self.watch, self.persistent = watch, persistent
+        self.watch, self.forced = watch, backend == "persistent"
+        self.persistent = self.forced or (backend is None and one_gpu())
 
     def forward(self, inputs: Inputs, save: bool):
         """The final state, the outputs, and what the derivatives need."""
@@ -289,7 +290,13 @@ class Engine:
     def _scan(self, body, carry, xs, against: bool = False):
         reverse = self.reverse != against
         if self.persistent:
-            return persistent_scan(body, carry, xs, reverse=reverse, unroll=self.unroll)
+            try:
+                return persistent_scan(
+                    body, carry, xs, reverse=reverse, unroll=self.unroll, forced=self.forced
+                )
+            except Unfit:
+                if self.forced:
+                    raise
         return lean_scan(body, carry, xs, reverse=reverse, unroll=self.unroll)
 
 

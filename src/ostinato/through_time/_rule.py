@@ -21,7 +21,7 @@ def run_through_time(
     compute,
     unroll: int,
     watch: bool = False,
-    persistent: bool = False,
+    backend: str | None = None,
 ):
     """Run a step over all times.
 
@@ -32,12 +32,12 @@ def run_through_time(
         compute: the dtype of the products' operands, or `None` to leave them as they are.
         unroll: steps per iteration of the compiled loop.
         watch: let the values of all products follow the outputs.
-        persistent: by persistent kernels instead of scans.
+        backend: `"scan"`, `"persistent"`, or `None` for what is faster.
 
     Returns:
         The final state, and the outputs with time first, as flat lists.
     """
-    engine = Engine(step, reverse, compute, unroll, watch, persistent)
+    engine = Engine(step, reverse, compute, unroll, watch, backend)
 
     @jax.custom_jvp
     def run(inputs):

@@ -35,7 +35,7 @@ def unroll(
     compute: Any = None,
     taps: dict[str, jax.Array] | None = None,
     watch: str | None = None,
-    backend: str = "scan",
+    backend: str | None = None,
 ) -> tuple[Any, Any]:
     """Run a cell over a sequence: `state, y_t = cell.step(state, cell.inputs(x_t))` for all t.
 
@@ -63,7 +63,8 @@ def unroll(
             their `"slopes"`, by how much each pre-activation moves the state of that step alone
             (`1 - h²` for tanh units).
         backend: `"scan"`, or `"persistent"`: on a GPU, kernels that stay for all of time; an error
-            says why where a cell, a shape or a device does not allow them.
+            says why where a cell, a shape or a device does not allow them. By default these where
+            they are known to be faster, on a machine with one GPU.
 
     Returns:
         The outputs `(T, *batch, ...)` and the final state. With `watch` the first is a pair: the
@@ -89,7 +90,7 @@ def unroll(
         raise ValueError(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
     if backend not in BACKENDS:
         raise ValueError(f"backend must be 'scan' or 'persistent', got {backend!r}")
-    options = _Options(reverse, chunk, compute, watch, backend == "persistent")
+    options = _Options(reverse, chunk, compute, watch, backend)
     if taps is not None:
         if watch is not None:
             raise ValueError("give either taps or watch, not both")
@@ -152,7 +153,7 @@ def _path(part: Any, whole: Any) -> str:
 
 
 WATCHED = (None, "states", "products", "slopes")
-BACKENDS = ("scan", "persistent")
+BACKENDS = (None, "scan", "persistent")
 
 
 class _Options(eqx.Module):
@@ -160,7 +161,7 @@ class _Options(eqx.Module):
     chunk: int
     compute: Any
     watch: str | None
-    persistent: bool
+    backend: str | None
 
 
 @eqx.filter_jit
@@ -244,7 +245,7 @@ def _run(cell, xs, state, valid, taps, options: _Options):
         "unroll": _steps_per_iteration(steps),
     }
     final, found = run_through_time(
-        step, inputs, **how, watch=watch == "products", persistent=options.persistent
+        step, inputs, **how, watch=watch == "products", backend=options.backend
     )
     y_tree = step.out_tree.children()[1]
     ys = jax.tree.unflatten(y_tree, found[: y_tree.num_leaves])

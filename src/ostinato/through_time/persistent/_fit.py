@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ._body import Body
+from ._body import Body, aval_of
 from ._layout import Layout, Unfit
-from ._plan import PIECE, SMALLEST, Plan, make_plan, power_of_two
+from ._plan import PIECE, SMALLEST, Plan, in_full, make_plan, power_of_two
 
 SHARED_MEMORY = 227 * 1024  # bytes that a program may have on chips since the A100's successor
 MOST_ROWS = 64  # of the batch for one program
@@ -21,7 +21,7 @@ class Fit:
     Attributes:
         programs: how many share the units.
         rows: of the batch, for each group of programs.
-        groups: of programs, at most, in one launch.
+        groups: of programs in one launch.
         warps: of a program.
     """
 
@@ -39,18 +39,26 @@ class Fit:
 def fit(body: Body, layout: Layout, cores: int) -> Fit:
     """Share out a step among so many multiprocessors.
 
-    All programs must be on the chip at once, each on a multiprocessor of its own, or they would
-    wait for one that never starts. The weights of a program's units must lie in its shared memory.
+    Where all weights lie in the shared memory of one program, it takes all units and a few rows of
+    the batch, waits for nobody, and there may be any number of them.
+
+    Else programs share the units. All must be on the chip at once, each on a multiprocessor of its
+    own, or they would wait for one that never starts; the weights of a program's units must lie in
+    its shared memory.
 
     Raises:
         Unfit: it cannot be done, and why.
     """
-    widths = [
-        stop - start
-        for e in body.equations
-        if e.primitive.name == "dot_general"
-        for start, stop in layout.segments(e.outvars[0])
-    ]
+    products = [e for e in body.equations if e.primitive.name == "dot_general"]
+    if any(aval_of(e.invars[0]).dtype == jnp.float64 for e in products):
+        raise Unfit("a product is in float64")
+    few = layout.batch <= SMALLEST * cores // 4 or any(map(in_full, products))
+    rows = SMALLEST if few else 2 * SMALLEST
+    alone = make_plan(body, layout, 1, rows)
+    if _bytes(alone) <= SHARED_MEMORY:
+        return Fit(1, rows, alone.groups, 8)
+    outs: list[Any] = [e.outvars[0] for e in products]
+    widths = [stop - start for out in outs for start, stop in layout.segments(out)]
     programs = -(-max(widths) // SMALLEST)
     if programs > cores:
         raise Unfit(
@@ -78,9 +86,15 @@ def _bytes(plan: Plan) -> int:
         out: Any = equation.outvars[0]
         size = jnp.dtype(v.aval.dtype).itemsize
         columns = sum(share for _, share, _ in plan.shares(out))
-        weights += plan.stored(v) * columns * size
-        piece = max(piece, size * PIECE)
+        weights += plan.stored(v) * columns * size * (2 if in_full(equation) else 1)
+        rows = plan.rows * plan.stored(v)
+        piece = max(piece, size * (rows if plan.alone else min(rows, PIECE)))
     return weights + piece
+
+
+def pays(sizes: Fit, layout: Layout) -> bool:
+    """Whether a kernel of these sizes is faster than the scan, as measured."""
+    return sizes.programs == 1 or layout.batch <= sizes.batch
 
 
 def multiprocessors() -> int:
@@ -89,3 +103,8 @@ def multiprocessors() -> int:
     if device.platform != "gpu":
         return 0
     return int(getattr(device, "core_count", 0))
+
+
+def one_gpu() -> bool:
+    """Whether there is a single GPU; over several, arrays may be spread, which only the scan is."""
+    return multiprocessors() > 0 and jax.device_count() == 1

@@ -12,6 +12,7 @@ handed out alternates between two places: nobody can come to a place again befor
 as there is a meeting in between.
 """
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -23,9 +24,12 @@ from jax.experimental.pallas import triton as plgpu
 
 from ._body import aval_of
 from ._meeting import LONGEST, arrive, read, wait
-from ._plan import Plan, power_of_two
+from ._plan import SUMMED, Plan, chunks, power_of_two
 from ._program import NEUTRAL, SUMS, Program
 from ._stored import stored, stored_weight, unstored
+
+# Full float32: three products in TF32, which the matrix units can do.
+FULL = jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3
 
 
 def run_kernel(
@@ -48,12 +52,13 @@ def run_kernel(
         carry, xs: as for a scan; time is the first axis of `xs`.
         ys: the variables of the step to return for all times.
         reverse: from the last time to the first.
-        interpret: run it as plain operations on any device, with one program.
+        interpret: run it as plain operations on any device, each program on its own.
         longest: how often a program looks at the counter before it gives up.
         warps: of a program.
 
     Returns:
-        The final carry, the outputs with time first, and whether all went well.
+        The final carry, the outputs with time first, and whether all went well: `None` where
+        nobody waits for anyone, and nothing can go wrong.
     """
     body, cuts = plan.body, plan.layout.cuts
     steps = len(xs[0]) if xs else None
@@ -62,13 +67,16 @@ def run_kernel(
     fixed = [v for v in body.constants if v not in weights]
     read_xs = [v for v in body.xs if _is_read(v, plan)]
     given = dict(zip(body.xs, xs, strict=True))
+    gathered = [] if plan.alone else [v for stage in plan.stages for v in stage.gathered]
+    totals = [] if plan.alone else [e for stage in plan.stages for e in stage.totals]
+    scattered = [e for stage in plan.stages for e in stage.scattered]
+    flags = [] if plan.alone else [jnp.zeros((plan.groups,), jnp.int32)] * 2
     operands = [
         *(stored_weight(plan, e, constants[e.invars[1]]) for e in plan.products),
         *(stored(plan, v, constants[v], constant=True) for v in fixed),
         *(stored(plan, v, x) for v, x in zip(body.carry, carry, strict=True)),
         *(stored(plan, v, given[v]) for v in read_xs),
-        jnp.zeros((plan.groups,), jnp.int32),
-        jnp.zeros((plan.groups,), jnp.int32),
+        *flags,
     ]
     rows = plan.groups * plan.rows
 
@@ -76,31 +84,39 @@ def run_kernel(
         columns = plan.stored(var) if var in cuts else 1
         return jax.ShapeDtypeStruct((*lead, rows, columns), var.aval.dtype)
 
-    gathered = [v for stage in plan.stages for v in stage.gathered]
-    totals = [e for stage in plan.stages for e in stage.totals]
     sums = (2, power_of_two(plan.programs), rows)
+
+    def parts(equation):
+        v, out = equation.invars[0].aval, equation.outvars[0]
+        wide = jnp.promote_types(jnp.float32, v.dtype)
+        return jax.ShapeDtypeStruct((2, plan.programs, rows, plan.stored(out)), wide)
+
     results = [
         *(shape(v, steps) for v in ys),
         *(shape(v) for v in body.carry),
         *(shape(v, 2) for v in gathered),
         *(jax.ShapeDtypeStruct(sums, aval_of(e.outvars[0]).dtype) for e in totals),
-        jax.ShapeDtypeStruct((plan.groups,), jnp.int32),
-        jax.ShapeDtypeStruct((plan.groups,), jnp.int32),
+        *(parts(e) for e in scattered),
+        *(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in flags),
     ]
-    sizes = [len(plan.products), len(fixed), len(body.carry), len(read_xs), 2]
-    sizes += [len(ys), len(body.carry), len(gathered), len(totals), 2]
+    first, last = len(operands) - len(flags), len(results) - len(flags)
+    sizes = [len(plan.products), len(fixed), len(body.carry), len(read_xs), len(flags)]
+    sizes += [len(ys), len(body.carry), len(gathered), len(totals), len(scattered), len(flags)]
 
     def kernel(*refs):
-        parts = iter(refs)
-        taken = [list(itertools.islice(parts, size)) for size in sizes]
-        one = _Kernel(plan, steps, reverse, longest, interpret)
-        one.run(*taken[:4], *taken[5:], fixed=fixed, xs=read_xs, ys=ys)
+        every = iter(refs)
+        taken = [list(itertools.islice(every, size)) for size in sizes]
+        one = _Kernel(plan, steps, reverse, longest, None if interpret else FULL)
+        place: dict[Any, Any] = dict(zip(gathered, taken[7], strict=True))
+        for equations, found in ((totals, taken[8]), (scattered, taken[9])):
+            place |= {id(e): ref for e, ref in zip(equations, found, strict=True)}
+        one.run(taken[:4], taken[5:7], place, taken[10], fixed, read_xs, ys)
 
     call = pl.pallas_call(
         kernel,
         grid=(plan.programs, plan.groups),
         out_shape=results,
-        input_output_aliases={len(operands) - 2 + i: len(results) - 2 + i for i in (0, 1)},
+        input_output_aliases={first + i: last + i for i in range(len(flags))},
         interpret=interpret,
         compiler_params=None if interpret else plgpu.CompilerParams(num_warps=warps, num_stages=1),
         name="persistent",
@@ -108,8 +124,8 @@ def run_kernel(
     found = iter(call(*operands))
     out = [unstored(plan, v, next(found)) for v in ys]
     final = [unstored(plan, v, next(found)) for v in body.carry]
-    *_, failed = found
-    return final, out, jnp.all(failed == 0)
+    failed = list(found)[-1:]
+    return final, out, jnp.all(failed[0] == 0) if failed else None
 
 
 def _is_read(var: Any, plan: Plan) -> bool:
@@ -120,38 +136,19 @@ def _is_read(var: Any, plan: Plan) -> bool:
 class _Kernel:
     """What one program does."""
 
-    def __init__(self, plan: Plan, steps: int, reverse: bool, longest: int, interpret: bool):
+    def __init__(self, plan: Plan, steps: int, reverse: bool, longest: int, full: Any):
         self.plan, self.steps, self.reverse, self.longest = plan, steps, reverse, longest
-        self.alone = interpret or plan.programs == 1
-        self.interpret = interpret
+        self.full = full
         self.number, self.group = pl.program_id(0), pl.program_id(1)
         self.lines = pl.ds(self.group * plan.rows, plan.rows)
 
-    def run(
-        self,
-        weights,
-        constants,
-        carry,
-        inputs,
-        outputs,
-        final,
-        places,
-        sums,
-        flags,
-        *,
-        fixed,
-        xs,
-        ys,
-    ):
+    def run(self, given, results, place: dict, flags, fixed, xs, ys):
+        """All times; `place` is where values, and equations that are sums, are exchanged."""
         plan, body = self.plan, self.plan.body
-        counter, failure = flags
-        gathered = [v for stage in plan.stages for v in stage.gathered]
-        totals = [e for stage in plan.stages for e in stage.totals]
-        place = dict(zip(gathered, places, strict=True)) | dict(
-            zip(map(id, totals), sums, strict=True)
-        )
+        (weights, constants, carry, inputs), (outputs, final) = given, results
+        counter, failure = flags or (None, None)
         tiles = self._weights(dict(zip(map(id, plan.products), weights, strict=True)))
-        program = Program(plan, self.number, lambda e, *where: tiles[id(e), *where])
+        program = Program(plan, self.number, lambda e, tile: tiles[id(e), tile], full=self.full)
         known = {
             v: self._load(ref, v, (), constant=True)
             for v, ref in zip(fixed, constants, strict=True)
@@ -181,7 +178,11 @@ class _Kernel:
                 if number > 0:
                     count = plan.programs * (t * plan.meetings + number)
                     failed = self._wait(counter, count, failed)
-                    self._take(plan.stages[number - 1], place, t & 1, exchanged)
+                    before = plan.stages[number - 1]
+                    if plan.alone:
+                        self._keep(program, before, env, exchanged)
+                    else:
+                        self._take(before, place, t & 1, exchanged)
                     program.run(stage.first, env, exchanged)
                     if number < len(plan.stages) - 1:
                         self._hand_out(program, stage, env, place, t & 1)
@@ -201,23 +202,31 @@ class _Kernel:
         held, failed = jax.lax.fori_loop(0, self.steps, step, (held, jnp.int32(0)))
         for var, ref, value in zip(body.carry, final, held, strict=False):
             self._store(ref, var, (), value)
-        if not self.alone:
+        if not plan.alone:
             plgpu.atomic_max(failure, (self.group,), failed)
 
     def _weights(self, refs: dict) -> dict:
         """All tiles of all weights, loaded once."""
-        plan, found = self.plan, {}
-        for equation in plan.products:
-            v: Any = equation.invars[0]
-            out: Any = equation.outvars[0]
-            for bundle in plan.bundles(out):
-                columns = pl.ds(bundle.at + self.number * bundle.width, bundle.width)
-                for start, size in plan.pieces(v):
-                    tile = refs[id(equation)][pl.ds(start, size), columns]
-                    found[id(equation), bundle, start, size] = tile
+        found = {}
+        for equation in self.plan.products:
+            for tile in itertools.chain(*self.plan.tiles(equation)):
+                rows = pl.ds(tile.row + self.number * tile.row_step, tile.rows)
+                columns = pl.ds(tile.column + self.number * tile.column_step, tile.columns)
+                found[id(equation), tile] = refs[id(equation)][rows, columns]
         return found
 
+    def _keep(self, program: Program, stage, env: dict, exchanged: dict) -> None:
+        """What a program on its own would exchange with itself."""
+        for var in stage.gathered:
+            at = [at for _, _, at in self.plan.shares(var)]
+            tiles = dict(zip(at, program.handed_out(var, env), strict=True))
+            exchanged[var] = lambda start, _, tiles=tiles: tiles[start]
+        for equation in stage.totals:
+            exchanged[id(equation)] = program.total(equation, env)[:, None]
+
     def _hand_out(self, program: Program, stage, env: dict, place: dict, slot) -> None:
+        if self.plan.alone:
+            return
         for var in stage.gathered:
             for (_, share, at), tile in zip(
                 self.plan.shares(var), program.handed_out(var, env), strict=True
@@ -225,33 +234,53 @@ class _Kernel:
                 place[var][slot, self.lines, pl.ds(at + self.number * share, share)] = tile
         for equation in stage.totals:
             place[id(equation)][slot, self.number, self.lines] = program.total(equation, env)
+        for equation in stage.scattered:
+            for tiles in self.plan.tiles(equation):
+                columns = pl.ds(tiles[0].column, tiles[0].columns)
+                part = program.part(equation, tiles, env)
+                place[id(equation)][slot, self.number, self.lines, columns] = part
 
     def _take(self, stage, place: dict, slot, exchanged: dict) -> None:
         plan = self.plan
         for var in stage.gathered:
-            exchanged[var] = lambda start, size, ref=place[var]: self._read(
+            exchanged[var] = lambda start, size, ref=place[var]: read(
                 ref.at[slot, self.lines, pl.ds(start, size)]
             )
         for equation in stage.totals:
             name = equation.primitive.name
-            several = self._read(place[id(equation)].at[slot, :, self.lines])
+            several = read(place[id(equation)].at[slot, :, self.lines])
             number = jax.lax.broadcasted_iota(jnp.int32, several.shape, 0)
             none = jnp.asarray(NEUTRAL[name], several.dtype)
             several = jnp.where(number < plan.programs, several, none)
             exchanged[id(equation)] = SUMS[name](several, axis=0)[:, None]
+        for equation in stage.scattered:
+            out: Any = equation.outvars[0]
+            exchanged[id(equation)] = [
+                self._added(place[id(equation)], slot, at + self.number * share, share).astype(
+                    out.aval.dtype
+                )
+                for _, share, at in plan.shares(out)
+            ]
 
-    def _read(self, ref):
-        return ref[...] if self.interpret else read(ref)
+    def _added(self, ref, slot, column, share: int) -> jax.Array:
+        """The programs' parts of some columns, added up in the order of the programs."""
+        most = max(1, SUMMED // (self.plan.rows * share))
+        return functools.reduce(
+            jnp.add,
+            [
+                jnp.sum(read(ref.at[slot, pl.ds(start, size), self.lines, pl.ds(column, share)]), 0)
+                for start, size in chunks(self.plan.programs, most)
+            ],
+        )
 
     def _arrive(self, counter) -> None:
-        if self.alone:
-            if not self.interpret:
-                plgpu.debug_barrier()
-        else:
+        if not self.plan.alone:
             arrive(counter, self.group)
 
     def _wait(self, counter, count, failed):
-        return failed if self.alone else wait(counter, self.group, count, failed, self.longest)
+        if self.plan.alone:
+            return failed
+        return wait(counter, self.group, count, failed, self.longest)
 
     def _load(self, ref, var, lead: tuple, constant: bool = False):
         """A value from memory, as tiles."""

@@ -19,6 +19,8 @@ before.
 import dataclasses
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 from jax.extend.core import JaxprEqn, Literal, Var
 
 from ._body import Body
@@ -26,6 +28,8 @@ from ._layout import REDUCTIONS, Layout
 
 SMALLEST = 16  # rows and columns that the matrix units take at least
 PIECE = 1 << 14  # numbers of a gathered value that a program reads at once
+CHAIN = 4  # sums that are made side by side, as a product's steps wait for each other
+SUMMED = 1 << 13  # numbers of a product that a program makes, or adds up, at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,12 +41,25 @@ class Stage:
         rest: the other ones.
         gathered: values of which every program needs all columns.
         totals: equations that sum over the units.
+        scattered: products of which every program makes a part of the sum, for all columns.
     """
 
     first: list[JaxprEqn]
     rest: list[JaxprEqn]
     gathered: list[Var]
     totals: list[JaxprEqn]
+    scattered: list[JaxprEqn]
+
+
+class Tile(NamedTuple):
+    """A piece of a weight in memory: its first row and column for program 0, steps to the next."""
+
+    row: int
+    rows: int
+    row_step: int
+    column: int
+    columns: int
+    column_step: int
 
 
 class Bundle(NamedTuple):
@@ -114,13 +131,49 @@ class Plan:
         ]
 
     def pieces(self, var: Var) -> list[tuple[int, int]]:
-        """A gathered value in pieces that are read one after the other: `(start, size)`."""
+        """A gathered value in pieces that are read one after the other: `(start, size)`.
+
+        A program on its own has each part as a whole.
+        """
+        if self.alone:
+            return [(at, share) for _, share, at in self.shares(var)]
         most = max(SMALLEST, PIECE // self.rows)
+        most = min(most, max(64, power_of_two(self.stored(var)) // (2 * CHAIN)))
         return [
             (at + start, size)
             for _, share, at in self.shares(var)
             for start, size in chunks(share * self.programs, most)
         ]
+
+    def scatters(self, equation: JaxprEqn) -> bool:
+        """Whether a product is the sum of the programs' own: where it has the fewer columns."""
+        v: Any = equation.invars[0]
+        out: Any = equation.outvars[0]
+        return not self.alone and self.stored(v) >= 2 * self.stored(out)
+
+    def tiles(self, equation: JaxprEqn) -> list[list[Tile]]:
+        """A program's tiles of a weight, a list for each piece of what it makes.
+
+        A gathered value's product has a piece for each bundle, and a tile for each piece of the
+        value; a scattered one has pieces of all its columns, and a tile for each part of the value.
+        """
+        v: Any = equation.invars[0]
+        out: Any = equation.outvars[0]
+        if self.scatters(equation):
+            most = max(SMALLEST, SUMMED // self.rows)
+            return [
+                [Tile(at, share, share, start, size, 0) for _, share, at in self.shares(v)]
+                for start, size in chunks(self.stored(out), most)
+            ]
+        return [
+            [Tile(start, size, 0, b.at, b.width, b.width) for start, size in self.pieces(v)]
+            for b in self.bundles(out)
+        ]
+
+    @property
+    def alone(self) -> bool:
+        """Whether each program has all units, so that nothing is exchanged."""
+        return self.programs == 1
 
     @property
     def groups(self) -> int:
@@ -138,27 +191,30 @@ class Plan:
 
 def make_plan(body: Body, layout: Layout, programs: int, rows: int) -> Plan:
     """Sort the equations of a step into stages."""
+    plan = Plan(body, layout, programs, rows, [], [])
     of: dict[Any, int] = dict.fromkeys((*body.carry, *body.xs, *body.constants), 0)
     stage_of: dict[int, int] = {}
     gathered: dict[Var, int] = {}
-    totals: list[tuple[JaxprEqn, int]] = []
+    summed: list[tuple[JaxprEqn, int]] = []
     for equation in body.equations:
         stage = max((of[v] for v in equation.invars if not isinstance(v, Literal)), default=0)
+        operand: Any = equation.invars[0] if equation.invars else None
         if equation.primitive.name == "dot_general":
-            operand: Any = equation.invars[0]
-            gathered.setdefault(operand, stage)
+            if plan.scatters(equation):
+                summed.append((equation, stage))
+            else:
+                gathered.setdefault(operand, stage)
             stage += 1
-        elif equation.primitive.name in REDUCTIONS and equation.invars[0] in layout.cuts:
-            totals.append((equation, stage))
+        elif equation.primitive.name in REDUCTIONS and operand in layout.cuts:
+            summed.append((equation, stage))
             stage += 1
         stage_of[id(equation)] = stage
         of |= dict.fromkeys(equation.outvars, stage)
-    stages = []
     for number in range(max(stage_of.values()) + 1):
         own = [e for e in body.equations if stage_of[id(e)] == number]
         handed = [v for v, stage in gathered.items() if stage == number]
-        summed = [e for e, stage in totals if stage == number]
-        needed = {*handed, *(e.invars[0] for e in summed)}
+        sums = [e for e, stage in summed if stage == number]
+        needed = {*handed, *(e.invars[0] for e in sums)}
         first = []
         for equation in reversed(own):
             if needed.intersection(equation.outvars):
@@ -166,8 +222,12 @@ def make_plan(body: Body, layout: Layout, programs: int, rows: int) -> Plan:
                 needed.update(v for v in equation.invars if not isinstance(v, Literal))
         first.reverse()
         ahead = {id(e) for e in first}
-        stages.append(Stage(first, [e for e in own if id(e) not in ahead], handed, summed))
-    return Plan(body, layout, programs, rows, stages, _held(body, stages))
+        rest = [e for e in own if id(e) not in ahead]
+        products = [e for e in sums if e.primitive.name == "dot_general"]
+        totals = [e for e in sums if e.primitive.name != "dot_general"]
+        plan.stages.append(Stage(first, rest, handed, totals, products))
+    plan.held.extend(_held(body, plan.stages))
+    return plan
 
 
 def _held(body: Body, stages: list[Stage]) -> list[Var]:
@@ -178,6 +238,14 @@ def _held(body: Body, stages: list[Stage]) -> list[Var]:
     read |= {v for v in body.jaxpr.outvars if not isinstance(v, Literal)}
     ahead = [v for e in stages[0].first for v in e.outvars]
     return [*body.carry, *(v for v in (*body.xs, *ahead) if v in read)]
+
+
+def in_full(equation: JaxprEqn) -> bool:
+    """Whether a product is one in full float32, which the matrix units do as three in TF32."""
+    full = jax.lax.Precision.HIGHEST
+    operand: Any = equation.invars[0]
+    found = equation.params["precision"]
+    return found in (full, (full, full)) and operand.aval.dtype == jnp.float32
 
 
 def power_of_two(n: int) -> int:

@@ -15,7 +15,7 @@ from jax.extend.core import JaxprEqn, Literal
 
 from ._body import aval_of
 from ._layout import pieces
-from ._plan import Plan
+from ._plan import CHAIN, PIECE, Plan, Tile, in_full
 
 Tiles = Any
 SUMS: dict[str, Callable] = {"reduce_sum": jnp.sum, "reduce_max": jnp.max, "reduce_min": jnp.min}
@@ -33,12 +33,12 @@ class Program:
     Attributes:
         plan: the step shared out.
         number: of the program, which may be traced.
-        weight: `weight(equation, bundle, start, size)` gives the rows of a product's weight that
-            belong to a piece of the gathered value, and the columns of some parts of the result.
+        weight: `weight(equation, tile)` gives a tile of a product's weight.
+        full: what to take for products in full float32; by default they stay as they are.
     """
 
-    def __init__(self, plan: Plan, number: Any, weight: Callable):
-        self.plan, self.number, self.weight = plan, number, weight
+    def __init__(self, plan: Plan, number: Any, weight: Callable, full: Any = None):
+        self.plan, self.number, self.weight, self.full = plan, number, weight, full
 
     def run(self, equations: list[JaxprEqn], env: dict, exchanged: dict) -> None:
         """Do equations.
@@ -48,7 +48,10 @@ class Program:
         for equation in equations:
             name = equation.primitive.name
             if name == "dot_general":
-                env[equation.outvars[0]] = self._product(equation, exchanged[equation.invars[0]])
+                found = exchanged.get(id(equation))  # the programs' parts, added up
+                if found is None:
+                    found = self._product(equation, exchanged[equation.invars[0]])
+                env[equation.outvars[0]] = found
             elif name in SUMS:
                 found = exchanged.get(id(equation))  # else it is one column, and its own sum
                 env[equation.outvars[0]] = env[equation.invars[0]] if found is None else found
@@ -97,27 +100,45 @@ class Program:
     def _read(self, var: Any, env: dict):
         return jnp.asarray(var.val, aval_of(var).dtype) if isinstance(var, Literal) else env[var]
 
+    def part(self, equation: JaxprEqn, tiles: list[Tile], env: dict) -> jax.Array:
+        """This program's part of some columns of a product: of its own columns of the value."""
+        sums: list[jax.Array] = []
+        self._add(equation, sums, self.handed_out(equation.invars[0], env), tiles)
+        return functools.reduce(jnp.add, sums)
+
     def _product(self, equation: JaxprEqn, gathered: Callable) -> list[jax.Array]:
         """One tile for each part of the result, summed over all pieces of the gathered value."""
-        source: Any = equation.invars[0]
         out: Any = equation.outvars[0]
-        wide = jnp.promote_types(jnp.float32, source.aval.dtype)
-        bundles = self.plan.bundles(out)
-        sums = [jnp.zeros((self.plan.rows, b.width), wide) for b in bundles]
-        for start, size in self.plan.pieces(source):
-            piece = gathered(start, size)
-            for i, bundle in enumerate(bundles):
-                sums[i] += jnp.dot(
-                    piece,
-                    self.weight(equation, bundle, start, size),
-                    precision=equation.params["precision"],
-                    preferred_element_type=wide,
-                )
+        every = self.plan.tiles(equation)
+        sums: list[list[jax.Array]] = [[] for _ in every]
+        # As many as fit into registers, so that they are on their way at once.
+        together = max(1, PIECE // (self.plan.rows * every[0][0].rows))
+        for start in range(0, len(every[0]), together):
+            some = [tiles[start : start + together] for tiles in every]
+            pieces = [gathered(tile.row, tile.rows) for tile in some[0]]
+            for own, tiles in zip(sums, some, strict=True):
+                self._add(equation, own, pieces, tiles)
         found: list[jax.Array] = []
-        for total, bundle in zip(sums, bundles, strict=True):
-            total = total.astype(out.aval.dtype)
+        for own, bundle in zip(sums, self.plan.bundles(out), strict=True):
+            total = functools.reduce(jnp.add, own).astype(out.aval.dtype)
             found += jax.lax.split(total, [bundle.share] * bundle.parts, axis=1)
         return found
+
+    def _add(self, equation: JaxprEqn, sums: list, pieces: list, tiles: list[Tile]) -> None:
+        """Add products of pieces with tiles to a few sums, which do not wait for each other."""
+        wide = jnp.promote_types(jnp.float32, aval_of(equation.invars[0]).dtype)
+        for piece, tile in zip(pieces, tiles, strict=True):
+            found = jnp.dot(
+                piece,
+                self.weight(equation, tile),
+                precision=self._precision(equation),
+                preferred_element_type=wide,
+            )
+            sums.append(found if len(sums) < CHAIN else sums.pop(0) + found)
+
+    def _precision(self, equation: JaxprEqn) -> Any:
+        exact = self.full is not None and in_full(equation)
+        return self.full if exact else equation.params["precision"]
 
     def _elementwise(self, equation: JaxprEqn, env: dict) -> None:
         cuts, (out, *_) = self.plan.layout.cuts, equation.outvars

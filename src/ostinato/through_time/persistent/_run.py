@@ -1,8 +1,8 @@
 """A scan by a persistent kernel, with the plain scan behind it.
 
 The kernel is one operation to JAX. What it cannot do itself is done by the scan that it stands for:
-its derivatives (the engine's rule needs none of them, a second derivative does), its batching by
-`vmap`, any device but a GPU, and a launch that has failed.
+its derivatives (the engine's rule needs none of them, a second derivative does), `vmap` where its
+programs wait for each other, any device but a GPU, and a launch that has failed.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from jax.interpreters import ad, batching, mlir
 
 from .._scan import lean_scan
 from ._body import Body, aval_of, take_body
-from ._fit import Fit, fit, multiprocessors
+from ._fit import Fit, fit, multiprocessors, pays
 from ._layout import Layout, Unfit, lay_out
 from ._plan import Plan, make_plan
 
@@ -40,21 +40,46 @@ class Traced:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Call:
-    """A scan by a kernel: what does not change from one call to the next."""
+    """A scan by a kernel: what does not change from one call to the next.
+
+    Attributes:
+        traced, fit: the step, and how it is shared out.
+        reverse: from the last time to the first.
+        unroll: steps per iteration of the plain scan, where it takes over.
+        interpret: as plain operations on any device.
+        mapped: for each `vmap` around it, the axes of its operands.
+    """
 
     traced: Traced
     fit: Fit
     reverse: bool
     unroll: int
     interpret: bool
+    mapped: tuple[tuple, ...] = ()
+
+    def under_maps(self, function):
+        """The function with every `vmap` around it."""
+        for axes in self.mapped:
+            function = jax.vmap(function, in_axes=axes)
+        return function
 
 
-def persistent_scan(body, carry, xs, *, reverse: bool, unroll: int = 1, fitted: Fit | None = None):
+def persistent_scan(
+    body,
+    carry,
+    xs,
+    *,
+    reverse: bool,
+    unroll: int = 1,
+    forced: bool = True,
+    fitted: Fit | None = None,
+):
     """`jax.lax.scan(body, carry, xs, reverse=reverse)` by a persistent kernel.
 
     Args:
         body, carry, xs, reverse: as for a scan.
         unroll: steps per iteration of the plain scan, where it takes over.
+        forced: even where the scan is faster.
         fitted: sizes of the kernel, by which it is interpreted on any device; for tests.
 
     Raises:
@@ -69,6 +94,8 @@ def persistent_scan(body, carry, xs, *, reverse: bool, unroll: int = 1, fitted: 
         if (cores := multiprocessors()) == 0:
             raise Unfit(f"persistent kernels run on a GPU, and this is {jax.default_backend()}")
         sizes = fit(traced.body, traced.layout, cores)
+        if not forced and not pays(sizes, traced.layout):
+            raise Unfit("the scan is faster")
     else:
         sizes = fitted
     call = Call(traced, sizes, reverse, unroll, fitted is not None)
@@ -101,6 +128,10 @@ def _parts(call: Call, operands) -> tuple[list, list, list]:
 
 def _plain(*operands, call: Call, unroll: int = 1):
     """The scan that the kernel stands for."""
+    return call.under_maps(functools.partial(_one_plain, call=call, unroll=unroll))(*operands)
+
+
+def _one_plain(*operands, call: Call, unroll: int):
     constants, carry, xs = _parts(call, operands)
     step = jaxpr_as_fun(ClosedJaxpr(call.traced.jaxpr, constants))
 
@@ -113,14 +144,21 @@ def _plain(*operands, call: Call, unroll: int = 1):
 
 
 def _by_kernel(*operands, call: Call):
-    """By the kernel, in several launches where the batch is too large for one."""
+    """By the kernel; where programs wait for each other, several cannot run side by side."""
+    if call.mapped and call.fit.programs > 1:
+        return _plain(*operands, call=call, unroll=call.unroll)
+    return call.under_maps(functools.partial(_one_kernel, call=call))(*operands)
+
+
+def _one_kernel(*operands, call: Call):
+    """In several launches where the batch is too large for one."""
     from . import _kernel  # which needs a compiler that not every platform has
 
     traced, sizes = call.traced, call.fit
     constants, carry, xs = _parts(call, operands)
     body = traced.body
     known = body.prepare(constants)
-    found, fine = [], jnp.bool_(True)
+    found, fine = [], []
     for start in range(0, traced.layout.batch, sizes.batch):
         stop = min(start + sizes.batch, traced.layout.batch)
         layout = Layout(stop - start, traced.layout.cuts)
@@ -137,16 +175,20 @@ def _by_kernel(*operands, call: Call):
             warps=sizes.warps,
         )
         found.append((final, kept))
-        fine = jnp.logical_and(fine, well)
+        fine += [] if well is None else [well]
     final, kept = (
         [jnp.concatenate(x, axis) if len(x) > 1 else x[0] for x in zip(*parts, strict=True)]
         for axis, parts in enumerate(zip(*found, strict=True))
     )
     value = dict(zip(body.xs, xs, strict=True)) | dict(zip(traced.kept, kept, strict=True))
     out = [*final, *(value[v] for v in body.ys)]
-    if call.interpret:
+    if not fine:
         return out
-    return jax.lax.cond(fine, lambda: out, lambda: _failed(*operands, call=call))
+    return jax.lax.cond(
+        functools.reduce(jnp.logical_and, fine),
+        lambda: out,
+        lambda: _failed(*operands, call=call),
+    )
 
 
 def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[Any, jax.Array]:
@@ -170,11 +212,9 @@ def _failed(*operands, call: Call):
 
 
 def _shapes(*avals, call: Call):
-    steps = avals[-1].shape[0]
-    body = call.traced.body
-    carry, ys = ([aval_of(v) for v in several] for several in (body.carry, body.ys))
-    found = [jax.core.ShapedArray(a.shape, a.dtype) for a in carry]
-    return found + [jax.core.ShapedArray((steps, *a.shape), a.dtype) for a in ys]
+    structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    found = jax.eval_shape(functools.partial(_plain, call=call), *structs)
+    return [jax.core.ShapedArray(x.shape, x.dtype) for x in found]
 
 
 def _differentiate(operands, tangents, *, call: Call):
@@ -184,8 +224,9 @@ def _differentiate(operands, tangents, *, call: Call):
 
 
 def _batch(operands, axes, *, call: Call):
-    plain = functools.partial(_plain, call=call, unroll=call.unroll)
-    out = jax.vmap(plain, in_axes=tuple(axes))(*operands)
+    axes = tuple(axis if isinstance(axis, int) else None for axis in axes)
+    call = dataclasses.replace(call, mapped=(*call.mapped, axes))
+    out = _persistent_p.bind(*operands, call=call)
     return out, [0] * len(out)
 
 

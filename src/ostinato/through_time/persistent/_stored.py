@@ -45,6 +45,8 @@ def stored_weight(plan: Plan, equation: Any, weight: jax.Array) -> jax.Array:
             part = jax.lax.slice_in_dim(weight, start, stop, axis=axis)
             parts.append(_padded(part, axis, share * plan.programs - width))
         weight = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=axis)
+    if plan.scatters(equation):
+        return weight
     # Of each bundle the columns of one program side by side.
     found = []
     for bundle in plan.bundles(equation.outvars[0]):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from ostinato.through_time.persistent._plan import make_plan
 from ostinato.through_time.persistent._program import Program
 from ostinato.through_time.persistent._run import trace
-from ostinato.through_time.persistent._stored import stored, stored_weight, unstored
+from ostinato.through_time.persistent._weights import stored_weight
 
 
 def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, **_):
@@ -29,7 +29,7 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
 
     def dealt(var, value, constant=False):
         """The shares of all programs, on a first axis."""
-        value = stored(plan, var, value, constant)
+        value = _stored(plan, var, value, constant)
         if var not in cuts:
             value = value[..., 0, 0] if not var.aval.shape else value
             return jnp.stack([value] * programs)
@@ -78,9 +78,9 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
 
     def gathered(var, value):
         if var not in cuts:
-            return unstored(plan, var, value[0])
+            return _unstored(plan, var, value[0])
         shares = [jnp.concatenate([*x], axis=-1) for x in value]
-        return unstored(plan, var, jnp.concatenate(shares, axis=-1))
+        return _unstored(plan, var, jnp.concatenate(shares, axis=-1))
 
     fixed = [v for v in body.constants if v not in products]
     known = [dealt(v, constants[v], True) for v in fixed]
@@ -94,3 +94,47 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
     ys = [value[v] for v in body.ys]
     y_tree = jax.tree.structure(y_shape)
     return jax.tree.unflatten(carry_tree, final), jax.tree.unflatten(y_tree, ys)
+
+
+def _stored(plan, var, value: jax.Array, constant: bool = False) -> jax.Array:
+    """A value `(..., batch, units)`, `(..., batch)` or a scalar, of the variable `var`.
+
+    Returns:
+        `(..., rows, columns)`; a constant that lacks the batch has one row.
+    """
+    ndim = len(var.aval.shape)
+    lead = value.shape[: value.ndim - ndim]
+    if ndim == 0:
+        return value.reshape(*lead, 1, 1)
+    if var not in plan.layout.cuts:
+        return _more_rows(plan, value.reshape(*lead, -1, 1))
+    value = value.reshape(*lead, -1, value.shape[-1])
+    parts = []
+    for (start, stop), (width, share, _) in zip(
+        plan.layout.segments(var), plan.shares(var), strict=True
+    ):
+        parts.append(_padded(value[..., start:stop], -1, share * plan.programs - width))
+    value = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=-1)
+    return value if constant and value.shape[-2] == 1 else _more_rows(plan, value)
+
+
+def _unstored(plan, var, value: jax.Array) -> jax.Array:
+    """The inverse of `_stored`."""
+    shape = plan.layout.batch, *var.aval.shape[1:]
+    lead = value.shape[:-2]
+    value = value[..., : plan.layout.batch, :]
+    if var not in plan.layout.cuts:
+        return value.reshape(*lead, *shape)
+    parts = [value[..., at : at + width] for width, _, at in plan.shares(var)]
+    value = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=-1)
+    return value.reshape(*lead, *shape)
+
+
+def _more_rows(plan, value: jax.Array) -> jax.Array:
+    return _padded(value, -2, plan.groups * plan.rows - plan.layout.batch)
+
+
+def _padded(value: jax.Array, axis: int, more: int) -> jax.Array:
+    widths = [(0, 0)] * value.ndim
+    widths[axis] = (0, more)
+    return jnp.pad(value, widths)

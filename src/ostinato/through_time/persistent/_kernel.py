@@ -24,9 +24,10 @@ from jax.experimental.pallas import triton as plgpu
 
 from ._body import aval_of
 from ._meeting import LONGEST, arrive, read, wait
+from ._memory import Share, result, shaped
 from ._plan import SUMMED, Plan, chunks, power_of_two
 from ._program import NEUTRAL, SUMS, Program
-from ._stored import stored, stored_weight, unstored
+from ._weights import stored_weight
 
 # Full float32: three products in TF32, which the matrix units can do.
 FULL = jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3
@@ -60,7 +61,7 @@ def run_kernel(
         The final carry, the outputs with time first, and whether all went well: `None` where
         nobody waits for anyone, and nothing can go wrong.
     """
-    body, cuts = plan.body, plan.layout.cuts
+    body = plan.body
     steps = len(xs[0]) if xs else None
     assert steps is not None, "a scan without inputs has no length"
     weights = {e.invars[1] for e in plan.products}
@@ -73,16 +74,12 @@ def run_kernel(
     flags = [] if plan.alone else [jnp.zeros((plan.groups,), jnp.int32)] * 2
     operands = [
         *(stored_weight(plan, e, constants[e.invars[1]]) for e in plan.products),
-        *(stored(plan, v, constants[v], constant=True) for v in fixed),
-        *(stored(plan, v, x) for v, x in zip(body.carry, carry, strict=True)),
-        *(stored(plan, v, given[v]) for v in read_xs),
+        *(shaped(plan, v, constants[v]) for v in fixed),
+        *(shaped(plan, v, x) for v, x in zip(body.carry, carry, strict=True)),
+        *(shaped(plan, v, given[v]) for v in read_xs),
         *flags,
     ]
     rows = plan.groups * plan.rows
-
-    def shape(var, *lead):
-        columns = plan.stored(var) if var in cuts else 1
-        return jax.ShapeDtypeStruct((*lead, rows, columns), var.aval.dtype)
 
     sums = (2, power_of_two(plan.programs), rows)
 
@@ -92,9 +89,9 @@ def run_kernel(
         return jax.ShapeDtypeStruct((2, plan.programs, rows, plan.stored(out)), wide)
 
     results = [
-        *(shape(v, steps) for v in ys),
-        *(shape(v) for v in body.carry),
-        *(shape(v, 2) for v in gathered),
+        *(result(plan, v, steps) for v in ys),
+        *(result(plan, v) for v in body.carry),
+        *(jax.ShapeDtypeStruct((2, rows, plan.stored(v)), aval_of(v).dtype) for v in gathered),
         *(jax.ShapeDtypeStruct(sums, aval_of(e.outvars[0]).dtype) for e in totals),
         *(parts(e) for e in scattered),
         *(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in flags),
@@ -122,8 +119,9 @@ def run_kernel(
         name="persistent",
     )
     found = iter(call(*operands))
-    out = [unstored(plan, v, next(found)) for v in ys]
-    final = [unstored(plan, v, next(found)) for v in body.carry]
+    batch = plan.layout.batch
+    out = [next(found).reshape(steps, batch, *aval_of(v).shape[1:]) for v in ys]
+    final = [next(found).reshape(batch, *aval_of(v).shape[1:]) for v in body.carry]
     failed = list(found)[-1:]
     return final, out, jnp.all(failed[0] == 0) if failed else None
 
@@ -140,7 +138,8 @@ class _Kernel:
         self.plan, self.steps, self.reverse, self.longest = plan, steps, reverse, longest
         self.full = full
         self.number, self.group = pl.program_id(0), pl.program_id(1)
-        self.lines = pl.ds(self.group * plan.rows, plan.rows)
+        self.share = Share(plan, self.number, self.group)
+        self.lines = self.share.lines
 
     def run(self, given, results, place: dict, flags, fixed, xs, ys):
         """All times; `place` is where values, and equations that are sums, are exchanged."""
@@ -149,10 +148,8 @@ class _Kernel:
         counter, failure = flags or (None, None)
         tiles = self._weights(dict(zip(map(id, plan.products), weights, strict=True)))
         program = Program(plan, self.number, lambda e, tile: tiles[id(e), tile], full=self.full)
-        known = {
-            v: self._load(ref, v, (), constant=True)
-            for v, ref in zip(fixed, constants, strict=True)
-        }
+        load, store = self.share.load, self.share.store
+        known = {v: load(ref, v) for v, ref in zip(fixed, constants, strict=True)}
         source = dict(zip(xs, inputs, strict=True))
 
         def begin(values, t):
@@ -167,10 +164,10 @@ class _Kernel:
             """The inputs of a step."""
             index = jnp.minimum(t, self.steps - 1)
             index = self.steps - 1 - index if self.reverse else index
-            return {v: self._load(source[v], v, (index,)) for v in xs}
+            return {v: load(source[v], v, (index,)) for v in xs}
 
         def step(t, state):
-            held, failed = state
+            t, (held, failed) = t.astype(jnp.int32), state
             env = known | dict(zip(plan.held, held, strict=True))
             following = at(t + 1)
             exchanged: dict = {}
@@ -194,14 +191,14 @@ class _Kernel:
             held = begin(new | following, t + 1)
             index = self.steps - 1 - t if self.reverse else t
             for var, ref in zip(ys, outputs, strict=True):
-                self._store(ref, var, (index,), program.kept(var, env))
+                store(ref, var, program.kept(var, env), (index,))
             return held, failed
 
-        first = {v: self._load(ref, v, ()) for v, ref in zip(body.carry, carry, strict=True)}
-        held = begin(first | at(0), 0)
+        first = {v: load(ref, v) for v, ref in zip(body.carry, carry, strict=True)}
+        held = begin(first | at(jnp.int32(0)), jnp.int32(0))
         held, failed = jax.lax.fori_loop(0, self.steps, step, (held, jnp.int32(0)))
         for var, ref, value in zip(body.carry, final, held, strict=False):
-            self._store(ref, var, (), value)
+            store(ref, var, value)
         if not plan.alone:
             plgpu.atomic_max(failure, (self.group,), failed)
 
@@ -281,22 +278,3 @@ class _Kernel:
         if self.plan.alone:
             return failed
         return wait(counter, self.group, count, failed, self.longest)
-
-    def _load(self, ref, var, lead: tuple, constant: bool = False):
-        """A value from memory, as tiles."""
-        if not var.aval.shape:
-            return ref[(*lead, 0, 0)]
-        lines = pl.ds(0, 1) if constant and ref.shape[-2] == 1 else self.lines
-        if var not in self.plan.layout.cuts:
-            return ref[(*lead, lines, pl.ds(0, 1))]
-        return [
-            ref[(*lead, lines, pl.ds(at + self.number * share, share))]
-            for _, share, at in self.plan.shares(var)
-        ]
-
-    def _store(self, ref, var, lead: tuple, value) -> None:
-        if var not in self.plan.layout.cuts:
-            ref[(*lead, self.lines, pl.ds(0, 1))] = value
-            return
-        for (_, share, at), tile in zip(self.plan.shares(var), value, strict=True):
-            ref[(*lead, self.lines, pl.ds(at + self.number * share, share))] = tile

@@ -1,0 +1,39 @@
+"""Weights as a kernel wants them: equal shares of each part of the units, filled up with zeros."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ._plan import Plan
+
+
+def stored_weight(plan: Plan, equation: Any, weight: jax.Array) -> jax.Array:
+    """The weight of a product: rows as the gathered value is stored, columns as the result is."""
+    (_, (inner,)), _ = equation.params["dimension_numbers"]
+    weight = weight if inner == 0 else weight.T
+    for axis, var in ((0, equation.invars[0]), (1, equation.outvars[0])):
+        parts = []
+        for (start, stop), (width, share, _) in zip(
+            plan.layout.segments(var), plan.shares(var), strict=True
+        ):
+            part = jax.lax.slice_in_dim(weight, start, stop, axis=axis)
+            parts.append(_padded(part, axis, share * plan.programs - width))
+        weight = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=axis)
+    if plan.scatters(equation):
+        return weight
+    # Of each bundle the columns of one program side by side.
+    found = []
+    for bundle in plan.bundles(equation.outvars[0]):
+        columns = weight[:, bundle.at : bundle.at + plan.programs * bundle.width]
+        columns = columns.reshape(-1, bundle.parts, plan.programs, bundle.share)
+        found.append(jnp.swapaxes(columns, 1, 2).reshape(len(weight), -1))
+    return found[0] if len(found) == 1 else jnp.concatenate(found, axis=1)
+
+
+def _padded(value: jax.Array, axis: int, more: int) -> jax.Array:
+    if more == 0:
+        return value
+    widths = [(0, 0)] * value.ndim
+    widths[axis] = (0, more)
+    return jnp.pad(value, widths)

@@ -27,6 +27,7 @@ class Objective:
         loss: a member of `tasks.losses`.
         compute: dtype of the products' operands, or `None`.
         memory: what the gradient keeps; see `unroll`.
+        backend: how a GPU runs through time; see `unroll`.
 
     Example:
         >>> objective = Objective(Softmax())
@@ -36,12 +37,21 @@ class Objective:
     loss: Loss
     compute: str | None = None
     memory: str | int = "all"
+    backend: str | None = None
 
     def outputs(
         self, network: Any, xs: Any, state: Any, watch: str | None = None
     ) -> tuple[Any, Any]:
         """The outputs `(T, B, outputs)` and the final state; for `watch` see `unroll`."""
-        return unroll(network, xs, state, compute=self.compute, memory=self.memory, watch=watch)
+        return unroll(
+            network,
+            xs,
+            state,
+            compute=self.compute,
+            memory=self.memory,
+            watch=watch,
+            backend=self.backend,
+        )
 
     def of_outputs(self, outputs: jax.Array, batch: Sequences) -> jax.Array:
         """The loss of outputs that are already there."""

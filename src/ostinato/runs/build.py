@@ -114,7 +114,8 @@ def build_learner(config: Config, task: Task) -> Learner:
     if config.gradient == "lstm1997" and (config.cell != "lstm1997" or config.layers > 1):
         raise BadInput("the gradient lstm1997 needs --cell lstm1997 and a single layer")
     compute = None if config.precision == "float32" else config.precision
-    objective = Objective(task.loss, compute, config.memory)
+    backend = None if config.backend == "auto" else config.backend
+    objective = Objective(task.loss, compute, config.memory, backend)
     if config.learner not in SECOND_ORDER:
         return FirstOrder(
             config.learner,

@@ -20,6 +20,7 @@ from ..tasks import TASKS
 
 LEVELS = ("characters", "bytes")
 PRECISIONS = ("float32", "bfloat16")
+BACKENDS = ("auto", "scan", "persistent")
 MEMORIES = ("all", "sqrt")
 DAMPINGS = ("structural", "tikhonov", "line-search")
 HF, SADDLE_FREE = "hf", "saddle-free"
@@ -125,6 +126,9 @@ class Config:
     precision: str = _setting("float32", "of products: float32 or bfloat16", among=PRECISIONS)
     memory: str = _setting(
         "all", "what the gradient keeps: all states, or O(√T) of them (sqrt)", among=MEMORIES
+    )
+    backend: str = _setting(
+        "auto", f"how a GPU runs through time: {_names(BACKENDS)}", among=BACKENDS
     )
 
     def __post_init__(self):

@@ -69,13 +69,15 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
     rows = max(SMALLEST, power_of_two(-(-layout.batch // groups)))
     rows = min(rows, MOST_ROWS)
     groups = min(groups, -(-layout.batch // rows))
-    need = _bytes(make_plan(body, layout, programs, rows))
+    plan = make_plan(body, layout, programs, rows)
+    need = _bytes(plan)
     if need > SHARED_MEMORY:
         raise Unfit(
             f"the weights of a program need {need // 1024} KB, and {SHARED_MEMORY // 1024} KB of "
             "shared memory is all there is"
         )
-    return Fit(programs, rows, groups, 8 if rows == MOST_ROWS else 4)
+    many = rows == MOST_ROWS or any(map(plan.scatters, products))
+    return Fit(programs, rows, groups, 8 if many else 4)
 
 
 def _bytes(plan: Plan) -> int:

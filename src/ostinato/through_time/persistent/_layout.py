@@ -19,6 +19,7 @@ from typing import Any
 
 from jax.extend.core import JaxprEqn, Literal, Var
 
+from ...errors import BadInput
 from ._body import Body, aval_of
 
 ELEMENTWISE = frozenset(
@@ -35,7 +36,7 @@ _CUTTING = frozenset(("split", "slice", "concatenate", "pad"))
 _SHAPING = frozenset(("broadcast_in_dim", "reshape", "squeeze", "expand_dims"))
 
 
-class Unfit(ValueError):
+class Unfit(BadInput):
     """The step cannot be run by a persistent kernel; the message says why."""
 
 

@@ -67,7 +67,7 @@ def aval_of(var: Any) -> Any:
 
 def take_body(closed: ClosedJaxpr, carried: int) -> Body:
     """The body of a scan, given as `jax.make_jaxpr` makes it."""
-    jaxpr, given = _opened(closed), len(closed.consts)
+    jaxpr, given = _once(_opened(closed)), len(closed.consts)
     needed = {var for var in jaxpr.outvars if not isinstance(var, Literal)}
     used: list[JaxprEqn] = []
     for equation in reversed(jaxpr.eqns):
@@ -109,3 +109,30 @@ def _opened(closed: ClosedJaxpr) -> Jaxpr:
     if found.consts:
         raise ValueError("the step of a scan must not hold arrays of its own")
     return found.jaxpr
+
+
+def _once(jaxpr: Jaxpr) -> Jaxpr:
+    """The same without what is done twice, so that it is also stored only once."""
+
+    def run(*args):
+        env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
+        done: dict[Any, list] = {}
+        for equation in jaxpr.eqns:
+            operands = [
+                (v.val, aval_of(v).dtype) if isinstance(v, Literal) else id(env[v])
+                for v in equation.invars
+            ]
+            params = {
+                k: x for k, x in equation.params.items() if k not in ("new_dtype", "sharding")
+            }
+            made = [str(aval_of(v)) for v in equation.outvars]
+            what = equation.primitive.name, str(params), str(operands), str(made)
+            if what in done:
+                env.update(zip(equation.outvars, done[what], strict=True))
+            else:
+                _evaluate(equation, env)
+                done[what] = [env[v] for v in equation.outvars]
+        return [v.val if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
+
+    avals = [aval_of(v) for v in jaxpr.invars]
+    return jax.make_jaxpr(run)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals)).jaxpr

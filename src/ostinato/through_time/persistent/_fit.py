@@ -94,9 +94,9 @@ def _bytes(plan: Plan) -> int:
     return weights + piece
 
 
-def pays(sizes: Fit, layout: Layout) -> bool:
-    """Whether a kernel of these sizes is faster than the scan, as measured."""
-    return sizes.programs == 1 or layout.batch <= sizes.batch
+def pays(sizes: Fit) -> bool:
+    """Whether a kernel of these sizes is known to be right and faster than the scan."""
+    return sizes.programs == 1
 
 
 def multiprocessors() -> int:

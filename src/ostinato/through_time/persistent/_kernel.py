@@ -23,9 +23,9 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plgpu
 
 from ._body import aval_of
-from ._meeting import LONGEST, arrive, read, wait
+from ._meeting import LONGEST, MARK, bits_of, marked, signed, take_sums, take_values
 from ._memory import Share, result, shaped
-from ._plan import SUMMED, Plan, chunks, power_of_two
+from ._plan import Plan, chunks, power_of_two
 from ._program import NEUTRAL, SUMS, Program
 from ._weights import stored_weight
 
@@ -68,62 +68,70 @@ def run_kernel(
     fixed = [v for v in body.constants if v not in weights]
     read_xs = [v for v in body.xs if _is_read(v, plan)]
     given = dict(zip(body.xs, xs, strict=True))
-    gathered = [] if plan.alone else [v for stage in plan.stages for v in stage.gathered]
-    totals = [] if plan.alone else [e for stage in plan.stages for e in stage.totals]
-    scattered = [e for stage in plan.stages for e in stage.scattered]
-    flags = [] if plan.alone else [jnp.zeros((plan.groups,), jnp.int32)] * 2
+    exchanged = _places(plan, steps)
+    flags = [] if plan.alone else [jnp.zeros((plan.groups,), jnp.int32)]
     operands = [
         *(stored_weight(plan, e, constants[e.invars[1]]) for e in plan.products),
         *(shaped(plan, v, constants[v]) for v in fixed),
         *(shaped(plan, v, x) for v, x in zip(body.carry, carry, strict=True)),
         *(shaped(plan, v, given[v]) for v in read_xs),
-        *flags,
     ]
-    rows = plan.groups * plan.rows
-
-    sums = (2, power_of_two(plan.programs), rows)
-
-    def parts(equation):
-        v, out = equation.invars[0].aval, equation.outvars[0]
-        wide = jnp.promote_types(jnp.float32, v.dtype)
-        return jax.ShapeDtypeStruct((2, plan.programs, rows, plan.stored(out)), wide)
-
+    sizes = [len(plan.products), len(fixed), len(body.carry), len(read_xs)]
+    shared = [*exchanged.values(), *flags]  # which all programs read and write
     results = [
         *(result(plan, v, steps) for v in ys),
         *(result(plan, v) for v in body.carry),
-        *(jax.ShapeDtypeStruct((2, rows, plan.stored(v)), aval_of(v).dtype) for v in gathered),
-        *(jax.ShapeDtypeStruct(sums, aval_of(e.outvars[0]).dtype) for e in totals),
-        *(parts(e) for e in scattered),
-        *(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in flags),
+        *(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in shared),
     ]
-    first, last = len(operands) - len(flags), len(results) - len(flags)
-    sizes = [len(plan.products), len(fixed), len(body.carry), len(read_xs), len(flags)]
-    sizes += [len(ys), len(body.carry), len(gathered), len(totals), len(scattered), len(flags)]
 
     def kernel(*refs):
         every = iter(refs)
-        taken = [list(itertools.islice(every, size)) for size in sizes]
-        one = _Kernel(plan, steps, reverse, longest, None if interpret else FULL)
-        place: dict[Any, Any] = dict(zip(gathered, taken[7], strict=True))
-        for equations, found in ((totals, taken[8]), (scattered, taken[9])):
-            place |= {id(e): ref for e, ref in zip(equations, found, strict=True)}
-        one.run(taken[:4], taken[5:7], place, taken[10], fixed, read_xs, ys)
+        loaded = [list(itertools.islice(every, size)) for size in sizes]
+        list(itertools.islice(every, len(shared)))  # the same memory as the results
+        stored = [list(itertools.islice(every, size)) for size in (len(ys), len(body.carry))]
+        place = dict(zip(exchanged, every, strict=False))
+        one = _Kernel(plan, steps, reverse, longest, None if interpret else FULL, place)
+        one.run(loaded, stored, refs[-1] if flags else None, fixed, read_xs, ys)
 
+    first, last = len(operands), len(results) - len(shared)
     call = pl.pallas_call(
         kernel,
         grid=(plan.programs, plan.groups),
         out_shape=results,
-        input_output_aliases={first + i: last + i for i in range(len(flags))},
+        input_output_aliases={first + i: last + i for i in range(len(shared))},
         interpret=interpret,
         compiler_params=None if interpret else plgpu.CompilerParams(num_warps=warps, num_stages=1),
         name="persistent",
     )
-    found = iter(call(*operands))
+    found = iter(call(*operands, *shared))
     batch = plan.layout.batch
     out = [next(found).reshape(steps, batch, *aval_of(v).shape[1:]) for v in ys]
     final = [next(found).reshape(batch, *aval_of(v).shape[1:]) for v in body.carry]
-    failed = list(found)[-1:]
-    return final, out, jnp.all(failed[0] == 0) if failed else None
+    failed = list(found)[-1] if flags else None
+    return final, out, None if failed is None else jnp.all(failed == 0)
+
+
+def _places(plan: Plan, steps: int) -> dict[Any, jax.Array]:
+    """Where programs exchange values and sums, as `_meeting` wants it, by variable or equation.
+
+    There is one time more than steps: at the end of a step the next one is begun.
+    """
+    if plan.alone:
+        return {}
+    rows = plan.groups * plan.rows
+    found: dict[Any, jax.Array] = {}
+    for stage in plan.stages:
+        for var in stage.gathered:
+            shape = steps + 1, rows, plan.stored(var)
+            found[var] = jnp.full(shape, MARK, bits_of(aval_of(var).dtype))
+        for equation in stage.totals:
+            shape = 2, power_of_two(plan.programs), rows
+            found[id(equation)] = jnp.zeros(shape, jnp.int32)
+        for equation in stage.scattered:
+            out: Any = equation.outvars[0]
+            parts = 2, plan.programs, rows, plan.stored(out)
+            found[id(equation)] = jnp.zeros(parts, jnp.int32)
+    return found
 
 
 def _is_read(var: Any, plan: Plan) -> bool:
@@ -131,21 +139,24 @@ def _is_read(var: Any, plan: Plan) -> bool:
     return any(v is var for v in used)
 
 
+AT_ONCE = 32  # programs whose parts are read together
+
+
 class _Kernel:
     """What one program does."""
 
-    def __init__(self, plan: Plan, steps: int, reverse: bool, longest: int, full: Any):
+    def __init__(self, plan: Plan, steps: int, reverse: bool, longest: int, full: Any, place: dict):
         self.plan, self.steps, self.reverse, self.longest = plan, steps, reverse, longest
-        self.full = full
+        self.full, self.place = full, place
+        self.failed: Any = 0
         self.number, self.group = pl.program_id(0), pl.program_id(1)
         self.share = Share(plan, self.number, self.group)
         self.lines = self.share.lines
 
-    def run(self, given, results, place: dict, flags, fixed, xs, ys):
-        """All times; `place` is where values, and equations that are sums, are exchanged."""
+    def run(self, given, results, failure, fixed, xs, ys):
+        """All times."""
         plan, body = self.plan, self.plan.body
         (weights, constants, carry, inputs), (outputs, final) = given, results
-        counter, failure = flags or (None, None)
         tiles = self._weights(dict(zip(map(id, plan.products), weights, strict=True)))
         program = Program(plan, self.number, lambda e, tile: tiles[id(e), tile], full=self.full)
         load, store = self.share.load, self.share.store
@@ -156,8 +167,7 @@ class _Kernel:
             """Stage 0 up to what it hands out."""
             env = known | values
             program.run(plan.stages[0].first, env, {})
-            self._hand_out(program, plan.stages[0], env, place, t & 1)
-            self._arrive(counter)
+            self._hand_out(program, plan.stages[0], env, t)
             return [program.kept(v, env) for v in plan.held]
 
         def at(t):
@@ -167,23 +177,16 @@ class _Kernel:
             return {v: load(source[v], v, (index,)) for v in xs}
 
         def step(t, state):
-            t, (held, failed) = t.astype(jnp.int32), state
+            t, (held, self.failed) = t.astype(jnp.int32), state
             env = known | dict(zip(plan.held, held, strict=True))
             following = at(t + 1)
             exchanged: dict = {}
             for number, stage in enumerate(plan.stages):
                 if number > 0:
-                    count = plan.programs * (t * plan.meetings + number)
-                    failed = self._wait(counter, count, failed)
-                    before = plan.stages[number - 1]
-                    if plan.alone:
-                        self._keep(program, before, env, exchanged)
-                    else:
-                        self._take(before, place, t & 1, exchanged)
+                    self._take(program, plan.stages[number - 1], env, t, exchanged)
                     program.run(stage.first, env, exchanged)
                     if number < len(plan.stages) - 1:
-                        self._hand_out(program, stage, env, place, t & 1)
-                        self._arrive(counter)
+                        self._hand_out(program, stage, env, t)
                 program.run(stage.rest, env, exchanged)
             new = {
                 old: program.kept(v, env) for old, v in zip(body.carry, body.new_carry, strict=True)
@@ -192,7 +195,7 @@ class _Kernel:
             index = self.steps - 1 - t if self.reverse else t
             for var, ref in zip(ys, outputs, strict=True):
                 store(ref, var, program.kept(var, env), (index,))
-            return held, failed
+            return held, self.failed
 
         first = {v: load(ref, v) for v, ref in zip(body.carry, carry, strict=True)}
         held = begin(first | at(jnp.int32(0)), jnp.int32(0))
@@ -212,69 +215,67 @@ class _Kernel:
                 found[id(equation), tile] = refs[id(equation)][rows, columns]
         return found
 
-    def _keep(self, program: Program, stage, env: dict, exchanged: dict) -> None:
-        """What a program on its own would exchange with itself."""
-        for var in stage.gathered:
-            at = [at for _, _, at in self.plan.shares(var)]
-            tiles = dict(zip(at, program.handed_out(var, env), strict=True))
-            exchanged[var] = lambda start, _, tiles=tiles: tiles[start]
-        for equation in stage.totals:
-            exchanged[id(equation)] = program.total(equation, env)[:, None]
-
-    def _hand_out(self, program: Program, stage, env: dict, place: dict, slot) -> None:
+    def _hand_out(self, program: Program, stage, env: dict, t) -> None:
         if self.plan.alone:
             return
         for var in stage.gathered:
             for (_, share, at), tile in zip(
                 self.plan.shares(var), program.handed_out(var, env), strict=True
             ):
-                place[var][slot, self.lines, pl.ds(at + self.number * share, share)] = tile
+                columns = pl.ds(at + self.number * share, share)
+                self.place[var][t, self.lines, columns] = marked(tile)
         for equation in stage.totals:
-            place[id(equation)][slot, self.number, self.lines] = program.total(equation, env)
+            total = program.total(equation, env).astype(jnp.float32)
+            self.place[id(equation)][t & 1, self.number, self.lines] = signed(total, t)
         for equation in stage.scattered:
             for tiles in self.plan.tiles(equation):
                 columns = pl.ds(tiles[0].column, tiles[0].columns)
-                part = program.part(equation, tiles, env)
-                place[id(equation)][slot, self.number, self.lines, columns] = part
+                part = signed(program.part(equation, tiles, env), t)
+                self.place[id(equation)][t & 1, self.number, self.lines, columns] = part
 
-    def _take(self, stage, place: dict, slot, exchanged: dict) -> None:
-        plan = self.plan
+    def _take(self, program: Program, stage, env: dict, t, exchanged: dict) -> None:
+        """What others, or a program on its own itself, have handed out at the end of a stage."""
         for var in stage.gathered:
-            exchanged[var] = lambda start, size, ref=place[var]: read(
-                ref.at[slot, self.lines, pl.ds(start, size)]
-            )
+            if self.plan.alone:
+                at = [at for _, _, at in self.plan.shares(var)]
+                tiles = dict(zip(at, program.handed_out(var, env), strict=True))
+                exchanged[var] = lambda start, _, tiles=tiles: tiles[start]
+            else:
+                exchanged[var] = functools.cache(functools.partial(self._piece, var, t))
         for equation in stage.totals:
-            name = equation.primitive.name
-            several = read(place[id(equation)].at[slot, :, self.lines])
-            number = jax.lax.broadcasted_iota(jnp.int32, several.shape, 0)
-            none = jnp.asarray(NEUTRAL[name], several.dtype)
-            several = jnp.where(number < plan.programs, several, none)
-            exchanged[id(equation)] = SUMS[name](several, axis=0)[:, None]
+            if self.plan.alone:
+                exchanged[id(equation)] = program.total(equation, env)[:, None]
+            else:
+                exchanged[id(equation)] = self._total(equation, t)
         for equation in stage.scattered:
-            out: Any = equation.outvars[0]
-            exchanged[id(equation)] = [
-                self._added(place[id(equation)], slot, at + self.number * share, share).astype(
-                    out.aval.dtype
-                )
-                for _, share, at in plan.shares(out)
-            ]
+            exchanged[id(equation)] = self._added(equation, t)
 
-    def _added(self, ref, slot, column, share: int) -> jax.Array:
-        """The programs' parts of some columns, added up in the order of the programs."""
-        most = max(1, SUMMED // (self.plan.rows * share))
-        return functools.reduce(
-            jnp.add,
-            [
-                jnp.sum(read(ref.at[slot, pl.ds(start, size), self.lines, pl.ds(column, share)]), 0)
-                for start, size in chunks(self.plan.programs, most)
-            ],
-        )
+    def _piece(self, var, t, start: int, size: int) -> jax.Array:
+        """Some columns of a gathered value."""
+        ref = self.place[var].at[t, self.lines, pl.ds(start, size)]
+        found, self.failed = take_values(ref, var.aval.dtype, self.failed, self.longest)
+        return found
 
-    def _arrive(self, counter) -> None:
-        if not self.plan.alone:
-            arrive(counter, self.group)
+    def _total(self, equation, t) -> jax.Array:
+        """The programs' parts of a sum over units, or of another such equation."""
+        name, place = equation.primitive.name, self.place[id(equation)]
+        shape = place.shape[1], self.plan.rows
+        there = jax.lax.broadcasted_iota(jnp.int32, shape, 0) < self.plan.programs
+        refs = [place.at[t & 1, :, self.lines]]
+        (every,), self.failed = take_sums(refs, t, self.failed, self.longest, there)
+        every = jnp.where(there, every, jnp.float32(NEUTRAL[name]))
+        return SUMS[name](every, axis=0)[:, None].astype(aval_of(equation.outvars[0]).dtype)
 
-    def _wait(self, counter, count, failed):
-        if self.plan.alone:
-            return failed
-        return wait(counter, self.group, count, failed, self.longest)
+    def _added(self, equation, t) -> list[jax.Array]:
+        """The programs' parts of a product, added up in the order of the programs."""
+        out, found = equation.outvars[0], []
+        for _, share, at in self.plan.shares(out):
+            columns, total = pl.ds(at + self.number * share, share), jnp.float32(0)
+            for start, size in chunks(self.plan.programs, AT_ONCE):
+                several = range(start, start + size)
+                place = self.place[id(equation)]
+                refs = [place.at[t & 1, program, self.lines, columns] for program in several]
+                parts, self.failed = take_sums(refs, t, self.failed, self.longest)
+                total = functools.reduce(jnp.add, parts, total)
+            found.append(total.astype(out.aval.dtype))
+        return found

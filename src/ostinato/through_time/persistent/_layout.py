@@ -118,7 +118,8 @@ def _check(equation: JaxprEqn, cuts: dict, body: Body) -> None:
             if (tuple(left), len(right), tuple(left_batch)) == ((1,), 1, ()):
                 return
     elif name in REDUCTIONS:
-        if tuple(params["axes"]) == (1,):
+        summed = [aval_of(first).shape[axis] for axis in params["axes"]]
+        if tuple(params["axes"]) == (1,) or set(summed) == {1}:
             return
     elif name in _SHAPING:
         out = equation.outvars[0]

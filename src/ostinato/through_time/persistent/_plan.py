@@ -28,7 +28,6 @@ from ._layout import REDUCTIONS, Layout
 
 SMALLEST = 16  # rows and columns that the matrix units take at least
 PIECE = 1 << 14  # numbers of a gathered value that a program reads at once
-CHAIN = 4  # sums that are made side by side, as a product's steps wait for each other
 SUMMED = 1 << 13  # numbers of a product that a program makes, or adds up, at once
 
 
@@ -138,7 +137,6 @@ class Plan:
         if self.alone:
             return [(at, share) for _, share, at in self.shares(var)]
         most = max(SMALLEST, PIECE // self.rows)
-        most = min(most, max(64, power_of_two(self.stored(var)) // (2 * CHAIN)))
         return [
             (at + start, size)
             for _, share, at in self.shares(var)
@@ -146,10 +144,11 @@ class Plan:
         ]
 
     def scatters(self, equation: JaxprEqn) -> bool:
-        """Whether a product is the sum of the programs' own: where it has the fewer columns."""
+        """Whether a product is the sum of the programs' own: few rows, and the fewer columns."""
         v: Any = equation.invars[0]
         out: Any = equation.outvars[0]
-        return not self.alone and self.stored(v) >= 2 * self.stored(out)
+        few = not self.alone and self.rows == SMALLEST
+        return few and self.stored(v) >= 2 * self.stored(out)
 
     def tiles(self, equation: JaxprEqn) -> list[list[Tile]]:
         """A program's tiles of a weight, a list for each piece of what it makes.

@@ -15,7 +15,7 @@ from jax.extend.core import JaxprEqn, Literal
 
 from ._body import aval_of
 from ._layout import pieces
-from ._plan import CHAIN, PIECE, Plan, Tile, in_full
+from ._plan import Plan, Tile, in_full
 
 Tiles = Any
 SUMS: dict[str, Callable] = {"reduce_sum": jnp.sum, "reduce_max": jnp.max, "reduce_min": jnp.min}
@@ -102,39 +102,30 @@ class Program:
 
     def part(self, equation: JaxprEqn, tiles: list[Tile], env: dict) -> jax.Array:
         """This program's part of some columns of a product: of its own columns of the value."""
-        sums: list[jax.Array] = []
-        self._add(equation, sums, self.handed_out(equation.invars[0], env), tiles)
-        return functools.reduce(jnp.add, sums)
+        own = self.handed_out(equation.invars[0], env)
+        pairs = zip(own, tiles, strict=True)
+        return functools.reduce(jnp.add, [self._dot(equation, *pair) for pair in pairs])
 
     def _product(self, equation: JaxprEqn, gathered: Callable) -> list[jax.Array]:
         """One tile for each part of the result, summed over all pieces of the gathered value."""
         out: Any = equation.outvars[0]
-        every = self.plan.tiles(equation)
-        sums: list[list[jax.Array]] = [[] for _ in every]
-        # As many as fit into registers, so that they are on their way at once.
-        together = max(1, PIECE // (self.plan.rows * every[0][0].rows))
-        for start in range(0, len(every[0]), together):
-            some = [tiles[start : start + together] for tiles in every]
-            pieces = [gathered(tile.row, tile.rows) for tile in some[0]]
-            for own, tiles in zip(sums, some, strict=True):
-                self._add(equation, own, pieces, tiles)
+        sums: list[Any] = [0 for _ in self.plan.bundles(out)]
+        for tiles in zip(*self.plan.tiles(equation), strict=True):
+            piece = gathered(tiles[0].row, tiles[0].rows)
+            sums = [s + self._dot(equation, piece, t) for s, t in zip(sums, tiles, strict=True)]
         found: list[jax.Array] = []
-        for own, bundle in zip(sums, self.plan.bundles(out), strict=True):
-            total = functools.reduce(jnp.add, own).astype(out.aval.dtype)
+        for total, bundle in zip(sums, self.plan.bundles(out), strict=True):
+            total = total.astype(out.aval.dtype)
             found += jax.lax.split(total, [bundle.share] * bundle.parts, axis=1)
         return found
 
-    def _add(self, equation: JaxprEqn, sums: list, pieces: list, tiles: list[Tile]) -> None:
-        """Add products of pieces with tiles to a few sums, which do not wait for each other."""
-        wide = jnp.promote_types(jnp.float32, aval_of(equation.invars[0]).dtype)
-        for piece, tile in zip(pieces, tiles, strict=True):
-            found = jnp.dot(
-                piece,
-                self.weight(equation, tile),
-                precision=self._precision(equation),
-                preferred_element_type=wide,
-            )
-            sums.append(found if len(sums) < CHAIN else sums.pop(0) + found)
+    def _dot(self, equation: JaxprEqn, piece: jax.Array, tile: Tile) -> jax.Array:
+        return jnp.dot(
+            piece,
+            self.weight(equation, tile),
+            precision=self._precision(equation),
+            preferred_element_type=jnp.promote_types(jnp.float32, piece.dtype),
+        )
 
     def _precision(self, equation: JaxprEqn) -> Any:
         exact = self.full is not None and in_full(equation)

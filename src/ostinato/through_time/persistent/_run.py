@@ -94,7 +94,7 @@ def persistent_scan(
         if (cores := multiprocessors()) == 0:
             raise Unfit(f"persistent kernels run on a GPU, and this is {jax.default_backend()}")
         sizes = fit(traced.body, traced.layout, cores)
-        if not forced and not pays(sizes, traced.layout):
+        if not forced and not pays(sizes):
             raise Unfit("the scan is faster")
     else:
         sizes = fitted

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import publish, table
+from measure import machine, publish, table
 from ostinato.runs import Config, train
 from ostinato.tasks.datasets import text_path
 
@@ -114,7 +114,7 @@ def main() -> None:
         for name in options.runs:
             rows = curve(name, file, Path(folder), options.seconds, options.steps)
             with open(options.out, "a") as out:
-                out.write(json.dumps({"name": name, "rows": rows}) + "\n")
+                out.write(json.dumps({"name": name, "machine": machine(), "rows": rows}) + "\n")
 
 
 def tables(path: Path) -> None:
@@ -122,7 +122,7 @@ def tables(path: Path) -> None:
     runs = {}
     for line in path.read_text().splitlines():
         found = json.loads(line)
-        runs[found["name"]] = found["rows"]
+        runs[found["name"]], on = found["rows"], found["machine"]
 
     def best(rows, what, limit):
         bits = [row["bits"] for row in rows if row[what] <= limit]
@@ -154,6 +154,7 @@ def tables(path: Path) -> None:
         "mLSTM, 215,900 parameters, 2.8 M characters of the enwiki slice; validation bits per "
         "character (`benchmarks/character_model.py`). Seconds are those of learning, without "
         "compiling and validating.\n\n" + "\n\n".join(parts),
+        on=on,
     )
 
 

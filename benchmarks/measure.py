@@ -53,9 +53,13 @@ def table(header: list[str], rows: list[list]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
-def publish(title: str, text: str) -> None:
-    """Print a section, and put it into RESULTS.md in place of the one of the same title."""
-    section = f"## {title}\n{machine()}\n\n{text}\n"
+def publish(title: str, text: str, on: str | None = None) -> None:
+    """Print a section, and put it into RESULTS.md in place of the one of the same title.
+
+    Args:
+        on: the machine that it was measured on, if not on this one.
+    """
+    section = f"## {title}\n{on or machine()}\n\n{text}\n"
     print(section, flush=True)
     old = RESULTS.read_text() if RESULTS.exists() else "# Measured\n\n"
     parts = re.split(r"(?m)^(?=## )", old)

@@ -176,10 +176,15 @@ def test_memory_and_other_transforms(by):
             np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", some(LARGER, ["gru", "layer norm"]))
-def test_the_kernels_can_be_compiled_for_a_gpu(name, monkeypatch):
-    """As far as can be seen without one: they are made of what its compiler knows."""
+@pytest.mark.parametrize("memory", [_fit.SHARED_MEMORY, 20 * 1024])
+@pytest.mark.parametrize("name", some(LARGER, ["layer norm"]))
+def test_the_kernels_can_be_compiled_for_a_gpu(name, memory, monkeypatch):
+    """As far as can be seen without one: they are made of what its compiler knows.
+
+    With much memory a program has all units, with little of it programs share them.
+    """
     monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
+    monkeypatch.setattr(_fit, "SHARED_MEMORY", memory)
     monkeypatch.setattr(_run, "_failed", _run._plain)  # its warning needs a real GPU
     cell = jax.tree.map(lambda x: x.astype(jnp.float32), LARGER[name]())
     xs = jax.ShapeDtypeStruct((STEPS, 20, 3), jnp.float32)
@@ -191,6 +196,27 @@ def test_the_kernels_can_be_compiled_for_a_gpu(name, monkeypatch):
     with jax.sharding.use_abstract_mesh(H200):
         words = jax.jit(run).trace(cell, xs).lower(lowering_platforms=("cuda",)).as_text()
     assert words.count("triton_kernel_call") + words.count("xla.gpu.triton") >= 2
+
+
+def test_the_choice_on_a_gpu(monkeypatch, by):
+    """Where nothing is asked for, a small net is run by kernels, and a larger one by the scan."""
+    monkeypatch.setattr(_engine, "one_gpu", lambda: True)
+    found = []
+
+    def noted(*args, **options):
+        monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
+        try:
+            return persistent_scan(*args, **options)
+        except Unfit as reason:
+            found.append(str(reason))
+            raise
+
+    by(noted)
+    xs = sequences()
+    for units, expected in ((UNITS, []), (200, ["the scan is faster"])):
+        cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, units, key=key(0)))
+        ostinato.unroll(cell, xs.astype(jnp.float32))
+        assert found == expected
 
 
 def test_sizes():

@@ -15,6 +15,7 @@ from members import CELLS, WIRINGS
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, Simple
 from ostinato.through_time import _engine
 from ostinato.through_time.persistent import Fit, Unfit, _fit, _run, persistent_scan
+from ostinato.through_time.persistent._weights import thirds
 from ostinato.wiring import LayerNorm, Network, Readout
 
 from .simulated import simulated_scan
@@ -154,6 +155,24 @@ def test_the_kernel_of_one_program(name, by):
     by(partial(persistent_scan, fitted=ONE_PROGRAM))
     lengths = jnp.arange(UNITS) % (STEPS + 1)
     assert_same(LARGER[name](), sequences(UNITS), lengths=lengths, reverse=True)
+
+
+def test_full_float32(by):
+    """Products of thirds in bfloat16 are as good as those in float32."""
+    x = jax.random.normal(key(0), (100,), jnp.float32)
+    assert sum(third.astype(jnp.float32) for third in reversed(thirds(x))).tolist() == x.tolist()
+    by(partial(persistent_scan, fitted=ONE_PROGRAM))
+    exact, xs = Simple(3, UNITS + 1, key=key(0)), sequences()
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), exact)
+    expected = jax.tree.leaves(everything(exact, xs))
+
+    def off(backend):
+        with jax.default_matmul_precision("highest"):
+            found = everything(cell, xs.astype(jnp.float32), backend=backend)
+        pairs = zip(jax.tree.leaves(found), expected, strict=True)
+        return max(float(jnp.max(jnp.abs(a - b))) for a, b in pairs)
+
+    assert off("persistent") < 2 * off("scan")
 
 
 def test_memory_and_other_transforms(by):

@@ -86,9 +86,9 @@ def _bytes(plan: Plan) -> int:
     for equation in plan.products:
         v: Any = equation.invars[0]
         out: Any = equation.outvars[0]
-        size = jnp.dtype(v.aval.dtype).itemsize
+        size = 6 if in_full(equation) else jnp.dtype(v.aval.dtype).itemsize
         columns = sum(share for _, share, _ in plan.shares(out))
-        weights += plan.stored(v) * columns * size * (2 if in_full(equation) else 1)
+        weights += plan.stored(v) * columns * size
         rows = plan.rows * plan.stored(v)
         piece = max(piece, size * (rows if plan.alone else min(rows, PIECE)))
     return weights + piece

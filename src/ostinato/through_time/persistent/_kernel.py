@@ -25,12 +25,9 @@ from jax.experimental.pallas import triton as plgpu
 from ._body import aval_of
 from ._meeting import LONGEST, MARK, bits_of, marked, signed, take_sums, take_values
 from ._memory import Share, result, shaped
-from ._plan import Plan, chunks, power_of_two
+from ._plan import Plan, chunks, in_full, power_of_two
 from ._program import NEUTRAL, SUMS, Program
 from ._weights import stored_weight
-
-# Full float32: three products in TF32, which the matrix units can do.
-FULL = jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3
 
 
 def run_kernel(
@@ -90,7 +87,7 @@ def run_kernel(
         list(itertools.islice(every, len(shared)))  # the same memory as the results
         stored = [list(itertools.islice(every, size)) for size in (len(ys), len(body.carry))]
         place = dict(zip(exchanged, every, strict=False))
-        one = _Kernel(plan, steps, reverse, longest, None if interpret else FULL, place)
+        one = _Kernel(plan, steps, reverse, longest, place)
         one.run(loaded, stored, refs[-1] if flags else None, fixed, read_xs, ys)
 
     first, last = len(operands), len(results) - len(shared)
@@ -145,9 +142,9 @@ AT_ONCE = 32  # programs whose parts are read together
 class _Kernel:
     """What one program does."""
 
-    def __init__(self, plan: Plan, steps: int, reverse: bool, longest: int, full: Any, place: dict):
+    def __init__(self, plan: Plan, steps: int, reverse: bool, longest: int, place: dict):
         self.plan, self.steps, self.reverse, self.longest = plan, steps, reverse, longest
-        self.full, self.place = full, place
+        self.place = place
         self.failed: Any = 0
         self.number, self.group = pl.program_id(0), pl.program_id(1)
         self.share = Share(plan, self.number, self.group)
@@ -158,7 +155,7 @@ class _Kernel:
         plan, body = self.plan, self.plan.body
         (weights, constants, carry, inputs), (outputs, final) = given, results
         tiles = self._weights(dict(zip(map(id, plan.products), weights, strict=True)))
-        program = Program(plan, self.number, lambda e, tile: tiles[id(e), tile], full=self.full)
+        program = Program(plan, self.number, lambda e, tile: tiles[id(e), tile])
         load, store = self.share.load, self.share.store
         known = {v: load(ref, v) for v, ref in zip(fixed, constants, strict=True)}
         source = dict(zip(xs, inputs, strict=True))
@@ -212,7 +209,9 @@ class _Kernel:
             for tile in itertools.chain(*self.plan.tiles(equation)):
                 rows = pl.ds(tile.row + self.number * tile.row_step, tile.rows)
                 columns = pl.ds(tile.column + self.number * tile.column_step, tile.columns)
-                found[id(equation), tile] = refs[id(equation)][rows, columns]
+                ref = refs[id(equation)]
+                three = [ref[i, rows, columns] for i in range(3)] if in_full(equation) else None
+                found[id(equation), tile] = three or ref[rows, columns]
         return found
 
     def _hand_out(self, program: Program, stage, env: dict, t) -> None:

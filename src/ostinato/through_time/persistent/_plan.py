@@ -147,7 +147,7 @@ class Plan:
         """Whether a product is the sum of the programs' own: few rows, and the fewer columns."""
         v: Any = equation.invars[0]
         out: Any = equation.outvars[0]
-        few = not self.alone and self.rows == SMALLEST
+        few = self.rows == SMALLEST and not self.alone and not in_full(equation)
         return few and self.stored(v) >= 2 * self.stored(out)
 
     def tiles(self, equation: JaxprEqn) -> list[list[Tile]]:
@@ -240,7 +240,7 @@ def _held(body: Body, stages: list[Stage]) -> list[Var]:
 
 
 def in_full(equation: JaxprEqn) -> bool:
-    """Whether a product is one in full float32, which the matrix units do as three in TF32."""
+    """Whether a product is one in full float32, which no matrix unit does at once."""
     full = jax.lax.Precision.HIGHEST
     operand: Any = equation.invars[0]
     found = equation.params["precision"]

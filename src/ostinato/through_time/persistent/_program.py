@@ -16,6 +16,7 @@ from jax.extend.core import JaxprEqn, Literal
 from ._body import aval_of
 from ._layout import pieces
 from ._plan import Plan, Tile, in_full
+from ._weights import thirds
 
 Tiles = Any
 SUMS: dict[str, Callable] = {"reduce_sum": jnp.sum, "reduce_max": jnp.max, "reduce_min": jnp.min}
@@ -33,12 +34,12 @@ class Program:
     Attributes:
         plan: the step shared out.
         number: of the program, which may be traced.
-        weight: `weight(equation, tile)` gives a tile of a product's weight.
-        full: what to take for products in full float32; by default they stay as they are.
+        weight: `weight(equation, tile)` gives a tile of a product's weight; of one in full float32
+            the three tiles of its `thirds`.
     """
 
-    def __init__(self, plan: Plan, number: Any, weight: Callable, full: Any = None):
-        self.plan, self.number, self.weight, self.full = plan, number, weight, full
+    def __init__(self, plan: Plan, number: Any, weight: Callable):
+        self.plan, self.number, self.weight = plan, number, weight
 
     def run(self, equations: list[JaxprEqn], env: dict, exchanged: dict) -> None:
         """Do equations.
@@ -120,16 +121,18 @@ class Program:
         return found
 
     def _dot(self, equation: JaxprEqn, piece: jax.Array, tile: Tile) -> jax.Array:
-        return jnp.dot(
-            piece,
-            self.weight(equation, tile),
-            precision=self._precision(equation),
-            preferred_element_type=jnp.promote_types(jnp.float32, piece.dtype),
+        weight, wide = self.weight(equation, tile), jnp.promote_types(jnp.float32, piece.dtype)
+        if not in_full(equation):
+            precision = equation.params["precision"]
+            return jnp.dot(piece, weight, precision=precision, preferred_element_type=wide)
+        # What is left out is as small as the rounding of float32. Two sums, as each is a chain.
+        (a, b, c), (x, y, z) = thirds(piece), weight
+        small, large = [(c, x), (b, y), (a, z)], [(b, x), (a, y), (a, x)]
+        sums = (
+            functools.reduce(jnp.add, [jnp.dot(*p, preferred_element_type=wide) for p in pairs])
+            for pairs in (small, large)
         )
-
-    def _precision(self, equation: JaxprEqn) -> Any:
-        exact = self.full is not None and in_full(equation)
-        return self.full if exact else equation.params["precision"]
+        return jnp.add(*sums)
 
     def _elementwise(self, equation: JaxprEqn, env: dict) -> None:
         cuts, (out, *_) = self.plan.layout.cuts, equation.outvars

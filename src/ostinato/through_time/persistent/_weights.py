@@ -1,15 +1,40 @@
-"""Weights as a kernel wants them: equal shares of each part of the units, filled up with zeros."""
+"""Weights as a kernel wants them: equal shares of each part of the units, filled up with zeros.
+
+A weight in full float32 becomes three in bfloat16, its `thirds`, for the matrix units.
+"""
 
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from ._plan import Plan
+from ._plan import Plan, in_full
+
+
+def thirds(x: jax.Array) -> list[jax.Array]:
+    """Three arrays in bfloat16 whose sum is `x`, in float32: 8 of its 24 bits each.
+
+    The bits are cut off rather than rounded, as compilers may leave out a rounding that is undone.
+    """
+    found = []
+    for _ in range(3):
+        bits = jax.lax.bitcast_convert_type(x, jnp.int32) & jnp.int32(-65536)
+        first = jax.lax.bitcast_convert_type(bits, jnp.float32)
+        found.append(first.astype(jnp.bfloat16))
+        x = x - first
+    return found
 
 
 def stored_weight(plan: Plan, equation: Any, weight: jax.Array) -> jax.Array:
-    """The weight of a product: rows as the gathered value is stored, columns as the result is."""
+    """The weight of a product `(rows, columns)`, or its thirds `(3, rows, columns)`.
+
+    Rows are as the gathered value is stored, columns as the result is.
+    """
+    stored = _stored(plan, equation, weight)
+    return jnp.stack(thirds(stored)) if in_full(equation) else stored
+
+
+def _stored(plan: Plan, equation: Any, weight: jax.Array) -> jax.Array:
     (_, (inner,)), _ = equation.params["dimension_numbers"]
     weight = weight if inner == 0 else weight.T
     for axis, var in ((0, equation.invars[0]), (1, equation.outvars[0])):

@@ -14,7 +14,14 @@ import ostinato
 from members import CELLS, WIRINGS
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, Simple
 from ostinato.through_time import _engine
-from ostinato.through_time.persistent import Fit, Unfit, _fit, _run, persistent_scan
+from ostinato.through_time.persistent import (
+    Fit,
+    Unfit,
+    _fit,
+    _meeting,
+    _run,
+    persistent_scan,
+)
 from ostinato.through_time.persistent._weights import thirds
 from ostinato.wiring import LayerNorm, Network, Readout
 
@@ -236,6 +243,25 @@ def test_the_choice_on_a_gpu(monkeypatch, by):
         cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, units, key=key(0)))
         ostinato.unroll(cell, xs.astype(jnp.float32))
         assert found == expected
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16, jnp.float32])
+def test_what_is_handed_out_shows_that_it_is_there(dtype):
+    values = jnp.asarray([0.0, -0.0, 1.5, -2.25, jnp.nan, jnp.inf, -jnp.inf, 1e-7], dtype)
+    bits = _meeting.handed(values)
+    assert not np.intersect1d(bits, _meeting.empty((1,), dtype)).size
+    np.testing.assert_array_equal(jax.lax.bitcast_convert_type(bits, dtype), values)
+
+
+def test_sums_show_whose_turn_it_is():
+    values = jnp.asarray([0.0, -1.1, jnp.inf, -jnp.inf, jnp.nan, 1e-30], jnp.float32)
+    places = [0, 0]  # as they begin
+    for t in range(9):
+        bits = _meeting.signed(values, t)
+        assert set((bits & 1).tolist()) == {_meeting.turn(t)} != {places[t & 1]}
+        places[t & 1] = _meeting.turn(t)
+        found = jax.lax.bitcast_convert_type(bits & -2, jnp.float32)
+        np.testing.assert_allclose(found, values, rtol=2e-7)
 
 
 def test_sizes():

@@ -23,7 +23,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plgpu
 
 from ._body import aval_of
-from ._meeting import LONGEST, MARK, bits_of, marked, signed, take_sums, take_values
+from ._meeting import LONGEST, empty, handed, signed, take_sums, take_values
 from ._memory import Share, result, shaped
 from ._plan import Plan, chunks, in_full, power_of_two
 from ._program import NEUTRAL, SUMS, Program
@@ -120,7 +120,7 @@ def _places(plan: Plan, steps: int) -> dict[Any, jax.Array]:
     for stage in plan.stages:
         for var in stage.gathered:
             shape = steps + 1, rows, plan.stored(var)
-            found[var] = jnp.full(shape, MARK, bits_of(aval_of(var).dtype))
+            found[var] = empty(shape, aval_of(var).dtype)
         for equation in stage.totals:
             shape = 2, power_of_two(plan.programs), rows
             found[id(equation)] = jnp.zeros(shape, jnp.int32)
@@ -222,7 +222,7 @@ class _Kernel:
                 self.plan.shares(var), program.handed_out(var, env), strict=True
             ):
                 columns = pl.ds(at + self.number * share, share)
-                self.place[var][t, self.lines, columns] = marked(tile)
+                self.place[var][t, self.lines, columns] = handed(tile)
         for equation in stage.totals:
             total = program.total(equation, env).astype(jnp.float32)
             self.place[id(equation)][t & 1, self.number, self.lines] = signed(total, t)

@@ -1,6 +1,6 @@
 """How programs meet: what one hands out shows by itself whether it is there.
 
-    values    a place for every time, filled with a mark, all bits set, that no value has
+    values    a place for every time, filled with a mark, -0, that no value has: it is stored as 0
     sums      two places in turn; the lowest bit of each number says whose turn it is of
 
 A reader looks at all that it needs until no mark, or no number of an earlier turn, is left in it.
@@ -21,24 +21,34 @@ import jax
 import jax.numpy as jnp
 from jax.experimental.pallas import triton as plgpu
 
-MARK = -1  # as an integer
 LONGEST = 1 << 21  # looks; one takes about a microsecond
 
 
 def bits_of(dtype: Any) -> Any:
-    """The integer that holds a value of a type."""
+    """The integer that holds a value of a type; -0 is the smallest of them."""
     return jnp.int16 if jnp.dtype(dtype).itemsize == 2 else jnp.int32
 
 
-def marked(tile: jax.Array) -> jax.Array:
-    """Values as they are handed out: never the mark, which is one of the values that are NaN."""
-    usual = jnp.where(tile != tile, jnp.asarray(jnp.nan, tile.dtype), tile)
+def empty(shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    """A place for values of a type, with nothing in it yet."""
+    bits = bits_of(dtype)
+    return jnp.full(shape, jnp.iinfo(bits).min, bits)
+
+
+def handed(tile: jax.Array) -> jax.Array:
+    """Values as they are handed out."""
+    usual = jnp.where(tile == 0, jnp.zeros((), tile.dtype), tile)
     return jax.lax.bitcast_convert_type(usual, bits_of(tile.dtype))
 
 
 def take_values(ref: Any, dtype: Any, failed: Any, longest: int) -> tuple[jax.Array, jax.Array]:
     """What others have handed out, once all of it is there, and whether a wait has failed."""
-    (bits,), failed = _look([ref], lambda bits: bits == MARK, failed, longest)
+
+    def late(found):
+        least = jnp.min(found[0].reshape(-1))
+        return (least == jnp.iinfo(found[0].dtype).min).astype(jnp.int32)
+
+    (bits,), failed = _look([ref], late, failed, longest)
     return jax.lax.bitcast_convert_type(bits, dtype), failed
 
 
@@ -57,18 +67,20 @@ def take_sums(
 ) -> tuple[list[jax.Array], jax.Array]:
     """The same for sums from several places; `there` says where in them others hand out any."""
 
-    def late(bits):
-        return jnp.logical_and((bits & 1) != turn(t), there)
+    def late(found):
+        old = functools.reduce(jnp.bitwise_or, [(bits & 1) ^ turn(t) for bits in found])
+        return jnp.max(jnp.where(there, old, 0).reshape(-1))
 
     found, failed = _look(refs, late, failed, longest)
     return [jax.lax.bitcast_convert_type(bits & -2, jnp.float32) for bits in found], failed
 
 
 def _look(refs: list, late: Callable, failed: Any, longest: int) -> tuple[list, jax.Array]:
+    """Load until nothing is late, `late(found)` being 0 and not 1."""
+
     def see():
         found = [plgpu.load(ref, volatile=True) for ref in refs]
-        missing = functools.reduce(jnp.logical_or, map(late, found))
-        return found, jnp.max(missing.astype(jnp.int32).reshape(-1))
+        return found, late(found)
 
     def waiting(state):
         _, missing, looks, most = state

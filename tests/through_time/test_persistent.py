@@ -26,6 +26,7 @@ from ostinato.through_time.persistent._weights import thirds
 from ostinato.wiring import LayerNorm, Network, Readout
 
 from .simulated import simulated_scan
+from .threads import by_threads
 
 BATCH, STEPS, UNITS = 5, 4, 40  # three programs of 16 units, the last one half empty
 LARGER = {
@@ -121,7 +122,7 @@ def sequences(batch=BATCH):
     return jax.random.normal(key(1), (STEPS, batch, 3))
 
 
-@pytest.mark.parametrize("name", some(LARGER, ["gru", "mlstm", "layer norm"]))
+@pytest.mark.parametrize("name", some(LARGER, ["mlstm", "layer norm"]))
 def test_larger_nets_by_three_programs(name, by):
     by(partial(simulated_scan, programs=3, rows=16))
     assert_same(LARGER[name](), sequences(), lengths=jnp.array([4, 2, 0, 3, 1]), reverse=True)
@@ -162,6 +163,37 @@ def test_the_kernel_of_one_program(name, by):
     by(partial(persistent_scan, fitted=ONE_PROGRAM))
     lengths = jnp.arange(UNITS) % (STEPS + 1)
     assert_same(LARGER[name](), sequences(UNITS), lengths=lengths, reverse=True)
+
+
+def gradient(cell, xs, **options):
+    return jax.grad(lambda c: jnp.sum(jnp.sin(ostinato.unroll(c, xs, **options)[0])))(cell)
+
+
+def kernels_by_threads(what, cell, xs, monkeypatch, by, **sizes):
+    by(partial(persistent_scan, fitted=Fit(rows=16, warps=4, **sizes)))
+    by_threads(monkeypatch)
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), cell)
+    lengths = jnp.arange(xs.shape[1]) % (len(xs) + 1)
+    run = partial(what, cell, xs.astype(jnp.float32), lengths=lengths)
+    expected = run(backend="scan")
+    with jax.disable_jit():
+        found = run(backend="persistent")
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(b, a, rtol=0, atol=1e-5 * np.max(np.abs(a)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGER)
+def test_programs_that_wait_for_each_other(name, monkeypatch, by):
+    """Three programs in each of two groups, as threads that run the kernel itself."""
+    sizes = {"programs": 3, "groups": 2}
+    kernels_by_threads(everything, LARGER[name](), sequences(20), monkeypatch, by, **sizes)
+
+
+def test_two_programs_that_wait_for_each_other(monkeypatch, by):
+    """Values, sums over units and parts of products are exchanged."""
+    cell, sizes = LayerNorm(LSTM(3, 20, key=key(0))), {"programs": 2, "groups": 1}
+    kernels_by_threads(gradient, cell, sequences(3)[:2], monkeypatch, by, **sizes)
 
 
 def test_full_float32(by):
@@ -250,7 +282,8 @@ def test_what_is_handed_out_shows_that_it_is_there(dtype):
     values = jnp.asarray([0.0, -0.0, 1.5, -2.25, jnp.nan, jnp.inf, -jnp.inf, 1e-7], dtype)
     bits = _meeting.handed(values)
     assert not np.intersect1d(bits, _meeting.empty((1,), dtype)).size
-    np.testing.assert_array_equal(jax.lax.bitcast_convert_type(bits, dtype), values)
+    found = jax.lax.bitcast_convert_type(bits, dtype)
+    np.testing.assert_array_equal(*(x.astype(jnp.float32) for x in (found, values)))
 
 
 def test_sums_show_whose_turn_it_is():

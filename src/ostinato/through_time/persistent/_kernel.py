@@ -174,7 +174,7 @@ class _Kernel:
             return {v: load(source[v], v, (index,)) for v in xs}
 
         def step(t, state):
-            t, (held, self.failed) = t.astype(jnp.int32), state
+            t, (held, self.failed) = jnp.asarray(t, jnp.int32), state
             env = known | dict(zip(plan.held, held, strict=True))
             following = at(t + 1)
             exchanged: dict = {}

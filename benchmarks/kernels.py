@@ -22,7 +22,7 @@ import torch
 
 import ostinato
 from kernels_torch import LOOPS, Graph
-from measure import milliseconds, publish, table
+from measure import gauss_newton_products, milliseconds, publish, table
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, initialisers
 from ostinato.learning import Sequences
 from ostinato.runs import Config
@@ -62,16 +62,7 @@ def gradient(backend, cell, xs):
 
 
 def products(count, backend, cell, xs):
-    """So many Gauss-Newton products, one after the other."""
-    _, push = jax.linearize(lambda c: forward(backend, c, xs), cell)
-    pull = jax.linear_transpose(push, cell)
-
-    def again(_, v):
-        (v,) = pull(push(v))
-        size = jnp.sqrt(sum(jnp.vdot(x, x) for x in jax.tree.leaves(v)))
-        return jax.tree.map(lambda x: x / size, v)
-
-    return jax.lax.fori_loop(0, count, again, cell)
+    return gauss_newton_products(lambda c: forward(backend, c, xs), cell, count)
 
 
 def times(jobs: dict) -> dict:

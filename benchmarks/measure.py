@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
@@ -23,6 +24,22 @@ def milliseconds(call: Callable, wait: Callable, repeats: int = 7, inner: int = 
         wait(result)
         times.append((time.perf_counter() - started) / inner)
     return 1e3 * statistics.median(times)
+
+
+def gauss_newton_products(outputs: Callable, cell: Any, count: int) -> Any:
+    """So many products `Jᵀ J v`, one after the other, of a function that is linearised once."""
+    import jax
+    import jax.numpy as jnp
+
+    _, push = jax.linearize(outputs, cell)
+    pull = jax.linear_transpose(push, cell)
+
+    def again(_, v):
+        (v,) = pull(push(v))
+        size = jnp.sqrt(sum(jnp.vdot(x, x) for x in jax.tree.leaves(v)))
+        return jax.tree.map(lambda x: x / size, v)
+
+    return jax.lax.fori_loop(0, count, again, cell)
 
 
 def machine() -> str:

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 import ostinato
-from measure import milliseconds, publish, table
+from measure import gauss_newton_products, milliseconds, publish, table
 from ostinato.cells import LSTM, MLSTM, initialisers
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
@@ -44,15 +44,7 @@ def gauss_newton_product_of(cell, xs, inner=1):
     def products(count):
         @jax.jit
         def run(cell, xs):
-            _, push = jax.linearize(lambda c: ostinato.unroll(c, xs)[0], cell)
-            pull = jax.linear_transpose(push, cell)
-
-            def again(_, v):
-                (v,) = pull(push(v))
-                size = jnp.sqrt(sum(jnp.vdot(x, x) for x in jax.tree.leaves(v)))
-                return jax.tree.map(lambda x: x / size, v)
-
-            return jax.lax.fori_loop(0, count, again, cell)
+            return gauss_newton_products(lambda c: ostinato.unroll(c, xs)[0], cell, count)
 
         return milliseconds(lambda: run(cell, xs), jax.block_until_ready, repeats=5, inner=inner)
 

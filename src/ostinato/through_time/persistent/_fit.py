@@ -11,6 +11,7 @@ from ._layout import Layout, Unfit
 from ._plan import PIECE, SMALLEST, Plan, in_full, make_plan, power_of_two
 
 SHARED_MEMORY = 227 * 1024  # bytes that a program may have on chips since the A100's successor
+SCRATCH = 16 * 1024  # of these, for tiles on their way between threads
 MOST_ROWS = 64  # of the batch for one program
 
 
@@ -73,15 +74,15 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
     need = _bytes(plan)
     if need > SHARED_MEMORY:
         raise Unfit(
-            f"the weights of a program need {need // 1024} KB, and {SHARED_MEMORY // 1024} KB of "
-            "shared memory is all there is"
+            f"a program needs {need // 1024} KB of shared memory, most of it for weights, and has "
+            f"{SHARED_MEMORY // 1024} KB"
         )
     many = rows == MOST_ROWS or any(map(plan.scatters, products))
     return Fit(programs, rows, groups, 8 if many else 4)
 
 
 def _bytes(plan: Plan) -> int:
-    """Of shared memory: a program's weights, and a piece of what is gathered."""
+    """Of shared memory: a program's weights, a piece of what is gathered, and scratch."""
     weights, piece = 0, 0
     for equation in plan.products:
         v: Any = equation.invars[0]
@@ -91,7 +92,7 @@ def _bytes(plan: Plan) -> int:
         weights += plan.stored(v) * columns * size
         rows = plan.rows * plan.stored(v)
         piece = max(piece, size * (rows if plan.alone else min(rows, PIECE)))
-    return weights + piece
+    return weights + piece + SCRATCH
 
 
 def pays(sizes: Fit) -> bool:

@@ -1,15 +1,13 @@
 """The kernel: a step, shared out among programs that stay for all of time.
 
-    once          load weights and constants; do the beginning of stage 0, hand out, arrive
+    once          load weights and constants; do the beginning of stage 0, hand out
     each step     load the next step's inputs
-                  for each meeting: the rest of the stage; wait; read; the stage that follows
-                  the beginning of stage 0 of the next step: hand out, arrive
+                  for each exchange: the rest of the stage; look; the stage that follows
+                  the beginning of stage 0 of the next step: hand out
                   store this step's outputs
     at the end    store the carry
 
-So that stores and loads of inputs fall into the time in which the others are waited for. What is
-handed out alternates between two places: nobody can come to a place again before all have left it,
-as there is a meeting in between.
+So that stores and loads of inputs fall into the time in which the others are waited for.
 """
 
 import functools
@@ -28,6 +26,8 @@ from ._memory import Share, result, shaped
 from ._plan import Plan, chunks, in_full, power_of_two
 from ._program import NEUTRAL, SUMS, Program
 from ._weights import stored_weight
+
+AT_ONCE = 32  # programs whose parts of a product are read together
 
 
 def run_kernel(
@@ -51,7 +51,7 @@ def run_kernel(
         ys: the variables of the step to return for all times.
         reverse: from the last time to the first.
         interpret: run it as plain operations on any device, each program on its own.
-        longest: how often a program looks at the counter before it gives up.
+        longest: how often a program looks for what it waits for before it gives up.
         warps: of a program.
 
     Returns:
@@ -134,9 +134,6 @@ def _places(plan: Plan, steps: int) -> dict[Any, jax.Array]:
 def _is_read(var: Any, plan: Plan) -> bool:
     used = [v for e in plan.body.equations for v in e.invars] + list(plan.body.jaxpr.outvars)
     return any(v is var for v in used)
-
-
-AT_ONCE = 32  # programs whose parts are read together
 
 
 class _Kernel:

@@ -28,7 +28,7 @@ from ._layout import REDUCTIONS, Layout
 
 SMALLEST = 16  # rows and columns that the matrix units take at least
 PIECE = 1 << 14  # numbers of a gathered value that a program reads at once
-SUMMED = 1 << 13  # numbers of a product that a program makes, or adds up, at once
+SUMMED = 1 << 13  # numbers of a scattered product that a program makes at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,11 +177,6 @@ class Plan:
     @property
     def groups(self) -> int:
         return -(-self.layout.batch // self.rows)
-
-    @property
-    def meetings(self) -> int:
-        """How often all programs meet in a step."""
-        return len(self.stages) - 1
 
     @property
     def products(self) -> list[JaxprEqn]:

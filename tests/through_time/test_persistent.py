@@ -18,6 +18,7 @@ from ostinato.through_time.persistent import (
     Fit,
     Unfit,
     _fit,
+    _kernel,
     _meeting,
     _run,
     persistent_scan,
@@ -196,6 +197,18 @@ def test_two_programs_that_wait_for_each_other(monkeypatch, by):
     kernels_by_threads(gradient, cell, sequences(3)[:2], monkeypatch, by, **sizes)
 
 
+def test_a_program_that_never_starts(monkeypatch, by):
+    """The other gives up waiting for it; the scan does the work, and a warning says so."""
+    by(partial(persistent_scan, fitted=Fit(programs=2, rows=16, groups=1, warps=4)))
+    by_threads(monkeypatch, absent=(1, 0))
+    monkeypatch.setattr(_kernel, "run_kernel", partial(_kernel.run_kernel, longest=2))
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), Simple(3, 20, key=key(0)))
+    xs = sequences(3)[:2].astype(jnp.float32)
+    with jax.disable_jit(), pytest.warns(RuntimeWarning, match="gave up waiting"):
+        found, _ = ostinato.unroll(cell, xs, backend="persistent")
+    np.testing.assert_allclose(found, ostinato.unroll(cell, xs)[0], rtol=1e-6)
+
+
 def test_full_float32(by):
     """Products of thirds in bfloat16 are as good as those in float32."""
     x = jax.random.normal(key(0), (100,), jnp.float32)
@@ -257,7 +270,7 @@ def test_the_kernels_can_be_compiled_for_a_gpu(name, memory, monkeypatch):
 
 
 def test_the_choice_on_a_gpu(monkeypatch, by):
-    """Where nothing is asked for, a small net is run by kernels, and a larger one by the scan."""
+    """Left to choose, a small net is run by kernels, and a larger one by the scan."""
     monkeypatch.setattr(_engine, "one_gpu", lambda: True)
     found = []
 
@@ -273,7 +286,7 @@ def test_the_choice_on_a_gpu(monkeypatch, by):
     xs = sequences()
     for units, expected in ((UNITS, []), (200, ["the scan is faster"])):
         cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, units, key=key(0)))
-        ostinato.unroll(cell, xs.astype(jnp.float32))
+        ostinato.unroll(cell, xs.astype(jnp.float32), backend=None)
         assert found == expected
 
 
@@ -323,6 +336,8 @@ def test_sizes():
         sizes(2048, 16, cores=100)
     with pytest.raises(Unfit, match=r"a program needs 304 KB of shared memory, .* and has 227 KB"):
         sizes(2048, 15)
+    with pytest.raises(Unfit, match="a product is in float64, and kernels take float32"):
+        sizes(64, 16, dtype=jnp.float64)
 
 
 def test_bad_backend():

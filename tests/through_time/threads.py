@@ -11,18 +11,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ostinato.through_time.persistent import _kernel, _meeting, _memory
+from ostinato.through_time.persistent import _kernel, _meeting, _memory, _run
 
 POISON = 7.7e7  # what nobody has written
 
 
-def by_threads(monkeypatch) -> None:
-    """Let all kernels be run by threads, in code that is not compiled."""
+def by_threads(monkeypatch, absent: tuple[int, ...] | None = None) -> None:
+    """Let all kernels be run by threads, in code that is not compiled.
+
+    Args:
+        absent: a program that is never started. Else a kernel that reports failure is an error.
+    """
     where = threading.local()
-    monkeypatch.setattr(_kernel.pl, "pallas_call", partial(_call, where))
+    monkeypatch.setattr(_kernel.pl, "pallas_call", partial(_call, where, absent))
+    if absent is None:
+        monkeypatch.setattr(_run, "_failed", _refused)
     monkeypatch.setattr(_kernel.pl, "program_id", lambda axis: jnp.int32(where.program[axis]))
     for module in (_memory, _meeting, _kernel):
         monkeypatch.setattr(module, "plgpu", _Primitives)
+
+
+def _refused(*operands, call):
+    raise AssertionError("a program gave up waiting for another")
 
 
 class _Primitives:
@@ -102,7 +112,7 @@ def _range(index, size: int) -> np.ndarray:
     return np.asarray([int(index)])
 
 
-def _call(where, kernel, *, grid, out_shape, input_output_aliases, **_):
+def _call(where, absent, kernel, *, grid, out_shape, input_output_aliases, **_):
     def run(*operands):
         given = [_Ref(np.array(x)) for x in operands]
         made = [_Ref(np.full(s.shape, POISON).astype(s.dtype)) for s in out_shape]
@@ -118,7 +128,8 @@ def _call(where, kernel, *, grid, out_shape, input_output_aliases, **_):
             except BaseException as fault:
                 faults.append(fault)
 
-        threads = [threading.Thread(target=program, args=n) for n in np.ndindex(*grid)]
+        numbers = [n for n in np.ndindex(*grid) if n != absent]
+        threads = [threading.Thread(target=program, args=n) for n in numbers]
         for thread in threads:
             thread.start()
         for thread in threads:

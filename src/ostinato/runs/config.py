@@ -20,7 +20,7 @@ from ..tasks import TASKS
 
 LEVELS = ("characters", "bytes")
 PRECISIONS = ("float32", "bfloat16")
-BACKENDS = ("auto", "scan", "persistent")
+BACKENDS = ("scan", "persistent", "auto")
 MEMORIES = ("all", "sqrt")
 DAMPINGS = ("structural", "tikhonov", "line-search")
 HF, SADDLE_FREE = "hf", "saddle-free"
@@ -128,7 +128,7 @@ class Config:
         "all", "what the gradient keeps: all states, or O(√T) of them (sqrt)", among=MEMORIES
     )
     backend: str = _setting(
-        "auto", f"how a GPU runs through time: {_names(BACKENDS)}", among=BACKENDS
+        "scan", f"how a GPU runs through time: {_names(BACKENDS)}", among=BACKENDS
     )
 
     def __post_init__(self):

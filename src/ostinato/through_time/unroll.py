@@ -35,7 +35,7 @@ def unroll(
     compute: Any = None,
     taps: dict[str, jax.Array] | None = None,
     watch: str | None = None,
-    backend: str | None = None,
+    backend: str | None = "scan",
 ) -> tuple[Any, Any]:
     """Run a cell over a sequence: `state, y_t = cell.step(state, cell.inputs(x_t))` for all t.
 
@@ -63,8 +63,8 @@ def unroll(
             their `"slopes"`, by how much each pre-activation moves the state of that step alone
             (`1 - h²` for tanh units).
         backend: `"scan"`, or `"persistent"`: on a GPU, kernels that stay for all of time; an error
-            says why where a cell, a shape or a device does not allow them. By default these where
-            they are known to be faster, on a machine with one GPU.
+            says why where a cell, a shape or a device does not allow them. `None`: these where a
+            net is small enough for one multiprocessor, on a machine with one GPU.
 
     Returns:
         The outputs `(T, *batch, ...)` and the final state. With `watch` the first is a pair: the

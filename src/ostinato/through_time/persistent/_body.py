@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
-from .._step import _CALLS, _evaluate, _inline
+from .._step import _CALLS, _evaluate, _inline, _read
 
 # Nothing is differentiated any more, so that what has a derivative of its own is opened too.
 OPENED = (*_CALLS, "custom_jvp_call", "custom_vjp_call", "paired")
@@ -132,7 +132,7 @@ def _once(jaxpr: Jaxpr) -> Jaxpr:
             else:
                 _evaluate(equation, env)
                 done[what] = [env[v] for v in equation.outvars]
-        return [v.val if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
+        return [_read(env, var) for var in jaxpr.outvars]
 
     avals = [aval_of(v) for v in jaxpr.invars]
     return jax.make_jaxpr(run)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals)).jaxpr

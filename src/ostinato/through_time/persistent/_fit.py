@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from ._body import Body, aval_of
-from ._layout import Layout, Unfit
+from ._layout import REDUCTIONS, Layout, Unfit
 from ._plan import PIECE, SMALLEST, Plan, in_full, make_plan, power_of_two
 
 SHARED_MEMORY = 227 * 1024  # bytes that a program may have on chips since the A100's successor
 SCRATCH = 16 * 1024  # of these, for tiles on their way between threads
+FLOATS = (jnp.float32, jnp.bfloat16, jnp.float16)
 MOST_ROWS = 64  # of the batch for one program
 
 
@@ -51,13 +52,14 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
         Unfit: it cannot be done, and why.
     """
     products = [e for e in body.equations if e.primitive.name == "dot_general"]
-    if any(aval_of(e.invars[0]).dtype == jnp.float64 for e in products):
-        raise Unfit("a product is in float64")
+    _check_floats("product", products)
     few = layout.batch <= SMALLEST * cores // 4 or any(map(in_full, products))
     rows = SMALLEST if few else 2 * SMALLEST
     alone = make_plan(body, layout, 1, rows)
     if _bytes(alone) <= SHARED_MEMORY:
         return Fit(1, rows, alone.groups, 8)
+    sums = [e for e in body.equations if e.primitive.name in REDUCTIONS]
+    _check_floats("sum over units", [e for e in sums if e.invars[0] in layout.cuts])
     outs: list[Any] = [e.outvars[0] for e in products]
     widths = [stop - start for out in outs for start, stop in layout.segments(out)]
     programs = -(-max(widths) // SMALLEST)
@@ -79,6 +81,13 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
         )
     many = rows == MOST_ROWS or any(map(plan.scatters, products))
     return Fit(programs, rows, groups, 8 if many else 4)
+
+
+def _check_floats(what: str, equations: list) -> None:
+    for equation in equations:
+        dtype = aval_of(equation.invars[0]).dtype
+        if dtype not in FLOATS:
+            raise Unfit(f"a {what} is in {dtype}, and kernels take float32, bfloat16 and float16")
 
 
 def _bytes(plan: Plan) -> int:

@@ -1,12 +1,13 @@
 """How fast persistent kernels are, on a GPU.
 
     python benchmarks/kernels.py lstm       LSTM against cuDNN in all its modes, 12 shapes
+    python benchmarks/kernels.py precisions the same LSTM in other precisions, against the scan
     python benchmarks/kernels.py cells      other cells against that LSTM and against PyTorch loops
     python benchmarks/kernels.py training   a character model's whole training step
 
-Products are in bfloat16. Times are medians and include the input product on both sides; the
-gradient is that of the sum of squared outputs with respect to all weights. Whether the kernels are
-right is for `scripts/check_kernels.py` to say.
+Products are in bfloat16 where nothing else is said. Times are medians and include the input product
+on both sides; the gradient is that of the sum of squared outputs with respect to all weights.
+Whether the kernels are right is for `scripts/check_kernels.py` to say.
 """
 
 import functools
@@ -33,6 +34,11 @@ from ostinato.wiring import LayerNorm
 
 BATCHES, UNITS, STEPS = (1, 16, 64, 128), (256, 512, 1024), 512
 CELL_SHAPES = ((16, 512), (64, 1024))
+PRECISIONS = {  # operands of products, how these are made, and shapes whose weights fit
+    "float16": ("float16", "default", ((16, 512), (64, 1024))),
+    "TF32": (None, "default", ((16, 256), (16, 512), (128, 512))),
+    "full float32": (None, "highest", ((16, 128), (16, 256), (128, 256))),
+}
 CELLS = {  # with the number of products in a step
     "lstm": (LSTM, 1),
     "peephole lstm": (PeepholeLSTM, 1),
@@ -53,12 +59,15 @@ def sequences(batch, units):
     return jnp.asarray(xs, jnp.bfloat16)
 
 
-def forward(backend, cell, xs):
-    return ostinato.unroll(cell, xs, compute="bfloat16", backend=backend)[0]
+def forward(backend, cell, xs, compute="bfloat16"):
+    return ostinato.unroll(cell, xs, compute=compute, backend=backend)[0]
 
 
-def gradient(backend, cell, xs):
-    return jax.grad(lambda c: jnp.sum(forward(backend, c, xs).astype(jnp.float32) ** 2))(cell)
+def gradient(backend, cell, xs, compute="bfloat16"):
+    def loss(cell):
+        return jnp.sum(forward(backend, cell, xs, compute).astype(jnp.float32) ** 2)
+
+    return jax.grad(loss)(cell)
 
 
 def products(count, backend, cell, xs):
@@ -150,20 +159,58 @@ def lstm():
     )
 
 
+def precisions():
+    rows = []
+    for name, (compute, precision, shapes) in PRECISIONS.items():
+        jax.config.update("jax_default_matmul_precision", precision)  # in all threads
+        found = times(
+            {
+                (*shape, backend, f): (
+                    functools.partial(f, backend, compute=compute),
+                    cell_of(LSTM, shape[1]),
+                    sequences(*shape).astype(jnp.float32),
+                )
+                for shape in shapes
+                for f in (forward, gradient)
+                for backend in ("scan", "persistent")
+            }
+        )
+        for shape in shapes:
+            scan, kernel = (
+                [found[*shape, backend, f] for f in (forward, gradient)]
+                for backend in ("scan", "persistent")
+            )
+            rows.append(
+                [
+                    f"B{shape[0]} h{shape[1]}",
+                    name,
+                    *(" / ".join(f"{x:.2f}" for x in times) for times in (scan, kernel)),
+                    " / ".join(f"**{a / b:.2f}**" for a, b in zip(scan, kernel, strict=True)),
+                ]
+            )
+            print(rows[-1], flush=True)
+    publish(
+        "Persistent kernels: LSTM in other precisions (ms)",
+        f"T = {STEPS}; forward / forward and backward.\n\n"
+        + table(["shape", "products", "scan", "persistent", "times as fast"], rows),
+    )
+
+
 def cells():
-    backend, rows = "persistent", []
+    rows = []
     jobs = {
         (*shape, name, what): (
-            functools.partial(f, backend),
+            f,
             cell_of(CELLS[name][0], shape[1]),
             sequences(*shape),
         )
         for shape in CELL_SHAPES
         for name in CELLS
         for what, f in (
-            ("gradient", gradient),
-            ("one", functools.partial(products, 1)),
-            ("four", functools.partial(products, 4)),
+            ("gradient", functools.partial(gradient, "persistent")),
+            ("one", functools.partial(products, 1, "persistent")),
+            ("four", functools.partial(products, 4, "persistent")),
+            ("scan", functools.partial(gradient, "scan")),
         )
     }
     ours = times(jobs)
@@ -181,6 +228,7 @@ def cells():
                     name,
                     f"{own:.2f}",
                     f"**{share:.2f}**",
+                    f"{ours[batch, units, name, 'scan']:.2f}",
                     f"{theirs:.2f}",
                     f"**{theirs / own:.1f}**",
                     f"**{product / own:.2f}**",
@@ -198,6 +246,7 @@ def cells():
                 "cell",
                 "persistent",
                 "per product",
+                "scan",
                 "PyTorch, CUDA graph",
                 "times as fast",
                 "Gauss-Newton product",
@@ -246,4 +295,4 @@ def training():
 
 
 if __name__ == "__main__":
-    {"lstm": lstm, "cells": cells, "training": training}[sys.argv[1]]()
+    {"lstm": lstm, "precisions": precisions, "cells": cells, "training": training}[sys.argv[1]]()

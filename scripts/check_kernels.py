@@ -86,7 +86,7 @@ def everything(xs, lengths, **options):
 
     @jax.jit
     def run(cell):
-        gradient = jax.grad(lambda c: jnp.mean(jnp.sin(outputs(c))))(cell)
+        gradient = jax.grad(lambda c: jnp.sum(jnp.sin(outputs(c))))(cell)
         ys, push = jax.linearize(outputs, cell)
         (product,) = jax.linear_transpose(push, cell)(push(cell))
         return ys, gradient, product
@@ -98,13 +98,14 @@ def off(found, expected) -> float:
     """The largest difference of an array, for its size; NaN is infinite."""
     pairs = zip(found, expected, strict=True)
     ratios = [np.max(np.abs(a - b)) / (np.max(np.abs(b)) + 1e-12) for a, b in pairs if np.size(b)]
-    return float(np.nan_to_num(max(ratios), nan=np.inf))
+    return float(np.nan_to_num(np.max(ratios), nan=np.inf))
 
 
 def agrees(name: str, batch: int, units: int, products: str) -> bool:
-    cell = CELLS[name](INPUTS, units, key=jax.random.key(units))
+    # With half the weights no net is chaotic; in one that is, any rounding grows without bound.
+    cell = jax.tree.map(lambda w: w / 2, CELLS[name](INPUTS, units, key=jax.random.key(units)))
     xs = sequences(batch, STEPS, INPUTS)
-    lengths = jnp.asarray(np.arange(batch) * 7 % (STEPS + 1)) if batch % 2 else None
+    lengths = jnp.asarray((np.arange(batch) * 7 + STEPS) % (STEPS + 1)) if batch % 2 else None
     compute = products if products.endswith("16") else None
     with jax.default_matmul_precision("highest" if products == "float32" else "default"):
         expected = everything(xs, lengths, compute=compute, backend="scan")(cell)

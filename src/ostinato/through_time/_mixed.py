@@ -35,9 +35,8 @@ def inputs_in(compute, function, parameters, xs) -> tuple[Any, list]:
         if id(tap.result) in late:
             biases[id(tap.result)] = jax.lax.stop_gradient(addend[0])
             return _with_derivative_of(value, addend)
-        if addend is not None:
-            value = value + jnp.asarray(addend).astype(compute)
-        return value.astype(tap.shape.dtype)
+        value = value.astype(tap.shape.dtype)
+        return value if addend is None else value + addend
 
     us = step.run(weights, small, xs, product)
     us = jax.tree.map(lambda u: _round(u, compute), us)
@@ -65,8 +64,10 @@ def _with_derivative_of(value, addend):
 @_with_derivative_of.defjvp
 def _(primals, tangents):
     d_value, d_addend = tangents
+    # In the precision of the bias, as its gradient is a sum over all times and sequences.
+    change = (d_value.astype(d_addend.dtype) + d_addend).astype(d_value.dtype)
     # The value once more through this function, which a second derivative must see too.
-    return _with_derivative_of(*primals), d_value + d_addend.astype(d_value.dtype)
+    return _with_derivative_of(*primals), change
 
 
 def _round(u, compute):

@@ -49,11 +49,13 @@ CELLS = {  # with the number of products in a step
 }
 
 
+@functools.cache
 def cell_of(kind, units):
     std = initialisers.normal(0.03)
     return kind(units, units, key=jax.random.key(0), input=std, recurrent=std)
 
 
+@functools.cache
 def sequences(batch, units):
     xs = np.random.default_rng(batch + units).standard_normal((STEPS, batch, units))
     return jnp.asarray(xs, jnp.bfloat16)
@@ -70,22 +72,22 @@ def gradient(backend, cell, xs, compute="bfloat16"):
     return jax.grad(loss)(cell)
 
 
-def products(count, backend, cell, xs):
+def products(backend, cell, xs, count):
     return gauss_newton_products(lambda c: forward(backend, c, xs), cell, count)
 
 
 def times(jobs: dict) -> dict:
-    """Milliseconds of `name: (function, cell, xs)`; all are compiled first, side by side."""
+    """Milliseconds of `name: (function, *arguments)`; all are compiled first, side by side."""
+    found: dict = {}
     with ThreadPoolExecutor() as pool:
-        found = {
-            name: pool.submit(jax.jit(function).lower(cell, xs).compile)
-            for name, (function, cell, xs) in jobs.items()
-        }
+        for function, *given in jobs.values():
+            if function not in found:
+                found[function] = pool.submit(jax.jit(function).lower(*given).compile)
     return {
         name: milliseconds(
-            functools.partial(found[name].result(), cell, xs), jax.block_until_ready, inner=4
+            functools.partial(found[function].result(), *given), jax.block_until_ready, inner=4
         )
-        for name, (_, cell, xs) in jobs.items()
+        for name, (function, *given) in jobs.items()
     }
 
 
@@ -197,23 +199,18 @@ def precisions():
 
 
 def cells():
-    rows = []
-    jobs = {
-        (*shape, name, what): (
-            f,
-            cell_of(CELLS[name][0], shape[1]),
-            sequences(*shape),
-        )
-        for shape in CELL_SHAPES
-        for name in CELLS
-        for what, f in (
-            ("gradient", functools.partial(gradient, "persistent")),
-            ("one", functools.partial(products, 1, "persistent")),
-            ("four", functools.partial(products, 4, "persistent")),
-            ("scan", functools.partial(gradient, "scan")),
-        )
-    }
-    ours = times(jobs)
+    jobs: dict = {}
+    for shape in CELL_SHAPES:
+        for name, (kind, _) in CELLS.items():
+            given = cell_of(kind, shape[1]), sequences(*shape)
+            several = functools.partial(products, "persistent")
+            jobs |= {
+                (*shape, name, "gradient"): (functools.partial(gradient, "persistent"), *given),
+                (*shape, name, "scan"): (functools.partial(gradient, "scan"), *given),
+                (*shape, name, "one"): (several, *given, 1),
+                (*shape, name, "four"): (several, *given, 4),
+            }
+    ours, rows = times(jobs), []
     for batch, units in CELL_SHAPES:
         for name, (kind, count) in CELLS.items():
             own = ours[batch, units, name, "gradient"]

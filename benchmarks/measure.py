@@ -26,7 +26,7 @@ def milliseconds(call: Callable, wait: Callable, repeats: int = 7, inner: int = 
     return 1e3 * statistics.median(times)
 
 
-def gauss_newton_products(outputs: Callable, cell: Any, count: int) -> Any:
+def gauss_newton_products(outputs: Callable, cell: Any, count: Any) -> Any:
     """So many products `Jᵀ J v`, one after the other, of a function that is linearised once."""
     import jax
     import jax.numpy as jnp

@@ -8,6 +8,7 @@ it. So the sharing out is tested as it is, and only the memory that a kernel use
 import jax
 import jax.numpy as jnp
 
+from ostinato.through_time.persistent._ahead import sums_ahead
 from ostinato.through_time.persistent._plan import make_plan
 from ostinato.through_time.persistent._program import Program
 from ostinato.through_time.persistent._run import trace
@@ -17,8 +18,10 @@ from ostinato.through_time.persistent._weights import stored_weight
 def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, **_):
     """As `persistent_scan`, by one group of programs."""
     leaves, carry_tree = jax.tree.flatten(carry)
+    inputs = jax.tree.leaves(xs)
     one_x = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
     closed, (_, y_shape) = jax.make_jaxpr(body, return_shape=True)(carry, one_x)
+    closed, inputs = sums_ahead(closed, len(leaves), inputs)
     traced = trace(closed, len(leaves))
     plan = make_plan(traced.body, traced.layout, programs, rows)
     assert plan.groups == 1
@@ -41,8 +44,8 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
     def one(number, known, carry, xs):
         def weight(equation, tile):
             (j,) = [j for j, e in enumerate(plan.products) if e is equation]
-            at = tile.row + number * tile.row_step, tile.column + number * tile.column_step
-            return jax.lax.dynamic_slice(weights[j], at, (tile.rows, tile.columns))
+            at = map(jnp.int32, tile.at(number))
+            return jax.lax.dynamic_slice(weights[j], [*at], (tile.rows, tile.columns))
 
         program = Program(plan, number, weight)
 
@@ -58,17 +61,24 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
                         for tile in program.handed_out(var, env)
                     ]
                     whole = jnp.concatenate(parts, axis=1)
-                    exchanged[var] = lambda a, n, whole=whole: whole[:, a : a + n]
+                    exchanged[var] = lambda tile, whole=whole: jax.lax.dynamic_slice_in_dim(
+                        whole, tile.at(number)[0], tile.rows, axis=1
+                    )
                 for equation in stage.totals:
                     name = equation.primitive.name
                     every = jax.lax.all_gather(program.total(equation, env), "programs")
                     exchanged[id(equation)] = getattr(jnp, name.split("_")[1])(every, 0)[:, None]
                 for equation in stage.scattered:
-                    parts = [program.part(equation, t, env) for t in plan.tiles(equation)]
-                    every = jax.lax.psum(jnp.concatenate(parts, axis=1), "programs")
+                    out = equation.outvars[0]
+                    own = jnp.zeros((rows, plan.stored(out)))
+                    for tiles in plan.tiles(equation):
+                        part = program.part(equation, tiles, env, exchanged).astype(own.dtype)
+                        at = tiles[0].at(number)[1]
+                        own = jax.lax.dynamic_update_slice_in_dim(own, part, at, axis=1)
+                    every = jax.lax.psum(own, "programs").astype(out.aval.dtype)
                     exchanged[id(equation)] = [
                         jax.lax.dynamic_slice_in_dim(every, at + number * share, share, axis=1)
-                        for _, share, at in plan.shares(equation.outvars[0])
+                        for _, share, at in plan.shares(out)
                     ]
                 program.run(stage.rest, env, exchanged)
             new = [program.kept(v, env) for v in body.new_carry]
@@ -85,11 +95,11 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
     fixed = [v for v in body.constants if v not in products]
     known = [dealt(v, constants[v], True) for v in fixed]
     start = [dealt(v, x) for v, x in zip(body.carry, leaves, strict=True)]
-    inputs = [dealt(v, x) for v, x in zip(body.xs, jax.tree.leaves(xs), strict=True)]
+    dealt_xs = [dealt(v, x) for v, x in zip(body.xs, inputs, strict=True)]
     every = jax.vmap(one, axis_name="programs")
-    final, found = every(jnp.arange(programs), known, start, inputs)
+    final, found = every(jnp.arange(programs), known, start, dealt_xs)
     final = [gathered(v, x) for v, x in zip(body.carry, final, strict=True)]
-    value = dict(zip(body.xs, jax.tree.leaves(xs), strict=True))
+    value = dict(zip(body.xs, inputs, strict=True))
     value |= {v: gathered(v, x) for v, x in zip(traced.kept, found, strict=True)}
     ys = [value[v] for v in body.ys]
     y_tree = jax.tree.structure(y_shape)

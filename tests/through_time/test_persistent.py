@@ -20,6 +20,7 @@ from ostinato.through_time.persistent import (
     _fit,
     _kernel,
     _meeting,
+    _plan,
     _run,
     persistent_scan,
 )
@@ -129,6 +130,14 @@ def test_larger_nets_by_three_programs(name, by):
     assert_same(LARGER[name](), sequences(), lengths=jnp.array([4, 2, 0, 3, 1]), reverse=True)
 
 
+@pytest.mark.parametrize("name", some(LARGER, ["mlstm"]))
+def test_products_in_parts(name, by, monkeypatch):
+    """Four programs: each makes half of a sum, for half of the columns."""
+    monkeypatch.setattr(_plan, "MEETING", 0)
+    by(partial(simulated_scan, programs=4, rows=32))
+    assert_same(LARGER[name](), sequences())
+
+
 def test_a_cell_of_ones_own(by):
     class Mine(ostinato.Cell):
         R: jax.Array
@@ -171,7 +180,7 @@ def gradient(cell, xs, **options):
 
 
 def kernels_by_threads(what, cell, xs, monkeypatch, by, **sizes):
-    by(partial(persistent_scan, fitted=Fit(rows=16, warps=4, **sizes)))
+    by(partial(persistent_scan, fitted=Fit(warps=4, **sizes)))
     by_threads(monkeypatch)
     cell = jax.tree.map(lambda x: x.astype(jnp.float32), cell)
     lengths = jnp.arange(xs.shape[1]) % (len(xs) + 1)
@@ -187,14 +196,16 @@ def kernels_by_threads(what, cell, xs, monkeypatch, by, **sizes):
 @pytest.mark.parametrize("name", LARGER)
 def test_programs_that_wait_for_each_other(name, monkeypatch, by):
     """Three programs in each of two groups, as threads that run the kernel itself."""
-    sizes = {"programs": 3, "groups": 2}
+    sizes = {"programs": 3, "groups": 2, "rows": 16}
     kernels_by_threads(everything, LARGER[name](), sequences(20), monkeypatch, by, **sizes)
 
 
-def test_two_programs_that_wait_for_each_other(monkeypatch, by):
-    """Values, sums over units and parts of products are exchanged."""
-    cell, sizes = LayerNorm(LSTM(3, 20, key=key(0))), {"programs": 2, "groups": 1}
-    kernels_by_threads(gradient, cell, sequences(3)[:2], monkeypatch, by, **sizes)
+@pytest.mark.parametrize(("programs", "rows"), [(2, 16), (4, 32)])
+def test_a_few_programs_that_wait_for_each_other(programs, rows, monkeypatch, by):
+    """Values, sums over units and parts of products are exchanged; with 32 rows parts of parts."""
+    monkeypatch.setattr(_plan, "MEETING", 0)
+    cell, sizes = LayerNorm(LSTM(3, 20, key=key(0))), {"programs": programs, "rows": rows}
+    kernels_by_threads(gradient, cell, sequences(3)[:2], monkeypatch, by, groups=1, **sizes)
 
 
 def test_a_program_that_never_starts(monkeypatch, by):
@@ -330,7 +341,7 @@ def test_sizes():
         return found[0]
 
     assert sizes(512, 16) == Fit(programs=32, rows=16, groups=1, warps=4)
-    assert sizes(1024, 128) == Fit(programs=64, rows=64, groups=2, warps=8)
+    assert sizes(1024, 128) == Fit(programs=64, rows=64, groups=2, warps=4)
     assert sizes(1024, 500).batch == 128
     with pytest.raises(Unfit, match="2048 units need 128 programs at once, and the device has 100"):
         sizes(2048, 16, cores=100)

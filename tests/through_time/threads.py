@@ -85,17 +85,17 @@ class _Place:
         sizes = zip(self.index, self.array.shape, strict=True)
         self.ranges = [_range(i, size) for i, size in sizes]
         self.kept = [k for k, i in enumerate(self.index) if _has_axis(i)]
+        self.shape = tuple(len(self.ranges[k]) for k in self.kept)
 
     def read(self):
         inside = [np.minimum(r, n - 1) for r, n in zip(self.ranges, self.array.shape, strict=True)]
         found = self.array[np.ix_(*inside)]
-        return jnp.asarray(found.reshape([len(self.ranges[k]) for k in self.kept]).copy())
+        return jnp.asarray(found.reshape(self.shape).copy())
 
     def write(self, value, mask):
-        shape = [len(self.ranges[k]) for k in self.kept]
-        assert np.shape(value) == tuple(shape), (np.shape(value), shape)
+        assert np.shape(value) == self.shape, (np.shape(value), self.shape)
         full = [len(r) for r in self.ranges]
-        value, mask = (np.broadcast_to(x, shape).reshape(full) for x in (value, mask))
+        value, mask = (np.broadcast_to(x, self.shape).reshape(full) for x in (value, mask))
         grids = np.meshgrid(*self.ranges, indexing="ij")
         self.array[tuple(grid[mask] for grid in grids)] = value[mask]
 

@@ -67,7 +67,7 @@ def aval_of(var: Any) -> Any:
 
 def take_body(closed: ClosedJaxpr, carried: int) -> Body:
     """The body of a scan, given as `jax.make_jaxpr` makes it."""
-    jaxpr, given = _once(_opened(closed)), len(closed.consts)
+    jaxpr, given = flat(closed), len(closed.consts)
     needed = {var for var in jaxpr.outvars if not isinstance(var, Literal)}
     used: list[JaxprEqn] = []
     for equation in reversed(jaxpr.eqns):
@@ -88,6 +88,11 @@ def take_body(closed: ClosedJaxpr, carried: int) -> Body:
     read = [v for e in equations for v in e.invars] + list(jaxpr.outvars)
     constants = dict.fromkeys(v for v in read if not isinstance(v, Literal) and v not in changing)
     return Body(jaxpr, given, carried, prologue, equations, list(constants))
+
+
+def flat(closed: ClosedJaxpr) -> Jaxpr:
+    """The same without calls, and nothing done twice; constants are its first inputs."""
+    return _once(_opened(closed))
 
 
 def _opened(closed: ClosedJaxpr) -> Jaxpr:

@@ -79,8 +79,8 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
             f"a program needs {need // 1024} KB of shared memory, most of it for weights, and has "
             f"{SHARED_MEMORY // 1024} KB"
         )
-    many = rows == MOST_ROWS or any(map(plan.scatters, products))
-    return Fit(programs, rows, groups, 8 if many else 4)
+    scatters = any(plan.summands(e) == programs for e in products)
+    return Fit(programs, rows, groups, 8 if scatters else 4)
 
 
 def _check_floats(what: str, equations: list) -> None:

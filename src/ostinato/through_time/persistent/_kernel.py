@@ -12,7 +12,7 @@ So that stores and loads of inputs fall into the time in which the others are wa
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -23,11 +23,11 @@ from jax.experimental.pallas import triton as plgpu
 from ._body import aval_of
 from ._meeting import LONGEST, empty, handed, signed, take_sums, take_values
 from ._memory import Share, result, shaped
-from ._plan import Plan, chunks, in_full, power_of_two
+from ._plan import SMALLEST, Plan, Tile, chunks, in_full, power_of_two
 from ._program import NEUTRAL, SUMS, Program
 from ._weights import stored_weight
 
-AT_ONCE = 32  # programs whose parts of a product are read together
+AT_ONCE = 32  # parts of a product that are read together
 
 
 def run_kernel(
@@ -122,11 +122,11 @@ def _places(plan: Plan, steps: int) -> dict[Any, jax.Array]:
             shape = steps + 1, rows, plan.stored(var)
             found[var] = empty(shape, aval_of(var).dtype)
         for equation in stage.totals:
-            shape = 2, power_of_two(plan.programs), rows
+            shape = 2, power_of_two(max(SMALLEST, plan.programs)), rows
             found[id(equation)] = jnp.zeros(shape, jnp.int32)
         for equation in stage.scattered:
             out: Any = equation.outvars[0]
-            parts = 2, plan.programs, rows, plan.stored(out)
+            parts = 2, plan.summands(equation), rows, plan.stored(out)
             found[id(equation)] = jnp.zeros(parts, jnp.int32)
     return found
 
@@ -161,7 +161,7 @@ class _Kernel:
             """Stage 0 up to what it hands out."""
             env = known | values
             program.run(plan.stages[0].first, env, {})
-            self._hand_out(program, plan.stages[0], env, t)
+            self._hand_out(program, plan.stages[0], env, {}, t)
             return [program.kept(v, env) for v in plan.held]
 
         def at(t):
@@ -180,7 +180,7 @@ class _Kernel:
                     self._take(program, plan.stages[number - 1], env, t, exchanged)
                     program.run(stage.first, env, exchanged)
                     if number < len(plan.stages) - 1:
-                        self._hand_out(program, stage, env, t)
+                        self._hand_out(program, stage, env, exchanged, t)
                 program.run(stage.rest, env, exchanged)
             new = {
                 old: program.kept(v, env) for old, v in zip(body.carry, body.new_carry, strict=True)
@@ -204,14 +204,14 @@ class _Kernel:
         found = {}
         for equation in self.plan.products:
             for tile in itertools.chain(*self.plan.tiles(equation)):
-                rows = pl.ds(tile.row + self.number * tile.row_step, tile.rows)
-                columns = pl.ds(tile.column + self.number * tile.column_step, tile.columns)
+                row, column = tile.at(self.number)
+                rows, columns = pl.ds(row, tile.rows), pl.ds(column, tile.columns)
                 ref = refs[id(equation)]
                 three = [ref[i, rows, columns] for i in range(3)] if in_full(equation) else None
                 found[id(equation), tile] = three or ref[rows, columns]
         return found
 
-    def _hand_out(self, program: Program, stage, env: dict, t) -> None:
+    def _hand_out(self, program: Program, stage, env: dict, exchanged: dict, t) -> None:
         if self.plan.alone:
             return
         for var in stage.gathered:
@@ -225,9 +225,10 @@ class _Kernel:
             self.place[id(equation)][t & 1, self.number, self.lines] = signed(total, t)
         for equation in stage.scattered:
             for tiles in self.plan.tiles(equation):
-                columns = pl.ds(tiles[0].column, tiles[0].columns)
-                part = signed(program.part(equation, tiles, env), t)
-                self.place[id(equation)][t & 1, self.number, self.lines, columns] = part
+                number = tiles[0].block(self.number)[0]
+                columns = pl.ds(tiles[0].at(self.number)[1], tiles[0].columns)
+                part = signed(program.part(equation, tiles, env, exchanged), t)
+                self.place[id(equation)][t & 1, number, self.lines, columns] = part
 
     def _take(self, program: Program, stage, env: dict, t, exchanged: dict) -> None:
         """What others, or a program on its own itself, have handed out at the end of a stage."""
@@ -235,9 +236,9 @@ class _Kernel:
             if self.plan.alone:
                 at = [at for _, _, at in self.plan.shares(var)]
                 tiles = dict(zip(at, program.handed_out(var, env), strict=True))
-                exchanged[var] = lambda start, _, tiles=tiles: tiles[start]
+                exchanged[var] = lambda tile, tiles=tiles: tiles[tile.row]
             else:
-                exchanged[var] = functools.cache(functools.partial(self._piece, var, t))
+                exchanged[var] = self._pieces(var, t)
         for equation in stage.totals:
             if self.plan.alone:
                 exchanged[id(equation)] = program.total(equation, env)[:, None]
@@ -246,11 +247,20 @@ class _Kernel:
         for equation in stage.scattered:
             exchanged[id(equation)] = self._added(equation, t)
 
-    def _piece(self, var, t, start: int, size: int) -> jax.Array:
-        """Some columns of a gathered value."""
-        ref = self.place[var].at[t, self.lines, pl.ds(start, size)]
-        found, self.failed = take_values(ref, var.aval.dtype, self.failed, self.longest)
-        return found
+    def _pieces(self, var, t) -> Callable:
+        """Of a gathered value the columns that a tile of a weight has as rows, each read once."""
+        known: dict = {}
+
+        def piece(tile: Tile) -> jax.Array:
+            which = tile.row, tile.rows, tile.row_step, tile.across
+            if which not in known:
+                ref = self.place[var].at[t, self.lines, pl.ds(tile.at(self.number)[0], tile.rows)]
+                known[which], self.failed = take_values(
+                    ref, var.aval.dtype, self.failed, self.longest
+                )
+            return known[which]
+
+        return piece
 
     def _total(self, equation, t) -> jax.Array:
         """The programs' parts of a sum over units, or of another such equation."""
@@ -263,14 +273,14 @@ class _Kernel:
         return SUMS[name](every, axis=0)[:, None].astype(aval_of(equation.outvars[0]).dtype)
 
     def _added(self, equation, t) -> list[jax.Array]:
-        """The programs' parts of a product, added up in the order of the programs."""
+        """The parts of a product, added up in their order."""
         out, found = equation.outvars[0], []
         for _, share, at in self.plan.shares(out):
             columns, total = pl.ds(at + self.number * share, share), jnp.float32(0)
-            for start, size in chunks(self.plan.programs, AT_ONCE):
+            for start, size in chunks(self.plan.summands(equation), AT_ONCE):
                 several = range(start, start + size)
                 place = self.place[id(equation)]
-                refs = [place.at[t & 1, program, self.lines, columns] for program in several]
+                refs = [place.at[t & 1, number, self.lines, columns] for number in several]
                 parts, self.failed = take_sums(refs, t, self.failed, self.longest)
                 total = functools.reduce(jnp.add, parts, total)
             found.append(total.astype(out.aval.dtype))

@@ -8,12 +8,17 @@ Every number is checked by itself, so that the order in which they become visibl
 there is no counter, no fence and no lock. With sums, whoever writes to a place for the second time
 has read what all others have written after they had read the first.
 
-What others store is read with volatile loads, past the first level of cache. A reader that has
+What others store is read with volatile loads, past the first level of cache. A tile that is looked
+at has a number for every thread at least: of a smaller one several threads would hold a copy, each
+read at a time of its own, and only one of the copies would be checked.
+
+A reader that has
 looked too often, as when a program of its group was never started, goes on with what is there and
 reports failure, and from then on nobody waits long for it.
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +27,7 @@ import jax.numpy as jnp
 from jax.experimental.pallas import triton as plgpu
 
 LONGEST = 1 << 21  # looks; one takes about a microsecond
+THREADS = 256  # of a program, at most
 
 
 def bits_of(dtype: Any) -> Any:
@@ -77,6 +83,8 @@ def take_sums(
 
 def _look(refs: list, late: Callable, failed: Any, longest: int) -> tuple[list, jax.Array]:
     """Load until nothing is late, `late(found)` being 0 and not 1."""
+    for ref in refs:
+        assert math.prod(ref.shape) >= THREADS, f"a tile {ref.shape} for {THREADS} threads"
 
     def see():
         found = [plgpu.load(ref, volatile=True) for ref in refs]

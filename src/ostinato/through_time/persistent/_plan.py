@@ -28,7 +28,8 @@ from ._layout import REDUCTIONS, Layout
 
 SMALLEST = 16  # rows and columns that the matrix units take at least
 PIECE = 1 << 14  # numbers of a gathered value that a program reads at once
-SUMMED = 1 << 13  # numbers of a scattered product that a program makes at once
+MEETING = 1 << 16  # bytes that a program could read in the time that a meeting takes
+SUMMED = 1 << 13  # numbers of a product's part that a program makes at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Stage:
         rest: the other ones.
         gathered: values of which every program needs all columns.
         totals: equations that sum over the units.
-        scattered: products of which every program makes a part of the sum, for all columns.
+        scattered: products of which programs make parts of the sum.
     """
 
     first: list[JaxprEqn]
@@ -51,7 +52,14 @@ class Stage:
 
 
 class Tile(NamedTuple):
-    """A piece of a weight in memory: its first row and column for program 0, steps to the next."""
+    """A piece of each block of a weight in memory; programs have blocks of it, `across` in a row.
+
+    Attributes:
+        row, column: where the piece of the first block begins.
+        rows, columns: its size.
+        row_step, column_step: from one block to the next, below it and beside it.
+        across: blocks side by side.
+    """
 
     row: int
     rows: int
@@ -59,6 +67,18 @@ class Tile(NamedTuple):
     column: int
     columns: int
     column_step: int
+    across: int
+
+    def block(self, number: Any) -> tuple[Any, Any]:
+        """Where the block of a program stands."""
+        number, across = jnp.int32(number), jnp.int32(self.across)
+        return jax.lax.div(number, across), jax.lax.rem(number, across)
+
+    def at(self, number: Any) -> tuple[Any, Any]:
+        """The first row and column of a program's piece."""
+        down, beside = self.block(number)
+        row = self.row + down * self.row_step if self.row_step else self.row
+        return row, self.column + beside * self.column_step if self.column_step else self.column
 
 
 class Bundle(NamedTuple):
@@ -143,30 +163,55 @@ class Plan:
             for start, size in chunks(share * self.programs, most)
         ]
 
-    def scatters(self, equation: JaxprEqn) -> bool:
-        """Whether a product is the sum of the programs' own: few rows, and the fewer columns."""
+    def summands(self, equation: JaxprEqn) -> int:
+        """Of how many parts, each made by other programs, a product is the sum.
+
+        One: every program gathers all of the value, and makes its own columns of the result. As
+        many as programs: each makes a part for all columns, of its own columns of the value, and
+        only the parts are exchanged. In between both are, and much less of both; but programs meet
+        twice. Where the value is wider than the result it pays to have more than one.
+        """
         v: Any = equation.invars[0]
         out: Any = equation.outvars[0]
-        few = self.rows == SMALLEST and not self.alone and not in_full(equation)
-        return few and self.stored(v) >= 2 * self.stored(out)
+        wide, narrow = self.stored(v), self.stored(out)
+        if self.alone or in_full(equation) or wide < 2 * narrow:
+            return 1
+        if self.rows == SMALLEST:
+            return self.programs
+        size = jnp.dtype(v.aval.dtype).itemsize
+
+        def cost(parts: int) -> int:
+            """Bytes that a program reads and writes, with those for a second meeting."""
+            gathered = self.rows * wide * size // parts
+            made = 8 * self.rows * narrow * parts // self.programs
+            return gathered if parts == 1 else gathered + made + MEETING
+
+        several = [n for n in (2, 4, 8, 16) if self.programs % n == 0 and n < self.programs]
+        return min([1, *several], key=cost)
 
     def tiles(self, equation: JaxprEqn) -> list[list[Tile]]:
         """A program's tiles of a weight, a list for each piece of what it makes.
 
-        A gathered value's product has a piece for each bundle, and a tile for each piece of the
-        value; a scattered one has pieces of all its columns, and a tile for each part of the value.
+        Where it makes its own columns there is a piece for each bundle, else pieces of its block's
+        columns; a tile for each piece of the value.
         """
         v: Any = equation.invars[0]
         out: Any = equation.outvars[0]
-        if self.scatters(equation):
-            most = max(SMALLEST, SUMMED // self.rows)
+        across = self.programs // self.summands(equation)
+        if across == self.programs:
             return [
-                [Tile(at, share, share, start, size, 0) for _, share, at in self.shares(v)]
-                for start, size in chunks(self.stored(out), most)
+                [Tile(start, n, 0, b.at, b.width, b.width, across) for start, n in self.pieces(v)]
+                for b in self.bundles(out)
             ]
+        most, width = max(SMALLEST, SUMMED // self.rows), self.stored(out) // across
+        rows = [
+            (at + start, n, share * across)
+            for _, share, at in self.shares(v)
+            for start, n in chunks(share * across, max(SMALLEST, PIECE // self.rows))
+        ]
         return [
-            [Tile(start, size, 0, b.at, b.width, b.width) for start, size in self.pieces(v)]
-            for b in self.bundles(out)
+            [Tile(*piece, start, n, width, across) for piece in rows]
+            for start, n in chunks(width, most)
         ]
 
     @property
@@ -194,11 +239,13 @@ def make_plan(body: Body, layout: Layout, programs: int, rows: int) -> Plan:
         stage = max((of[v] for v in equation.invars if not isinstance(v, Literal)), default=0)
         operand: Any = equation.invars[0] if equation.invars else None
         if equation.primitive.name == "dot_general":
-            if plan.scatters(equation):
-                summed.append((equation, stage))
-            else:
+            parts = plan.summands(equation)
+            if parts < programs or plan.alone:
                 gathered.setdefault(operand, stage)
-            stage += 1
+                stage += 1
+            if parts > 1:
+                summed.append((equation, stage))
+                stage += 1
         elif equation.primitive.name in REDUCTIONS and operand in layout.cuts:
             summed.append((equation, stage))
             stage += 1

@@ -44,7 +44,7 @@ class Program:
     def run(self, equations: list[JaxprEqn], env: dict, exchanged: dict) -> None:
         """Do equations.
 
-        `exchanged` has the totals, and of what was gathered `(start, size) -> piece`.
+        `exchanged` has the totals, and of what was gathered `tile -> piece`.
         """
         for equation in equations:
             name = equation.primitive.name
@@ -101,10 +101,11 @@ class Program:
     def _read(self, var: Any, env: dict):
         return jnp.asarray(var.val, aval_of(var).dtype) if isinstance(var, Literal) else env[var]
 
-    def part(self, equation: JaxprEqn, tiles: list[Tile], env: dict) -> jax.Array:
-        """This program's part of some columns of a product: of its own columns of the value."""
-        own = self.handed_out(equation.invars[0], env)
-        pairs = zip(own, tiles, strict=True)
+    def part(self, equation: JaxprEqn, tiles: list[Tile], env: dict, exchanged: dict) -> jax.Array:
+        """This program's part of some columns of a product: of some columns of the value."""
+        gathered: Any = exchanged.get(equation.invars[0])
+        pieces = map(gathered, tiles) if gathered else self.handed_out(equation.invars[0], env)
+        pairs = zip(pieces, tiles, strict=True)
         return functools.reduce(jnp.add, [self._dot(equation, *pair) for pair in pairs])
 
     def _product(self, equation: JaxprEqn, gathered: Callable) -> list[jax.Array]:
@@ -112,7 +113,7 @@ class Program:
         out: Any = equation.outvars[0]
         sums: list[Any] = [0 for _ in self.plan.bundles(out)]
         for tiles in zip(*self.plan.tiles(equation), strict=True):
-            piece = gathered(tiles[0].row, tiles[0].rows)
+            piece = gathered(tiles[0])
             sums = [s + self._dot(equation, piece, t) for s, t in zip(sums, tiles, strict=True)]
         found: list[jax.Array] = []
         for total, bundle in zip(sums, self.plan.bundles(out), strict=True):
@@ -123,13 +124,12 @@ class Program:
     def _dot(self, equation: JaxprEqn, piece: jax.Array, tile: Tile) -> jax.Array:
         weight, wide = self.weight(equation, tile), jnp.promote_types(jnp.float32, piece.dtype)
         if not in_full(equation):
-            precision = equation.params["precision"]
-            return jnp.dot(piece, weight, precision=precision, preferred_element_type=wide)
+            return _times(piece, weight, equation.params["precision"], wide)
         # What is left out is as small as the rounding of float32. Two sums, as each is a chain.
         (a, b, c), (x, y, z) = thirds(piece), weight
         small, large = [(c, x), (b, y), (a, z)], [(b, x), (a, y), (a, x)]
         sums = (
-            functools.reduce(jnp.add, [jnp.dot(*p, preferred_element_type=wide) for p in pairs])
+            functools.reduce(jnp.add, [_times(*p, None, wide) for p in pairs])
             for pairs in (small, large)
         )
         return jnp.add(*sums)
@@ -180,6 +180,17 @@ class Program:
             begin = cuts[whole].index(at)
             tiles = self._read(part, env)
             env[out][begin : begin + len(cuts[part]) - 1] = tiles
+
+
+def _times(piece: jax.Array, weight: jax.Array, precision, dtype) -> jax.Array:
+    """`piece @ weight`.
+
+    Threads share out the larger side of a product; the compiler wants it to be the columns.
+    """
+    how = {"precision": precision, "preferred_element_type": dtype}
+    if weight.shape[1] >= piece.shape[0]:
+        return jnp.dot(piece, weight, **how)
+    return jax.lax.dot_general(weight, piece, (((0,), (1,)), ((), ())), **how).T
 
 
 def _bind(equation: JaxprEqn, values: list) -> jax.Array:

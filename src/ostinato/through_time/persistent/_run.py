@@ -16,6 +16,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from .._scan import lean_scan
+from ._ahead import sums_ahead
 from ._body import Body, aval_of, take_body
 from ._fit import Fit, fit, multiprocessors, pays
 from ._layout import Layout, Unfit, lay_out
@@ -89,6 +90,7 @@ def persistent_scan(
     inputs = jax.tree.leaves(xs)
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
     closed, (_, y_shape) = jax.make_jaxpr(body, return_shape=True)(carry, one)
+    closed, inputs = sums_ahead(closed, len(leaves), inputs)
     traced = trace(closed, len(leaves))
     if fitted is None:
         if (cores := multiprocessors()) == 0:

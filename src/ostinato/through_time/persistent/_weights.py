@@ -45,7 +45,7 @@ def _stored(plan: Plan, equation: Any, weight: jax.Array) -> jax.Array:
             part = jax.lax.slice_in_dim(weight, start, stop, axis=axis)
             parts.append(_padded(part, axis, share * plan.programs - width))
         weight = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=axis)
-    if plan.scatters(equation):
+    if plan.summands(equation) > 1:
         return weight
     # Of each bundle the columns of one program side by side.
     found = []

@@ -137,7 +137,8 @@ class Graph:
             both()
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        # What other threads do on the GPU meanwhile, such as JAX's, is no business of this capture.
+        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
             both()
         self.replay = self.graph.replay
 

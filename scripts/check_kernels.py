@@ -4,9 +4,9 @@
 
 For every built-in cell and one of a user's own: outputs, gradients and Gauss-Newton products
 against the scan, on shapes that divide and shapes that do not, with lengths, in all kinds of
-products; and a second run, which must give the same bits. Then a hundred launches in a row,
-a hundred beside a thread that keeps the GPU busy, and a launch that fails. Cells are checked side
-by side, each in a process, as compiling takes most of the time. Exits with 1 where anything failed.
+products; and a second run, which must give the same bits. Beside these a hundred launches in a row,
+a hundred more with a thread that keeps the GPU busy, and a launch that fails. Cells are checked
+each in a process, as compiling takes most of the time. Exits with 1 where anything failed.
 """
 
 import os
@@ -165,8 +165,9 @@ def main() -> int:
         found = [agrees(sys.argv[1], *case) for case in CASES]
         return 0 if all(found) else 1
     started = [subprocess.Popen([sys.executable, __file__, name]) for name in CELLS]
+    launches = [many_launches(), a_failed_launch()]  # meanwhile: the GPU is shared
     bad = [name for name, one in zip(CELLS, started, strict=True) if one.wait() != 0]
-    fine = [not bad, many_launches(), a_failed_launch()]
+    fine = [not bad, *launches]
     print("all well" if all(fine) else f"failed: {', '.join(bad) or 'launches'}")
     return 0 if all(fine) else 1
 

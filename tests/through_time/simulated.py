@@ -61,9 +61,10 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
                         for tile in program.handed_out(var, env)
                     ]
                     whole = jnp.concatenate(parts, axis=1)
-                    exchanged[var] = lambda tile, whole=whole: jax.lax.dynamic_slice_in_dim(
-                        whole, tile.at(number)[0], tile.rows, axis=1
-                    )
+                    exchanged[var] = lambda tiles, whole=whole: [
+                        jax.lax.dynamic_slice_in_dim(whole, t.at(number)[0], t.rows, axis=1)
+                        for t in tiles
+                    ]
                 for equation in stage.totals:
                     name = equation.primitive.name
                     every = jax.lax.all_gather(program.total(equation, env), "programs")

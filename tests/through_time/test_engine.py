@@ -461,6 +461,18 @@ def test_bfloat16_products():
         assert 0 < error < 2e-2
 
 
+def test_bias_gradients_in_bfloat16_are_summed_in_full():
+    """One sum over all steps and sequences, which in bfloat16 would stop growing at 256."""
+    cell = to_float32(Simple(2, 4, key=key(0)))
+    xs = jnp.zeros((100, 30, 2))
+
+    def loss(cell, compute):
+        return jnp.sum(ostinato.unroll(cell, xs, compute=compute)[0])
+
+    low, full = (jax.grad(loss)(cell, compute).b for compute in ("bfloat16", None))
+    np.testing.assert_allclose(low, full, rtol=1e-2)
+
+
 def products_in(function, *arguments):
     """The dtypes of the operands of every product in a compiled function's text."""
     text = jax.jit(function).lower(*arguments).as_text()

@@ -281,8 +281,8 @@ def test_the_kernels_can_be_compiled_for_a_gpu(name, memory, monkeypatch):
 
 
 def test_the_choice_on_a_gpu(monkeypatch, by):
-    """Left to choose, a small net is run by kernels, and a larger one by the scan."""
-    monkeypatch.setattr(_engine, "one_gpu", lambda: True)
+    """Left to choose, the scan takes what a kernel would need several launches for."""
+    monkeypatch.setattr(_engine, "measured_gpu", lambda: True)
     found = []
 
     def noted(*args, **options):
@@ -294,10 +294,10 @@ def test_the_choice_on_a_gpu(monkeypatch, by):
             raise
 
     by(noted)
-    xs = sequences()
-    for units, expected in ((UNITS, []), (200, ["the scan is faster"])):
+    scan = ["the scan is faster"]
+    for units, batch, expected in ((UNITS, 700, []), (200, 5, []), (200, 700, scan)):
         cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, units, key=key(0)))
-        ostinato.unroll(cell, xs.astype(jnp.float32), backend=None)
+        ostinato.unroll(cell, sequences(batch).astype(jnp.float32), backend=None)
         assert found == expected
 
 

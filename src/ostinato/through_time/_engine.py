@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from ._paired import paired
 from ._scan import lean_scan
 from ._step import Step
-from .persistent import Unfit, one_gpu, persistent_scan
+from .persistent import Unfit, measured_gpu, persistent_scan
 
 
 class Inputs(NamedTuple):
@@ -61,7 +61,7 @@ class Engine:
     ):
         self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
         self.watch, self.forced = watch, backend == "persistent"
-        self.persistent = self.forced or (backend is None and one_gpu())
+        self.persistent = self.forced or (backend is None and measured_gpu())
 
     def forward(self, inputs: Inputs, save: bool):
         """The final state, the outputs, and what the derivatives need."""
@@ -297,6 +297,7 @@ class Engine:
             except Unfit:
                 if self.forced:
                     raise
+                self.persistent = False
         return lean_scan(body, carry, xs, reverse=reverse, unroll=self.unroll)
 
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 
 from ._body import Body, aval_of
 from ._layout import REDUCTIONS, Layout, Unfit
-from ._plan import PIECE, SMALLEST, Plan, in_full, make_plan, power_of_two
+from ._plan import LOOKED, SMALLEST, Plan, in_full, make_plan, power_of_two
 
-SHARED_MEMORY = 227 * 1024  # bytes that a program may have on chips since the A100's successor
+SHARED_MEMORY = 227 * 1024  # bytes that a program may have, where the device does not say
 SCRATCH = 16 * 1024  # of these, for tiles on their way between threads
 FLOATS = (jnp.float32, jnp.bfloat16, jnp.float16)
 MOST_ROWS = 64  # of the batch for one program
@@ -55,8 +55,8 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
     _check_floats("product", products)
     few = layout.batch <= SMALLEST * cores // 4 or any(map(in_full, products))
     rows = SMALLEST if few else 2 * SMALLEST
-    alone = make_plan(body, layout, 1, rows)
-    if _bytes(alone) <= SHARED_MEMORY:
+    alone, memory = make_plan(body, layout, 1, rows), shared_memory()
+    if _bytes(alone) <= memory:
         return Fit(1, rows, alone.groups, 8)
     sums = [e for e in body.equations if e.primitive.name in REDUCTIONS]
     _check_floats("sum over units", [e for e in sums if e.invars[0] in layout.cuts])
@@ -74,10 +74,10 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
     groups = min(groups, -(-layout.batch // rows))
     plan = make_plan(body, layout, programs, rows)
     need = _bytes(plan)
-    if need > SHARED_MEMORY:
+    if need > memory:
         raise Unfit(
             f"a program needs {need // 1024} KB of shared memory, most of it for weights, and has "
-            f"{SHARED_MEMORY // 1024} KB"
+            f"{memory // 1024} KB"
         )
     scatters = any(plan.summands(e) == programs for e in products)
     return Fit(programs, rows, groups, 8 if scatters else 4)
@@ -100,13 +100,13 @@ def _bytes(plan: Plan) -> int:
         columns = sum(share for _, share, _ in plan.shares(out))
         weights += plan.stored(v) * columns * size
         rows = plan.rows * plan.stored(v)
-        piece = max(piece, size * (rows if plan.alone else min(rows, PIECE)))
+        piece = max(piece, size * (rows if plan.alone else min(rows, LOOKED)))
     return weights + piece + SCRATCH
 
 
-def pays(sizes: Fit) -> bool:
-    """Whether a kernel of these sizes is known to be right and faster than the scan."""
-    return sizes.programs == 1
+def pays(sizes: Fit, layout: Layout) -> bool:
+    """Whether a kernel is faster than the scan: not where a large batch takes several launches."""
+    return sizes.programs == 1 or layout.batch <= sizes.batch
 
 
 def multiprocessors() -> int:
@@ -117,6 +117,15 @@ def multiprocessors() -> int:
     return int(getattr(device, "core_count", 0))
 
 
-def one_gpu() -> bool:
-    """Whether there is a single GPU; over several, arrays may be spread, which only the scan is."""
-    return multiprocessors() > 0 and jax.device_count() == 1
+def shared_memory() -> int:
+    """Bytes for each program on the device in use."""
+    return int(getattr(jax.devices()[0], "shared_memory_per_block_optin", SHARED_MEMORY))
+
+
+def measured_gpu() -> bool:
+    """Whether there is a single GPU, and of the generation that `pays` was measured on.
+
+    Over several, arrays may be spread, which only the scan is.
+    """
+    generation = getattr(jax.devices()[0], "compute_capability", None)
+    return multiprocessors() > 0 and generation == "9.0" and jax.device_count() == 1

@@ -12,7 +12,7 @@ So that stores and loads of inputs fall into the time in which the others are wa
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -236,7 +236,7 @@ class _Kernel:
             if self.plan.alone:
                 at = [at for _, _, at in self.plan.shares(var)]
                 tiles = dict(zip(at, program.handed_out(var, env), strict=True))
-                exchanged[var] = lambda tile, tiles=tiles: tiles[tile.row]
+                exchanged[var] = lambda rows, tiles=tiles: [tiles[tile.row] for tile in rows]
             else:
                 exchanged[var] = self._pieces(var, t)
         for equation in stage.totals:
@@ -248,19 +248,22 @@ class _Kernel:
             exchanged[id(equation)] = self._added(equation, t)
 
     def _pieces(self, var, t) -> Callable:
-        """Of a gathered value the columns that a tile of a weight has as rows, each read once."""
+        """Of a gathered value the columns that tiles of a weight have as rows, each read once."""
         known: dict = {}
 
-        def piece(tile: Tile) -> jax.Array:
-            which = tile.row, tile.rows, tile.row_step, tile.across
-            if which not in known:
-                ref = self.place[var].at[t, self.lines, pl.ds(tile.at(self.number)[0], tile.rows)]
-                known[which], self.failed = take_values(
-                    ref, var.aval.dtype, self.failed, self.longest
-                )
-            return known[which]
+        def pieces(tiles: list[Tile]) -> Iterator[jax.Array]:
+            for several in self.plan.looks(tiles):
+                new = [tile for tile in several if tile.place not in known]
+                if new:
+                    places = [pl.ds(tile.at(self.number)[0], tile.rows) for tile in new]
+                    refs = [self.place[var].at[t, self.lines, place] for place in places]
+                    found, self.failed = take_values(
+                        refs, var.aval.dtype, self.failed, self.longest
+                    )
+                    known.update(zip([tile.place for tile in new], found, strict=True))
+                yield from (known[tile.place] for tile in several)
 
-        return piece
+        return pieces
 
     def _total(self, equation, t) -> jax.Array:
         """The programs' parts of a sum over units, or of another such equation."""

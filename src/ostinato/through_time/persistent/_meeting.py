@@ -47,15 +47,23 @@ def handed(tile: jax.Array) -> jax.Array:
     return jax.lax.bitcast_convert_type(usual, bits_of(tile.dtype))
 
 
-def take_values(ref: Any, dtype: Any, failed: Any, longest: int) -> tuple[jax.Array, jax.Array]:
+def take_values(
+    refs: list, dtype: Any, failed: Any, longest: int
+) -> tuple[list[jax.Array], jax.Array]:
     """What others have handed out, once all of it is there, and whether a wait has failed."""
 
     def late(found):
-        least = jnp.min(found[0].reshape(-1))
-        return (least == jnp.iinfo(found[0].dtype).min).astype(jnp.int32)
+        least = [jnp.min(_least(found, shape).reshape(-1)) for shape in {x.shape for x in found}]
+        mark = jnp.iinfo(bits_of(dtype)).min
+        return (functools.reduce(jnp.minimum, least) == mark).astype(jnp.int32)
 
-    (bits,), failed = _look([ref], late, failed, longest)
-    return jax.lax.bitcast_convert_type(bits, dtype), failed
+    found, failed = _look(refs, late, failed, longest)
+    return [jax.lax.bitcast_convert_type(bits, dtype) for bits in found], failed
+
+
+def _least(tiles: list, shape: tuple) -> jax.Array:
+    """Of the tiles of a shape, number by number; in 32 bits, as threads have no shorter ones."""
+    return functools.reduce(jnp.minimum, [x.astype(jnp.int32) for x in tiles if x.shape == shape])
 
 
 def turn(t: Any) -> Any:

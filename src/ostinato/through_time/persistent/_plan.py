@@ -27,7 +27,8 @@ from ._body import Body
 from ._layout import REDUCTIONS, Layout
 
 SMALLEST = 16  # rows and columns that the matrix units take at least
-PIECE = 1 << 14  # numbers of a gathered value that a program reads at once
+PIECE = 1 << 13  # numbers of a gathered value in one tile
+LOOKED = 1 << 14  # numbers of a gathered value that a program looks at at once
 MEETING = 1 << 16  # bytes that a program could read in the time that a meeting takes
 SUMMED = 1 << 13  # numbers of a product's part that a program makes at once
 
@@ -68,6 +69,11 @@ class Tile(NamedTuple):
     columns: int
     column_step: int
     across: int
+
+    @property
+    def place(self) -> tuple:
+        """Its rows, whatever its columns."""
+        return self.row, self.rows, self.row_step, self.across
 
     def block(self, number: Any) -> tuple[Any, Any]:
         """Where the block of a program stands."""
@@ -213,6 +219,15 @@ class Plan:
             [Tile(*piece, start, n, width, across) for piece in rows]
             for start, n in chunks(width, most)
         ]
+
+    def looks(self, tiles: list[Tile]) -> list[list[Tile]]:
+        """Tiles in groups whose rows, the columns of a gathered value, are looked at together."""
+        found: list[list[Tile]] = [[]]
+        for tile in tiles:
+            if sum(t.rows for t in (*found[-1], tile)) * self.rows > LOOKED and found[-1]:
+                found.append([])
+            found[-1].append(tile)
+        return found
 
     @property
     def alone(self) -> bool:

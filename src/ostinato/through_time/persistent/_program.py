@@ -44,7 +44,7 @@ class Program:
     def run(self, equations: list[JaxprEqn], env: dict, exchanged: dict) -> None:
         """Do equations.
 
-        `exchanged` has the totals, and of what was gathered `tile -> piece`.
+        `exchanged` has the totals, and of what was gathered `tiles of a weight -> pieces`.
         """
         for equation in equations:
             name = equation.primitive.name
@@ -104,7 +104,7 @@ class Program:
     def part(self, equation: JaxprEqn, tiles: list[Tile], env: dict, exchanged: dict) -> jax.Array:
         """This program's part of some columns of a product: of some columns of the value."""
         gathered: Any = exchanged.get(equation.invars[0])
-        pieces = map(gathered, tiles) if gathered else self.handed_out(equation.invars[0], env)
+        pieces = gathered(tiles) if gathered else self.handed_out(equation.invars[0], env)
         pairs = zip(pieces, tiles, strict=True)
         return functools.reduce(jnp.add, [self._dot(equation, *pair) for pair in pairs])
 
@@ -112,8 +112,8 @@ class Program:
         """One tile for each part of the result, summed over all pieces of the gathered value."""
         out: Any = equation.outvars[0]
         sums: list[Any] = [0 for _ in self.plan.bundles(out)]
-        for tiles in zip(*self.plan.tiles(equation), strict=True):
-            piece = gathered(tiles[0])
+        every = self.plan.tiles(equation)
+        for piece, *tiles in zip(gathered(every[0]), *every, strict=True):
             sums = [s + self._dot(equation, piece, t) for s, t in zip(sums, tiles, strict=True)]
         found: list[jax.Array] = []
         for total, bundle in zip(sums, self.plan.bundles(out), strict=True):

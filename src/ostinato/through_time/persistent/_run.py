@@ -96,7 +96,7 @@ def persistent_scan(
         if (cores := multiprocessors()) == 0:
             raise Unfit(f"persistent kernels run on a GPU, and this is {jax.default_backend()}")
         sizes = fit(traced.body, traced.layout, cores)
-        if not forced and not pays(sizes):
+        if not forced and not pays(sizes, traced.layout):
             raise Unfit("the scan is faster")
     else:
         sizes = fitted

@@ -464,7 +464,7 @@ def test_bfloat16_products():
 def test_bias_gradients_in_bfloat16_are_summed_in_full():
     """One sum over all steps and sequences, which in bfloat16 would stop growing at 256."""
     cell = to_float32(Simple(2, 4, key=key(0)))
-    xs = jnp.zeros((100, 30, 2))
+    xs = jnp.zeros((100, 30, 2), jnp.float32)
 
     def loss(cell, compute):
         return jnp.sum(ostinato.unroll(cell, xs, compute=compute)[0])

@@ -41,11 +41,8 @@ SEEDS = (0, 1, 2)
 UNITS = 100
 HELD_OUT = 4000
 FIRST_ORDER_BATCH = 1000
-RATES = {
-    "heavy-ball": (1e-4, 1e-3, 1e-2),
-    "nesterov": (1e-4, 1e-3, 1e-2),
-    "adam": (1e-4, 1e-3, 1e-2),
-}
+FIRST_ORDER_NAMES = ("heavy-ball", "nesterov", "adam")
+RATES = (1e-5, 1e-4, 1e-3)
 
 
 def network_for(task, seed: int) -> Network:
@@ -144,7 +141,7 @@ def by_hessian_free(problem: Problem, options) -> Iterator[dict[str, dict]]:
 
 def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]:
     """The same for the first-order learners, side by side: three rates at first, then the best."""
-    directions = {name: FIRST_ORDER[name][0](0.9) for name in RATES}
+    directions = {name: FIRST_ORDER[name][0](0.9) for name in FIRST_ORDER_NAMES}
     objective = Objective(problem.loss, backend=None)
     every = 50
 
@@ -163,49 +160,61 @@ def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]
         return jax.tree.map(lambda p, u: p - rate * u, arrays, updates), memory
 
     @jax.jit
-    def step(rates, arrays, memories, batch):
-        stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *arrays.values())
+    def step(kept, batch):
+        """One step of all nets; their losses are averaged on the way, and nobody waits for them."""
+        stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *(k["arrays"] for k in kept.values()))
         losses, found = jax.vmap(jax.vmap(gradient), in_axes=(0, None))(stacked, batch)
-        ends = np.cumsum([len(x) for x in rates.values()])[:-1]
-        parts = zip(*(jnp.split(x, ends) for x in jax.tree.leaves(found)), strict=True)
-        found = [jax.tree.unflatten(jax.tree.structure(found), part) for part in parts]
-        after = {}
-        for (name, direction), own in zip(directions.items(), found, strict=True):
+        losses = jnp.where(jnp.isnan(losses), 1e9, losses)
+        after, start = {}, 0
+        for name, direction in directions.items():
+            old, own = kept[name], slice(start, start := start + len(kept[name]["rates"]))
             over_seeds = jax.vmap(partial(moved, direction), in_axes=(None, 0, 0, 0))
-            after[name] = jax.vmap(over_seeds)(rates[name], arrays[name], memories[name], own)
-        arrays, memories = ({name: x[i] for name, x in after.items()} for i in (0, 1))
-        return arrays, memories, dict(zip(directions, jnp.split(losses, ends), strict=True))
+            own_gradient = jax.tree.map(lambda x, own=own: x[own], found)
+            arrays, memory = jax.vmap(over_seeds)(
+                old["rates"], old["arrays"], old["memory"], own_gradient
+            )
+            recent = jnp.where(old["recent"] < 0, losses[own], old["recent"])
+            recent = 0.95 * recent + 0.05 * losses[own]
+            after[name] = old | {"arrays": arrays, "memory": memory, "recent": recent}
+        return after
 
     missed = jax.jit(jax.vmap(lambda a, t: wrong(problem.loss, problem.network(a), t)))
-    rates = {name: jnp.asarray(RATES[name]) for name in directions}
-    three = jax.tree.map(lambda x: jnp.stack([x] * 3), problem.arrays)
-    arrays = dict.fromkeys(directions, three)
-    memories = {name: jax.vmap(jax.vmap(d.init))(three) for name, d in directions.items()}
-    recent: dict[str, np.ndarray] = {}
+    three = jax.tree.map(lambda x: jnp.stack([x] * len(RATES)), problem.arrays)
+    kept = {
+        name: {
+            "rates": jnp.asarray(RATES),
+            "arrays": three,
+            "memory": jax.vmap(jax.vmap(direction.init))(three),
+            "recent": jnp.full((len(RATES), len(problem.seeds)), -1.0),
+        }
+        for name, direction in directions.items()
+    }
     steps = int(budget / FIRST_ORDER_BATCH)
     for number, batch in enumerate(batches(problem.tasks, FIRST_ORDER_BATCH), 1):
-        arrays, memories, losses = step(rates, arrays, memories, batch)
-        losses = jax.device_get(losses)
-        losses = {name: np.nan_to_num(x, nan=1e9) for name, x in losses.items()}
-        recent = {n: 0.95 * recent.get(n, x) + 0.05 * x for n, x in losses.items()}
-        best = {name: int(np.argmin(x.sum(1))) for name, x in recent.items()}
-        if number % every == 0 or number == steps:
-            found = {}
-            for name, i in best.items():
-                chosen = jax.tree.map(lambda x, i=i: x[i], arrays[name])
-                found[name] = {
-                    "wrong": np.round(missed(chosen, problem.test), 5).tolist(),
+        kept = step(kept, batch)
+        choose = number == steps // 10
+        if number % every == 0 or number == steps or choose:
+            best = {name: int(jnp.argmin(x["recent"].sum(1))) for name, x in kept.items()}
+            chosen = {
+                name: jax.tree.map(lambda a, i=best[name]: a[i : i + 1], x)
+                for name, x in kept.items()
+            }
+            yield {
+                name: {
+                    "wrong": np.round(missed(_first(x["arrays"]), problem.test), 5).tolist(),
                     "used": [float(number * FIRST_ORDER_BATCH)] * len(problem.seeds),
-                    "loss": np.round(recent[name][i], 6).tolist(),
-                    "rate": float(rates[name][i]),
+                    "loss": np.round(x["recent"][0], 6).tolist(),
+                    "rate": float(x["rates"][0]),
                 }
-            yield found
-        if number == steps // 10:
-            for name, i in best.items():
-                for kept in (rates, arrays, memories, recent):
-                    kept[name] = jax.tree.map(lambda x, i=i: x[i : i + 1], kept[name])
+                for name, x in chosen.items()
+            }
+            kept = chosen if choose else kept
         if number >= steps:
             return
+
+
+def _first(tree):
+    return jax.tree.map(lambda x: x[0], tree)
 
 
 def followed(

@@ -6,7 +6,7 @@
 A reader looks at all that it needs until no mark, or no number of an earlier turn, is left in it.
 Every number is checked by itself, so that the order in which they become visible does not matter:
 there is no counter, no fence and no lock. With sums, whoever writes to a place for the second time
-has read what all others have written after they had read the first.
+has read what others could only write after all readers had read the first.
 
 What others store is read with volatile loads, past the first level of cache. A tile that is looked
 at has a number for every thread at least: of a smaller one several threads would hold a copy, each

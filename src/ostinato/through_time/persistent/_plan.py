@@ -9,7 +9,7 @@ stages all programs meet once, whatever number of values they exchange.
     ...
 
 An LSTM has two stages and one meeting a step, `h`; a multiplicative LSTM meets twice, for `h` and
-for `m`; a layer norm adds two meetings, one for the mean and one for the variance.
+for `m`; a layer norm adds a meeting, for the sums of mean and variance.
 
 Within a stage the equations come first on which an exchange depends. What else there is to do is
 done while the others are waited for. The beginning of stage 0 is done at the end of the step

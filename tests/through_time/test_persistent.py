@@ -160,10 +160,11 @@ def test_a_cell_of_ones_own(by):
     assert_same(mine, sequences())
 
 
-def test_in_bfloat16(by):
+@pytest.mark.parametrize("kind", [LSTM, Simple])
+def test_in_bfloat16(kind, by):
     """Roundings come where the scan has them; sums are in another order."""
     by(partial(simulated_scan, programs=3, rows=16))
-    cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, UNITS, key=key(0)))
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), kind(3, UNITS, key=key(0)))
     assert_same(cell, sequences().astype(jnp.float32), compute="bfloat16", tolerance=2e-2)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ._body import Body, aval_of
 from ._layout import REDUCTIONS, Layout, Unfit
-from ._plan import LOOKED, SMALLEST, Plan, in_full, make_plan, power_of_two
+from ._plan import LOOKED, SMALLEST, Plan, in_full, make_plan, operand_bytes, power_of_two
 
 SHARED_MEMORY = 227 * 1024  # bytes that a program may have, where the device does not say
 SCRATCH = 16 * 1024  # of these, for tiles on their way between threads
@@ -95,9 +95,8 @@ def _bytes(plan: Plan) -> int:
     weights, piece = 0, 0
     for equation in plan.products:
         v: Any = equation.invars[0]
-        out: Any = equation.outvars[0]
-        size = 6 if in_full(equation) else jnp.dtype(v.aval.dtype).itemsize
-        columns = sum(share for _, share, _ in plan.shares(out))
+        size = operand_bytes(equation)
+        columns = sum(bundle.width for bundle in plan.bundles(equation))
         weights += plan.stored(v) * columns * size
         rows = plan.rows * plan.stored(v)
         piece = max(piece, size * (rows if plan.alone else min(rows, LOOKED)))

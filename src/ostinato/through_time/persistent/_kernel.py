@@ -173,9 +173,10 @@ class _Kernel:
         def step(t, state):
             t, (held, self.failed) = jnp.asarray(t, jnp.int32), state
             env = known | dict(zip(plan.held, held, strict=True))
-            following = at(t + 1)
             exchanged: dict = {}
             for number, stage in enumerate(plan.stages):
+                if number == len(plan.stages) - 1:
+                    following = at(t + 1)
                 if number > 0:
                     self._take(program, plan.stages[number - 1], env, t, exchanged)
                     program.run(stage.first, env, exchanged)

@@ -17,6 +17,7 @@ before.
 """
 
 import dataclasses
+import itertools
 from typing import Any, NamedTuple
 
 import jax
@@ -27,8 +28,9 @@ from ._body import Body
 from ._layout import REDUCTIONS, Layout
 
 SMALLEST = 16  # rows and columns that the matrix units take at least
-PIECE = 1 << 13  # numbers of a gathered value in one tile
+PIECE = 1 << 12  # numbers of a gathered value in one tile
 LOOKED = 1 << 14  # numbers of a gathered value that a program looks at at once
+WEIGHTS = 176 * 1024  # bytes of a program's weights, beside which there is room for all else
 MEETING = 1 << 16  # bytes that a program could read in the time that a meeting takes
 SUMMED = 1 << 13  # numbers of a product's part that a program makes at once
 
@@ -93,15 +95,17 @@ class Bundle(NamedTuple):
     Attributes:
         parts, share: how many parts, and a program's columns of each.
         at: where the first one is stored.
+        empty: columns of zeros beside them.
     """
 
     parts: int
     share: int
     at: int
+    empty: int
 
     @property
     def width(self) -> int:
-        return self.parts * self.share
+        return self.parts * self.share + self.empty
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,20 +144,38 @@ class Plan:
         """The columns of a value in memory, each part filled up to equal shares."""
         return sum(share * self.programs for _, share, _ in self.shares(var))
 
-    def bundles(self, var: Var) -> list["Bundle"]:
-        """The parts of a product's result, put together where one product can make several."""
-        found: list[Bundle] = []
-        for _, share, at in self.shares(var):
-            last = found[-1] if found else None
-            if last is not None and last.share == share:
-                found[-1] = Bundle(last.parts + 1, share, last.at)
+    def bundles(self, equation: JaxprEqn) -> list[Bundle]:
+        """The parts of a product's result, put together where one product can make several.
+
+        Products of 16 rows and 16 columns would be shared out among warps by rows, with all others
+        of the kernel, and each warp would do all of them: so they get as many columns of zeros,
+        where there is room for these.
+        """
+        out: Any = equation.outvars[0]
+        few = self.rows == SMALLEST and not self.alone and self.summands(equation) == 1
+        few = few and self._most_weights() <= WEIGHTS
+        equal: list[tuple[int, int, int]] = []  # parts, share, at
+        for _, share, at in self.shares(out):
+            if equal and equal[-1][1] == share:
+                equal[-1] = equal[-1][0] + 1, *equal[-1][1:]
             else:
-                found.append(Bundle(1, share, at))
-        return [
-            Bundle(parts, bundle.share, bundle.at + start * bundle.share * self.programs)
-            for bundle in found
-            for start, parts in chunks(bundle.parts, bundle.parts)
-        ]
+                equal.append((1, share, at))
+        found = []
+        for several, share, at in equal:
+            for start, parts in chunks(several, several):
+                empty = SMALLEST if few and parts * share == SMALLEST else 0
+                found.append(Bundle(parts, share, at + start * share * self.programs, empty))
+        return found
+
+    def _most_weights(self) -> int:
+        """Bytes of a program's weights, with columns of zeros wherever they might be wanted."""
+        total = 0
+        for equation in self.products:
+            v: Any = equation.invars[0]
+            out: Any = equation.outvars[0]
+            columns = sum(share for _, share, _ in self.shares(out))
+            total += self.stored(v) * max(2 * SMALLEST, columns) * operand_bytes(equation)
+        return total
 
     def pieces(self, var: Var) -> list[tuple[int, int]]:
         """A gathered value in pieces that are read one after the other: `(start, size)`.
@@ -205,9 +227,11 @@ class Plan:
         out: Any = equation.outvars[0]
         across = self.programs // self.summands(equation)
         if across == self.programs:
+            widths = [bundle.width for bundle in self.bundles(equation)]
+            starts = itertools.accumulate((across * width for width in widths), initial=0)
             return [
-                [Tile(start, n, 0, b.at, b.width, b.width, across) for start, n in self.pieces(v)]
-                for b in self.bundles(out)
+                [Tile(row, n, 0, column, width, width, across) for row, n in self.pieces(v)]
+                for column, width in zip(starts, widths, strict=False)
             ]
         most, width = max(SMALLEST, SUMMED // self.rows), self.stored(out) // across
         rows = [
@@ -302,6 +326,12 @@ def in_full(equation: JaxprEqn) -> bool:
     operand: Any = equation.invars[0]
     found = equation.params["precision"]
     return found in (full, (full, full)) and operand.aval.dtype == jnp.float32
+
+
+def operand_bytes(equation: JaxprEqn) -> int:
+    """Of a number that a product takes; of one in full float32 there are thirds."""
+    operand: Any = equation.invars[0]
+    return 6 if in_full(equation) else operand.aval.dtype.itemsize
 
 
 def power_of_two(n: int) -> int:

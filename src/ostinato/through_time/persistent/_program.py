@@ -111,14 +111,15 @@ class Program:
     def _product(self, equation: JaxprEqn, gathered: Callable) -> list[jax.Array]:
         """One tile for each part of the result, summed over all pieces of the gathered value."""
         out: Any = equation.outvars[0]
-        sums: list[Any] = [0 for _ in self.plan.bundles(out)]
+        sums: list[Any] = [0 for _ in self.plan.bundles(equation)]
         every = self.plan.tiles(equation)
         for piece, *tiles in zip(gathered(every[0]), *every, strict=True):
             sums = [s + self._dot(equation, piece, t) for s, t in zip(sums, tiles, strict=True)]
         found: list[jax.Array] = []
-        for total, bundle in zip(sums, self.plan.bundles(out), strict=True):
-            total = total.astype(out.aval.dtype)
-            found += jax.lax.split(total, [bundle.share] * bundle.parts, axis=1)
+        for total, bundle in zip(sums, self.plan.bundles(equation), strict=True):
+            sizes = [bundle.share] * bundle.parts + [bundle.empty] * (bundle.empty > 0)
+            parts = jax.lax.split(total.astype(out.aval.dtype), sizes, axis=1)
+            found += parts[: bundle.parts]
         return found
 
     def _dot(self, equation: JaxprEqn, piece: jax.Array, tile: Tile) -> jax.Array:

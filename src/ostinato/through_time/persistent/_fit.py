@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from ._body import Body, aval_of
 from ._layout import REDUCTIONS, Layout, Unfit
-from ._plan import LOOKED, SMALLEST, Plan, in_full, make_plan, operand_bytes, power_of_two
+from ._plan import LOOKED, Plan, make_plan
+from ._tiles import SMALLEST, in_full, operand_bytes, power_of_two
 
 SHARED_MEMORY = 227 * 1024  # bytes that a program may have, where the device does not say
 SCRATCH = 16 * 1024  # of these, for tiles on their way between threads

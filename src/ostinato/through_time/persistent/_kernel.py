@@ -1,8 +1,8 @@
 """The kernel: a step, shared out among programs that stay for all of time.
 
     once          load weights and constants; do the beginning of stage 0, hand out
-    each step     load the next step's inputs
-                  for each exchange: the rest of the stage; look; the stage that follows
+    each step     for each exchange: the rest of the stage; look; the stage that follows
+                  before the last one: load the next step's inputs
                   the beginning of stage 0 of the next step: hand out
                   store this step's outputs
     at the end    store the carry
@@ -23,8 +23,9 @@ from jax.experimental.pallas import triton as plgpu
 from ._body import aval_of
 from ._meeting import LONGEST, empty, handed, signed, take_sums, take_values
 from ._memory import Share, result, shaped
-from ._plan import SMALLEST, Plan, Tile, chunks, in_full, power_of_two
+from ._plan import Plan
 from ._program import NEUTRAL, SUMS, Program
+from ._tiles import SMALLEST, Tile, chunks, in_full, power_of_two
 from ._weights import stored_weight
 
 AT_ONCE = 32  # parts of a product that are read together

@@ -18,16 +18,15 @@ before.
 
 import dataclasses
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax.extend.core import JaxprEqn, Literal, Var
 
 from ._body import Body
 from ._layout import REDUCTIONS, Layout
+from ._tiles import SMALLEST, Bundle, Tile, chunks, in_full, operand_bytes, power_of_two
 
-SMALLEST = 16  # rows and columns that the matrix units take at least
 PIECE = 1 << 12  # numbers of a gathered value in one tile
 LOOKED = 1 << 14  # numbers of a gathered value that a program looks at at once
 WEIGHTS = 176 * 1024  # bytes of a program's weights, beside which there is room for all else
@@ -52,60 +51,6 @@ class Stage:
     gathered: list[Var]
     totals: list[JaxprEqn]
     scattered: list[JaxprEqn]
-
-
-class Tile(NamedTuple):
-    """A piece of each block of a weight in memory; programs have blocks of it, `across` in a row.
-
-    Attributes:
-        row, column: where the piece of the first block begins.
-        rows, columns: its size.
-        row_step, column_step: from one block to the next, below it and beside it.
-        across: blocks side by side.
-    """
-
-    row: int
-    rows: int
-    row_step: int
-    column: int
-    columns: int
-    column_step: int
-    across: int
-
-    @property
-    def place(self) -> tuple:
-        """Its rows, whatever its columns."""
-        return self.row, self.rows, self.row_step, self.across
-
-    def block(self, number: Any) -> tuple[Any, Any]:
-        """Where the block of a program stands."""
-        number, across = jnp.int32(number), jnp.int32(self.across)
-        return jax.lax.div(number, across), jax.lax.rem(number, across)
-
-    def at(self, number: Any) -> tuple[Any, Any]:
-        """The first row and column of a program's piece."""
-        down, beside = self.block(number)
-        row = self.row + down * self.row_step if self.row_step else self.row
-        return row, self.column + beside * self.column_step if self.column_step else self.column
-
-
-class Bundle(NamedTuple):
-    """Parts of equal share that stand side by side, as many as a power of two.
-
-    Attributes:
-        parts, share: how many parts, and a program's columns of each.
-        at: where the first one is stored.
-        empty: columns of zeros beside them.
-    """
-
-    parts: int
-    share: int
-    at: int
-    empty: int
-
-    @property
-    def width(self) -> int:
-        return self.parts * self.share + self.empty
 
 
 @dataclasses.dataclass(frozen=True)
@@ -318,42 +263,3 @@ def _held(body: Body, stages: list[Stage]) -> list[Var]:
     read |= {v for v in body.jaxpr.outvars if not isinstance(v, Literal)}
     ahead = [v for e in stages[0].first for v in e.outvars]
     return [*body.carry, *(v for v in (*body.xs, *ahead) if v in read)]
-
-
-def in_full(equation: JaxprEqn) -> bool:
-    """Whether a product is one in full float32, which no matrix unit does at once."""
-    full = jax.lax.Precision.HIGHEST
-    operand: Any = equation.invars[0]
-    found = equation.params["precision"]
-    return found in (full, (full, full)) and operand.aval.dtype == jnp.float32
-
-
-def operand_bytes(equation: JaxprEqn) -> int:
-    """Of a number that a product takes; of one in full float32 there are thirds."""
-    operand: Any = equation.invars[0]
-    return 6 if in_full(equation) else operand.aval.dtype.itemsize
-
-
-def power_of_two(n: int) -> int:
-    """The smallest that is not below n.
-
-    Example:
-        >>> power_of_two(12)
-        16
-    """
-    return 1 << (n - 1).bit_length()
-
-
-def chunks(width: int, most: int) -> list[tuple[int, int]]:
-    """A width as powers of two of limited size, the largest first: `(start, size)`.
-
-    Example:
-        >>> chunks(176, 64)
-        [(0, 64), (64, 64), (128, 32), (160, 16)]
-    """
-    found, at = [], 0
-    while at < width:
-        size = min(most, 1 << ((width - at).bit_length() - 1))
-        found.append((at, size))
-        at += size
-    return found

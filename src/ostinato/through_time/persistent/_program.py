@@ -15,7 +15,8 @@ from jax.extend.core import JaxprEqn, Literal
 
 from ._body import aval_of
 from ._layout import pieces
-from ._plan import Plan, Tile, in_full
+from ._plan import Plan
+from ._tiles import Tile, in_full
 from ._weights import thirds
 
 Tiles = Any

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ._plan import Plan, in_full
+from ._plan import Plan
+from ._tiles import in_full
 
 
 def thirds(x: jax.Array) -> list[jax.Array]:

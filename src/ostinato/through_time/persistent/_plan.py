@@ -27,7 +27,7 @@ from ._body import Body
 from ._layout import REDUCTIONS, Layout
 from ._tiles import SMALLEST, Bundle, Tile, chunks, in_full, operand_bytes, power_of_two
 
-PIECE = 1 << 12  # numbers of a gathered value in one tile
+PIECE = 1 << 12  # numbers of a gathered value in one tile, more or less
 LOOKED = 1 << 14  # numbers of a gathered value that a program looks at at once
 WEIGHTS = 176 * 1024  # bytes of a program's weights, beside which there is room for all else
 MEETING = 1 << 16  # bytes that a program could read in the time that a meeting takes
@@ -129,12 +129,20 @@ class Plan:
         """
         if self.alone:
             return [(at, share) for _, share, at in self.shares(var)]
-        most = max(SMALLEST, PIECE // self.rows)
         return [
             (at + start, size)
             for _, share, at in self.shares(var)
-            for start, size in chunks(share * self.programs, most)
+            for start, size in chunks(share * self.programs, self._tile)
         ]
+
+    @property
+    def _tile(self) -> int:
+        """The columns of a gathered value that make one tile.
+
+        Few, as the products of tiles are chains that run side by side; but the sum of each is held
+        by the threads, who have no room for more of them where it has many rows.
+        """
+        return max(128, PIECE // self.rows)
 
     def summands(self, equation: JaxprEqn) -> int:
         """Of how many parts, each made by other programs, a product is the sum.
@@ -182,7 +190,7 @@ class Plan:
         rows = [
             (at + start, n, share * across)
             for _, share, at in self.shares(v)
-            for start, n in chunks(share * across, max(SMALLEST, PIECE // self.rows))
+            for start, n in chunks(share * across, self._tile)
         ]
         return [
             [Tile(*piece, start, n, width, across) for piece in rows]

@@ -106,7 +106,7 @@ class Graph:
     Args:
         loop: one of `LOOPS`.
         cell, xs: what to take the weights and the inputs from.
-        expected: the outputs; the loop must give the same.
+        expected: the outputs, or the first of them; the loop must give the same.
     """
 
     def __init__(self, loop: Callable, cell, xs, expected: np.ndarray, device: str = "cuda"):
@@ -119,9 +119,8 @@ class Graph:
 
         weights = jax.tree.map(lambda x: moved(x) if eqx.is_array(x) else x, cell)
         inputs = moved(xs).detach()
-        # A layer-normed net amplifies roundings, so that only its first steps can agree.
-        found = loop(weights, inputs[:10]).detach().float().cpu().numpy()
-        off = np.max(np.abs(found - expected[:10]))
+        found = loop(weights, inputs).detach().float().cpu().numpy()
+        off = np.max(np.abs(found[: len(expected)] - expected))
         assert off < 0.1, f"{loop.__name__} in PyTorch is not ours: they differ by {off:.1e}"
 
         def both():

@@ -133,9 +133,17 @@ def test_larger_nets_by_three_programs(name, by):
 @pytest.mark.parametrize("name", some(LARGER, ["mlstm"]))
 def test_products_in_parts(name, by, monkeypatch):
     """Four programs: each makes half of a sum, for half of the columns."""
+    found, summands = set(), _plan.Plan.summands
+
+    def noted(plan, equation):
+        found.add(summands(plan, equation))
+        return summands(plan, equation)
+
     monkeypatch.setattr(_plan, "MEETING", 0)
+    monkeypatch.setattr(_plan.Plan, "summands", noted)
     by(partial(simulated_scan, programs=4, rows=32))
     assert_same(LARGER[name](), sequences())
+    assert found == ({1} if name == "mrnn" else {1, 2})  # whose products are all square
 
 
 def test_a_cell_of_ones_own(by):

@@ -63,8 +63,8 @@ def unroll(
             their `"slopes"`, by how much each pre-activation moves the state of that step alone
             (`1 - h²` for tanh units).
         backend: `"scan"`, or `"persistent"`: on a GPU, kernels that stay for all of time; an error
-            says why where a cell, a shape or a device does not allow them. `None`: these where a
-            net is small enough for one multiprocessor, on a machine with one GPU.
+            says why where a cell, a shape or a device does not allow them. `None`: these where one
+            launch holds the batch, on a machine with one GPU of the generation of the H100.
 
     Returns:
         The outputs `(T, *batch, ...)` and the final state. With `watch` the first is a pair: the

@@ -97,8 +97,8 @@ class Plan:
         where there is room for these.
         """
         out: Any = equation.outvars[0]
-        few = self.rows == SMALLEST and not self.alone and self.summands(equation) == 1
-        few = few and self._most_weights() <= WEIGHTS
+        gathers = not self.alone and self.summands(equation) == 1
+        few = self.rows == SMALLEST and gathers and self._most_weights() <= WEIGHTS
         equal: list[tuple[int, int, int]] = []  # parts, share, at
         for _, share, at in self.shares(out):
             if equal and equal[-1][1] == share:

@@ -12,6 +12,7 @@ from ostinato.through_time.persistent._ahead import sums_ahead
 from ostinato.through_time.persistent._plan import make_plan
 from ostinato.through_time.persistent._program import Program
 from ostinato.through_time.persistent._run import trace
+from ostinato.through_time.persistent._tiles import turned
 from ostinato.through_time.persistent._weights import stored_weight
 
 
@@ -45,7 +46,8 @@ def simulated_scan(body, carry, xs, *, programs: int, rows: int, reverse: bool, 
         def weight(equation, tile):
             (j,) = [j for j, e in enumerate(plan.products) if e is equation]
             at = map(jnp.int32, tile.at(number))
-            return jax.lax.dynamic_slice(weights[j], [*at], (tile.rows, tile.columns))
+            found = jax.lax.dynamic_slice(weights[j], [*at], (tile.rows, tile.columns))
+            return found.T if turned(equation, tile) else found
 
         program = Program(plan, number, weight)
 

@@ -314,7 +314,9 @@ def test_the_choice_on_a_gpu(monkeypatch, by):
 def test_what_is_handed_out_shows_that_it_is_there(dtype):
     values = jnp.asarray([0.0, -0.0, 1.5, -2.25, jnp.nan, jnp.inf, -jnp.inf, 1e-7], dtype)
     bits = _meeting.handed(values)
-    assert not np.intersect1d(bits, _meeting.empty((1,), dtype)).size
+    empty = _meeting.empty((3, 2), dtype)
+    assert empty.dtype == bits.dtype and np.unique(empty).tolist() == [jnp.iinfo(bits.dtype).min]
+    assert not np.intersect1d(bits, empty).size
     found = jax.lax.bitcast_convert_type(bits, dtype)
     np.testing.assert_array_equal(*(x.astype(jnp.float32) for x in (found, values)))
 

@@ -1,8 +1,8 @@
 """The kernel: a step, shared out among programs that stay for all of time.
 
     once          load weights and constants; do the beginning of stage 0, hand out
-    each step     for each exchange: the rest of the stage; look; the stage that follows
-                  before the last one: load the next step's inputs
+    each step     load the next step's inputs
+                  for each exchange: the rest of the stage; look; the stage that follows
                   the beginning of stage 0 of the next step: hand out
                   store this step's outputs
     at the end    store the carry
@@ -25,7 +25,7 @@ from ._meeting import LONGEST, empty, handed, signed, take_sums, take_values
 from ._memory import Share, result, shaped
 from ._plan import Plan
 from ._program import NEUTRAL, SUMS, Program
-from ._tiles import SMALLEST, Tile, chunks, in_full, power_of_two
+from ._tiles import SMALLEST, Tile, chunks, in_full, power_of_two, turned
 from ._weights import stored_weight
 
 AT_ONCE = 32  # parts of a product that are read together
@@ -174,10 +174,9 @@ class _Kernel:
         def step(t, state):
             t, (held, self.failed) = jnp.asarray(t, jnp.int32), state
             env = known | dict(zip(plan.held, held, strict=True))
+            following = at(t + 1)
             exchanged: dict = {}
             for number, stage in enumerate(plan.stages):
-                if number == len(plan.stages) - 1:
-                    following = at(t + 1)
                 if number > 0:
                     self._take(program, plan.stages[number - 1], env, t, exchanged)
                     program.run(stage.first, env, exchanged)
@@ -202,15 +201,17 @@ class _Kernel:
             plgpu.atomic_max(failure, (self.group,), failed)
 
     def _weights(self, refs: dict) -> dict:
-        """All tiles of all weights, loaded once."""
+        """All tiles of all weights, loaded once; those that are turned have their columns first."""
         found = {}
         for equation in self.plan.products:
             for tile in itertools.chain(*self.plan.tiles(equation)):
                 row, column = tile.at(self.number)
                 rows, columns = pl.ds(row, tile.rows), pl.ds(column, tile.columns)
                 ref = refs[id(equation)]
-                three = [ref[i, rows, columns] for i in range(3)] if in_full(equation) else None
-                found[id(equation), tile] = three or ref[rows, columns]
+                places = [(i,) for i in range(3)] if in_full(equation) else [()]
+                parts = [ref[(*place, rows, columns)] for place in places]
+                parts = [x.T for x in parts] if turned(equation, tile) else parts
+                found[id(equation), tile] = parts if in_full(equation) else parts[0]
         return found
 
     def _hand_out(self, program: Program, stage, env: dict, exchanged: dict, t) -> None:

@@ -36,9 +36,16 @@ def bits_of(dtype: Any) -> Any:
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """A place for values of a type, with nothing in it yet."""
-    bits = bits_of(dtype)
-    return jnp.full(shape, jnp.iinfo(bits).min, bits)
+    """A place for values of a type, with nothing in it yet.
+
+    Short marks are written in pairs, which takes half the time; a width is even.
+    """
+    mark, bits = jnp.int32(jnp.iinfo(jnp.int32).min), bits_of(dtype)
+    if bits == jnp.int32:
+        return jnp.full(shape, mark)
+    *lead, width = shape
+    pairs = jnp.full((*lead, width // 2), mark | 1 << 15)
+    return jax.lax.bitcast_convert_type(pairs, bits).reshape(shape)
 
 
 def handed(tile: jax.Array) -> jax.Array:

@@ -25,11 +25,10 @@ from jax.extend.core import JaxprEqn, Literal, Var
 
 from ._body import Body
 from ._layout import REDUCTIONS, Layout
-from ._tiles import SMALLEST, Bundle, Tile, chunks, in_full, operand_bytes, power_of_two
+from ._tiles import SMALLEST, Bundle, Tile, chunks, in_full, power_of_two
 
-PIECE = 1 << 12  # numbers of a gathered value in one tile, more or less
-LOOKED = 1 << 14  # numbers of a gathered value that a program looks at at once
-WEIGHTS = 176 * 1024  # bytes of a program's weights, beside which there is room for all else
+FIRST = 1 << 12  # numbers of a gathered value that a program looks at, often again and again
+LOOKED = 1 << 14  # numbers that it looks at thereafter at once, when most are there
 MEETING = 1 << 16  # bytes that a program could read in the time that a meeting takes
 SUMMED = 1 << 13  # numbers of a product's part that a program makes at once
 
@@ -90,37 +89,19 @@ class Plan:
         return sum(share * self.programs for _, share, _ in self.shares(var))
 
     def bundles(self, equation: JaxprEqn) -> list[Bundle]:
-        """The parts of a product's result, put together where one product can make several.
-
-        Products of 16 rows and 16 columns would be shared out among warps by rows, with all others
-        of the kernel, and each warp would do all of them: so they get as many columns of zeros,
-        where there is room for these.
-        """
+        """The parts of a product's result, put together where one product can make several."""
         out: Any = equation.outvars[0]
-        gathers = not self.alone and self.summands(equation) == 1
-        few = self.rows == SMALLEST and gathers and self._most_weights() <= WEIGHTS
         equal: list[tuple[int, int, int]] = []  # parts, share, at
         for _, share, at in self.shares(out):
             if equal and equal[-1][1] == share:
                 equal[-1] = equal[-1][0] + 1, *equal[-1][1:]
             else:
                 equal.append((1, share, at))
-        found = []
-        for several, share, at in equal:
-            for start, parts in chunks(several, several):
-                empty = SMALLEST if few and parts * share == SMALLEST else 0
-                found.append(Bundle(parts, share, at + start * share * self.programs, empty))
-        return found
-
-    def _most_weights(self) -> int:
-        """Bytes of a program's weights, with columns of zeros wherever they might be wanted."""
-        total = 0
-        for equation in self.products:
-            v: Any = equation.invars[0]
-            out: Any = equation.outvars[0]
-            columns = sum(share for _, share, _ in self.shares(out))
-            total += self.stored(v) * max(2 * SMALLEST, columns) * operand_bytes(equation)
-        return total
+        return [
+            Bundle(parts, share, at + start * share * self.programs)
+            for several, share, at in equal
+            for start, parts in chunks(several, several)
+        ]
 
     def pieces(self, var: Var) -> list[tuple[int, int]]:
         """A gathered value in pieces that are read one after the other: `(start, size)`.
@@ -132,17 +113,15 @@ class Plan:
         return [
             (at + start, size)
             for _, share, at in self.shares(var)
-            for start, size in chunks(share * self.programs, self._tile)
+            for start, size in self._looked_at(at, share * self.programs)
         ]
 
-    @property
-    def _tile(self) -> int:
-        """The columns of a gathered value that make one tile.
-
-        Few, as the products of tiles are chains that run side by side; but the sum of each is held
-        by the threads, who have no room for more of them where it has many rows.
-        """
-        return max(128, PIECE // self.rows)
+    def _looked_at(self, at: int, width: int) -> list[tuple[int, int]]:
+        """A part of a gathered value in pieces; the first one of all is small."""
+        few, most = FIRST // self.rows, LOOKED // self.rows
+        if at > 0 or width <= few:
+            return chunks(width, most)
+        return [(0, few), *((few + start, size) for start, size in chunks(width - few, most))]
 
     def summands(self, equation: JaxprEqn) -> int:
         """Of how many parts, each made by other programs, a product is the sum.
@@ -190,7 +169,7 @@ class Plan:
         rows = [
             (at + start, n, share * across)
             for _, share, at in self.shares(v)
-            for start, n in chunks(share * across, self._tile)
+            for start, n in self._looked_at(at, share * across)
         ]
         return [
             [Tile(*piece, start, n, width, across) for piece in rows]
@@ -201,7 +180,8 @@ class Plan:
         """Tiles in groups whose rows, the columns of a gathered value, are looked at together."""
         found: list[list[Tile]] = [[]]
         for tile in tiles:
-            if sum(t.rows for t in (*found[-1], tile)) * self.rows > LOOKED and found[-1]:
+            most = FIRST if len(found) == 1 else LOOKED
+            if found[-1] and sum(t.rows for t in (*found[-1], tile)) * self.rows > most:
                 found.append([])
             found[-1].append(tile)
         return found

@@ -16,7 +16,7 @@ from jax.extend.core import JaxprEqn, Literal
 from ._body import aval_of
 from ._layout import pieces
 from ._plan import Plan
-from ._tiles import Tile, in_full
+from ._tiles import Tile, in_full, turned
 from ._weights import thirds
 
 Tiles = Any
@@ -35,8 +35,8 @@ class Program:
     Attributes:
         plan: the step shared out.
         number: of the program, which may be traced.
-        weight: `weight(equation, tile)` gives a tile of a product's weight; of one in full float32
-            the three tiles of its `thirds`.
+        weight: `weight(equation, tile)` gives a tile of a product's weight, its columns first where
+            it is turned; of one in full float32 the three tiles of its `thirds`.
     """
 
     def __init__(self, plan: Plan, number: Any, weight: Callable):
@@ -118,20 +118,20 @@ class Program:
             sums = [s + self._dot(equation, piece, t) for s, t in zip(sums, tiles, strict=True)]
         found: list[jax.Array] = []
         for total, bundle in zip(sums, self.plan.bundles(equation), strict=True):
-            sizes = [bundle.share] * bundle.parts + [bundle.empty] * (bundle.empty > 0)
-            parts = jax.lax.split(total.astype(out.aval.dtype), sizes, axis=1)
-            found += parts[: bundle.parts]
+            sizes = [bundle.share] * bundle.parts
+            found += jax.lax.split(total.astype(out.aval.dtype), sizes, axis=1)
         return found
 
     def _dot(self, equation: JaxprEqn, piece: jax.Array, tile: Tile) -> jax.Array:
         weight, wide = self.weight(equation, tile), jnp.promote_types(jnp.float32, piece.dtype)
+        times = functools.partial(_times, turned=turned(equation, tile), dtype=wide)
         if not in_full(equation):
-            return _times(piece, weight, equation.params["precision"], wide)
+            return times(piece, weight, equation.params["precision"])
         # What is left out is as small as the rounding of float32. Two sums, as each is a chain.
         (a, b, c), (x, y, z) = thirds(piece), weight
         small, large = [(c, x), (b, y), (a, z)], [(b, x), (a, y), (a, x)]
         sums = (
-            functools.reduce(jnp.add, [_times(*p, None, wide) for p in pairs])
+            functools.reduce(jnp.add, [times(*p, None) for p in pairs])
             for pairs in (small, large)
         )
         return jnp.add(*sums)
@@ -184,12 +184,16 @@ class Program:
             env[out][begin : begin + len(cuts[part]) - 1] = tiles
 
 
-def _times(piece: jax.Array, weight: jax.Array, precision, dtype) -> jax.Array:
-    """`piece @ weight`.
+def _times(
+    piece: jax.Array, weight: jax.Array, precision: Any, turned: bool, dtype: Any
+) -> jax.Array:
+    """`piece @ weight`, or `piece @ weight.T` with one that is turned.
 
     Threads share out the larger side of a product; the compiler wants it to be the columns.
     """
     how = {"precision": precision, "preferred_element_type": dtype}
+    if turned:
+        return jnp.dot(weight, piece.T, **how).T
     if weight.shape[1] >= piece.shape[0]:
         return jnp.dot(piece, weight, **how)
     return jax.lax.dot_general(weight, piece, (((0,), (1,)), ((), ())), **how).T

@@ -50,17 +50,15 @@ class Bundle(NamedTuple):
     Attributes:
         parts, share: how many parts, and a program's columns of each.
         at: where the first one is stored.
-        empty: columns of zeros beside them.
     """
 
     parts: int
     share: int
     at: int
-    empty: int
 
     @property
     def width(self) -> int:
-        return self.parts * self.share + self.empty
+        return self.parts * self.share
 
 
 def in_full(equation: JaxprEqn) -> bool:
@@ -69,6 +67,14 @@ def in_full(equation: JaxprEqn) -> bool:
     operand: Any = equation.invars[0]
     found = equation.params["precision"]
     return found in (full, (full, full)) and operand.aval.dtype == jnp.float32
+
+
+def turned(equation: JaxprEqn, tile: Tile) -> bool:
+    """Whether a tile of a weight is held with its columns first.
+
+    The matrix units of a Hopper chip take 64 of them at once, in 16 bits, right from shared memory.
+    """
+    return tile.columns % 64 == 0 and operand_bytes(equation) in (2, 6)
 
 
 def operand_bytes(equation: JaxprEqn) -> int:

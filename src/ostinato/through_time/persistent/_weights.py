@@ -51,10 +51,9 @@ def _stored(plan: Plan, equation: Any, weight: jax.Array) -> jax.Array:
     # Of each bundle the columns of one program side by side.
     found = []
     for bundle in plan.bundles(equation):
-        columns = weight[:, bundle.at : bundle.at + plan.programs * bundle.parts * bundle.share]
+        columns = weight[:, bundle.at : bundle.at + plan.programs * bundle.width]
         columns = columns.reshape(-1, bundle.parts, plan.programs, bundle.share)
-        columns = jnp.swapaxes(columns, 1, 2).reshape(len(weight), plan.programs, -1)
-        found.append(_padded(columns, 2, bundle.empty).reshape(len(weight), -1))
+        found.append(jnp.swapaxes(columns, 1, 2).reshape(len(weight), -1))
     return found[0] if len(found) == 1 else jnp.concatenate(found, axis=1)
 
 

@@ -80,8 +80,8 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
             f"a program needs {need // 1024} KB of shared memory, most of it for weights, and has "
             f"{memory // 1024} KB"
         )
-    scatters = any(plan.summands(e) == programs for e in products)
-    return Fit(programs, rows, groups, 8 if scatters else 4)
+    much = rows == MOST_ROWS or any(plan.summands(e) == programs for e in products)
+    return Fit(programs, rows, groups, 8 if much else 4)  # warps wait for each other, too
 
 
 def _check_floats(what: str, equations: list) -> None:

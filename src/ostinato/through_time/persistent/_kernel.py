@@ -242,11 +242,11 @@ class _Kernel:
                 exchanged[var] = lambda rows, tiles=tiles: [tiles[tile.row] for tile in rows]
             else:
                 exchanged[var] = self._pieces(var, t)
-        for equation in stage.totals:
-            if self.plan.alone:
-                exchanged[id(equation)] = program.total(equation, env)[:, None]
-            else:
-                exchanged[id(equation)] = self._total(equation, t)
+        if self.plan.alone:
+            totals = [program.total(equation, env)[:, None] for equation in stage.totals]
+        else:
+            totals = self._totals(stage.totals, t)
+        exchanged.update(zip(map(id, stage.totals), totals, strict=True))
         for equation in stage.scattered:
             exchanged[id(equation)] = self._added(equation, t)
 
@@ -268,15 +268,21 @@ class _Kernel:
 
         return pieces
 
-    def _total(self, equation, t) -> jax.Array:
-        """The programs' parts of a sum over units, or of another such equation."""
-        name, place = equation.primitive.name, self.place[id(equation)]
-        shape = place.shape[1], self.plan.rows
+    def _totals(self, equations, t) -> list[jax.Array]:
+        """The programs' parts of sums over units, or of other such equations, put together."""
+        if not equations:
+            return []
+        places = [self.place[id(equation)] for equation in equations]
+        shape = places[0].shape[1], self.plan.rows
         there = jax.lax.broadcasted_iota(jnp.int32, shape, 0) < self.plan.programs
-        refs = [place.at[t & 1, :, self.lines]]
-        (every,), self.failed = take_sums(refs, t, self.failed, self.longest, there)
-        every = jnp.where(there, every, jnp.float32(NEUTRAL[name]))
-        return SUMS[name](every, axis=0)[:, None].astype(aval_of(equation.outvars[0]).dtype)
+        refs = [place.at[t & 1, :, self.lines] for place in places]
+        found, self.failed = take_sums(refs, t, self.failed, self.longest, there)
+        totals = []
+        for equation, every in zip(equations, found, strict=True):
+            name, dtype = equation.primitive.name, aval_of(equation.outvars[0]).dtype
+            every = jnp.where(there, every, jnp.float32(NEUTRAL[name]))
+            totals.append(SUMS[name](every, axis=0)[:, None].astype(dtype))
+        return totals
 
     def _added(self, equation, t) -> list[jax.Array]:
         """The parts of a product, added up in their order."""

@@ -117,9 +117,9 @@ class Plan:
         ]
 
     def _looked_at(self, at: int, width: int) -> list[tuple[int, int]]:
-        """A part of a gathered value in pieces; the first one of all is small."""
+        """A part of a gathered value in pieces; the first one of all is small, if they are many."""
         few, most = FIRST // self.rows, LOOKED // self.rows
-        if at > 0 or width <= few:
+        if at > 0 or width <= 2 * few:
             return chunks(width, most)
         return [(0, few), *((few + start, size) for start, size in chunks(width - few, most))]
 

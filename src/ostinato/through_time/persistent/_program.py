@@ -76,10 +76,11 @@ class Program:
         """This program's part `(rows,)` of a sum over units."""
         name = equation.primitive.name
         var: Any = equation.invars[0]
-        sums = []
+        joined: dict[int, jax.Array] = {}  # of each width, as threads take longer to add up a tile
         for (width, share, _), tile in zip(self.plan.shares(var), env[var], strict=True):
             tile = self._within(width, share, self.whole(tile, share), NEUTRAL[name])
-            sums.append(SUMS[name](tile, axis=1))
+            joined[share] = _JOINED[name](joined[share], tile) if share in joined else tile
+        sums = [SUMS[name](tile, axis=1) for tile in joined.values()]
         return functools.reduce(_JOINED[name], sums)
 
     def whole(self, tile: Any, share: int) -> jax.Array:
@@ -107,7 +108,8 @@ class Program:
         gathered: Any = exchanged.get(equation.invars[0])
         pieces = gathered(tiles) if gathered else self.handed_out(equation.invars[0], env)
         pairs = zip(pieces, tiles, strict=True)
-        return functools.reduce(jnp.add, [self._dot(equation, *pair) for pair in pairs])
+        total = functools.reduce(jnp.add, [self._dot(equation, *pair) for pair in pairs])
+        return total.T if turned(equation, tiles[0]) else total
 
     def _product(self, equation: JaxprEqn, gathered: Callable) -> list[jax.Array]:
         """One tile for each part of the result, summed over all pieces of the gathered value."""
@@ -117,12 +119,16 @@ class Program:
         for piece, *tiles in zip(gathered(every[0]), *every, strict=True):
             sums = [s + self._dot(equation, piece, t) for s, t in zip(sums, tiles, strict=True)]
         found: list[jax.Array] = []
-        for total, bundle in zip(sums, self.plan.bundles(equation), strict=True):
+        for total, (tile, *_), bundle in zip(
+            sums, every, self.plan.bundles(equation), strict=True
+        ):
+            total = total.T if turned(equation, tile) else total
             sizes = [bundle.share] * bundle.parts
             found += jax.lax.split(total.astype(out.aval.dtype), sizes, axis=1)
         return found
 
     def _dot(self, equation: JaxprEqn, piece: jax.Array, tile: Tile) -> jax.Array:
+        """A piece of the value times a tile of the weight; turned with it."""
         weight, wide = self.weight(equation, tile), jnp.promote_types(jnp.float32, piece.dtype)
         times = functools.partial(_times, turned=turned(equation, tile), dtype=wide)
         if not in_full(equation):
@@ -187,13 +193,13 @@ class Program:
 def _times(
     piece: jax.Array, weight: jax.Array, precision: Any, turned: bool, dtype: Any
 ) -> jax.Array:
-    """`piece @ weight`, or `piece @ weight.T` with one that is turned.
+    """`piece @ weight`, or `weight @ piece.T` with one that is turned.
 
     Threads share out the larger side of a product; the compiler wants it to be the columns.
     """
     how = {"precision": precision, "preferred_element_type": dtype}
     if turned:
-        return jnp.dot(weight, piece.T, **how).T
+        return jnp.dot(weight, piece.T, **how)
     if weight.shape[1] >= piece.shape[0]:
         return jnp.dot(piece, weight, **how)
     return jax.lax.dot_general(weight, piece, (((0,), (1,)), ((), ())), **how).T

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
@@ -203,14 +204,22 @@ def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[An
 
 
 def _failed(*operands, call: Call):
-    jax.debug.callback(
-        lambda: warnings.warn(
-            "a persistent kernel gave up waiting for its programs; the scan was used instead",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    """The plain scan, with a warning.
+
+    The warning is a function of nothing that returns 0, which all results need: with an effect in
+    its place every call of a compiled function would take a slow way through Python.
+    """
+    zero = jax.pure_callback(_warned, jax.ShapeDtypeStruct((), jnp.int32))
+    return [x + zero.astype(x.dtype) for x in _plain(*operands, call=call)]
+
+
+def _warned() -> np.ndarray:
+    warnings.warn(
+        "a persistent kernel gave up waiting for its programs; the scan was used instead",
+        RuntimeWarning,
+        stacklevel=2,
     )
-    return _plain(*operands, call=call)
+    return np.zeros((), np.int32)
 
 
 def _shapes(*avals, call: Call):

@@ -37,7 +37,7 @@ class Objective:
     loss: Loss
     compute: str | None = None
     memory: str | int = "all"
-    backend: str | None = "scan"
+    backend: str | None = None
 
     def outputs(
         self, network: Any, xs: Any, state: Any, watch: str | None = None

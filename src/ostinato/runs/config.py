@@ -128,7 +128,7 @@ class Config:
         "all", "what the gradient keeps: all states, or O(√T) of them (sqrt)", among=MEMORIES
     )
     backend: str = _setting(
-        "scan", f"how a GPU runs through time: {_names(BACKENDS)}", among=BACKENDS
+        "auto", f"how a GPU runs through time: {_names(BACKENDS)}", among=BACKENDS
     )
 
     def __post_init__(self):

@@ -57,7 +57,7 @@ class Engine:
         compute,
         unroll: int,
         watch: bool = False,
-        backend: str | None = "scan",
+        backend: str | None = None,
     ):
         self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
         self.watch, self.forced = watch, backend == "persistent"

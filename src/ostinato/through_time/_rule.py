@@ -21,7 +21,7 @@ def run_through_time(
     compute,
     unroll: int,
     watch: bool = False,
-    backend: str | None = "scan",
+    backend: str | None = None,
 ):
     """Run a step over all times.
 

@@ -35,7 +35,7 @@ def unroll(
     compute: Any = None,
     taps: dict[str, jax.Array] | None = None,
     watch: str | None = None,
-    backend: str | None = "scan",
+    backend: str | None = None,
 ) -> tuple[Any, Any]:
     """Run a cell over a sequence: `state, y_t = cell.step(state, cell.inputs(x_t))` for all t.
 
@@ -63,8 +63,9 @@ def unroll(
             their `"slopes"`, by how much each pre-activation moves the state of that step alone
             (`1 - h²` for tanh units).
         backend: `"scan"`, or `"persistent"`: on a GPU, kernels that stay for all of time; an error
-            says why where a cell, a shape or a device does not allow them. `None`: these where one
-            launch holds the batch, on a machine with one GPU of the generation of the H100.
+            says why where a cell, a shape or a device does not allow them. By default these where
+            they can be had and one launch holds the batch, on a machine with one GPU of the
+            generation of the H100; the scan everywhere else.
 
     Returns:
         The outputs `(T, *batch, ...)` and the final state. With `watch` the first is a pair: the

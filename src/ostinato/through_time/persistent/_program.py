@@ -119,9 +119,7 @@ class Program:
         for piece, *tiles in zip(gathered(every[0]), *every, strict=True):
             sums = [s + self._dot(equation, piece, t) for s, t in zip(sums, tiles, strict=True)]
         found: list[jax.Array] = []
-        for total, (tile, *_), bundle in zip(
-            sums, every, self.plan.bundles(equation), strict=True
-        ):
+        for total, (tile, *_), bundle in zip(sums, every, self.plan.bundles(equation), strict=True):
             total = total.T if turned(equation, tile) else total
             sizes = [bundle.share] * bundle.parts
             found += jax.lax.split(total.astype(out.aval.dtype), sizes, axis=1)
@@ -137,8 +135,7 @@ class Program:
         (a, b, c), (x, y, z) = thirds(piece), weight
         small, large = [(c, x), (b, y), (a, z)], [(b, x), (a, y), (a, x)]
         sums = (
-            functools.reduce(jnp.add, [times(*p, None) for p in pairs])
-            for pairs in (small, large)
+            functools.reduce(jnp.add, [times(*p, None) for p in pairs]) for pairs in (small, large)
         )
         return jnp.add(*sums)
 

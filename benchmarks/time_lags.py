@@ -11,7 +11,8 @@ off by 0.04 or more; a task is solved when fewer than 0.001 of 4,000 held-out se
 A gradient-equivalent is the gradient of one sequence; a Gauss-Newton product on a sequence counts
 as one, an evaluation of the loss as a third. The first-order learners get as many as Hessian-free
 learning used in its longest seed, in batches of 1,000. Each tries three rates for a tenth of that,
-and goes on with the one that has the lowest loss. On a GPU the nets are run by persistent kernels.
+and goes on with the largest whose loss is within 2 % of the lowest: on a plateau the lowest is that
+of the smallest rate, which never leaves it. On a GPU the nets are run by persistent kernels.
 """
 
 import argparse
@@ -194,7 +195,7 @@ def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]
         kept = step(kept, batch)
         choose = number == steps // 10
         if number % every == 0 or number == steps or choose:
-            best = {name: int(jnp.argmin(x["recent"].sum(1))) for name, x in kept.items()}
+            best = {name: largest_good(np.asarray(x["recent"].sum(1))) for name, x in kept.items()}
             chosen = {
                 name: jax.tree.map(lambda a, i=best[name]: a[i : i + 1], x)
                 for name, x in kept.items()
@@ -211,6 +212,11 @@ def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]
             kept = chosen if choose else kept
         if number >= steps:
             return
+
+
+def largest_good(losses: np.ndarray) -> int:
+    """The last of the losses that is nearly as low as the lowest."""
+    return int(np.flatnonzero(losses <= 1.02 * losses.min())[-1])
 
 
 def _first(tree):

@@ -74,7 +74,7 @@ def batches(tasks, size: int, first: int = 0) -> Iterator[Sequences]:
 def wrong(loss, network, batch: Sequences) -> jax.Array:
     """The share of sequences with a wrong answer."""
     with jax.default_matmul_precision("highest"):
-        outputs, _ = Objective(loss, backend=None).outputs(network, batch.xs, None)
+        outputs, _ = Objective(loss).outputs(network, batch.xs, None)
     if isinstance(loss, Squared):
         bad = jnp.max(jnp.abs(outputs - batch.targets), axis=-1) >= 0.04
     else:
@@ -104,7 +104,7 @@ def by_hessian_free(problem: Problem, options) -> Iterator[dict[str, dict]]:
     size = options.gradient
     damping = Damping(options.tikhonov, options.structural, options.form, least=options.least)
     learner = HessianFree(
-        Objective(problem.loss, backend=None),
+        Objective(problem.loss),
         damping,
         curvature=options.curvature,
         iterations=options.iterations,
@@ -143,7 +143,7 @@ def by_hessian_free(problem: Problem, options) -> Iterator[dict[str, dict]]:
 def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]:
     """The same for the first-order learners, side by side: three rates at first, then the best."""
     directions = {name: FIRST_ORDER[name][0](0.9) for name in FIRST_ORDER_NAMES}
-    objective = Objective(problem.loss, backend=None)
+    objective = Objective(problem.loss)
     every = 50
 
     def gradient(arrays, batch):

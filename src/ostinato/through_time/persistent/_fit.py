@@ -80,8 +80,9 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
             f"a program needs {need // 1024} KB of shared memory, most of it for weights, and has "
             f"{memory // 1024} KB"
         )
+    # Eight warps wait longer for each other than four, but with much to hold they have the room.
     much = rows == MOST_ROWS or any(plan.summands(e) == programs for e in products)
-    return Fit(programs, rows, groups, 8 if much else 4)  # warps wait for each other, too
+    return Fit(programs, rows, groups, 8 if much else 4)
 
 
 def _check_floats(what: str, equations: list) -> None:

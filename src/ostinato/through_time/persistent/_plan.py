@@ -17,7 +17,6 @@ before.
 """
 
 import dataclasses
-import itertools
 from typing import Any
 
 import jax.numpy as jnp
@@ -159,11 +158,9 @@ class Plan:
         out: Any = equation.outvars[0]
         across = self.programs // self.summands(equation)
         if across == self.programs:
-            widths = [bundle.width for bundle in self.bundles(equation)]
-            starts = itertools.accumulate((across * width for width in widths), initial=0)
             return [
-                [Tile(row, n, 0, column, width, width, across) for row, n in self.pieces(v)]
-                for column, width in zip(starts, widths, strict=False)
+                [Tile(row, n, 0, b.at, b.width, b.width, across) for row, n in self.pieces(v)]
+                for b in self.bundles(equation)
             ]
         most, width = max(SMALLEST, SUMMED // self.rows), self.stored(out) // across
         rows = [

@@ -130,34 +130,37 @@ class Engine:
         count = len(jax.tree.leaves(like))
         given = iter(cotangents[:count])
         c_state = [None if x is None else _or_zeros(next(given), x) for x in like]
-        # A kernel's programs share out the batch too, so that nothing can be summed over it there.
-        within = [move and not self.persistent for move in moving.small]
-        later = self.persistent and any(moving.small)
+        rows = self._rows(inputs, moving.small)
+
+        def spread():
+            return [
+                jnp.broadcast_to(x, (rows, *x.shape[1:])) if rows and move else x
+                for x, move in zip(inputs.small, moving.small, strict=True)
+            ]
+
         totals = [
             jnp.zeros_like(x) if move else None
-            for x, move in zip(inputs.small, within, strict=True)
+            for x, move in zip(spread(), moving.small, strict=True)
         ]
         always = [x is not None for x in like]
 
         def body(carry, x):
             c_state, totals = carry
             state, u, value, c_y = x
-            moves = (within, always, moving.us)
-            pull = self._pull(weights, (inputs.small, state, u), moves, value, c_y)
-            after = c_state if later else []
+            moves = (moving.small, always, moving.us)
+            pull = self._pull(weights, (spread(), state, u), moves, value, c_y)
             (c_small, c_state, c_u), errors = pull(c_state)
             totals = jax.tree.map(jnp.add, totals, c_small)
             lean = _round(self.compute)
-            kept = (lean(c_u), lean(errors), errors if any(moving.taps) else [], after)
+            kept = (lean(c_u), lean(errors), errors if any(moving.taps) else [])
             return (c_state, totals), kept
 
-        c_ys = list(cotangents[count:])
-        xs = (states, inputs.us, values, c_ys)
-        (c_state, totals), (c_us, lean, errors, after) = self._scan(
+        xs = (states, inputs.us, values, list(cotangents[count:]))
+        (c_state, totals), (c_us, lean, errors) = self._scan(
             body, (c_state, totals), xs, against=True
         )
-        if later:
-            totals = self._small(inputs, saved, moving.small, after, c_ys)
+        if rows:
+            totals = jax.tree.map(lambda x: jnp.sum(x, axis=0, keepdims=True), totals)
         c_us = [
             None if c is None else c.astype(u.dtype) for c, u in zip(c_us, inputs.us, strict=True)
         ]
@@ -177,19 +180,20 @@ class Engine:
         c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
         return lambda c_state: pull((c_state, c_y))
 
-    def _small(self, inputs: Inputs, saved, moving: list, c_states, c_ys) -> list:
-        """Cotangents of the small constants, for all times at once."""
-        states, _, values = saved
-        weights = self._cast(inputs.weights)
+    def _rows(self, inputs: Inputs, moving: list) -> int:
+        """The batch, where each of its rows must have its own cotangents of the small constants.
 
-        def at(state, u, value, c_state, c_y):
-            still = jax.tree.map(lambda _: False, (state, u))
-            constants = (inputs.small, state, u)
-            pull = self._pull(weights, constants, (moving, *still), value, c_y)
-            return pull(c_state)[0][0]
-
-        found = jax.vmap(at)(states, inputs.us, values, c_states, c_ys)
-        return jax.tree.map(lambda x: jnp.sum(x, axis=0), found)
+        A kernel's programs share out the batch, so that nothing can be summed over it there. It is
+        summed afterwards, which takes a constant of one row.
+        """
+        if not self.persistent or not any(moving):
+            return 0
+        if all(x.ndim == 2 and len(x) == 1 for x, m in zip(inputs.small, moving, strict=True) if m):
+            return inputs.state[0].shape[0]
+        if self.forced:
+            raise Unfit("a constant of the step that learns is not one row of numbers")
+        self.persistent = False
+        return 0
 
     def slopes(self, inputs: Inputs) -> list:
         """See `slopes_through_time`."""

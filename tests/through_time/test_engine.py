@@ -18,6 +18,7 @@ from jax.random import key
 import ostinato
 from compare import same
 from ostinato.cells import GRU, LSTM, MLSTM, Cell, PeepholeLSTM, Simple
+from ostinato.through_time import _step
 from ostinato.wiring import Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 5, 2
@@ -699,3 +700,23 @@ def test_nothing_comes_back_from_padding(filler, reverse):
     ours = jax.jit(jax.grad(lambda c: loss(c, xs, lengths)))(cell)
     alone = jax.grad(lambda c: loss(c, xs[:3, :1]) + loss(c, xs[:, 1:]))(cell)
     same(ours, alone)
+
+
+def test_the_cotangent_of_a_weight_in_parts_of_time(monkeypatch):
+    """As a GPU makes it; of how many parts it is made goes by its size."""
+    cell = made(MLSTM)
+    state, u = cell.initial((BATCH,)), cell.inputs(jnp.ones((BATCH, INPUTS)))
+    step = _step.take_apart(lambda cell, state, u: cell.step(state, u), cell, state, u)
+    assert len(step.taps) == 2
+    given = [
+        (tap, normal(1, 6, *tap.changing.aval.shape), normal(2, 6, *tap.shape.shape))
+        for tap in step.taps
+    ]
+    whole = [tap.gather(*operands) for tap, *operands in given]
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert [_step._parts(200, 1000, n**2) for n in (100, 500, 2000)] == [200, 8, 1]
+    assert _step._parts(200, 10, 100**2) == 5
+    assert _step._parts(0, 10, 100**2) == 1
+    monkeypatch.setattr(_step, "_parts", lambda *_: 3)
+    for expected, (tap, *operands) in zip(whole, given, strict=True):
+        np.testing.assert_allclose(tap.gather(*operands), expected, rtol=1e-12)

@@ -20,6 +20,7 @@ differentiated plainly and exactly, only not as fast.
 
 import collections
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -105,9 +106,19 @@ class Tap:
         return sum(self._einsum(subscripts, *pair, None, self._out) for pair in pairs)
 
     def gather(self, vs, errors, compute=None):
-        """`Σ_t v_tᵀ error_t`: the cotangent of the weight."""
-        like = self.weight.aval.dtype
-        return self._einsum(f"T{self.v},T{self.out}->{self.w}", vs, errors, compute, like)
+        """`Σ_t v_tᵀ error_t`: the cotangent of the weight.
+
+        A GPU makes it in parts of time, where it would be too few pieces for its multiprocessors.
+        """
+        like = self.weight.aval
+        sizes = zip(self.v, vs.shape[1:], strict=True)
+        rows = math.prod(size for axis, size in sizes if axis not in self.w)
+        if (parts := _parts(len(vs), rows, like.size)) == 1:
+            subscripts = f"T{self.v},T{self.out}->{self.w}"
+            return self._einsum(subscripts, vs, errors, compute, like.dtype)
+        vs, errors = (x.reshape(parts, -1, *x.shape[1:]) for x in (vs, errors))
+        subscripts = f"PT{self.v},PT{self.out}->P{self.w}"
+        return self._einsum(subscripts, vs, errors, compute, like.dtype).sum(0)
 
     @property
     def _out(self):
@@ -123,6 +134,23 @@ class Tap:
             precision=self.equation.params["precision"],
             preferred_element_type=dtype,
         ).astype(dtype)
+
+
+def _parts(steps: int, rows: int, weight: int) -> int:
+    """Into how many equal parts of time the sum of so many products is cut.
+
+    On a GPU, as many as give about 128 pieces of 128 by 128, but none with fewer than 256 rows to
+    sum over.
+
+    Args:
+        steps: of time.
+        rows: that are summed over at each of them.
+        weight: the size of the sum.
+    """
+    if jax.default_backend() != "gpu":
+        return 1
+    most = min(128**3 // max(1, weight), steps * rows // 256)
+    return max((n for n in range(1, most + 1) if steps % n == 0), default=1)
 
 
 @dataclasses.dataclass(frozen=True)

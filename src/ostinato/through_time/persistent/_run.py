@@ -183,15 +183,14 @@ def _one_kernel(*operands, call: Call):
         [jnp.concatenate(x, axis) if len(x) > 1 else x[0] for x in zip(*parts, strict=True)]
         for axis, parts in enumerate(zip(*found, strict=True))
     )
+    if fine:
+        final, kept = jax.lax.cond(
+            functools.reduce(jnp.logical_and, fine),
+            lambda: (final, kept),
+            lambda: _stored(_failed(*operands, call=call), call),
+        )
     value = dict(zip(body.xs, xs, strict=True)) | dict(zip(traced.kept, kept, strict=True))
-    out = [*final, *(value[v] for v in body.ys)]
-    if not fine:
-        return out
-    return jax.lax.cond(
-        functools.reduce(jnp.logical_and, fine),
-        lambda: out,
-        lambda: _failed(*operands, call=call),
-    )
+    return [*final, *(value[v] for v in body.ys)]
 
 
 def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[Any, jax.Array]:
@@ -203,7 +202,14 @@ def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[An
     }
 
 
-def _failed(*operands, call: Call):
+def _stored(out: list, call: Call) -> tuple[list, list]:
+    """The last states of a scan and the outputs to store, as a kernel returns them."""
+    body = call.traced.body
+    value = dict(zip(body.ys, out[body.carried :], strict=True))
+    return out[: body.carried], [value[v] for v in call.traced.kept]
+
+
+def _failed(*operands, call: Call) -> list:
     """The plain scan, with a warning.
 
     The warning is a function of nothing that returns 0, which all results need: with an effect in

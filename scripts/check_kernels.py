@@ -152,12 +152,15 @@ def a_failed_launch() -> bool:
         warnings.simplefilter("always")
         found = jax.jit(lambda: ostinato.unroll(cell, xs, backend="persistent")[0])()
         found.block_until_ready()
+    options = {"backend": "persistent", "on_failure": "nan"}
+    spoiled = float(jax.jit(lambda: jnp.sum(ostinato.unroll(cell, xs, **options)[0] ** 2))())
     _kernel.run_kernel = kernel
     expected = jax.jit(lambda: ostinato.unroll(cell, xs, backend="scan")[0])()
     right = off([np.asarray(found)], [np.asarray(expected)]) < 1e-5
     words = [str(w.message) for w in said if "persistent" in str(w.message)]
     print(f"a failed launch: {words}; its results are {'right' if right else 'WRONG'}")
-    return right and len(words) > 0
+    print(f"and with on_failure='nan' its loss is {spoiled}")
+    return right and len(words) > 0 and np.isnan(spoiled)
 
 
 def main() -> int:

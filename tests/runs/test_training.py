@@ -16,7 +16,7 @@ import pytest
 import safetensors.numpy
 
 from ostinato.errors import BadInput
-from ostinato.runs import Config, Diverged, folder, open_run, train
+from ostinato.runs import Config, Diverged, folder, open_run, train, training
 from ostinato.tasks import Squared
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -215,6 +215,37 @@ def test_divergence_is_told_in_words(config, tmp_path):
     assert "Last good checkpoint: none yet" in words
     event = open_run(tmp_path / "run").events()[-1]
     assert event["kind"] == "trouble" and event["words"] == words
+
+
+def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monkeypatch):
+    """What it spoils is NaN: the run goes on from its last checkpoint by the scan."""
+    compiled, backends = training.compiled_step, []
+
+    def failing(network, learner, seed):
+        advance, backend = compiled(network, learner, seed), learner.objective.backend
+        backends.append(backend)
+
+        def step(arrays, memory, state, sequences, number):
+            *after, report = advance(arrays, memory, state, sequences, number)
+            if number < 7 or backend == "scan":
+                return *after, report
+            return *jax.tree.map(lambda x: x * np.nan, after), report | {"norm": jnp.nan}
+
+        return step
+
+    monkeypatch.setattr(training, "_by_kernels", lambda config: True)
+    monkeypatch.setattr(training, "compiled_step", failing)
+    with pytest.warns(RuntimeWarning, match="goes on by the scan .* checkpoint: step 6"):
+        run = train(config, tmp_path / "run")
+    same(undisturbed, run)
+    assert backends == [None, "scan"]
+
+
+def test_divergence_is_no_fault_of_a_kernel(config, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "_by_kernels", lambda config: True)
+    wild = {**config.as_json(), "learner": "sgd", "rate": 1e300, "clip": "off"}
+    with pytest.warns(RuntimeWarning, match="none yet"), pytest.raises(Diverged):
+        train(Config(**wild), tmp_path / "run")
 
 
 def test_changed_data_are_noticed(text, config, tmp_path):

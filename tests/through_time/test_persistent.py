@@ -229,13 +229,41 @@ def test_a_program_that_never_starts(monkeypatch, by):
     np.testing.assert_allclose(found, ostinato.unroll(cell, xs)[0], rtol=1e-6)
 
 
+def fails(plan, constants, carry, xs, ys, **_):
+    """A launch that reports failure."""
+    out = [jnp.zeros((len(xs[0]), *v.aval.shape), v.aval.dtype) for v in ys]
+    return carry, out, jnp.isnan(jnp.sum(xs[0]))
+
+
+def test_a_launch_that_fails_leaves_nan(monkeypatch, by):
+    """If nobody is to wait for it: forwards in the loss, backwards in the gradient."""
+    by(partial(persistent_scan, fitted=Fit(programs=2, rows=16, groups=1, warps=4)))
+    by_threads(monkeypatch)
+    kernel, launches = _kernel.run_kernel, []
+
+    def run_kernel(*given, **options):
+        launches.append(None)
+        return (fails if len(launches) == bad else kernel)(*given, **options)
+
+    def loss(cell):
+        ys, _ = ostinato.unroll(cell, xs, backend="persistent", on_failure="nan")
+        return jnp.sum(ys**2)
+
+    monkeypatch.setattr(_kernel, "run_kernel", run_kernel)
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), Simple(3, 20, key=key(0)))
+    xs = sequences(3)[:2].astype(jnp.float32)
+    for bad in (0, 1, 2):
+        launches.clear()
+        with jax.disable_jit():
+            value, found = jax.value_and_grad(loss)(cell)
+        assert len(launches) == 2
+        assert np.isnan(value) == (bad == 1)
+        for weight in (found.R, found.W):
+            assert np.isnan(weight).all() == np.isnan(weight).any() == (bad > 0)
+
+
 def test_a_launch_that_fails_in_a_compiled_function(monkeypatch, by):
     """The warning comes though nobody uses the final state, and at every call."""
-
-    def fails(plan, constants, carry, xs, ys, **_):
-        out = [jnp.zeros((len(xs[0]), *v.aval.shape), v.aval.dtype) for v in ys]
-        return carry, out, jnp.isnan(jnp.sum(xs[0]))
-
     by(partial(persistent_scan, fitted=Fit(programs=2, rows=16, groups=1, warps=4)))
     monkeypatch.setattr(_kernel, "run_kernel", fails)
     cell, xs = Simple(3, 20, key=key(0)), sequences(3)

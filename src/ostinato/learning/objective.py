@@ -27,7 +27,7 @@ class Objective:
         loss: a member of `tasks.losses`.
         compute: dtype of the products' operands, or `None`.
         memory: what the gradient keeps; see `unroll`.
-        backend: how a GPU runs through time; see `unroll`.
+        backend, on_failure: how a GPU runs through time; see `unroll`.
 
     Example:
         >>> objective = Objective(Softmax())
@@ -38,6 +38,7 @@ class Objective:
     compute: str | None = None
     memory: str | int = "all"
     backend: str | None = None
+    on_failure: str = "scan"
 
     def outputs(
         self, network: Any, xs: Any, state: Any, watch: str | None = None
@@ -51,6 +52,7 @@ class Objective:
             memory=self.memory,
             watch=watch,
             backend=self.backend,
+            on_failure=self.on_failure,
         )
 
     def of_outputs(self, outputs: jax.Array, batch: Sequences) -> jax.Array:

@@ -115,7 +115,9 @@ def build_learner(config: Config, task: Task) -> Learner:
         raise BadInput("the gradient lstm1997 needs --cell lstm1997 and a single layer")
     compute = None if config.precision == "float32" else config.precision
     backend = None if config.backend == "auto" else config.backend
-    objective = Objective(task.loss, compute, config.memory, backend)
+    # The training loop notices a NaN; second-order learners take it for too long a step.
+    failed = "scan" if config.learner in SECOND_ORDER else "nan"
+    objective = Objective(task.loss, compute, config.memory, backend, failed)
     if config.learner not in SECOND_ORDER:
         return FirstOrder(
             config.learner,

@@ -1,8 +1,10 @@
 """The training loop: from a configuration to a run folder."""
 
+import dataclasses
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,11 +104,16 @@ def _moved(before: Network, after: Network) -> jax.Array:
     return change / jnp.maximum(optax.tree.norm(old), 1e-30)
 
 
+class _Unsound(Exception):
+    """A loss or a gradient is not finite, and a persistent kernel may have failed."""
+
+
 class _Training:
     """One run, from its last checkpoint to its end.
 
     A checkpoint is written one step after it was taken, when that step has shown that its weights
-    give a sound loss; so the last one is always good.
+    give a sound loss; so the last one is always good. The run goes on from there by the scan where
+    a persistent kernel may have failed, which shows as a NaN: so no step waits for its kernels.
     """
 
     def __init__(
@@ -120,15 +127,25 @@ class _Training:
         self.log_every = 1 if config.learner in SECOND_ORDER else max(1, min(50, steps // 100))
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
+        self.lens = Lens(task.loss)
+        self.started, self.logged = time.perf_counter(), 0.0
+        self.may_fail = _by_kernels(config)
+
+    def go(self) -> Run:
+        try:
+            return self._go()
+        except _Unsound as found:
+            warnings.warn(str(found), RuntimeWarning, stacklevel=3)
+        self.may_fail = False
+        self.learner = build_learner(dataclasses.replace(self.config, backend="scan"), self.task)
+        return self._go()
+
+    def _go(self) -> Run:
+        config, network = self.config, self.network
         self.norms: list[float] = []
         self.usual: float | None = None
         self.pending: list[dict] = []
-        self.advance = compiled_step(network, learner, config.seed)
-        self.lens = Lens(task.loss)
-        self.started, self.logged = time.perf_counter(), 0.0
-
-    def go(self) -> Run:
-        config, network = self.config, self.network
+        self.advance = compiled_step(network, self.learner, config.seed)
         start = self.learner.start(network, _sequences(self._batch(0)))
         fresh = Checkpoint(network, self.learner.initial(network), start)
         now, progress = self.run.load(fresh) or (fresh, Progress())
@@ -244,6 +261,14 @@ class _Training:
 
     def _look(self, reports: list[dict], first: int) -> None:
         """Stop with words where a loss is not finite or has exploded."""
+        if self.may_fail and not all(
+            np.isfinite(report[name]) for report in reports for name in ("loss", "norm")
+        ):
+            raise _Unsound(
+                f"a loss or a gradient of the steps from {first} on is not finite, perhaps as a "
+                "persistent kernel gave up waiting for its programs; the run goes on by the scan "
+                f"from its last good checkpoint: {self._kept()}"
+            )
         if self.usual is None:
             self.usual = max(float(reports[0]["loss"]), self._silent())
         try:
@@ -312,6 +337,12 @@ class _Training:
     def _tell(self, event: dict) -> None:
         self.run.note(event)
         self.listener(event)
+
+
+def _by_kernels(config: Config) -> bool:
+    """Whether persistent kernels may be what makes the gradients."""
+    on_gpu = jax.default_backend() == "gpu"
+    return on_gpu and config.backend != "scan" and config.learner not in SECOND_ORDER
 
 
 def _plain(number: Any) -> float | None:

@@ -58,9 +58,10 @@ class Engine:
         unroll: int,
         watch: bool = False,
         backend: str | None = None,
+        on_failure: str = "scan",
     ):
         self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
-        self.watch, self.forced = watch, backend == "persistent"
+        self.watch, self.forced, self.on_failure = watch, backend == "persistent", on_failure
         self.persistent = self.forced or (backend is None and measured_gpu())
 
     def forward(self, inputs: Inputs, save: bool):
@@ -296,7 +297,13 @@ class Engine:
         if self.persistent:
             try:
                 return persistent_scan(
-                    body, carry, xs, reverse=reverse, unroll=self.unroll, forced=self.forced
+                    body,
+                    carry,
+                    xs,
+                    reverse=reverse,
+                    unroll=self.unroll,
+                    forced=self.forced,
+                    on_failure=self.on_failure,
                 )
             except Unfit:
                 if self.forced:

@@ -22,6 +22,7 @@ def run_through_time(
     unroll: int,
     watch: bool = False,
     backend: str | None = None,
+    on_failure: str = "scan",
 ):
     """Run a step over all times.
 
@@ -33,11 +34,12 @@ def run_through_time(
         unroll: steps per iteration of the compiled loop.
         watch: let the values of all products follow the outputs.
         backend: `"scan"`, `"persistent"`, or `None` for what is faster.
+        on_failure: of a persistent kernel, `"scan"` or `"nan"`; see `unroll`.
 
     Returns:
         The final state, and the outputs with time first, as flat lists.
     """
-    engine = Engine(step, reverse, compute, unroll, watch, backend)
+    engine = Engine(step, reverse, compute, unroll, watch, backend, on_failure)
 
     @jax.custom_jvp
     def run(inputs):

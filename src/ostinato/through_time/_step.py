@@ -90,8 +90,12 @@ class Tap:
         return self._einsum(f"{self.out},{self.w}->{self.v}", error, weight, compute, like)
 
     def spread(self, vs, change, compute=None):
-        """`v_t @ change` for all times at once: the tangent that a weight's change brings."""
-        return self._einsum(f"T{self.v},{self.w}->T{self.out}", vs, change, compute, self._out)
+        """`v_t @ change` for all times at once: the tangent that a weight's change brings.
+
+        It is an array like the inputs, and like these it is rounded to `compute`.
+        """
+        subscripts = f"T{self.v},{self.w}->T{self.out}"
+        return self._einsum(subscripts, vs, change, compute, compute or self._out)
 
     def change(self, v, d_v, weight, d_weight):
         """`d_v @ weight + v @ d_weight` as one product of twice the inner size, where it can be."""

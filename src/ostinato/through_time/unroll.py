@@ -36,6 +36,7 @@ def unroll(
     taps: dict[str, jax.Array] | None = None,
     watch: str | None = None,
     backend: str | None = None,
+    on_failure: str = "scan",
 ) -> tuple[Any, Any]:
     """Run a cell over a sequence: `state, y_t = cell.step(state, cell.inputs(x_t))` for all t.
 
@@ -66,6 +67,10 @@ def unroll(
             says why where a cell, a shape or a device does not allow them. By default these where
             they can be had and one launch holds the batch, on a machine with one GPU of the
             generation of the H100; the scan everywhere else.
+        on_failure: what follows when a kernel gives up, as its programs cannot all be on the GPU
+            at once. `"scan"`: the scan does the work again, with a warning; the host waits for each
+            kernel to know. `"nan"`: nobody waits, and the results, or a gradient if that failed,
+            are NaN; for a loop that looks at its losses anyway.
 
     Returns:
         The outputs `(T, *batch, ...)` and the final state. With `watch` the first is a pair: the
@@ -91,7 +96,9 @@ def unroll(
         raise ValueError(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
     if backend not in BACKENDS:
         raise ValueError(f"backend must be 'scan' or 'persistent', got {backend!r}")
-    options = _Options(reverse, chunk, compute, watch, backend)
+    if on_failure not in FAILURES:
+        raise ValueError(f"on_failure must be 'scan' or 'nan', got {on_failure!r}")
+    options = _Options(reverse, chunk, compute, watch, backend, on_failure)
     if taps is not None:
         if watch is not None:
             raise ValueError("give either taps or watch, not both")
@@ -155,6 +162,7 @@ def _path(part: Any, whole: Any) -> str:
 
 WATCHED = (None, "states", "products", "slopes")
 BACKENDS = (None, "scan", "persistent")
+FAILURES = ("scan", "nan")
 
 
 class _Options(eqx.Module):
@@ -163,6 +171,7 @@ class _Options(eqx.Module):
     compute: Any
     watch: str | None
     backend: str | None
+    on_failure: str
 
 
 @eqx.filter_jit
@@ -246,7 +255,12 @@ def _run(cell, xs, state, valid, taps, options: _Options):
         "unroll": _steps_per_iteration(steps),
     }
     final, found = run_through_time(
-        step, inputs, **how, watch=watch == "products", backend=options.backend
+        step,
+        inputs,
+        **how,
+        watch=watch == "products",
+        backend=options.backend,
+        on_failure=options.on_failure,
     )
     y_tree = step.out_tree.children()[1]
     ys = jax.tree.unflatten(y_tree, found[: y_tree.num_leaves])

@@ -49,6 +49,7 @@ class Call:
         reverse: from the last time to the first.
         unroll: steps per iteration of the plain scan, where it takes over.
         interpret: as plain operations on any device.
+        on_failure: of a launch, `"scan"` or `"nan"`.
         mapped: for each `vmap` around it, the axes of its operands.
     """
 
@@ -57,6 +58,7 @@ class Call:
     reverse: bool
     unroll: int
     interpret: bool
+    on_failure: str
     mapped: tuple[tuple, ...] = ()
 
     def under_maps(self, function):
@@ -74,6 +76,7 @@ def persistent_scan(
     reverse: bool,
     unroll: int = 1,
     forced: bool = True,
+    on_failure: str = "scan",
     fitted: Fit | None = None,
 ):
     """`jax.lax.scan(body, carry, xs, reverse=reverse)` by a persistent kernel.
@@ -82,6 +85,7 @@ def persistent_scan(
         body, carry, xs, reverse: as for a scan.
         unroll: steps per iteration of the plain scan, where it takes over.
         forced: even where the scan is faster.
+        on_failure: of a launch: `"scan"` does the work again, `"nan"` makes all results useless.
         fitted: sizes of the kernel, by which it is interpreted on any device; for tests.
 
     Raises:
@@ -101,7 +105,7 @@ def persistent_scan(
             raise Unfit("the scan is faster")
     else:
         sizes = fitted
-    call = Call(traced, sizes, reverse, unroll, fitted is not None)
+    call = Call(traced, sizes, reverse, unroll, fitted is not None, on_failure)
     out = _persistent_p.bind(*closed.consts, *leaves, *inputs, call=call)
     return (
         jax.tree.unflatten(carry_tree, out[: len(leaves)]),
@@ -184,11 +188,16 @@ def _one_kernel(*operands, call: Call):
         for axis, parts in enumerate(zip(*found, strict=True))
     )
     if fine:
-        final, kept = jax.lax.cond(
-            functools.reduce(jnp.logical_and, fine),
-            lambda: (final, kept),
-            lambda: _stored(_failed(*operands, call=call), call),
-        )
+        well = functools.reduce(jnp.logical_and, fine)
+        if call.on_failure == "nan":
+            final = [_or_nan(well, x, (0,)) for x in final]
+            kept = [_or_nan(well, x, (slice(None), 0)) for x in kept]
+        else:
+            final, kept = jax.lax.cond(
+                well,
+                lambda: (final, kept),
+                lambda: _stored(_failed(*operands, call=call), call),
+            )
     value = dict(zip(body.xs, xs, strict=True)) | dict(zip(traced.kept, kept, strict=True))
     return [*final, *(value[v] for v in body.ys)]
 
@@ -200,6 +209,16 @@ def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[An
         v: x[start:stop] if v not in weights and x.ndim == 2 and len(x) == batch else x
         for v, x in known.items()
     }
+
+
+def _or_nan(well: jax.Array, x: jax.Array, first: tuple) -> jax.Array:
+    """NaN for the first sequence, at all times, if not all is well: nothing made of it is sound.
+
+    It is done in place, where a choice for the whole array would pass through its memory again.
+    """
+    if not jnp.issubdtype(x.dtype, jnp.inexact):
+        return x
+    return x.at[first].set(jnp.where(well, x[first], jnp.nan))
 
 
 def _stored(out: list, call: Call) -> tuple[list, list]:

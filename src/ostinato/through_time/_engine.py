@@ -116,7 +116,10 @@ class Engine:
             # Every product gets a tangent, if only of zeros: else its rule for a known value would
             # still stand when this is differentiated again, and take the value for a constant.
             zeros = self._zero_offsets()
-            d_offsets = [_or_zeros(d, zero) for d, zero in zip(d_offsets, zeros, strict=True)]
+            d_offsets = [
+                _or_zeros(d, zero).astype(zero.dtype)
+                for d, zero in zip(d_offsets, zeros, strict=True)
+            ]
             changed = (changes.small, d_state, d_u)
             return jax.jvp(step, (varied, zeros), (changed, d_offsets))[1]
 

@@ -10,7 +10,7 @@ off by 0.04 or more; a task is solved when fewer than 0.001 of 4,000 held-out se
 
 A gradient-equivalent is the gradient of one sequence; a Gauss-Newton product on a sequence counts
 as one, an evaluation of the loss as a third. The first-order learners get as many as Hessian-free
-learning used in its longest seed, in batches of 900. Each tries three rates for a tenth of that,
+learning used in its longest seed, in batches of 896. Each tries three rates for a tenth of that,
 and goes on with the largest whose loss is within 2 % of the lowest: on a plateau the lowest is that
 of the smallest rate, which never leaves it. On a GPU the nets are run by persistent kernels.
 """
@@ -41,7 +41,7 @@ NAMES = ("adding", "multiplication", "temporal-order", "permutation", "memorisat
 SEEDS = (0, 1, 2)
 UNITS = 100
 HELD_OUT = 4000
-FIRST_ORDER_BATCH = 900  # nine nets of so many fill an H200 once
+FIRST_ORDER_BATCH = 896  # nine nets of so many fill an H200 once
 FIRST_ORDER_NAMES = ("heavy-ball", "nesterov", "adam")
 RATES = (1e-5, 1e-4, 1e-3)
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..cells._cell import input_size, parameter_dtype
 from ..through_time import with_products
+from ..through_time._paired import paired
 from ..through_time._step import take_apart
 
 
@@ -63,19 +64,21 @@ class LayerNorm(Cell):
 
     def inputs(self, x):
         parameters, static = eqx.partition(self.cell, eqx.is_array)
-        change = self._normalise(self.input_gains, self.input_shifts, at_once=False)
+
+        def change(j, tap, v, weight):
+            return scaled(tap.value(v, weight), self.input_gains[j], self.epsilon) + shifts[j]
+
+        shifts = self.input_shifts
         return with_products(change, _inputs(static), parameters, x)
 
     def step(self, state, u):
         parameters, static = eqx.partition(self.cell, eqx.is_array)
-        change = self._normalise(self.gains, self.shifts, at_once=True)
-        return with_products(change, _step(static), parameters, state, u)
 
-    def _normalise(self, gains, shifts, at_once: bool):
         def change(j, tap, v, weight):
-            return gains[j] * standard(tap.value(v, weight), self.epsilon, at_once) + shifts[j]
+            x = standard(tap.value(v, weight), self.epsilon, at_once=True)
+            return self.gains[j] * x + self.shifts[j]
 
-        return change
+        return with_products(change, _step(static), parameters, state, u)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1, 2))
@@ -99,8 +102,42 @@ def standard(a: jax.Array, epsilon: float, at_once: bool) -> jax.Array:
 def _(epsilon, at_once, primals, tangents):
     (a,), (d,) = primals, tangents
     x, (_, scale) = standard(a, epsilon, at_once), _moments(a, epsilon, at_once)
+    return x, _change(x, scale, d)
+
+
+def _change(x, scale, d):
+    """The derivative of `standard` along d; it is its own transpose."""
     along = (x * d).mean(axis=-1, keepdims=True)
-    return x, scale * (d - d.mean(axis=-1, keepdims=True) - x * along)
+    return scale * (d - d.mean(axis=-1, keepdims=True) - x * along)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(2,))
+def scaled(a: jax.Array, gain: jax.Array, epsilon: float) -> jax.Array:
+    """`gain ⊙ x`, with x as in `standard`.
+
+    Its derivative keeps a and makes x of it again: for all times at once x would be one more array
+    to write and to read, and a is often there in fewer bits.
+    """
+    return gain * standard(a, epsilon, at_once=False)
+
+
+@scaled.defjvp
+def _(epsilon, primals, tangents):
+    a, gain = primals
+
+    def push(residuals, changes):
+        a, gain, mean, scale = residuals
+        x = (a - mean) * scale
+        return [gain * _change(x, scale, changes[0]) + x * changes[1]]
+
+    def pull(residuals, errors):
+        a, gain, mean, scale = residuals
+        x, (error,) = (a - mean) * scale, errors
+        along = (x * error).reshape(-1, len(gain)).sum(axis=0)
+        return [_change(x, scale, gain * error), along]
+
+    residuals = [a, gain, *_moments(a, epsilon, at_once=False)]
+    return scaled(*primals, epsilon), paired(push, pull, residuals, list(tangents))[0]
 
 
 def _moments(a, epsilon: float, at_once: bool):

@@ -261,7 +261,7 @@ class _Kernel:
                     places = [pl.ds(tile.at(self.number)[0], tile.rows) for tile in new]
                     refs = [self.place[var].at[t, self.lines, place] for place in places]
                     found, self.failed = take_values(
-                        refs, var.aval.dtype, self.failed, self.longest
+                        refs, var.aval.dtype, self.failed, self.longest, likely=bool(known)
                     )
                     known.update(zip([tile.place for tile in new], found, strict=True))
                 yield from (known[tile.place] for tile in several)

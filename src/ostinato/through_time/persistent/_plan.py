@@ -116,7 +116,7 @@ class Plan:
         ]
 
     def _looked_at(self, at: int, width: int) -> list[tuple[int, int]]:
-        """A part of a gathered value in pieces; the first one of all is small, if they are many."""
+        """A part of a gathered value in pieces; the first one of a large value is small."""
         few, most = FIRST // self.rows, LOOKED // self.rows
         if at > 0 or width <= 2 * few:
             return chunks(width, most)
@@ -176,10 +176,11 @@ class Plan:
     def looks(self, tiles: list[Tile]) -> list[list[Tile]]:
         """Tiles in groups whose rows, the columns of a gathered value, are looked at together."""
         found: list[list[Tile]] = [[]]
+        most = FIRST if self.rows * sum(tile.rows for tile in tiles) > 2 * FIRST else LOOKED
         for tile in tiles:
-            most = FIRST if len(found) == 1 else LOOKED
-            if found[-1] and sum(t.rows for t in (*found[-1], tile)) * self.rows > most:
+            if found[-1] and self.rows * sum(t.rows for t in (*found[-1], tile)) > most:
                 found.append([])
+                most = LOOKED
             found[-1].append(tile)
         return found
 

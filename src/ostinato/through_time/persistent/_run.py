@@ -85,7 +85,8 @@ def persistent_scan(
         body, carry, xs, reverse: as for a scan.
         unroll: steps per iteration of the plain scan, where it takes over.
         forced: even where the scan is faster.
-        on_failure: of a launch: `"scan"` does the work again, `"nan"` makes all results useless.
+        on_failure: of a launch: `"scan"` does the work again; `"nan"` leaves what the kernel made,
+            which is NaN from the time on at which it gave up.
         fitted: sizes of the kernel, by which it is interpreted on any device; for tests.
 
     Raises:
@@ -187,17 +188,12 @@ def _one_kernel(*operands, call: Call):
         [jnp.concatenate(x, axis) if len(x) > 1 else x[0] for x in zip(*parts, strict=True)]
         for axis, parts in enumerate(zip(*found, strict=True))
     )
-    if fine:
-        well = functools.reduce(jnp.logical_and, fine)
-        if call.on_failure == "nan":
-            final = [_or_nan(well, x, (0,)) for x in final]
-            kept = [_or_nan(well, x, (slice(None), 0)) for x in kept]
-        else:
-            final, kept = jax.lax.cond(
-                well,
-                lambda: (final, kept),
-                lambda: _stored(_failed(*operands, call=call), call),
-            )
+    if fine and call.on_failure == "scan":
+        final, kept = jax.lax.cond(
+            functools.reduce(jnp.logical_and, fine),
+            lambda: (final, kept),
+            lambda: _stored(_failed(*operands, call=call), call),
+        )
     value = dict(zip(body.xs, xs, strict=True)) | dict(zip(traced.kept, kept, strict=True))
     return [*final, *(value[v] for v in body.ys)]
 
@@ -209,16 +205,6 @@ def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[An
         v: x[start:stop] if v not in weights and x.ndim == 2 and len(x) == batch else x
         for v, x in known.items()
     }
-
-
-def _or_nan(well: jax.Array, x: jax.Array, first: tuple) -> jax.Array:
-    """NaN for the first sequence, at all times, if not all is well: nothing made of it is sound.
-
-    It is done in place, where a choice for the whole array would pass through its memory again.
-    """
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        return x
-    return x.at[first].set(jnp.where(well, x[first], jnp.nan))
 
 
 def _stored(out: list, call: Call) -> tuple[list, list]:

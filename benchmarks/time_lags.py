@@ -328,7 +328,8 @@ def main() -> None:
     for name in options.tasks:
         problem, used = Problem(name, options.length, options.seeds), options.used
         about = {"task": name, "length": options.length, "machine": machine()}
-        about["settings"] = vars(options)
+        files = ("out", "publish")
+        about["settings"] = {k: v for k, v in vars(options).items() if k not in files}
         for learner in options.learners:
             if learner == "hf":
                 steps = by_hessian_free(problem, options)

@@ -12,8 +12,8 @@ What others store is read with volatile loads, past the first level of cache. A 
 at has a number for every thread at least: of a smaller one several threads would hold a copy, each
 read at a time of its own, and only one of the copies would be checked.
 
-A reader that has looked too often, as when a program of its group was never started, reports failure
-and goes on with what is there, which is NaN; from then on nobody waits long for it.
+A reader that has looked too often, as when a program of its group was never started, reports
+failure and goes on with what is there, which is NaN; from then on nobody waits long for it.
 """
 
 import functools
@@ -68,7 +68,7 @@ def take_values(
         mark = jnp.iinfo(bits_of(dtype)).max
         return (functools.reduce(jnp.maximum, most) == mark).astype(jnp.int32)
 
-    found, failed = (_look_again if likely else _look)(refs, late, failed, longest)
+    found, failed = _look(refs, late, failed, longest, likely)
     return [jax.lax.bitcast_convert_type(bits, dtype) for bits in found], failed
 
 
@@ -101,46 +101,31 @@ def take_sums(
     return [jnp.where(failed > 0, jnp.nan, x) for x in sums], failed
 
 
-def _look(refs: list, late: Callable, failed: Any, longest: int) -> tuple[list, jax.Array]:
+def _look(
+    refs: list, late: Callable, failed: Any, longest: int, likely: bool = False
+) -> tuple[list, jax.Array]:
     """Load until nothing is late, `late(found)` being 0 and not 1."""
     for ref in refs:
         assert math.prod(ref.shape) >= THREADS, f"a tile {ref.shape} for {THREADS} threads"
 
     def see():
-        found = [plgpu.load(ref, volatile=True) for ref in refs]
-        return found, late(found)
+        return [plgpu.load(ref, volatile=True) for ref in refs]
 
     def waiting(state):
         _, missing, looks, most = state
         return jnp.logical_and(missing > 0, looks < most)
 
     def look(state):
-        *_, looks, most = state
-        return *see(), looks + 1, most
+        _, _, looks, most = state
+        found = see()
+        return [] if likely else found, late(found), looks + 1, most
 
-    most = longest * (1 - failed)
-    found, missing, *_ = jax.lax.while_loop(waiting, look, (*see(), jnp.int32(0), most))
-    return found, jnp.maximum(failed, missing)
-
-
-def _look_again(refs: list, late: Callable, failed: Any, longest: int) -> tuple[list, jax.Array]:
-    """The same; the loop hands on no more than whether to go on."""
-    for ref in refs:
-        assert math.prod(ref.shape) >= THREADS, f"a tile {ref.shape} for {THREADS} threads"
-
-    def waiting(state):
-        missing, looks, most = state
-        return jnp.logical_and(missing > 0, looks < most)
-
-    def look(state):
-        _, looks, most = state
-        return late([plgpu.load(ref, volatile=True) for ref in refs]), looks + 1, most
-
-    most = longest * (1 - failed)
-    seen = [plgpu.load(ref, volatile=True) for ref in refs]
-    missing, looks, _ = jax.lax.while_loop(waiting, look, (late(seen), jnp.int32(0), most))
-    found = [
-        plgpu.load(ref, mask=jnp.broadcast_to(looks > 0, ref.shape), other=old, volatile=True)
-        for ref, old in zip(refs, seen, strict=True)
-    ]
+    first, most = see(), longest * (1 - failed)
+    state = [] if likely else first, late(first), jnp.int32(0), most
+    found, missing, looks, _ = jax.lax.while_loop(waiting, look, state)
+    if likely:
+        found = [
+            plgpu.load(ref, mask=jnp.broadcast_to(looks > 0, ref.shape), other=old, volatile=True)
+            for ref, old in zip(refs, first, strict=True)
+        ]
     return found, jnp.maximum(failed, missing)

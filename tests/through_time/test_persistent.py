@@ -21,6 +21,7 @@ from ostinato.through_time.persistent import (
     _kernel,
     _meeting,
     _plan,
+    _program,
     _run,
     persistent_scan,
 )
@@ -359,6 +360,22 @@ def test_the_choice_on_a_gpu(monkeypatch, by):
         cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, units, key=key(0)))
         ostinato.unroll(cell, sequences(batch).astype(jnp.float32), backend=None)
         assert found == expected
+
+
+def test_the_larger_of_a_number_and_nan_is_nan():
+    """The compiler of kernels would take the number, so they are not told of these functions."""
+    given = jnp.asarray([jnp.nan, -jnp.inf, -2.0, 0.5, 2.0, jnp.inf])
+    x, y = (a.reshape(-1) for a in jnp.meshgrid(given, given))
+    one = jnp.ones_like(x)
+    for function, values in (
+        (jax.lax.max, (x, y)),
+        (jax.lax.min, (x, y)),
+        (jax.lax.clamp, (-one, x, one)),
+    ):
+        (equation,) = jax.make_jaxpr(function)(*values).eqns
+        used = jax.make_jaxpr(partial(_program._bind, equation))(values).eqns
+        assert not {e.primitive.name for e in used} & {"max", "min", "clamp"}
+        np.testing.assert_array_equal(_program._bind(equation, values), function(*values))
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16, jnp.float32])

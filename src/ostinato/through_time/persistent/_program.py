@@ -27,6 +27,12 @@ _JOINED: dict[str, Callable] = {
     "reduce_max": jnp.maximum,
     "reduce_min": jnp.minimum,
 }
+# Of a NaN these make a NaN, as everywhere in JAX; the compiler of kernels takes the other number.
+_SOUND: dict[str, Callable] = {
+    "max": lambda x, y: jnp.where((x > y) | (x != x), x, y),
+    "min": lambda x, y: jnp.where((x < y) | (x != x), x, y),
+    "clamp": lambda low, x, high: jnp.where(x < low, low, jnp.where(x > high, high, x)),
+}
 
 
 class Program:
@@ -206,5 +212,7 @@ def _bind(equation: JaxprEqn, values: list) -> jax.Array:
     """The equation on tiles that are broadcast to a common shape."""
     shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in values))
     operands = [jnp.broadcast_to(x, shape) for x in values]
+    if equation.primitive.name in _SOUND:
+        return _SOUND[equation.primitive.name](*operands)
     params = equation.primitive.get_bind_params(equation.params)
     return equation.primitive.bind(*operands, **params)

@@ -26,7 +26,19 @@ def member(name):
     return MEMBERS[name]()
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+# Not every day: those that are made of the same parts as another one.
+ALIKE = {
+    "gated feedback, gru",
+    "gated feedback, tanh",
+    "layer norm, mlstm",
+    "stack of bidirectional",
+    "stack, skip",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in ALIKE else []) for n in MEMBERS]
+)
 def test_conforms(name):
     """One test a member: its compiled functions are shared by the checks."""
     case = member(name)

@@ -11,9 +11,10 @@ off by 0.04 or more; a task is solved when fewer than 0.001 of 4,000 held-out se
 A gradient-equivalent is the gradient of one sequence; a Gauss-Newton product on a sequence counts
 as one, an evaluation of the loss as a third. The first-order learners get as many as Hessian-free
 learning used in its longest seed, in batches of 896 out of 458,752 sequences, which they go through
-again and again, as making as many fresh ones takes longer. Each tries three rates for a tenth of that,
-and goes on with the largest whose loss is within 2 % of the lowest: on a plateau the lowest is that
-of the smallest rate, which never leaves it. On a GPU the nets are run by persistent kernels.
+again and again, as making as many fresh ones takes longer. Each tries three rates for a tenth of
+that, and goes on with the largest whose loss is within 2 % of the lowest: on a plateau the lowest
+is that of the smallest rate, which never leaves it. On a GPU the nets are run by persistent
+kernels.
 """
 
 import argparse

@@ -24,7 +24,7 @@ from measure import publish, table
 from ostinato.learning import Sequences
 from ostinato.runs import Config, sample
 from ostinato.runs.build import build_learner, build_network
-from ostinato.runs.training import compiled_step
+from ostinato.runs.step import compiled_step
 from ostinato.tasks import Text, embedded_text
 
 UNITS, BATCH, LENGTH, STEPS = 256, 32, 100, 12

@@ -14,14 +14,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from ..errors import BadInput
 from ..learning import Learner, Sequences, length_at
 from ..tasks import Batch, Task, Text, weighted_mean
 from ..tasks.ngrams import ngram_bits
 from ..weights import count_parameters
-from ..wiring import Network, reseed
+from ..wiring import Network
 from .build import batch_size, build_learner, build_network, build_task
 from .config import SECOND_ORDER, Config
 from .devices import Spread, over_devices
@@ -29,6 +28,7 @@ from .evaluation import evaluate
 from .folder import Checkpoint, Progress, Run, create_run, open_run
 from .looking import Lens
 from .sampling import sample
+from .step import compiled_step
 from .trouble import Diverged, check_losses
 
 Listener = Callable[[dict], None]
@@ -75,33 +75,6 @@ def train(
     run = run or create_run(folder, config, task)
     with run.precision():
         return _Training(run, task, network, learner, listener, spread).go()
-
-
-def compiled_step(network: Network, learner: Learner, seed: int) -> Callable:
-    """A learner's step as a compiled function of arrays, with noise of its own for each step.
-
-    Returns:
-        `advance(arrays, memory, state, sequences, step) -> (arrays, memory, state, report)`, where
-        the arrays are those of the network.
-    """
-    _, static = eqx.partition(network, eqx.is_array)
-    noise = jax.random.fold_in(jax.random.key(seed), 1)
-
-    @jax.jit
-    def advance(arrays, memory, state, sequences, step):
-        network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
-        after, memory, state, report = learner.step(network, memory, state, sequences)
-        report["moved"] = _moved(network, after)
-        return eqx.filter(after, eqx.is_array), memory, state, report
-
-    return advance
-
-
-def _moved(before: Network, after: Network) -> jax.Array:
-    """`‖Δw‖ / ‖w‖`, over all weights."""
-    old, new = (eqx.filter(network, eqx.is_inexact_array) for network in (before, after))
-    change = optax.tree.norm(jax.tree.map(lambda a, b: b - a, old, new))
-    return change / jnp.maximum(optax.tree.norm(old), 1e-30)
 
 
 class _Unsound(Exception):

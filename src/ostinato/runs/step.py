@@ -1,0 +1,38 @@
+"""A learner's step, compiled."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from ..learning import Learner
+from ..wiring import Network, reseed
+
+
+def compiled_step(network: Network, learner: Learner, seed: int) -> Callable:
+    """A learner's step as a compiled function of arrays, with noise of its own for each step.
+
+    Returns:
+        `advance(arrays, memory, state, sequences, step) -> (arrays, memory, state, report)`, where
+        the arrays are those of the network.
+    """
+    _, static = eqx.partition(network, eqx.is_array)
+    noise = jax.random.fold_in(jax.random.key(seed), 1)
+
+    @jax.jit
+    def advance(arrays, memory, state, sequences, step):
+        network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
+        after, memory, state, report = learner.step(network, memory, state, sequences)
+        report["moved"] = _moved(network, after)
+        return eqx.filter(after, eqx.is_array), memory, state, report
+
+    return advance
+
+
+def _moved(before: Network, after: Network) -> jax.Array:
+    """`‖Δw‖ / ‖w‖`, over all weights."""
+    old, new = (eqx.filter(network, eqx.is_inexact_array) for network in (before, after))
+    change = optax.tree.norm(jax.tree.map(lambda a, b: b - a, old, new))
+    return change / jnp.maximum(optax.tree.norm(old), 1e-30)

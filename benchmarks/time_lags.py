@@ -13,8 +13,8 @@ as one, an evaluation of the loss as a third. The first-order learners get as ma
 learning used in its longest seed, in batches of 896 out of 458,752 sequences, which they go through
 again and again, as making as many fresh ones takes longer. Each tries three rates for a tenth of
 that, and goes on with the largest whose loss is within 2 % of the lowest: on a plateau the lowest
-is that of the smallest rate, which never leaves it. On a GPU the nets are run by persistent
-kernels.
+is that of the smallest rate, which never leaves it. (The rows of memorisation were made with fresh
+sequences.) On a GPU the nets are run by persistent kernels.
 """
 
 import argparse

@@ -370,6 +370,7 @@ def test_the_larger_of_a_number_and_nan_is_nan():
         (jax.lax.max, (x, y)),
         (jax.lax.min, (x, y)),
         (jax.lax.clamp, (-one, x, one)),
+        (jax.lax.clamp, (y, x, one)),
     ):
         (equation,) = jax.make_jaxpr(function)(*values).eqns
         used = jax.make_jaxpr(partial(_program._bind, equation))(values).eqns

@@ -66,9 +66,9 @@ class LayerNorm(Cell):
         parameters, static = eqx.partition(self.cell, eqx.is_array)
 
         def change(j, tap, v, weight):
-            return scaled(tap.value(v, weight), self.input_gains[j], self.epsilon) + shifts[j]
+            x = scaled(tap.value(v, weight), self.input_gains[j], self.epsilon)
+            return x + self.input_shifts[j]
 
-        shifts = self.input_shifts
         return with_products(change, _inputs(static), parameters, x)
 
     def step(self, state, u):

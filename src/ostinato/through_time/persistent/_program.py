@@ -31,7 +31,7 @@ _JOINED: dict[str, Callable] = {
 _SOUND: dict[str, Callable] = {
     "max": lambda x, y: jnp.where((x > y) | (x != x), x, y),
     "min": lambda x, y: jnp.where((x < y) | (x != x), x, y),
-    "clamp": lambda low, x, high: jnp.where(x < low, low, jnp.where(x > high, high, x)),
+    "clamp": lambda low, x, high: _SOUND["min"](_SOUND["max"](low, x), high),
 }
 
 

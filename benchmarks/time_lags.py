@@ -4,7 +4,9 @@
     python benchmarks/time_lags.py --publish rows.jsonl
 
 `Simple` with 100 tanh units and 15 incoming weights each (spectral radius 1.1), input and output
-weights from N(0, 0.1²). Three seeds of weights and data run side by side, or each in a process of
+weights from N(0, 0.1²). Where the first symbol must be told from hundreds that come after it
+(permutation), `--radius 1.05 --input-scale 1e-5` begins as a nearly linear network in which the
+earliest input is the strongest at the end, as it has grown for the longest time. Three seeds of weights and data run side by side, or each in a process of
 its own (`--seeds 0`). A sequence is wrong where any of its answers is: another symbol, or a number
 off by 0.04 or more; a task is solved when fewer than 0.001 of 4,000 held-out sequences are wrong.
 
@@ -48,12 +50,14 @@ FIRST_ORDER_BATCH = 896  # nine nets of so many fill an H200 once
 FIRST_ORDER_BATCHES = 512
 FIRST_ORDER_NAMES = ("heavy-ball", "nesterov", "adam")
 RATES = (1e-5, 1e-4, 1e-3)
+BEGINNING = {"radius": 1.1, "input_scale": 0.1}
 
 
-def network_for(task, seed: int) -> Network:
+def network_for(task, seed: int, options) -> Network:
     cell, out = jax.random.split(jax.random.key(seed))
-    recurrent = spectral_radius(1.1, incoming(15))
-    simple = Simple(task.inputs, UNITS, key=cell, input=normal(0.1), recurrent=recurrent)
+    recurrent = spectral_radius(options.radius, incoming(15))
+    inputs = normal(options.input_scale)
+    simple = Simple(task.inputs, UNITS, key=cell, input=inputs, recurrent=recurrent)
     readout = Readout(UNITS, task.outputs, key=out, init=normal(0.1))
     return Network(simple, readout, OneHot(task.inputs) if task.symbolic else None)
 
@@ -89,11 +93,11 @@ def wrong(loss, network, batch: Sequences) -> jax.Array:
 class Problem:
     """A task with its seeds: networks side by side, and sequences for each."""
 
-    def __init__(self, name: str, length: int, seeds: Sequence[int]):
-        self.seeds = seeds
-        self.tasks = [TASKS[name](length=length, seed=seed) for seed in seeds]
+    def __init__(self, name: str, options):
+        self.seeds = seeds = options.seeds
+        self.tasks = [TASKS[name](length=options.length, seed=seed) for seed in seeds]
         self.loss = self.tasks[0].loss
-        networks = [network_for(task, seed) for seed, task in zip(seeds, self.tasks, strict=True)]
+        networks = [network_for(*pair, options) for pair in zip(self.tasks, seeds, strict=True)]
         arrays = [eqx.filter(network, eqx.is_array) for network in networks]
         self.arrays = jax.tree.map(lambda *x: jnp.stack(x), *arrays)
         self.static = eqx.filter(networks[0], eqx.is_array, inverse=True)
@@ -265,6 +269,7 @@ def tables(path: Path) -> None:
     found: dict[tuple, dict] = {}
     for line in path.read_text().splitlines():
         row = json.loads(line)
+        row["settings"] = BEGINNING | row["settings"]
         for i, seed in enumerate(row["seeds"]):
             about = row | {"best": row["best"][i], "solved": row["solved"].get(str(seed))}
             found.setdefault((row["task"], row["length"], row["learner"]), {})[seed] = about
@@ -278,6 +283,7 @@ def tables(path: Path) -> None:
             [
                 task,
                 length,
+                ", ".join(f"{every[0]['settings'][name]:g}" for name in BEGINNING),
                 learner + "".join(f", rate {rate:g}" for rate in rates),
                 f"{len(wins)} of {len(every)}",
                 ", ".join(str(w["step"]) for w in wins) if learner == "hf" else "",
@@ -290,6 +296,7 @@ def tables(path: Path) -> None:
     header = [
         "task",
         "T",
+        "radius, input weights",
         "learner",
         "solved",
         "steps",
@@ -313,6 +320,8 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", default=NAMES)
     parser.add_argument("--seeds", nargs="*", type=int, default=list(SEEDS))
     parser.add_argument("--length", type=int, default=200)
+    parser.add_argument("--radius", type=float, default=BEGINNING["radius"])
+    parser.add_argument("--input-scale", type=float, default=BEGINNING["input_scale"])
     parser.add_argument("--learners", nargs="*", default=["hf", "first-order"])
     parser.add_argument("--gradient", type=int, default=5000)
     parser.add_argument("--curvature", type=int, default=1000)
@@ -331,7 +340,7 @@ def main() -> None:
     if options.publish:
         return tables(Path(options.publish))
     for name in options.tasks:
-        problem, used = Problem(name, options.length, options.seeds), options.used
+        problem, used = Problem(name, options), options.used
         about = {"task": name, "length": options.length, "machine": machine()}
         files = ("out", "publish")
         about["settings"] = {k: v for k, v in vars(options).items() if k not in files}

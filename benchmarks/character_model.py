@@ -128,8 +128,12 @@ def tables(path: Path) -> None:
 
     parts = []
     for what, title, marks in (
-        ("used", "gradient-equivalents, thousands", [100, 300, 1000, 2000, 4000, 8000]),
-        ("seconds", "seconds", [10, 30, 60, 120, 240]),
+        (
+            "used",
+            "gradient-equivalents, thousands",
+            [25, 50, 100, 250, 500, 1000, 1500, 2000, 2500],
+        ),
+        ("seconds", "seconds", [1, 2.5, 5, 10, 15, 20, 25, 35, 45]),
     ):
         scale = 1000 if what == "used" else 1
         rows = [
@@ -151,7 +155,8 @@ def tables(path: Path) -> None:
         "A character model by Hessian-free learning and by Adam",
         "mLSTM, 215,900 parameters, 2.8 M characters of the enwiki slice; validation bits per "
         "character (`benchmarks/character_model.py`). Seconds are those of learning, without "
-        "compiling and validating.\n\n" + "\n\n".join(parts),
+        "compiling and validating; – where a run had no validation yet, or had ended.\n\n"
+        + "\n\n".join(parts),
         on=on,
     )
 

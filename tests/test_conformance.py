@@ -29,8 +29,9 @@ def member(name):
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
     "gated feedback, gru",
-    "gated feedback, tanh",
+    "gated feedback, lstm",
     "layer norm, mlstm",
+    "network, embedding",
     "stack of bidirectional",
     "stack, skip",
 }

@@ -210,7 +210,9 @@ def test_programs_that_wait_for_each_other(name, monkeypatch, by):
     kernels_by_threads(everything, LARGER[name](), sequences(20), monkeypatch, by, **sizes)
 
 
-@pytest.mark.parametrize(("programs", "rows"), [(2, 16), (4, 32)])
+@pytest.mark.parametrize(
+    ("programs", "rows"), [pytest.param(2, 16, marks=pytest.mark.slow), (4, 32)]
+)
 def test_a_few_programs_that_wait_for_each_other(programs, rows, monkeypatch, by):
     """Values, sums over units and parts of products are exchanged; with 32 rows parts of parts."""
     monkeypatch.setattr(_plan, "MEETING", 0)

@@ -2,7 +2,8 @@
 
     python benchmarks/time_lags_table.py benchmarks/time_lags.jsonl
 
-One line for each task, length and learner. Of rows for the same seed the last counts.
+One line for each task, length and learner. Of rows for the same seed the last counts. A `remark`,
+which was added to a row by hand, says what was different about its run.
 """
 
 import json

@@ -1,5 +1,6 @@
 """Weights in a file: exact, whole, and refused in one line where they do not fit."""
 
+import json
 import os
 
 import equinox as eqx
@@ -11,6 +12,7 @@ import safetensors.numpy
 
 from ostinato import Network, Readout, load_weights, save_weights
 from ostinato.cells import GRU, LSTM, KrauseLSTM, Simple
+from ostinato.weights import Damaged
 from ostinato.wiring import Embedding, Stack, Zoneout
 
 ONE, TWO = jax.random.split(jax.random.key(5))
@@ -138,5 +140,31 @@ def test_a_file_cut_short_is_refused(tmp_path):
     path, cell = tmp_path / "cell", Simple(3, 4, key=ONE)
     save_weights(path, cell)
     path.write_bytes(path.read_bytes()[:-8])
-    line = refusal(path, cell)
-    assert line.startswith(f"{path} is not a safetensors file: ") and "\n" not in line
+    assert refusal(path, cell) == f"{path} is damaged: its checksum is wrong"
+
+
+def test_every_flipped_bit_is_noticed(tmp_path):
+    path, cell = tmp_path / "cell", Simple(2, 2, key=ONE)
+    save_weights(path, cell)
+    whole = path.read_bytes()
+    for place in range(0, 8 * len(whole), 3):  # three is no divisor of eight: all bits in turn
+        changed = bytearray(whole)
+        changed[place // 8] ^= 1 << place % 8
+        path.write_bytes(changed)
+        with pytest.raises(Damaged):
+            load_weights(path, cell)
+
+
+def test_a_huge_sparse_file_is_refused_by_its_header(tmp_path):
+    """Nothing of its four gigabytes is read into memory."""
+    path, size = tmp_path / "cell", 1 << 32
+    header = json.dumps({"W": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}}).encode()
+    with open(path, "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + size)
+    line = refusal(path, Wrapped(jnp.ones(3)))
+    assert line == f"W in {path} must be float64(3,), got uint8({size},)"
+
+
+class Wrapped(eqx.Module):
+    W: jax.Array

@@ -1,26 +1,39 @@
-"""Files that are complete or not there."""
+"""Atomic file writes, and a lock that ends with its process."""
 
+import errno
 import os
+import re
+import secrets
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from .errors import BadInput
+
+_PART = ".part"
+_LEFTOVER = re.compile(r".+\.[0-9a-f]{8}\.part")
 
 
 def write_whole(path: str | os.PathLike, data: bytes) -> None:
     """Write a file beside its place, sync it, and rename it: a crash leaves the old one or the new.
 
-    On an error nothing is left behind and the old file stays.
+    The file beside it has a name of its own and is always new, so nothing is ever written through
+    a symbolic link. On an error nothing is left behind and the old file stays.
     """
     path = Path(path)
     if not path.parent.is_dir():
         raise ValueError(f"there is no folder {path.parent} to save {path.name} in")
-    beside = path.with_name(path.name + ".part")
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_PART}")
     try:
-        with open(beside, "wb") as file:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
     except OSError:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise
     if os.name == "posix":  # the rename itself
         folder = os.open(path.parent, os.O_RDONLY)
@@ -28,3 +41,90 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Add a line to a file, on a line of its own even where a crash left the last one unfinished.
+
+    A symbolic link in place of the file is refused.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        handle = os.open(path, flags, 0o666)
+    except OSError:
+        if path.is_symlink():
+            raise BadInput(f"{path} is a symbolic link; nothing is written through it") from None
+        raise
+    with os.fdopen(handle, "r+b") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read(1) == b"\n" else b"\n" + line
+        file.write(line + b"\n")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a killed process left of `write_whole`; call it with the folder's lock held."""
+    with suppress(FileNotFoundError):
+        for entry in os.scandir(folder):
+            if _LEFTOVER.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                os.unlink(entry)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for one process; another that asks for it is refused.
+
+    The operating system holds the lock (`flock`), so a process that is killed leaves none behind.
+    The lock file is removed at the end.
+    """
+    path = folder / ".lock"
+    handle = _lock(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)  # while it is still held: see `_lock`
+        os.close(handle)
+
+
+def _lock(path: Path) -> int:
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        handle = os.open(path, flags, 0o666)
+        try:
+            _hold(handle)
+            # Whoever held it before may have removed the file after it was opened here.
+            if os.path.exists(path) and os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            raise BadInput(
+                f"another process is training in {path.parent}; wait for it, or stop it first"
+            ) from None
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _hold(handle: int) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            raise BlockingIOError from None
+    else:
+        import fcntl
+
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+                raise
+            warnings.warn(
+                "this file system has no locks: nothing keeps a second process from training here",
+                RuntimeWarning,
+                stacklevel=5,
+            )

@@ -1,6 +1,14 @@
-"""The parameters of a module: how many there are, and keeping them in a file."""
+"""The parameters of a module: how many there are, and keeping them in a file.
 
+A file is in the safetensors format, with notes in its header. One of the notes is the SHA-256 of
+the whole file (taken with zeros in its own place), so that a single changed bit is noticed.
+"""
+
+import hashlib
+import json
 import os
+import re
+from pathlib import Path
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -13,6 +21,17 @@ import safetensors.numpy
 from .files import write_whole
 
 Module = TypeVar("Module")
+CHECKSUM = "sha256"
+_BLANK = "0" * 64
+_LARGEST_HEADER = 100_000_000  # the limit of the format
+
+
+class Damaged(ValueError):
+    """A file of weights that cannot be read, or whose checksum is wrong."""
+
+
+class Differs(ValueError):
+    """A file of weights of another structure than the module that they are for."""
 
 
 def count_parameters(module: Any) -> int:
@@ -30,7 +49,7 @@ def count_parameters(module: Any) -> int:
 def save_weights(path: str | os.PathLike, module: Any) -> None:
     """Write every array of a module to a safetensors file, by its path in the module.
 
-    The file is complete or not there.
+    The write is atomic: a crash leaves the old file or the new one.
 
     Example:
         >>> save_weights("cell.safetensors", cell)
@@ -47,40 +66,88 @@ def load_weights(path: str | os.PathLike, like: Module) -> Module:
 def pack(tree: Any, notes: dict[str, str] | None = None) -> bytes:
     """Every array of a tree in the safetensors format, by its path in the tree, with notes."""
     arrays = {name: np.asarray(x) for name, x in _named(tree).items()}
-    return safetensors.numpy.save(arrays, metadata=notes)
+    data = safetensors.numpy.save(arrays, metadata={**(notes or {}), CHECKSUM: _BLANK})
+    return _marked(data, _BLANK, hashlib.sha256(data).hexdigest())
 
 
 def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Module, dict[str, str]]:
     """The tree `like` with the arrays of a file, after checking that they fit, and the notes.
 
     With `part="network"` only the arrays below `network` in the packed tree are looked at.
+
+    Raises:
+        Damaged: the file cannot be read, or its checksum is wrong.
+        Differs: it is whole, but not of this structure; nothing but its header was read.
     """
-    notes = notes_of(path)
-    found = safetensors.numpy.load_file(path)
     inside = part + "." if part else ""
-    found = {name: x for name, x in found.items() if name.startswith(inside)}
     expected = {inside + name: x for name, x in _named(like).items()}
-    if missing := sorted(expected.keys() - found.keys()):
-        raise ValueError(f"{path} has no {missing[0]}, which {type(like).__name__} needs")
-    if extra := sorted(found.keys() - expected.keys()):
-        raise ValueError(f"{path} has {extra[0]}, which {type(like).__name__} does not have")
-    for name, x in expected.items():
-        y = found[name]
-        if x.shape != y.shape or x.dtype != y.dtype:
-            raise ValueError(f"{name} in {path} must be {x.dtype}{x.shape}, got {y.dtype}{y.shape}")
+    notes = notes_of(path)
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            _check_fit(path, file, {n for n in file.keys() if n.startswith(inside)}, expected, like)
+            found = [file.get_tensor(name) for name in expected]
+    except (safetensors.SafetensorError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged(f"{path} cannot be read: {error}") from None
     arrays, rest = eqx.partition(like, eqx.is_array)
-    tree = jax.tree.structure(arrays)
-    loaded = jax.tree.unflatten(tree, [jnp.asarray(found[name]) for name in expected])
+    loaded = jax.tree.unflatten(jax.tree.structure(arrays), [jnp.asarray(x) for x in found])
     return eqx.combine(loaded, rest), notes
 
 
 def notes_of(path: str | os.PathLike) -> dict[str, str]:
-    """The notes of a packed file, without reading its arrays."""
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            return file.metadata() or {}
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"{path} is not a safetensors file: {error}") from None
+    """The notes of a packed file, after checking that no bit of it has changed."""
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if size > min(_LARGEST_HEADER, Path(path).stat().st_size):
+            raise Damaged(f"{path} is not a safetensors file: it has no header")
+        header = file.read(size)
+        try:
+            notes = json.loads(header).get("__metadata__", {})
+            strange = [x for pair in notes.items() for x in pair if not isinstance(x, str)]
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise Damaged(f"{path} is not a safetensors file: {error}") from None
+        if strange:
+            raise Damaged(f"{path} has the note {strange[0]!r}, which is not text")
+        if CHECKSUM not in notes:  # written before there were checksums, or its name is damaged
+            if any(re.fullmatch("[0-9a-f]{64}", note) for note in notes.values()):
+                raise Damaged(f"{path} is damaged: its checksum has lost its name")
+            return notes
+        digest = hashlib.sha256(size.to_bytes(8, "little"))
+        digest.update(_marked(header, notes[CHECKSUM], _BLANK))
+        while piece := file.read(1 << 22):
+            digest.update(piece)
+    if digest.hexdigest() != notes.pop(CHECKSUM):
+        raise Damaged(f"{path} is damaged: its checksum is wrong")
+    return notes
+
+
+def _check_fit(path: Any, file: Any, found: set[str], expected: dict, like: Any) -> None:
+    """Compare names, shapes and dtypes, by the header alone."""
+    if missing := sorted(expected.keys() - found):
+        raise Differs(f"{path} has no {missing[0]}, which {type(like).__name__} needs")
+    if extra := sorted(found - expected.keys()):
+        raise Differs(f"{path} has {extra[0]}, which {type(like).__name__} does not have")
+    for name, x in expected.items():
+        shape, dtype = tuple(file.get_slice(name).get_shape()), file.get_slice(name).get_dtype()
+        if x.shape != shape or _DTYPES.get(x.dtype.name) != dtype:
+            known = {short: long for long, short in _DTYPES.items()}
+            raise Differs(
+                f"{name} in {path} must be {x.dtype}{x.shape}, got {known.get(dtype, dtype)}{shape}"
+            )
+
+
+# As safetensors writes them.
+_DTYPES = {
+    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
+    "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
+    "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
+    "complex64": "C64",
+}  # fmt: skip
+
+
+def _marked(data: bytes, old: str, new: str) -> bytes:
+    """`data` with the checksum in its header replaced."""
+    key = f'"{CHECKSUM}":"'.encode()
+    return data.replace(key + old.encode() + b'"', key + new.encode() + b'"', 1)
 
 
 def _named(tree: Any) -> dict[str, jax.Array]:

@@ -74,14 +74,21 @@ class Sizes(NamedTuple):
     symbolic: bool
 
 
-def build_network(config: Config, task: Task | Sizes) -> Network:
-    """A fresh network for a task, its weights drawn from the configuration's seed."""
-    units = config.units
-    if config.budget is not None:
-        if units is not None:
-            raise BadInput("give either units or budget, not both")
-        units = units_for(config, task)
-    return _network(config, task, units or UNITS, jax.random.key(config.seed))
+def build_network(config: Config, task: Task | Sizes, units: int | None = None) -> Network:
+    """A fresh network for a task, its weights drawn from the configuration's seed.
+
+    The units are those of the configuration, unless they are known already.
+    """
+    return _network(config, task, units or units_of(config, task), jax.random.key(config.seed))
+
+
+def units_of(config: Config, task: Task | Sizes) -> int:
+    """The units of each layer: those asked for, or nearest to the budget, or the usual number."""
+    if config.budget is None:
+        return config.units or UNITS
+    if config.units is not None:
+        raise BadInput("give either units or budget, not both")
+    return units_for(config, task)
 
 
 def units_for(config: Config, task: Task | Sizes) -> int:

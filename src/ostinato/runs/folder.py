@@ -1,63 +1,48 @@
 """A run's folder: what was asked for, what happened, and the weights.
 
     config.json       the configuration, enough to run the same thing again
-    model.json        the sizes of input and output, the vocabulary, a fingerprint of the data
+    model.json        what was built: network, task, vocabulary, values and versions
     events.jsonl      one line for everything that happened
     checkpoints/      step-00000100.safetensors: network, learner and state after so many steps
 
-A checkpoint is one file, complete or not there. The last two and the best one are kept.
+One process at a time trains in it; any number may read it meanwhile.
 """
 
 import dataclasses
-import hashlib
 import json
-import re
+import warnings
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import numpy as np
 
 from ..errors import BadInput
-from ..files import write_whole
+from ..files import remove_leftovers, write_whole
 from ..tasks import Task, Text, Vocabulary
-from ..weights import notes_of, pack, unpack
+from ..weights import Damaged
 from ..wiring import Network
 from .build import Sizes, build_network, build_task, matmul_precision
+from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
+from .events import add_event, read_events
+from .provenance import described, described_task, difference, versions
 
-FORMAT = 1
-KEPT = 2
-_NAME = "step-{:08d}.safetensors"
-
-
-class Checkpoint(NamedTuple):
-    """All arrays that a run needs to go on."""
-
-    network: Any
-    learner: Any
-    state: Any
-
-
-class Progress(NamedTuple):
-    """The numbers that a run needs to go on.
-
-    Attributes:
-        step: how many steps are done.
-        best: the best validation so far and its step, or `None`.
-        waited: validations since then.
-    """
-
-    step: int = 0
-    best: float | None = None
-    best_step: int = 0
-    waited: int = 0
+# What may differ between a run and its continuation: the data's fingerprint speaks for the file.
+MAY_CHANGE = ("steps", "file")
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
     """An existing run folder.
+
+    Attributes:
+        path: the folder.
+        config: the settings.
+        sizes: what the network knows of its task.
+        vocabulary: of a text, else `None`.
+        made: what the run was made with: `network`, `task`, `used`, `versions` and `config`, all as
+            plain JSON. Of a folder of format 1 only the fingerprint of a text is known.
 
     Example:
         >>> run = open_run("runs/text-lstm-1")
@@ -68,46 +53,97 @@ class Run:
     config: Config
     sizes: Sizes
     vocabulary: Vocabulary | None
-    data: str
+    made: dict
 
     def with_steps(self, config: Config) -> "Run":
         """The same run with the number of steps of a configuration that is otherwise its own."""
-        if config == self.config:
-            return self
         for setting in dataclasses.fields(config):
             name = setting.name
             asked, own = getattr(config, name), getattr(self.config, name)
-            if asked != own and name != "steps":
+            if asked != own and name not in MAY_CHANGE:
                 raise BadInput(
                     f"{self.path} was begun with {name} = {own}, so it cannot go on with {asked}; "
                     "only steps can change"
                 )
-        write_whole(self.path / "config.json", str(config).encode())
         return dataclasses.replace(self, config=config)
 
     def task(self) -> Task:
         """The task with the run's own data, which must not have changed."""
         task = build_task(self.config, self.vocabulary)
-        if fingerprint(task) != self.data:
-            raise BadInput(
-                f"{self.config.file or 'the embedded text'} is no longer the text that "
-                f"{self.path} was trained on"
-            )
+        self._check_task(task)
         return task
+
+    def check(self, task: Task, network: Any, used: dict) -> None:
+        """Refuse to go on with another task, another network, or other values than at first."""
+        self._check_task(task)
+        self._check_network(network)
+        for name, value in used.items():
+            recorded = self.made.get("used", {}).get(name, value)
+            if recorded != value:
+                raise BadInput(
+                    f"{self.path} was begun with {name} = {recorded}, which would now be {value}"
+                )
+        for name, value in versions().items():
+            recorded = self.made.get("versions", {}).get(name, value)
+            if recorded != value:
+                warnings.warn(
+                    f"{self.path} was begun with {name} {recorded}, and this is {value}: numbers "
+                    "may differ in their last digits",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+
+    def _check_task(self, task: Task) -> None:
+        recorded, now = self.made.get("task", {}), described_task(task)
+        data = recorded.get("data") or now["data"]  # format 1 has none for most tasks
+        if "class" in recorded and (found := difference({**recorded, "data": now["data"]}, now)):
+            raise BadInput(f"{self.path} has learned another task: {found}{self._given('task')}")
+        if data != now["data"]:
+            what = self.config.file or "the embedded text"
+            what = f"{what} is" if isinstance(task, Text) else f"the data of {task.name} are"
+            raise BadInput(f"{what} no longer what {self.path} was trained on{self._given('task')}")
+
+    def _check_network(self, network: Any) -> None:
+        recorded = self.made.get("network")
+        if recorded is not None and (found := difference(recorded, described(network))):
+            raise BadInput(
+                f"{self.path} was made with another network: {found}{self._given('network')}"
+            )
+
+    def _given(self, what: str) -> str:
+        """Advice where the run was given a task or network from Python."""
+        given = what in self.made.get("given", [])
+        return (
+            f"; it was begun from Python with a {what} of its own: give it again" if given else ""
+        )
 
     def network(self, which: str = "best", like: Network | None = None) -> Network:
         """The network with the weights of the `"best"` or the `"last"` checkpoint.
 
         One that is not of the configuration's making needs another `like` it.
         """
-        steps = self.steps()
-        if not steps:
+        if like is None:
+            like = build_network(self.config, self.sizes, self.units)
+        self._check_network(like)
+        found = self.checkpoints.newest(like, "network")
+        if found is None:
             raise BadInput(f"{self.path} has no checkpoint yet; go on with --resume")
-        step = steps[-1]
-        if which == "best":
-            step = next((s for s in [self.progress(step).best_step] if s in steps), step)
-        like = build_network(self.config, self.sizes) if like is None else like
-        return unpack(self._file(step), like, "network")[0]
+        network, progress = found
+        if which == "best" and progress.best_step in self.steps():
+            try:
+                return self.checkpoints.read(progress.best_step, like, "network")
+            except (Damaged, OSError) as error:
+                warnings.warn(f"{error}; using the last checkpoint", RuntimeWarning, stacklevel=2)
+        return network
+
+    @property
+    def units(self) -> int | None:
+        """The units that the run was begun with, where they are known."""
+        return self.made.get("used", {}).get("units")
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.path)
 
     def precision(self) -> AbstractContextManager:
         """Within it, products are as exact as the run's learner needs them; see `build`."""
@@ -115,95 +151,73 @@ class Run:
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that are there, in order."""
-        files = (self.path / "checkpoints").glob("step-*.safetensors")
-        names = (re.fullmatch(r"step-(\d+)\.safetensors", file.name) for file in files)
-        return sorted(int(name[1]) for name in names if name)
-
-    def progress(self, step: int) -> Progress:
-        """The numbers of a checkpoint."""
-        return _progress(notes_of(self._file(step)))
+        return self.checkpoints.steps()
 
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         """Write a checkpoint, then remove those that are no longer needed."""
-        notes = {"format": str(FORMAT), "progress": json.dumps(progress._asdict())}
-        (self.path / "checkpoints").mkdir(exist_ok=True)
-        write_whole(self._file(progress.step), pack(checkpoint, notes))
-        kept = {*self.steps()[-KEPT:], progress.best_step}
-        for step in self.steps():
-            if step not in kept:
-                self._file(step).unlink()
+        self.checkpoints.save(checkpoint, progress)
 
-    def load(self, like: Checkpoint) -> tuple[Checkpoint, Progress] | None:
-        """The newest checkpoint that can be read, or `None` where there is none."""
-        for step in reversed(self.steps()):
-            try:
-                checkpoint, notes = unpack(self._file(step), like)
-                return checkpoint, _progress(notes)
-            except ValueError:
-                continue  # damaged from outside; the one before it serves as well
-        return None
-
-    def drop_after(self, step: int) -> None:
-        """Remove checkpoints and events that lie after a step, from which the run goes on."""
-        for later in self.steps():
-            if later > step:
-                self._file(later).unlink()
-        lines = [line for line in self.events() if line.get("step", 0) <= step]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        write_whole(self.path / "events.jsonl", text.encode())
+    def go_on(self) -> None:
+        """Keep the number of steps that is now asked for, and tidy up after a killed process."""
+        if Config.from_json(_read(self.path / "config.json")) != self.config:
+            write_whole(self.path / "config.json", str(self.config).encode())
+        for folder in (self.path, self.checkpoints.folder):
+            remove_leftovers(folder)
 
     def events(self) -> list[dict]:
-        """What happened; a line that a crash left unfinished is passed over."""
-        found = []
-        path = self.path / "events.jsonl"
-        for line in path.read_text().splitlines() if path.exists() else []:
-            try:
-                found.append(json.loads(line))
-            except json.JSONDecodeError:
-                continue
-        return found
+        """What happened; see `read_events`."""
+        return read_events(self.path)
 
     def note(self, event: dict) -> None:
         """Append a line to the events."""
-        with open(self.path / "events.jsonl", "a") as file:
-            file.write(json.dumps(_finite(event), allow_nan=False) + "\n")
-
-    def _file(self, step: int) -> Path:
-        return self.path / "checkpoints" / _NAME.format(step)
+        add_event(self.path, event)
 
 
-def _finite(event: dict) -> dict:
-    """JSON knows no NaN and no infinity: `None` in their place."""
-    strange = (float("inf"), float("-inf"))
-    return {
-        name: None if isinstance(x, float) and (x != x or x in strange) else x
-        for name, x in event.items()
-    }
+def create_run(
+    path: Path, config: Config, task: Task, network: Any, used: dict, given: list[str]
+) -> Run:
+    """A new run in an empty folder, whose lock is held.
 
-
-def _progress(notes: dict[str, str]) -> Progress:
-    return Progress(**json.loads(notes["progress"]))
-
-
-def create_run(path: str | Path, config: Config, task: Task) -> Run:
-    """A new run folder, which must not be there yet or be empty."""
-    path = Path(path)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        what = "is a run already; go on with --resume" if is_run(path) else "is not an empty folder"
-        raise BadInput(f"{path} {what}, or choose another --run")
-    path.mkdir(parents=True, exist_ok=True)
+    Args:
+        path: the folder.
+        config, task, network: what is trained.
+        used: the values that the run works with; see `values_used`.
+        given: which of task and network are not of the configuration's making.
+    """
+    check_free(path)
     vocabulary = task.vocabulary if isinstance(task, Text) else None
     sizes = Sizes(task.name, task.inputs, task.outputs, task.symbolic)
-    run = Run(path, config, sizes, vocabulary, fingerprint(task))
+    made = {
+        "versions": versions(),
+        "task": described_task(task),
+        "network": described(network),
+        "given": given,
+        "used": used,
+        "config": config.as_json(),
+    }
     model = {
         "format": FORMAT,
         "sizes": sizes._asdict(),
         "vocabulary": None if vocabulary is None else vocabulary.as_json(),
-        "data": run.data,
+        "made": made,
     }
     write_whole(path / "model.json", json.dumps(model).encode())
-    write_whole(path / "config.json", str(config).encode())  # last: with it the folder is a run
-    return run
+    write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
+    return Run(path, config, sizes, vocabulary, json.loads(json.dumps(made)))
+
+
+def check_free(path: Path) -> None:
+    """Refuse a folder for a new run, unless it is empty or has what a killed beginning left."""
+    if not path.exists() and not path.is_symlink():
+        return
+    if path.is_dir() and all(_is_beginning(entry.name) for entry in path.iterdir()):
+        return
+    what = "is a run already; go on with --resume" if is_run(path) else "is not an empty folder"
+    raise BadInput(f"{path} {what}, or choose another --run")
+
+
+def _is_beginning(name: str) -> bool:
+    return name in ("model.json", ".lock") or name.endswith(".part")
 
 
 def is_run(path: Path) -> bool:
@@ -218,39 +232,69 @@ def open_run(path: str | Path) -> Run:
     if not is_run(path):
         raise BadInput(f"{path} is not a run folder: it has no config.json")
     model = _read(path / "model.json")
-    if not isinstance(model.get("format"), int) or model["format"] > FORMAT:
+    if type(model.get("format")) is not int or not 1 <= model["format"] <= FORMAT:
         raise BadInput(
-            f"{path} was written by a newer version of Ostinato (format {model.get('format')}, "
+            f"{path} was written by a newer version of Ostinato (format {model.get('format')!r}, "
             f"this one reads up to {FORMAT}); install that version"
         )
     try:
         config = Config.from_json(_read(path / "config.json"))
-        sizes, words = Sizes(**model["sizes"]), model["vocabulary"]
-        vocabulary = None if words is None else Vocabulary.from_json(words)
-        return Run(path, config, sizes, vocabulary, model["data"])
     except BadInput as error:
         raise BadInput(f"{path / 'config.json'}: {error}") from None
-    except (KeyError, TypeError) as error:
+    try:
+        sizes, words = _sizes(model["sizes"]), model["vocabulary"]
+        vocabulary = None if words is None else Vocabulary.from_json(words)
+        made = model["made"] if model["format"] > 1 else {"task": {"data": model["data"]}}
+        _check_made(made)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
+    if vocabulary is not None and len(vocabulary) != sizes.outputs:
+        raise BadInput(f"{path / 'model.json'} is not what a run writes: its sizes do not agree")
+    _check_unchanged(path, config, made)
+    return Run(path, config, sizes, vocabulary, made)
+
+
+def _sizes(found: dict) -> Sizes:
+    sizes = Sizes(**found)
+    numbers = (sizes.inputs, sizes.outputs)
+    if not isinstance(sizes.name, str) or not isinstance(sizes.symbolic, bool):
+        raise TypeError("sizes")
+    if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
+        raise TypeError(f"sizes of {numbers}")
+    return sizes
+
+
+def _check_made(made: Any) -> None:
+    parts = (made, *(made.get(name, {}) for name in ("task", "used", "versions", "config")))
+    if not all(isinstance(part, dict) for part in parts):
+        raise TypeError("made")
+    if not isinstance(made.get("given", []), list):
+        raise TypeError("given")
+    units = made.get("used", {}).get("units", 1)
+    if type(units) is not int or units < 1:
+        raise TypeError(f"units of {units!r}")
+
+
+def _check_unchanged(path: Path, config: Config, made: dict) -> None:
+    """Refuse a configuration that somebody has edited."""
+    now = config.as_json()
+    for name, value in made.get("config", {}).items():
+        if name in now and name not in MAY_CHANGE and now[name] != value:
+            raise BadInput(
+                f"{path / 'config.json'} has been changed: {name} = {now[name]}, but the run was "
+                f"made with {value}; put it back"
+            )
 
 
 def _read(path: Path) -> dict:
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise BadInput(f"{path.parent} is not a whole run folder: it has no {path.name}") from None
-    except ValueError as error:
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(found, dict):
         raise BadInput(f"{path} is not what a run writes: it should hold one JSON object")
     return found
-
-
-def fingerprint(task: Task) -> str:
-    """A name for the data of a task: the same text gives the same one."""
-    if not isinstance(task, Text):
-        return ""
-    digest = hashlib.sha256()
-    for part in task.parts.values():
-        digest.update(np.ascontiguousarray(part).data)
-    return digest.hexdigest()

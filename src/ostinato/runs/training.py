@@ -1,12 +1,9 @@
 """The training loop: from a configuration to a run folder."""
 
 import dataclasses
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +13,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
+from ..files import locked
 from ..learning import Learner, Sequences, length_at
 from ..tasks import Batch, Task, Text, weighted_mean
 from ..tasks.ngrams import ngram_bits
 from ..weights import count_parameters
 from ..wiring import Network
-from .build import batch_size, build_learner, build_network, build_task
+from .build import batch_size, build_learner, build_network, build_task, units_of
+from .checkpoints import Checkpoint, Progress
 from .config import SECOND_ORDER, Config
 from .devices import Spread, over_devices
 from .evaluation import evaluate
-from .folder import Checkpoint, Progress, Run, create_run, open_run
+from .folder import Run, check_free, create_run, open_run
 from .looking import Lens
+from .provenance import values_used
 from .sampling import sample
+from .signals import stop_signals
 from .step import compiled_step
 from .trouble import Diverged, check_losses
 
@@ -66,15 +67,28 @@ def train(
         >>> run = train(Config(task="adding", steps=500), "runs/adding")
         >>> run.network()
     """
-    run = open_run(folder).with_steps(config) if resume else None
+    path, run = Path(folder), None
+    if resume:
+        run = open_run(path).with_steps(config)
+    else:
+        check_free(path)
+    given = [name for name, x in (("task", task), ("network", network)) if x is not None]
     if task is None:
         task = run.task() if run else build_task(config)
-    network = build_network(config, task) if network is None else network
+    units = None
+    if network is None:
+        units = (run.units if run else None) or units_of(config, task)
+        network = build_network(config, task, units)
     learner = build_learner(config, task)
     spread = over_devices(config.devices, batch_size(config))
-    run = run or create_run(folder, config, task)
-    with run.precision():
-        return _Training(run, task, network, learner, listener, spread).go()
+    used = values_used(config, task, units)
+    if run:
+        run.check(task, network, used)
+    path.mkdir(parents=True, exist_ok=True)
+    with locked(path):
+        run = run or create_run(path, config, task, network, used, given)
+        with run.precision():
+            return _Training(run, task, network, learner, listener, spread).go()
 
 
 class _Unsound(Exception):
@@ -121,35 +135,42 @@ class _Training:
         self.advance = compiled_step(network, self.learner, config.seed)
         start = self.learner.start(network, _sequences(self._batch(0)))
         fresh = Checkpoint(network, self.learner.initial(network), start)
-        now, progress = self.run.load(fresh) or (fresh, Progress())
-        self.run.drop_after(progress.step)
+        now, progress = self.run.checkpoints.newest(fresh) or (fresh, Progress())
+        if not progress.step and any(event["step"] for event in self.run.events()):
+            warnings.warn(
+                f"{self.run.path} has no checkpoint: it begins again at step 0",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        self.run.go_on()
         self._start(progress)
         reason, held = "done", None
-        with _stop_signal() as stopped:
+        with stop_signals() as stop:
             while progress.step < config.steps and reason == "done":
                 now, report = self._advance(now, fresh.state, progress.step)
                 self.pending.append(report)
                 step = progress.step + 1
-                if held or step % self.log_every == 0:
-                    self._log(step)
                 if held:
+                    self._check(step)
                     self._save(*held)
                     held = None
+                if step % self.log_every == 0:
+                    self._log(step)
                 progress = progress._replace(step=step)
                 if config.lens is not None and step % config.lens == 0:
                     self._look_inside(now, fresh.state, step)
-                if stopped.is_set() and step < config.steps:
+                if stop.number is not None and step < config.steps:
                     reason = "interrupted"
                 validate = step % self.validate_every == 0 or step == config.steps
                 if validate:
-                    self._log(step)
+                    self._log(step)  # before the validation, whose time is not the training's
                     now, progress = self._validate(now, progress)
                     if config.patience is not None and progress.waited >= config.patience:
                         reason = "no gain"
                 if validate or reason != "done" or step % self.checkpoint_every == 0:
+                    self._log(step)  # so that a run that goes on from here logs the same
                     held = now, progress
         if held:
-            self._log(progress.step)
             _, report = self._advance(now, fresh.state, progress.step)
             self._look([jax.device_get(report)], progress.step + 1)
             self._save(*held)
@@ -162,6 +183,7 @@ class _Training:
                 "best": progress.best,
                 "best_step": progress.best_step,
                 "seconds": self._seconds(),
+                **({"signal": int(stop.number or 0)} if reason == "interrupted" else {}),
             }
         )
         return self.run
@@ -198,6 +220,7 @@ class _Training:
             "chance": self.task.chance,
             "parameters": count_parameters(self.network),
             "device": jax.devices()[0].device_kind,
+            "log_every": self.log_every,
         }
         if isinstance(self.task, Text) and len(self.task.parts["valid"]) > 1:
             train, valid = (self.task.parts[part] for part in ("train", "valid"))
@@ -214,13 +237,17 @@ class _Training:
         self._tell({"kind": "lens", "step": step, "took": self._seconds() - started, **seen})
         self.logged += self._seconds() - started  # looking is no training
 
+    def _check(self, step: int) -> list[dict]:
+        """The reports since the last entry of the log, fetched, after looking for trouble."""
+        self.pending = jax.device_get(self.pending)
+        self._look(self.pending, step - len(self.pending) + 1)
+        return self.pending
+
     def _log(self, step: int) -> None:
-        """Fetch the reports since the last time, look for trouble, and write them down."""
+        """Write the reports since the last time down as one entry."""
         if not self.pending:
             return
-        reports = jax.device_get(self.pending)
-        self._look(reports, step - len(reports) + 1)
-        self.pending = []
+        reports, self.pending = self._check(step), []
         self.norms = (self.norms + [float(r["norm"]) for r in reports])[-100:]
         now = self._seconds()
         event: dict[str, Any] = {"kind": "train", "step": step, "seconds": now}
@@ -325,20 +352,3 @@ def _plain(number: Any) -> float | None:
 
 def _sequences(batch: Batch) -> Sequences:
     return Sequences(batch.xs, batch.targets, batch.weights)
-
-
-@contextmanager
-def _stop_signal():
-    """An event that Ctrl-C and a polite kill set, so that the loop can save and end."""
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, lambda *_: stopped.set())
-    try:
-        yield stopped
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -68,7 +68,16 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, found: dict) -> "Vocabulary":
-        return cls(tuple(found["points"]), found["level"])
+        """What `as_json` gave, checked."""
+        points, level = found["points"], found["level"]
+        if level == "bytes" and points == list(range(256)):
+            return cls.of_bytes()
+        known = isinstance(points, list) and all(
+            type(x) is int and 0 <= x < 0x110000 for x in points
+        )
+        if level != "characters" or not known or sorted(set(points)) != points:
+            raise ValueError("its vocabulary is not one of characters in order, or of bytes")
+        return cls(tuple(points), level)
 
 
 def code_points(text: str) -> np.ndarray:

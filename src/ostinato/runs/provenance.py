@@ -1,0 +1,151 @@
+"""What a run was made with, so that other code or other settings are refused instead of run.
+
+A description is plain JSON. A module is its class and its fields, an array its dtype and shape;
+code of the user's own has a fingerprint of its source:
+
+    {"class": "Network", "cell": {"class": "mine.MyLSTM", "code": "5f2c…", "R": "float32(4, 16)"}}
+
+Classes of Ostinato go by their name alone: they may move within the package.
+"""
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import platform
+import sys
+import textwrap
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..learning import FIRST_ORDER
+from ..tasks import Task, Text
+from .build import batch_size, curvature_size
+from .config import SECOND_ORDER, Config
+
+OURS = __name__.split(".")[0]
+_LIBRARIES = {OURS, "equinox", "jax", "jaxlib", "numpy", "optax", *sys.stdlib_module_names}
+
+
+def described(part: Any) -> Any:
+    """The structure of a network in words and numbers, for `difference`.
+
+    Example:
+        >>> described(Simple(3, 4, key=key))
+        {'class': 'Simple', 'W': 'float32(3, 4)', 'R': 'float32(4, 4)', 'b': 'float32(4,)', 'f': …}
+    """
+    if eqx.is_array(part) or isinstance(part, np.ndarray | jax.ShapeDtypeStruct):
+        return f"{part.dtype}{part.shape}"
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        names = [f.name for f in dataclasses.fields(part) if f.name != "inference"]
+        fields = {name: described(getattr(part, name, None)) for name in names}
+        return {**_code(type(part)), **fields}
+    if isinstance(part, list | tuple):
+        return [described(x) for x in part]
+    if isinstance(part, dict):
+        return {str(name): described(x) for name, x in part.items()}
+    if part is None or isinstance(part, bool | int | str):
+        return part
+    if callable(part) and hasattr(part, "__qualname__"):
+        return _code(part)
+    return repr(part) if isinstance(part, float) else type(part).__qualname__
+
+
+def described_task(task: Task) -> dict:
+    """The class of a task, its sizes, and a fingerprint of its data."""
+    return {**_code(type(task)), "data": fingerprint(task)}
+
+
+def fingerprint(task: Task) -> str:
+    """A name for the data of a task: of a text all of it, else two training batches."""
+    digest = hashlib.sha256()
+    if isinstance(task, Text):
+        arrays = list(task.parts.values())
+    else:
+        arrays = [x for index in range(2) for x in jax.tree.leaves(task.batch(index, 2)[:3])]
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def values_used(config: Config, task: Task, units: int | None) -> dict:
+    """The settings that are found rather than given: by the budget, the task or the learner."""
+    batch = task.batch(0, batch_size(config))
+    length, size = np.shape(batch.weights)
+    found: dict[str, Any] = {"batch": size, "length": length, "split": list(config.shares)}
+    if config.learner in SECOND_ORDER:
+        found["curvature_batch"] = curvature_size(config)
+    else:
+        found["rate"] = FIRST_ORDER[config.learner][1] if config.rate is None else config.rate
+    return found if units is None else {**found, "units": units}
+
+
+def versions() -> dict[str, str]:
+    """Those of everything that a run's numbers may depend on."""
+    found = {name: version(name) for name in (OURS, "jax", "jaxlib", "equinox", "optax")}
+    return {**found, "python": platform.python_version(), "machine": platform.machine()}
+
+
+def difference(recorded: Any, now: Any, where: str = "") -> str | None:
+    """The first difference between two descriptions in words, or `None`.
+
+    Of a class of Ostinato, a field that only one of them has is passed over: a later version may
+    have it, with a default. That an array is there or not, the file of weights says itself.
+    """
+    if isinstance(recorded, dict) and isinstance(now, dict) and _same_class(recorded, now):
+        for name in (name for name in recorded if name in now):
+            if found := difference(recorded[name], now[name], f"{where}.{name}".lstrip(".")):
+                return found
+        return None
+    if isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
+        for i, pair in enumerate(zip(recorded, now, strict=True)):
+            if found := difference(*pair, f"{where}[{i}]"):
+                return found
+        return None
+    if recorded == now:
+        return None
+    one, other = (x.get("class", x) if isinstance(x, dict) else x for x in (recorded, now))
+    if where.endswith("code"):
+        return f"the code of {where.removesuffix('code').rstrip('.') or 'its class'} has changed"
+    return f"{where or 'it'} was {_words(one)}, and is now {_words(other)}"
+
+
+def _same_class(one: dict, other: dict) -> bool:
+    return one.get("class") == other.get("class")
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} of them" if len(value) > 4 else json.dumps(value)
+    return str(value)
+
+
+def _code(of: type | Callable) -> dict[str, str]:
+    """The name of a class or function; with a fingerprint of its source, if it is not of ours."""
+    if _root(of) == OURS:
+        return {"class": of.__qualname__}
+    found = {"class": f"{of.__module__}.{of.__qualname__}"}
+    if _root(of) not in _LIBRARIES and (source := _source(of)):
+        found["code"] = hashlib.sha256(source.encode()).hexdigest()[:16]
+    return found
+
+
+def _root(of: type | Callable) -> str:
+    """The package that a class or function is from."""
+    return of.__module__.split(".")[0]
+
+
+def _source(of: type | Callable) -> str:
+    """The source of a class and of its own bases, without comments and blank lines; or nothing."""
+    classes = inspect.getmro(of) if isinstance(of, type) else (of,)
+    own = [c for c in classes if _root(c) not in _LIBRARIES]
+    try:
+        lines = [x for c in own for x in textwrap.dedent(inspect.getsource(c)).splitlines()]
+    except (OSError, TypeError):  # typed in, or made by `exec`
+        return ""
+    return "\n".join(x.rstrip() for x in lines if x.strip() and not x.strip().startswith("#"))

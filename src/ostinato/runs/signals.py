@@ -1,0 +1,46 @@
+"""Stopping politely: Ctrl-C, `kill` and a closed terminal let a run save before it ends."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Stop:
+    """Whether a signal has asked to stop, and which: its `number`, or `None`."""
+
+    number: int | None = None
+
+
+@contextmanager
+def stop_signals() -> Iterator[Stop]:
+    """A `Stop` that SIGINT, SIGTERM and SIGHUP set, instead of ending the process.
+
+    A second signal of the same kind does what it did before. One that is ignored, as under
+    `nohup`, stays ignored. Outside the main thread no signal can be caught.
+
+    Example:
+        >>> with stop_signals() as stop:
+        ...     while stop.number is None:
+        ...         step()
+    """
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before: dict[int, Any] = {}
+
+    def hear(number: int, frame: Any) -> None:
+        stop.number = number
+        signal.signal(number, before[number])
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, hear)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,431 @@
+"""What was saved stays: a resume that is refused changes no byte, and says what differs."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import pytest
+from test_training import TEXT, numbers, same
+
+from ostinato.cells import LSTM, Simple
+from ostinato.errors import BadInput
+from ostinato.files import locked
+from ostinato.runs import Config, examine, open_run, train
+from ostinato.tasks import Adding, Text
+from ostinato.wiring import Network, OneHot, Readout
+
+SMALL = {"units": 4, "batch": 3, "length": 8, "steps": 6, "checkpoint_every": 2}
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "fox.txt"
+    path.write_text(TEXT)
+    return Config(file=str(path), cell="lstm", validate_every=2, **SMALL)
+
+
+@pytest.fixture(scope="module")
+def finished(config, tmp_path_factory):
+    return train(config, tmp_path_factory.mktemp("runs") / "whole")
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy to do harm to."""
+    shutil.copytree(finished.path, tmp_path / "run")
+    return open_run(tmp_path / "run")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def refused(folder, config, words, **given):
+    """A resume that is refused in one line with these words, and changes nothing."""
+    before = content(folder)
+    with pytest.raises(BadInput, match=words) as error:
+        train(config, folder, resume=True, **given)
+    assert "\n" not in str(error.value)
+    assert content(folder) == before
+
+
+def newest(run) -> Path:
+    return run.checkpoints.path(run.steps()[-1])
+
+
+def edit(path: Path, **changes) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+# Another structure
+
+
+@pytest.mark.parametrize("change", [{"units": 5}, {"cell": "gru"}, {"layers": 2}, {"rate": 0.5}])
+def test_an_edited_configuration(run, change):
+    edit(run.path / "config.json", **change)
+    own = Config.from_json(json.loads((run.path / "config.json").read_text()))
+    (name, value), before = *change.items(), getattr(run.config, *change)
+    refused(run.path, own, f"has been changed: {name} = {value}, but .* made with {before}")
+
+
+def test_a_network_of_another_structure(config, tmp_path):
+    own = Network(Simple(28, 3, key=jax.random.key(0)), Readout(3, 28, key=jax.random.key(1)))
+    own = eqx.tree_at(lambda n: n.encoding, own, OneHot(28), is_leaf=lambda x: x is None)
+    run = train(config, tmp_path / "run", network=own)
+    more = dataclasses.replace(config, steps=8)
+    refused(run.path, more, "cell was Simple, and is now LSTM; .* network of its own: give it")
+    with pytest.raises(BadInput, match="cell was Simple, and is now LSTM"):
+        run.network()
+    assert train(more, run.path, resume=True, network=own).steps()[-1] == 8
+
+
+def test_a_parameter_that_was_renamed(run, config):
+    """As by a new version: the file of weights says what is missing."""
+    edit(run.path / "model.json", format=1, data=run.made["task"]["data"])
+    for step in run.steps():
+        path = run.checkpoints.path(step)
+        header = path.read_bytes().replace(b"network.cell.R", b"network.cell.Q")
+        path.write_bytes(header.replace(b'"sha256":"', b'"sha25_":"'))
+    refused(run.path, config, "no checkpoint .* can be read")  # a checksum that lost its name
+    for step in run.steps():
+        path = run.checkpoints.path(step)
+        path.write_bytes(without_checksum(path.read_bytes()))
+    refused(run.path, config, "another network or learner: .* has no network.cell.R, which")
+
+
+def without_checksum(data: bytes) -> bytes:
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    header["__metadata__"] = {"progress": header["__metadata__"]["progress"]}
+    words = json.dumps(header).encode()
+    words += b" " * (-len(words) % 8)
+    return len(words).to_bytes(8, "little") + words + data[8 + size :]
+
+
+class Doubled(LSTM):
+    """Looks like an LSTM to a file of weights, and is none."""
+
+    def step(self, state, u):
+        state, y = super().step(state, u)
+        return state, 2 * y
+
+
+def test_a_subclass_is_not_taken_for_the_built_in(config, tmp_path):
+    cells = [cell(28, 4, key=jax.random.key(0)) for cell in (Doubled, LSTM)]
+    networks = [Network(c, Readout(4, 28, key=jax.random.key(1)), OneHot(28)) for c in cells]
+    run = train(config, tmp_path / "run", network=networks[0])
+    words = r"cell was test_nothing_lost.Doubled, and is now LSTM"
+    for attempt in (run.network, lambda: run.network(like=networks[1]), lambda: examine(run)):
+        with pytest.raises(BadInput, match=words):
+            attempt()
+    refused(run.path, config, words)
+    assert type(run.network(like=networks[0]).cell) is Doubled
+
+
+def test_code_that_was_edited(config, tmp_path):
+    """The same name and shapes, another equation."""
+    source = """
+        from ostinato.cells import Simple
+        class Mine(Simple):
+            def step(self, state, u):
+                return super().step({} * state, u)
+    """
+    script = tmp_path / "mine.py"
+    code = (
+        "import sys, json, jax; sys.path.insert(0, sys.argv[1]); from mine import Mine; "
+        "from ostinato.runs import Config, train; from ostinato.wiring import *; "
+        "net = Network(Mine(28, 4, key=jax.random.key(0)), Readout(4, 28, key=jax.random.key(1)), "
+        "OneHot(28)); config = Config(**json.loads(sys.argv[2])); "
+        "train(config, 'run', network=net, resume=len(sys.argv) > 3)"
+    )
+    command = [sys.executable, "-B", "-c", code, str(tmp_path), json.dumps(config.as_json())]
+
+    def go(scale, *more):
+        script.write_text(textwrap.dedent(source.format(scale)))
+        return subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True)
+
+    assert go("0.5").returncode == 0
+    before = content(tmp_path / "run")
+    found = go("0.6", "resume")
+    assert found.returncode and "the code of cell has changed" in found.stderr
+    assert content(tmp_path / "run") == before
+    script.write_text("# a comment is no other code\n")
+    assert go("0.5", "resume").returncode == 0
+
+
+def test_a_task_of_ones_own(config, tmp_path):
+    class Mine(Adding):
+        pass
+
+    adding = Config(task="adding", cell="simple", **SMALL)
+    run = train(adding, tmp_path / "own", task=Mine(8))
+    refused(run.path, adding, "another task: it was .*Mine, .* is now Adding; .* give it again")
+    refused(run.path, adding, "another task", task=Adding(8))
+    refused(run.path, adding, "data of adding are no longer what", task=Mine(8, seed=1))
+    assert train(adding, run.path, resume=True, task=Mine(8)).steps()[-1] == 6
+    run = train(config, tmp_path / "text", task=Text.of(TEXT[::-1], length=8))
+    refused(run.path, config, "no longer what .* give it again")
+
+
+def test_what_was_really_used_is_recorded_and_kept(config, tmp_path):
+    found = dataclasses.replace(config, units=None, budget=800, batch=None, rate=None)
+    run = train(found, tmp_path / "run")
+    used = open_run(run.path).made["used"]
+    assert used == {
+        "batch": 32,
+        "length": 8,
+        "split": [0.9, 0.05, 0.05],
+        "rate": 0.004,
+        "units": run.network().cell.R.shape[0],
+    }
+    assert open_run(run.path).made["versions"]["jax"] == jax.__version__
+    model = json.loads((run.path / "model.json").read_text())
+    model["made"]["used"]["rate"] = 0.003  # as if another version had another usual rate
+    edit(run.path / "model.json", **model)
+    refused(run.path, found, "was begun with rate = 0.003, which would now be 0.004")
+
+
+def test_another_version_is_told_of(run, config):
+    model = json.loads((run.path / "model.json").read_text())
+    model["made"]["versions"]["jax"] = "0.1"
+    edit(run.path / "model.json", **model)
+    with pytest.warns(RuntimeWarning, match=r"begun with jax 0.1, .* differ in their last digits"):
+        train(config, run.path, resume=True)
+
+
+def test_a_refused_resume_does_not_change_the_steps(run, config):
+    for step in run.steps():
+        run.checkpoints.path(step).write_bytes(b"gone")
+    refused(run.path, dataclasses.replace(config, steps=9), "no checkpoint in .* can be read")
+    assert open_run(run.path).config.steps == 6
+
+
+# Damaged files
+
+
+def flip(path: Path, place: float = 0.5) -> None:
+    data = bytearray(path.read_bytes())
+    data[int(place * len(data))] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_flipped_bit_is_passed_over_with_a_warning(run, config, finished):
+    flip(newest(run), 0.99)
+    damaged = newest(run).read_bytes()
+    with pytest.warns(RuntimeWarning, match="checksum is wrong; using the checkpoint of step"):
+        run.network()
+    assert newest(run).read_bytes() == damaged
+    with pytest.warns(RuntimeWarning, match="checksum is wrong; using the checkpoint of step"):
+        train(config, run.path, resume=True)
+    same(finished, run)
+    assert numbers(finished) == numbers(run)
+
+
+def test_the_best_checkpoint_is_damaged(run):
+    best = run.checkpoints.progress(run.steps()[-1]).best_step
+    edited = open_run(run.path)
+    flip(run.checkpoints.path(best))
+    with pytest.warns(RuntimeWarning, match="checksum is wrong"):
+        edited.network()
+
+
+def test_all_checkpoints_are_damaged(run, config):
+    for step in run.steps():
+        flip(run.checkpoints.path(step))
+    refused(run.path, config, r"no checkpoint in .* can be read .*checksum is wrong.*another --run")
+    with pytest.raises(BadInput, match=r"no checkpoint in .* can be read"):
+        run.network()
+
+
+def test_checkpoints_that_cannot_be_listed(run, config):
+    shutil.rmtree(run.path / "checkpoints")
+    (run.path / "checkpoints").write_text("a file in its place")
+    refused(run.path, config, "checkpoints cannot be read: Not a directory")
+
+
+def test_checkpoints_that_are_gone(run, config, finished):
+    shutil.rmtree(run.path / "checkpoints")
+    with pytest.warns(RuntimeWarning, match="has no checkpoint: it begins again at step 0"):
+        train(config, run.path, resume=True)
+    same(finished, run)
+    assert numbers(finished) == numbers(run)
+
+
+NOTES = [
+    "",
+    "null",
+    "[]",
+    "{",
+    '{"step": "6"}',
+    '{"step": 7}',
+    '{"step": -1}',
+    '{"x": 1}',
+    "[" * 9999,
+]
+
+
+@pytest.mark.parametrize("notes", NOTES)
+def test_strange_notes(run, notes):
+    path = newest(run)
+    data = without_checksum(path.read_bytes())
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    header["__metadata__"] = {"progress": notes} if notes else {}
+    words = json.dumps(header).encode()
+    path.write_bytes(len(words).to_bytes(8, "little") + words + data[8 + size :])
+    with pytest.warns(RuntimeWarning, match="notes.*; using the checkpoint of step"):
+        run.network("last")
+
+
+def test_damaged_lines_of_the_log(run):
+    path, whole = run.path / "events.jsonl", run.events()
+    strange = [b"\xff\xfe", b"null", b"[1]", b'{"kind": "train", "step": "six"}', b"[" * 9999]
+    strange += [b'{"kind": 3, "step": 1}', b'{"step": 1}', b'{"kind": "train", "step": true}']
+    path.write_bytes(b"\n".join([*strange, path.read_bytes()]) + b'{"kind": "tra')
+    with pytest.warns(RuntimeWarning, match="8 lines cannot be read"):
+        assert run.events() == whole
+    run.note({"kind": "end", "step": 6})  # on a line of its own
+    with pytest.warns(RuntimeWarning, match="9 lines"):
+        assert run.events() == [*whole, {"kind": "end", "step": 6}]
+
+
+MODELS = [
+    {"sizes": None}, {"sizes": {}}, {"sizes": {"name": "text", "inputs": "28"}}, {"sizes": [1]},
+    {"sizes": {"name": "text", "inputs": -1, "outputs": 28, "symbolic": True}},
+    {"sizes": {"name": "text", "inputs": 28, "outputs": 10**12, "symbolic": True}},
+    {"sizes": {"name": "text", "inputs": 28, "outputs": 5, "symbolic": True}},
+    {"vocabulary": []}, {"vocabulary": {"points": 3, "level": "characters"}}, {"vocabulary": "ab"},
+    {"vocabulary": {"points": ["a"] * 28, "level": "characters"}},
+    {"made": None}, {"made": []}, {"made": {"used": 3}}, {"made": {"used": {"units": "x"}}},
+    {"made": {"given": 1}}, {"made": {"task": 1}}, {"format": "2"}, {"format": True}, {"format": 0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", MODELS, ids=str)
+def test_a_strange_model(run, change):
+    edit(run.path / "model.json", **change)
+    with pytest.raises(BadInput, match=r"not what a run writes|newer version") as error:
+        open_run(run.path).network()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.json"])
+def test_deep_nesting(run, name):
+    (run.path / name).write_text("[" * 100_000)
+    with pytest.raises(BadInput, match="cannot be read as JSON"):
+        open_run(run.path)
+
+
+def test_a_folder_with_only_a_model(run, config, finished, tmp_path):
+    """What a process leaves that was killed between its first two files."""
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    shutil.copy(run.path / "model.json", begun)
+    (begun / "config.json.01234567.part").write_text("{")
+    same(finished, train(config, begun))
+    assert not list(begun.glob("*.part"))
+
+
+# Two processes, and links
+
+
+def test_a_second_process_is_refused(run, config):
+    with locked(run.path):
+        refused(run.path, config, "another process is training in")
+        with pytest.raises(BadInput, match="is a run already"):
+            train(config, run.path)
+    assert not (run.path / ".lock").exists()
+    train(config, run.path, resume=True)
+
+
+def test_a_killed_process_leaves_no_lock(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path; from ostinato.files import locked\n"
+        "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        with pytest.raises(BadInput, match="another process"), locked(tmp_path):
+            pass
+        process.kill()
+    with locked(tmp_path):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json.part", "events.jsonl.part", "checkpoints/step-00000008.safetensors.part"]
+)
+def test_nothing_is_written_through_a_link(run, config, tmp_path, name):
+    outside = tmp_path / "precious"
+    outside.write_text("precious")
+    (run.path / name).symlink_to(outside)
+    train(dataclasses.replace(config, steps=8), run.path, resume=True)
+    assert outside.read_text() == "precious"
+
+
+def test_a_log_that_is_a_link(run, config, tmp_path):
+    outside = tmp_path / "precious"
+    shutil.move(run.path / "events.jsonl", outside)
+    (run.path / "events.jsonl").symlink_to(outside)
+    refused(run.path, config, "events.jsonl is a symbolic link; nothing is written through it")
+
+
+# Signals
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_saves_and_is_told(config, tmp_path, finished, name):
+    number = getattr(signal, name)
+    before = signal.signal(number, signal.SIG_DFL) if name != "SIGINT" else None
+
+    def interrupt(event):
+        if event["kind"] == "train" and event["step"] == 3:
+            os.kill(os.getpid(), number)
+
+    try:
+        run = train(config, tmp_path / "run", listener=interrupt)
+    finally:
+        if before is not None:
+            signal.signal(number, before)
+    end = run.events()[-1]
+    assert end["reason"] == "interrupted" and end["signal"] == number and run.steps()[-1] >= 3
+    train(config, tmp_path / "run", resume=True)
+    same(finished, run)
+
+
+# Folders of earlier versions
+
+
+FORMAT_1 = Path(__file__).parent / "format_1"
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch):
+    """Folders that the version before checksums, locks and records made, in float32."""
+    shutil.copytree(FORMAT_1, tmp_path / "old")
+    monkeypatch.chdir(tmp_path / "old")
+    with jax.enable_x64(False), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield tmp_path / "old"
+
+
+@pytest.mark.parametrize("name", ["text", "adding"])
+def test_a_run_of_format_1_opens_and_goes_on(old, name):
+    run = open_run(name)
+    assert examine(run) is not None and run.network().cell.R.shape[0] == 4
+    events = run.events()
+    more = dataclasses.replace(run.config, steps=run.config.steps + 2)
+    assert train(more, name, resume=True).steps()[-1] == more.steps
+    assert open_run(name).events()[: len(events)] == events
+    refused(old / name, dataclasses.replace(more, units=5), "begun with units = 4")

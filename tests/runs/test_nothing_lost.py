@@ -19,7 +19,7 @@ from test_training import TEXT, numbers, same
 from ostinato.cells import LSTM, Simple
 from ostinato.errors import BadInput
 from ostinato.files import locked
-from ostinato.runs import Config, examine, open_run, train
+from ostinato.runs import Config, examine, folder, open_run, train
 from ostinato.tasks import Adding, Text
 from ostinato.wiring import Network, OneHot, Readout
 
@@ -49,13 +49,13 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def refused(folder, config, words, **given):
+def refused(path, config, words, **given):
     """A resume that is refused in one line with these words, and changes nothing."""
-    before = content(folder)
+    before = content(path)
     with pytest.raises(BadInput, match=words) as error:
-        train(config, folder, resume=True, **given)
+        train(config, path, resume=True, **given)
     assert "\n" not in str(error.value)
-    assert content(folder) == before
+    assert content(path) == before
 
 
 def newest(run) -> Path:
@@ -63,7 +63,11 @@ def newest(run) -> Path:
 
 
 def edit(path: Path, **changes) -> None:
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    """Change a JSON file, as another version might have written it."""
+    found = {**json.loads(path.read_text()), **changes}
+    if "sha256" in found:
+        found["sha256"] = folder._checksum({k: v for k, v in found.items() if k != "sha256"})
+    path.write_text(json.dumps(found))
 
 
 # Another structure
@@ -99,7 +103,7 @@ def test_a_parameter_that_was_renamed(run, config):
     for step in run.steps():
         path = run.checkpoints.path(step)
         path.write_bytes(without_checksum(path.read_bytes()))
-    refused(run.path, config, "another network or learner: .* has no network.cell.R, which")
+    refused(run.path, config, "does not belong to this run: .* has no network.cell.R, which")
 
 
 def without_checksum(data: bytes) -> bytes:
@@ -209,7 +213,49 @@ def test_a_refused_resume_does_not_change_the_steps(run, config):
     assert open_run(run.path).config.steps == 6
 
 
+# Files of another run
+
+
+@pytest.fixture(scope="module")
+def other(config, tmp_path_factory):
+    """The same in all but its seed."""
+    return train(dataclasses.replace(config, seed=1), tmp_path_factory.mktemp("runs") / "other")
+
+
+def test_a_checkpoint_of_another_run(run, other, config):
+    shutil.copy(newest(other), newest(run))
+    refused(run.path, config, "does not belong to this run: .* is from another run")
+    with pytest.raises(BadInput, match="is from another run"):
+        run.network()
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.json", "events.jsonl"])
+def test_another_run_s_file(run, other, config, name):
+    shutil.copy(other.path / name, run.path)
+    words = {
+        "config.json": "has been changed: seed = 1, but the run was made with 0",
+        "model.json": "has been changed: seed = 0, but the run was made with 1",
+        "events.jsonl": "events.jsonl is from another run",
+    }
+    refused(run.path, config, words[name])
+
+
+def test_checkpoints_that_were_swapped(run, config):
+    one, two = (run.checkpoints.path(step) for step in run.steps()[-2:])
+    first = one.read_bytes()
+    shutil.copy(two, one)
+    two.write_bytes(first)
+    refused(run.path, config, "no checkpoint in .* can be read .* has strange notes")
+
+
 # Damaged files
+
+
+def test_a_flipped_bit_in_the_model(run):
+    path = run.path / "model.json"
+    path.write_text(path.read_text().replace("122", "123"))  # the character z
+    with pytest.raises(BadInput, match="not what a run writes: its checksum is wrong"):
+        open_run(run.path)
 
 
 def flip(path: Path, place: float = 0.5) -> None:

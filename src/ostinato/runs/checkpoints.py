@@ -44,10 +44,10 @@ class Progress(NamedTuple):
 
 
 class Checkpoints:
-    """Those in the folder of a run."""
+    """Those in the folder of a run; each has the name of its run, so that none is another's."""
 
-    def __init__(self, run: Path):
-        self.folder = run / "checkpoints"
+    def __init__(self, run: Path, name: str | None):
+        self.folder, self.name = run / "checkpoints", name
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that are there, in order."""
@@ -63,6 +63,8 @@ class Checkpoints:
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         """Write a checkpoint, then remove those before it that are no longer needed."""
         notes = {"format": str(FORMAT), "progress": json.dumps(progress._asdict())}
+        if self.name is not None:
+            notes["run"] = self.name
         self.folder.mkdir(exist_ok=True)
         write_whole(self.path(progress.step), pack(checkpoint, notes))
         before = [step for step in self.steps() if step <= progress.step]
@@ -80,10 +82,10 @@ class Checkpoints:
         for step in reversed(self.steps()):
             try:
                 found, notes = unpack(self.path(step), like, part)
-                progress = _progress(notes, step)
+                progress = self._progress(notes, step)
             except Differs as error:
                 raise BadInput(
-                    f"the checkpoint is of another network or learner: {error}; nothing was changed"
+                    f"the checkpoint does not belong to this run: {error}; nothing was changed"
                 ) from None
             except (Damaged, OSError) as error:
                 if isinstance(error, FileNotFoundError) and not self.path(step).is_symlink():
@@ -107,22 +109,23 @@ class Checkpoints:
 
     def progress(self, step: int) -> Progress:
         """The numbers of one checkpoint."""
-        return _progress(notes_of(self.path(step)), step)
+        return self._progress(notes_of(self.path(step)), step)
 
     def path(self, step: int) -> Path:
         return self.folder / _NAME.format(step)
 
-
-def _progress(notes: dict[str, str], step: int) -> Progress:
-    """The numbers in the notes of a checkpoint, checked one by one."""
-    try:
-        found = Progress(**json.loads(notes["progress"]))
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise Damaged(f"the checkpoint of step {step} has no readable notes") from None
-    whole = all(type(x) is int and x >= 0 for x in (found.step, found.best_step, found.waited))
-    if not whole or found.step != step or not isinstance(found.best, float | int | None):
-        raise Damaged(f"the checkpoint of step {step} has strange notes: {notes['progress']}")
-    return found
+    def _progress(self, notes: dict[str, str], step: int) -> Progress:
+        """The numbers in the notes of a checkpoint, checked one by one."""
+        try:
+            found = Progress(**json.loads(notes["progress"]))
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise Damaged(f"{self.path(step)} has no readable notes") from None
+        whole = all(type(x) is int and x >= 0 for x in (found.step, found.best_step, found.waited))
+        if not whole or found.step != step or not isinstance(found.best, float | int | None):
+            raise Damaged(f"{self.path(step)} has strange notes: {notes['progress']}")
+        if self.name not in (None, notes.get("run")):
+            raise Differs(f"{self.path(step)} is from another run")
+        return found
 
 
 def _reason(error: Exception) -> str:

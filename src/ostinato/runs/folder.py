@@ -9,7 +9,9 @@ One process at a time trains in it; any number may read it meanwhile.
 """
 
 import dataclasses
+import hashlib
 import json
+import secrets
 import warnings
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -143,7 +145,12 @@ class Run:
 
     @property
     def checkpoints(self) -> Checkpoints:
-        return Checkpoints(self.path)
+        return Checkpoints(self.path, self.name)
+
+    @property
+    def name(self) -> str | None:
+        """A random name, by which the run knows its own files; format 1 has none."""
+        return self.made.get("run")
 
     def precision(self) -> AbstractContextManager:
         """Within it, products are as exact as the run's learner needs them; see `build`."""
@@ -163,6 +170,14 @@ class Run:
             write_whole(self.path / "config.json", str(self.config).encode())
         for folder in (self.path, self.checkpoints.folder):
             remove_leftovers(folder)
+
+    def check_log(self) -> None:
+        """Refuse to add to the log of another run."""
+        for event in self.events():
+            if event.get("run", self.name) != self.name:
+                raise BadInput(
+                    f"{self.path / 'events.jsonl'} is from another run; put its own back"
+                )
 
     def events(self) -> list[dict]:
         """What happened; see `read_events`."""
@@ -188,6 +203,7 @@ def create_run(
     vocabulary = task.vocabulary if isinstance(task, Text) else None
     sizes = Sizes(task.name, task.inputs, task.outputs, task.symbolic)
     made = {
+        "run": secrets.token_hex(8),
         "versions": versions(),
         "task": described_task(task),
         "network": described(network),
@@ -201,6 +217,7 @@ def create_run(
         "vocabulary": None if vocabulary is None else vocabulary.as_json(),
         "made": made,
     }
+    model["sha256"] = _checksum(model)
     write_whole(path / "model.json", json.dumps(model).encode())
     write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
     return Run(path, config, sizes, vocabulary, json.loads(json.dumps(made)))
@@ -242,6 +259,8 @@ def open_run(path: str | Path) -> Run:
     except BadInput as error:
         raise BadInput(f"{path / 'config.json'}: {error}") from None
     try:
+        if model["format"] > 1 and model.pop("sha256") != _checksum(model):
+            raise ValueError("its checksum is wrong")
         sizes, words = _sizes(model["sizes"]), model["vocabulary"]
         vocabulary = None if words is None else Vocabulary.from_json(words)
         made = model["made"] if model["format"] > 1 else {"task": {"data": model["data"]}}
@@ -252,6 +271,10 @@ def open_run(path: str | Path) -> Run:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: its sizes do not agree")
     _check_unchanged(path, config, made)
     return Run(path, config, sizes, vocabulary, made)
+
+
+def _checksum(model: dict) -> str:
+    return hashlib.sha256(json.dumps(model, sort_keys=True).encode()).hexdigest()
 
 
 def _sizes(found: dict) -> Sizes:

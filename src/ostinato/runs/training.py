@@ -136,6 +136,7 @@ class _Training:
         start = self.learner.start(network, _sequences(self._batch(0)))
         fresh = Checkpoint(network, self.learner.initial(network), start)
         now, progress = self.run.checkpoints.newest(fresh) or (fresh, Progress())
+        self.run.check_log()
         if not progress.step and any(event["step"] for event in self.run.events()):
             warnings.warn(
                 f"{self.run.path} has no checkpoint: it begins again at step 0",
@@ -221,6 +222,7 @@ class _Training:
             "parameters": count_parameters(self.network),
             "device": jax.devices()[0].device_kind,
             "log_every": self.log_every,
+            "run": self.run.name,
         }
         if isinstance(self.task, Text) and len(self.task.parts["valid"]) > 1:
             train, valid = (self.task.parts[part] for part in ("train", "valid"))

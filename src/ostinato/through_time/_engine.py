@@ -316,11 +316,13 @@ class Engine:
 
 
 def _round(dtype):
-    """Cast the arrays of a list, the same array only once, so that it is also stacked only once."""
+    """Cast the real arrays of a list, the same only once, so that it is also stacked only once."""
     done: dict[int, jax.Array] = {}
 
     def cast(x):
-        return x if dtype is None else done.setdefault(id(x), x.astype(dtype))
+        if dtype is None or not jnp.issubdtype(x.dtype, jnp.floating):
+            return x
+        return done.setdefault(id(x), x.astype(dtype))
 
     return lambda arrays: jax.tree.map(cast, arrays)
 

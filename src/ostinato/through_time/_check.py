@@ -106,11 +106,12 @@ def _as_numpy(lengths: Any, batch: tuple[int, ...]) -> np.ndarray:
         if not is_whole(number):
             raise TypeError(f"lengths must be integers of shape {batch}, got {in_line(number)}")
     try:
-        return np.array(numbers, dtype=object)
-    except ValueError:
-        raise ValueError(
-            f"lengths must have the batch's shape {batch}, got {in_line(lengths)}"
-        ) from None
+        values = np.array(numbers, dtype=object)
+    except ValueError:  # lists of unequal lengths
+        values = None
+    if values is None or not all(map(is_whole, values.flat)):
+        raise ValueError(f"lengths must have the batch's shape {batch}, got {in_line(lengths)}")
+    return values
 
 
 def expected_state(cell: Cell, batch: tuple[int, ...], xs: Any) -> Any:
@@ -141,12 +142,16 @@ def expected_state(cell: Cell, batch: tuple[int, ...], xs: Any) -> Any:
                 f"{name}.initial returns {a.dtype} where step returns {b.dtype}: give the zeros of "
                 "initial the dtype of a parameter"
             )
-    if weakness_matters(cell.step, [state, new], u):
-        raise ValueError(
-            f"{name} has a weakly typed state, which step would read in other dtypes at other "
-            "times: give each array a dtype, for example jnp.full(shape, 1.0, dtype)"
-        )
+    _check_weak(cell, [state, new], u)
     return strong(state)
+
+
+def _check_weak(cell: Cell, states: list, u: Any) -> None:
+    if weakness_matters(cell.step, states, u):
+        raise ValueError(
+            f"{type(cell).__name__} has a weakly typed state, which step would read in other "
+            "dtypes at other times: give each array a dtype, as in jnp.full(shape, 1.0, dtype)"
+        )
 
 
 def one_time(tree: Any) -> Any:
@@ -165,8 +170,14 @@ def check_batched(what: str, tree: Any, axes: tuple[int, ...]) -> None:
             )
 
 
-def check_state(cell: Cell, state: Any, expected: Any) -> None:
+def check_state(cell: Cell, state: Any, expected: Any, xs: Any) -> None:
     """Refuse a state of another cell, batch or dtype."""
+    for leaf in jax.tree.leaves(state):
+        if not eqx.is_array_like(leaf) or isinstance(leaf, bool | int | float | complex):
+            raise TypeError(
+                f"{type(cell).__name__} expects a state of arrays, {describe(expected)}, got "
+                f"{in_line(leaf)} in it"
+            )
     same = _same_structure(state, expected) and all(
         jnp.shape(given) == like.shape and jnp.result_type(given) == like.dtype
         for given, like in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=True)
@@ -175,6 +186,8 @@ def check_state(cell: Cell, state: Any, expected: Any) -> None:
         raise ValueError(
             f"{type(cell).__name__} expects a state {describe(expected)}, got {describe(state)}"
         )
+    if any(map(is_weak, jax.tree.leaves(state))):
+        _check_weak(cell, [state], one_time(eqx.filter_eval_shape(cell.inputs, xs)))
 
 
 def check_structure(layer: Any, state: Any, batch: tuple[int, ...]) -> None:

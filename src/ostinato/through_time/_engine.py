@@ -201,6 +201,9 @@ class Engine:
 
     def slopes(self, inputs: Inputs) -> list:
         """See `slopes_through_time`."""
+        for x in inputs.state:
+            if jnp.issubdtype(x.dtype, jnp.complexfloating):
+                raise TypeError(f"watch='slopes' needs real states, got {x.dtype}{x.shape}")
         _, _, (states, _, values) = self.forward(inputs, save=True)
         weights = self._cast(inputs.weights)
 

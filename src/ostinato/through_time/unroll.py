@@ -295,7 +295,7 @@ def starting_state(cell: Cell, xs, state):
     _, batch = sizes(cell, xs)
     expected = expected_state(cell, batch, xs)
     if state is not None:
-        check_state(cell, state, expected)
+        check_state(cell, state, expected, xs)
         return jax.tree.map(lambda x: jnp.asarray(x, x.dtype) if is_weak(x) else x, state)
     return jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), cell.initial(batch), expected)
 

@@ -36,7 +36,7 @@ def can_step(cell: Any) -> bool:
     return isinstance(cell, Cell) and cell.can_step
 
 
-def check_memory(memory: str | int, steps: int) -> int:
+def check_memory(memory: Any, steps: int) -> int:
     """The number of steps between the states that are kept."""
     if isinstance(memory, str) and memory == "all":
         return max(steps, 1)

@@ -29,7 +29,7 @@ Example:
     ...     cell = eqx.apply_updates(cell, jax.tree.map(lambda g: -0.1 * g, gradient))
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -161,8 +161,8 @@ def rtrl_start(cell: Cell, xs: Any, state: Any = None) -> Online:
 
 
 def general_bptt(
-    cell: Cell | Sequence[Cell],
-    loss: Loss | Sequence[Loss],
+    cell: Cell | list[Cell] | tuple[Cell, ...],
+    loss: Loss | list[Loss] | tuple[Loss, ...],
     xs: Any,
     targets: Any,
     state: Any = None,
@@ -225,10 +225,10 @@ def _each_step_its_own(cell: Any, loss: Any, xs: Any, targets: Any, state: Any) 
     steps = check_targets(one, xs, targets)
     cells = [cell] * steps if alike else list(cell)
     losses = list(loss) if isinstance(loss, list | tuple) else [loss] * steps
-    for name, found in (("cells", cells), ("losses", losses)):
-        if len(found) != steps:
+    for name, given in (("cells", cells), ("losses", losses)):
+        if len(given) != steps:
             raise ValueError(
-                f"general_bptt needs {steps} {name}, one for each step, got {len(found)}"
+                f"general_bptt needs {steps} {name}, one for each step, got {len(given)}"
             )
     for part in (one, *cells):
         _check_can_step(part, "general_bptt")

@@ -13,6 +13,7 @@ from jax.random import key
 from compare import same
 from ostinato.cells import GRU, LSTM, MLSTM, Delay
 from ostinato.through_time import Online, bptt, general_bptt, rtrl, rtrl_start, truncated_bptt
+from ostinato.through_time.theorem import gradients_by_theorem
 from ostinato.wiring import Bidirectional, Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 7, 2
@@ -157,9 +158,9 @@ def test_the_final_state_goes_on():
     same(second[2], state)
 
 
-@pytest.mark.parametrize("window", [0, -2])
+@pytest.mark.parametrize("window", [0, -2, 2.5, True, "3"])
 def test_a_window_has_at_least_one_step(window):
-    with pytest.raises(ValueError, match=f"window must be at least 1 step, got {window}"):
+    with pytest.raises(ValueError, match=f"window must be at least 1 step, got {window!r}"):
         truncated_bptt(CELLS["gru"], loss, XS, TARGETS, window=window)
 
 
@@ -267,3 +268,90 @@ def test_targets_of_another_length(method, length):
     expected = rf"^targets must be for as many steps as the inputs, 7, got .* \({length}, 2, 3\)$"
     with pytest.raises(ValueError, match=expected):
         method(CELLS["gru"], loss, XS, targets, **options)
+
+
+# The general theorem
+
+
+def explicit(cells, losses, xs, targets, state):
+    """The loss of a loop of steps, each with its own cell and loss."""
+    total = jnp.zeros(())
+    for cell, loss, x, target in zip(cells, losses, xs, targets, strict=True):
+        state, y = cell.step(state, cell.inputs(x))
+        total += loss(y, target)
+    return total, state
+
+
+LOSSES = [lambda y, target, t=t: loss((1 + 0.1 * t) * y, target) for t in range(STEPS)]
+
+
+@pytest.mark.parametrize("cell", ["lstm", "zoneout"])
+def test_the_theorem_with_weights_and_losses_that_vary_with_time(cell):
+    """One gradient for the parameters of each step, as reverse mode finds them."""
+    cell = CELLS[cell]
+    floats, rest = eqx.partition(cell, eqx.is_inexact_array)
+    cells = [eqx.combine(like(t, floats), rest) for t in range(STEPS)]
+    state = random_state(cell)
+
+    def both(cells):
+        run = eqx.filter_value_and_grad(explicit, has_aux=True)
+        (value, final), gradient = run(cells, LOSSES, XS, TARGETS, state)
+        return general_bptt(cells, LOSSES, XS, TARGETS, state), (value, gradient, final)
+
+    same(*eqx.filter_jit(both)(cells))
+
+
+def test_the_theorem_with_losses_that_vary_with_time():
+    cell = CELLS["gru"]
+
+    def both(cell):
+        def total(cell):
+            return explicit([cell] * STEPS, LOSSES, XS, TARGETS, cell.initial((BATCH,)))
+
+        (value, final), gradient = eqx.filter_value_and_grad(total, has_aux=True)(cell)
+        return general_bptt(cell, LOSSES, XS, TARGETS), (value, gradient, final)
+
+    same(*eqx.filter_jit(both)(cell))
+
+
+def chain(parameters, first):
+    """Three functions of different sizes, as the theorem allows them, and the sum of losses."""
+    states = [first]
+    for f, theta in zip(FUNCTIONS, parameters, strict=True):
+        states.append(f(states[-1], theta))
+    return sum(loss(z) for loss, z in zip(OF_STATES, states[1:], strict=True))
+
+
+FUNCTIONS = [
+    lambda z, w: jnp.tanh(w @ z),
+    lambda z, w: jnp.sin(w["a"] @ z + w["b"]),
+    lambda z, w: z[:2] * w,
+]
+OF_STATES = [lambda z: jnp.sum(z**2), jnp.sum, lambda z: jnp.sum(jnp.cos(z))]
+THETAS = [normal(0, 3, 2), {"a": normal(1, 5, 3), "b": normal(2, 5)}, normal(3, 2)]
+
+
+def test_the_theorem_with_sizes_that_vary_with_time():
+    """Against reverse mode, and along one direction against finite differences."""
+    first = normal(4, 2)
+    found = gradients_by_theorem(FUNCTIONS, THETAS, OF_STATES, first)
+    value, (gradients, of_first) = jax.value_and_grad(chain, argnums=(0, 1))(THETAS, first)
+    same(found.value, value)
+    same(found.gradients, gradients)
+    same(found.gammas[0], of_first)
+    assert [z.shape for z in found.gammas] == [z.shape for z in found.states]
+    flat, restore = ravel_pytree(THETAS)
+    along, step = normal(5, flat.size), 1e-5
+    ends = [chain(restore(flat + sign * step * along), first) for sign in (1, -1)]
+    claimed = jnp.vdot(ravel_pytree(found.gradients)[0], along)
+    np.testing.assert_allclose((ends[0] - ends[1]) / (2 * step), claimed, rtol=1e-8)
+
+
+def test_a_cell_and_a_loss_for_each_step():
+    cells = [CELLS["gru"]] * (STEPS - 1)
+    with pytest.raises(ValueError, match="general_bptt needs 7 cells, one for each step, got 6"):
+        general_bptt(cells, loss, XS, TARGETS)
+    with pytest.raises(ValueError, match="general_bptt needs 7 losses, one for each step, got 1"):
+        general_bptt(CELLS["gru"], [loss], XS, TARGETS)
+    with pytest.raises(ValueError, match="must be as many"):
+        gradients_by_theorem(FUNCTIONS, THETAS[:2], OF_STATES, normal(4, 2))

@@ -1,8 +1,11 @@
 """What `unroll` says when it is used wrongly: one line with what it expected and what it got."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax.random import key
 
@@ -25,6 +28,7 @@ def to_float32(tree):
 
 
 GATED, MEMORY = zeros(GRU), zeros(LSTM)
+NARROW = to_float32(GATED)
 STACK = Stack([MEMORY, zeros(GRU, UNITS, UNITS)])
 BOTH = Bidirectional(MEMORY, GATED)
 
@@ -45,6 +49,16 @@ class User(Cell):
 
     def step(self, state, u):
         return jnp.concatenate([state, u], axis=-1), u
+
+
+class Still(User):
+    """The state and the output are ones at every step."""
+
+    def step(self, state, u):
+        return state, jnp.ones_like(u)
+
+
+STILL = Still()
 
 
 class Doubled(User):
@@ -117,6 +131,47 @@ def test_lengths(cell, error, lengths, expected, given):
     says(error, expected, given, lambda: ostinato.unroll(cell, XS, lengths=jnp.asarray(lengths)))
 
 
+@pytest.mark.parametrize(
+    ("error", "lengths", "expected", "given"),
+    [
+        (ValueError, np.array([1, 2, 3, 2**32 + 3]), "from 0 to T = 5", "got 4294967299"),
+        (ValueError, np.array([1, 2, 3, 2**63 + 1], np.uint64), "from 0 to T", f"got {2**63 + 1}"),
+        (ValueError, [1, 2, 3, 2**70], "from 0 to T = 5", f"got {2**70}"),
+        (ValueError, [1, 2, 3, -(2**40)], "from 0 to T = 5", f"got {-(2**40)}"),
+        (ValueError, [[1, 2], [3]], "(4,)", "got [[1, 2], [3]]"),
+        (ValueError, [[1, 2], [3, 4]], "(4,)", "got (2, 2)"),
+        (TypeError, [1, 2, 3, None], "integers of shape (4,)", "got None"),
+        (TypeError, [1, 2, 3, True], "integers of shape (4,)", "got True"),
+        (TypeError, [1, 2, 3, 4.0], "integers of shape (4,)", "got 4.0"),
+        (TypeError, [1, 2, 3, "4"], "integers of shape (4,)", "got '4'"),
+        (TypeError, np.array([1, 2, 3, np.nan]), "integers of shape (4,)", "got float64"),
+        (TypeError, np.array([1, 2, 3, None]), "integers of shape (4,)", "got None"),
+    ],
+)
+@pytest.mark.parametrize("wide", [True, False])
+def test_lengths_before_they_are_an_array(wide, error, lengths, expected, given):
+    """In a process of 32 bits 2^32 + 3 would wrap to 3, and be a length like any other."""
+    with jax.enable_x64(wide):
+        xs = jnp.ones((STEPS, BATCH, INPUTS), jnp.float32)
+        says(error, expected, given, lambda: ostinato.unroll(NARROW, xs, lengths=lengths))
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [1, 2, 3, 5],
+        (np.int8(1), 2, np.uint64(3), 5),
+        np.array([1, 2, 3, 5], np.uint64),
+        np.array([1, 2, 3, 5], object),
+        [jnp.asarray(1), 2, 3, 5],
+    ],
+)
+def test_lengths_of_any_kind_of_integer(lengths):
+    found = ostinato.unroll(STILL, XS, lengths=lengths)[0]
+    assert found.tolist() == ostinato.unroll(STILL, XS, lengths=jnp.array([1, 2, 3, 5]))[0].tolist()
+    assert found[..., 0].sum(0).tolist() == [1, 2, 3, 5]
+
+
 def test_state_of_another_cell():
     expected = "GRU expects a state float64(4, 3)"
     given = "got (float64(4, 3), float64(4, 3))"
@@ -143,10 +198,38 @@ def test_state_with_names():
     says(ValueError, "float64(4, 3)", "float64(9, 3)", lambda: ostinato.unroll(cell, XS, state))
 
 
-@pytest.mark.parametrize("memory", ["half", 0, -1, 2.5, None, True])
+@pytest.mark.parametrize(
+    "memory", ["half", 0, -1, 2.5, None, True, np.int8(0), np.True_, np.array([2, 3]), 2.0, b"all"]
+)
 def test_memory(memory):
     expected = "memory must be 'all', 'sqrt' or a number of steps"
     says(ValueError, expected, f"got {memory!r}", lambda: ostinato.unroll(GATED, XS, memory=memory))
+
+
+@pytest.mark.parametrize("memory", [np.int64(2), 2**80])
+def test_memory_of_any_kind_of_integer(memory):
+    found = ostinato.unroll(STILL, XS, memory=memory)[0]
+    assert found.tolist() == ostinato.unroll(STILL, XS)[0].tolist()
+
+
+@pytest.mark.parametrize("compute", ["int8", "bool", "complex64", "bfloat", 3, ["float32"], {}])
+def test_compute(compute):
+    expected = "compute must be a floating dtype such as 'bfloat16', 'float16' or 'float32'"
+    call = partial(ostinato.unroll, GATED, XS, compute=compute)
+    says(ValueError, expected, f"got {compute!r}", call)
+
+
+def test_compute_in_64_bits():
+    with jax.enable_x64(False):
+        xs = jnp.ones((STEPS, BATCH, INPUTS))
+        call = partial(ostinato.unroll, NARROW, xs, compute="float64")
+        says(ValueError, "compute='float64' needs jax_enable_x64", "off", call)
+
+
+@pytest.mark.parametrize("reverse", ["no", 2, None, np.array([True])])
+def test_reverse(reverse):
+    call = partial(ostinato.unroll, GATED, XS, reverse=reverse)
+    says(ValueError, "reverse must be True or False", f"got {reverse!r}", call)
 
 
 @pytest.mark.parametrize("memory", ["sqrt", 2])
@@ -173,6 +256,12 @@ def test_taps_of_other_names():
 def test_taps_of_another_shape():
     offsets = ostinato.taps(GATED, jnp.ones((STEPS + 1, BATCH, INPUTS)))
     says(ValueError, "(5, 4, 6)", "(6, 4, 6)", lambda: ostinato.unroll(GATED, XS, taps=offsets))
+
+
+def test_taps_of_another_dtype():
+    offsets = to_float32(ostinato.taps(GATED, XS))
+    expected, given = "'.R': 'float64(5, 4, 6)'", "'.R': 'float32(5, 4, 6)'"
+    says(ValueError, expected, given, lambda: ostinato.unroll(GATED, XS, taps=offsets))
 
 
 def test_taps_of_a_layer_without_a_step():

@@ -28,6 +28,7 @@ from ostinato.through_time.persistent import (
 from ostinato.through_time.persistent._weights import thirds
 from ostinato.wiring import LayerNorm, Network, Readout
 
+from .random_cells import loop
 from .simulated import simulated_scan
 from .threads import by_threads
 
@@ -361,6 +362,83 @@ def test_the_choice_on_a_gpu(monkeypatch, by):
         cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, units, key=key(0)))
         ostinato.unroll(cell, sequences(batch).astype(jnp.float32), backend=None)
         assert found == expected
+
+
+class Mixed(ostinato.Cell):
+    """A state that a float matrix reads, and another one with a matrix of its own."""
+
+    R: jax.Array
+    S: jax.Array
+    dtype: str = eqx.field(static=True)
+    other: str = eqx.field(static=True)
+
+    def initial(self, batch):
+        shape = (*batch, len(self.R))
+        return jnp.zeros(shape, self.dtype), jnp.ones(shape, self.other)
+
+    def inputs(self, x):
+        return jnp.sum(x, axis=-1, keepdims=True)
+
+    def step(self, state, u):
+        h, n = state
+        a = h @ self.R
+        if self.S.size:
+            a = a + (n @ self.S).real
+        h = jnp.tanh(a + u).astype(self.dtype)
+        return (h, jnp.where(h > 0, n, -n)), h
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other", "weight", "words"),
+    [
+        ("float32", "int32", "int32", "a product is in int32, and kernels take float32"),
+        ("float32", "int32", "float32", "a product is in int32 and float32"),
+        ("float32", "float32", "int8", "a product is in float32 and int8"),
+        ("bfloat16", "float32", None, "a product is in bfloat16 and float32"),
+        ("float32", "complex64", None, "a value is in complex64, which kernels do not know"),
+        ("float32", "float8_e4m3fn", None, "a value is in float8_e4m3fn, which kernels do not"),
+    ],
+)
+def test_dtypes_that_kernels_do_not_take(dtype, other, weight, words, monkeypatch, by):
+    """A GPU would run the scan, which is the loop of steps, and says why if it may not."""
+    monkeypatch.setattr(_engine, "measured_gpu", lambda: True)
+    monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
+    found = []
+
+    def noted(*args, **options):
+        try:
+            return persistent_scan(*args, **options)
+        except Unfit as reason:
+            found.append(str(reason))
+            raise
+
+    by(noted)
+    R = 0.2 * jax.random.normal(key(0), (UNITS, UNITS), jnp.float32)
+    S = jnp.zeros(0) if weight is None else jnp.eye(UNITS, dtype=weight)
+    cell, xs = Mixed(R, S, dtype, other), sequences().astype(jnp.float32)
+    with jax.disable_jit():
+        ys, _ = ostinato.unroll(cell, xs)
+        expected, _ = loop(cell, xs)
+    assert len(found) == 1 and found[0].startswith(words)
+    np.testing.assert_allclose(ys.astype(float), expected.astype(float), rtol=1e-5)
+    with pytest.raises(Unfit, match=words):
+        ostinato.unroll(cell, xs, backend="persistent")
+
+
+def test_a_sum_of_integers_is_not_for_kernels(by, monkeypatch):
+    monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
+
+    class Counting(Mixed):
+        def step(self, state, u):
+            h, n = state
+            h = jnp.tanh(h @ self.R + u + jnp.max(n, axis=-1, keepdims=True))
+            return (h, n), h
+
+    by(persistent_scan)
+    R = 0.2 * jax.random.normal(key(0), (UNITS, UNITS), jnp.float32)
+    cell = Counting(R, jnp.zeros(0), "float32", "int32")
+    with pytest.raises(Unfit, match="a sum over units is in int32"):
+        ostinato.unroll(cell, sequences().astype(jnp.float32), backend="persistent")
 
 
 def test_the_larger_of_a_number_and_nan_is_nan():

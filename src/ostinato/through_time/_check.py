@@ -1,6 +1,7 @@
 """What `unroll` checks before it starts: one line that names the expected and the given shape."""
 
 import math
+import numbers
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..cells import Cell
 from ._step import Step
+from ._weak import is_weak, strong, weakness_matters
 
 
 def sizes(cell: Any, xs: Any) -> tuple[int, tuple[int, ...]]:
@@ -34,42 +36,96 @@ def can_step(cell: Any) -> bool:
     return isinstance(cell, Cell) and cell.can_step
 
 
-def check_memory(memory: str | int, steps: int) -> int:
+def check_memory(memory: Any, steps: int) -> int:
     """The number of steps between the states that are kept."""
-    if memory == "all":
+    if isinstance(memory, str) and memory == "all":
         return max(steps, 1)
-    if memory == "sqrt":
+    if isinstance(memory, str) and memory == "sqrt":
         # Twice the root: half as many pieces to go through, for a memory that is still O(√T).
         return max(2 * math.isqrt(steps), 1)
-    if isinstance(memory, int) and not isinstance(memory, bool) and memory >= 1:
-        return memory
-    raise ValueError(f"memory must be 'all', 'sqrt' or a number of steps, got {memory!r}")
+    if is_whole(memory) and memory >= 1:
+        return min(int(memory), max(steps, 1))
+    raise ValueError(f"memory must be 'all', 'sqrt' or a number of steps, got {in_line(memory)}")
+
+
+def is_whole(x: Any) -> bool:
+    """Whether it is an integer of Python or NumPy; a truth value is none."""
+    return isinstance(x, numbers.Integral) and not isinstance(x, bool)
+
+
+def in_line(x: Any) -> str:
+    """Anything on one line, for a message."""
+    return " ".join(repr(x).split())
+
+
+def check_compute(compute: Any) -> Any:
+    """The dtype of the products' operands, or `None`."""
+    if compute is None:
+        return None
+    try:
+        dtype = jnp.dtype(compute)
+    except (TypeError, ValueError):
+        dtype = None
+    if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
+        raise ValueError(
+            "compute must be a floating dtype such as 'bfloat16', 'float16' or 'float32', got "
+            f"{in_line(compute)}"
+        )
+    if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        raise ValueError(f"compute={dtype.name!r} needs jax_enable_x64, which is off")
+    return dtype
 
 
 def check_lengths(lengths: Any, steps: int, batch: tuple[int, ...]) -> jax.Array:
-    """Lengths as an array, after checking shape, dtype and, where they are known, range."""
-    lengths = jnp.asarray(lengths)
-    if lengths.shape != batch:
-        raise ValueError(f"lengths must have the batch's shape {batch}, got {lengths.shape}")
-    if not jnp.issubdtype(lengths.dtype, jnp.integer):
-        raise TypeError(f"lengths must be integers of shape {batch}, got {lengths.dtype}")
-    if not isinstance(lengths, jax.core.Tracer) and lengths.size:
-        values = np.asarray(lengths)
-        low, high = int(values.min()), int(values.max())
+    """Lengths as an array, after checking shape, dtype and, where they are known, range.
+
+    They are checked before they become an array of JAX, in which a large number would wrap.
+    """
+    if not any(isinstance(x, jax.Array) for x in jax.tree.leaves(lengths)):
+        lengths = _as_numpy(lengths, batch)
+    values = lengths if isinstance(lengths, np.ndarray) else jnp.asarray(lengths)
+    if values.shape != batch:
+        raise ValueError(f"lengths must have the batch's shape {batch}, got {values.shape}")
+    if values.dtype != object and not jnp.issubdtype(values.dtype, jnp.integer):
+        raise TypeError(f"lengths must be integers of shape {batch}, got {values.dtype}")
+    if not isinstance(values, jax.core.Tracer) and values.size:
+        known = np.asarray(values)
+        low, high = int(known.min()), int(known.max())
         if low < 0 or high > steps:
             wrong = low if low < 0 else high
             raise ValueError(f"lengths must be from 0 to T = {steps}, got {wrong}")
-    return lengths
+    return jnp.asarray(values, int if values.dtype == object else None)
+
+
+def _as_numpy(lengths: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """An array of numbers as it is; of anything else, such as a list, its whole numbers."""
+    if isinstance(lengths, np.ndarray | np.generic) and lengths.dtype != object:
+        return np.asarray(lengths)
+    numbers = lengths.tolist() if isinstance(lengths, np.ndarray) else lengths
+    for number in jax.tree.leaves(numbers, is_leaf=lambda x: x is None):
+        if not is_whole(number):
+            raise TypeError(f"lengths must be integers of shape {batch}, got {in_line(number)}")
+    try:
+        values = np.array(numbers, dtype=object)
+    except ValueError:  # lists of unequal lengths
+        values = None
+    if values is None or not all(map(is_whole, values.flat)):
+        raise ValueError(f"lengths must have the batch's shape {batch}, got {in_line(lengths)}")
+    return values
 
 
 def expected_state(cell: Cell, batch: tuple[int, ...], xs: Any) -> Any:
-    """Shapes and dtypes of a cell's state, as its own step returns it."""
-
-    us = eqx.filter_eval_shape(cell.inputs, xs)
-    u = jax.tree.map(lambda u: jax.ShapeDtypeStruct(u.shape[1:], u.dtype), us)
-    state = eqx.filter_eval_shape(cell.initial, batch)
-    new, _ = eqx.filter_eval_shape(cell.step, state, u)
+    """Shapes and dtypes of a cell's state, which its step keeps."""
     name = type(cell).__name__
+    us = eqx.filter_eval_shape(cell.inputs, xs)
+    u = one_time(us)
+    state = eqx.filter_eval_shape(cell.initial, batch)
+    for leaf in jax.tree.leaves(state):
+        if not isinstance(leaf, jax.ShapeDtypeStruct):
+            raise TypeError(
+                f"{name}.initial must return arrays, got {in_line(leaf)}: use jnp.zeros or jnp.full"
+            )
+    new, _ = eqx.filter_eval_shape(cell.step, state, u)
     if not _same_structure(state, new):
         raise ValueError(
             f"{name}.step must return a state built like the one it got: expected "
@@ -81,11 +137,47 @@ def expected_state(cell: Cell, batch: tuple[int, ...], xs: Any) -> Any:
                 f"{name}.step must keep the state's shape: expected {describe(state)}, got "
                 f"{describe(new)}"
             )
-    return new
+        if a.dtype != b.dtype:
+            raise ValueError(
+                f"{name}.initial returns {a.dtype} where step returns {b.dtype}: give the zeros of "
+                "initial the dtype of a parameter"
+            )
+    _check_weak(cell, [state, new], u)
+    return strong(state)
 
 
-def check_state(cell: Cell, state: Any, expected: Any) -> None:
+def _check_weak(cell: Cell, states: list, u: Any) -> None:
+    if weakness_matters(cell.step, states, u):
+        raise ValueError(
+            f"{type(cell).__name__} has a weakly typed state, which step would read in other "
+            "dtypes at other times: give each array a dtype, as in jnp.full(shape, 1.0, dtype)"
+        )
+
+
+def one_time(tree: Any) -> Any:
+    """Shapes and dtypes of one time, of arrays with time first."""
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype, weak_type=is_weak(x)), tree
+    )
+
+
+def check_batched(what: str, tree: Any, axes: tuple[int, ...]) -> None:
+    """Refuse, where sequences have lengths, an array that does not have an entry for each."""
+    for leaf in jax.tree.leaves(tree):
+        if jnp.shape(leaf)[: len(axes)] != axes:
+            raise ValueError(
+                f"with lengths, {what} must begin with the axes {axes}, got {jnp.shape(leaf)}"
+            )
+
+
+def check_state(cell: Cell, state: Any, expected: Any, xs: Any) -> None:
     """Refuse a state of another cell, batch or dtype."""
+    for leaf in jax.tree.leaves(state):
+        if not eqx.is_array_like(leaf) or isinstance(leaf, bool | int | float | complex):
+            raise TypeError(
+                f"{type(cell).__name__} expects a state of arrays, {describe(expected)}, got "
+                f"{in_line(leaf)} in it"
+            )
     same = _same_structure(state, expected) and all(
         jnp.shape(given) == like.shape and jnp.result_type(given) == like.dtype
         for given, like in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=True)
@@ -94,6 +186,8 @@ def check_state(cell: Cell, state: Any, expected: Any) -> None:
         raise ValueError(
             f"{type(cell).__name__} expects a state {describe(expected)}, got {describe(state)}"
         )
+    if any(map(is_weak, jax.tree.leaves(state))):
+        _check_weak(cell, [state], one_time(eqx.filter_eval_shape(cell.inputs, xs)))
 
 
 def check_structure(layer: Any, state: Any, batch: tuple[int, ...]) -> None:
@@ -106,11 +200,12 @@ def check_structure(layer: Any, state: Any, batch: tuple[int, ...]) -> None:
 
 
 def check_taps(taps: dict[str, Any], step: Step, steps: int) -> list:
-    """The offsets in the order of the products, after checking names and shapes."""
+    """The offsets in the order of the products, after checking names, shapes and dtypes."""
     expected = {
-        name: (steps, *tap.shape.shape) for name, tap in zip(step.names, step.taps, strict=True)
+        name: f"{tap.shape.dtype}{(steps, *tap.shape.shape)}"
+        for name, tap in zip(step.names, step.taps, strict=True)
     }
-    given = {name: jnp.shape(offset) for name, offset in taps.items()}
+    given = {name: describe(offset) for name, offset in taps.items()}
     if given != expected:
         raise ValueError(f"taps must be those of taps(cell, xs): expected {expected}, got {given}")
     return [taps[name] for name in expected]

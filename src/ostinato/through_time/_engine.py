@@ -201,6 +201,9 @@ class Engine:
 
     def slopes(self, inputs: Inputs) -> list:
         """See `slopes_through_time`."""
+        for x in inputs.state:
+            if jnp.issubdtype(x.dtype, jnp.complexfloating):
+                raise TypeError(f"watch='slopes' needs real states, got {x.dtype}{x.shape}")
         _, _, (states, _, values) = self.forward(inputs, save=True)
         weights = self._cast(inputs.weights)
 
@@ -316,11 +319,13 @@ class Engine:
 
 
 def _round(dtype):
-    """Cast the arrays of a list, the same array only once, so that it is also stacked only once."""
+    """Cast the real arrays of a list, the same only once, so that it is also stacked only once."""
     done: dict[int, jax.Array] = {}
 
     def cast(x):
-        return x if dtype is None else done.setdefault(id(x), x.astype(dtype))
+        if dtype is None or not jnp.issubdtype(x.dtype, jnp.floating):
+            return x
+        return done.setdefault(id(x), x.astype(dtype))
 
     return lambda arrays: jax.tree.map(cast, arrays)
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from ._paired import paired
 from ._step import Step, Tap, take_apart
+from ._weak import is_weak
 
 
 def inputs_in(compute, function, parameters, xs) -> tuple[Any, list]:
@@ -23,7 +24,7 @@ def inputs_in(compute, function, parameters, xs) -> tuple[Any, list]:
         The result, and for each of its leaves the bias `(*batch, ...)` that is still to be added at
         each step, or `None`.
     """
-    step = take_apart(function, parameters, xs)
+    step = take_apart(function, parameters, xs, real_only=True)
     weights, small = step.prepare(parameters)
     outputs = [id(var) for var in step.jaxpr.outvars]
     late = {id(tap.result) for tap in step.taps if _adds_bias_last(tap, step)}
@@ -71,7 +72,8 @@ def _(primals, tangents):
 
 
 def _round(u, compute):
-    return u.astype(compute) if jnp.issubdtype(u.dtype, jnp.inexact) else u
+    real = jnp.issubdtype(u.dtype, jnp.floating)
+    return u.astype(compute) if real and not is_weak(u) else u
 
 
 def _product(tap: Tap, compute, v, weight):

@@ -15,7 +15,8 @@ and `R * mask` is computed once. A sum is taken along where the product is used
 nowhere else: then its value is the whole pre-activation.
 
 Products hidden inside a `scan` or `cond` within the step are not seen; they are
-differentiated plainly and exactly, only not as fast.
+differentiated plainly and exactly, only not as fast. So is, with `real_only`, a product with an
+operand that is not a real float: integers have no tangent.
 """
 
 import collections
@@ -31,6 +32,7 @@ from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 Product = Callable[[int, jax.Array, jax.Array, jax.Array | None], jax.Array]
 Change = Callable[[int, "Tap", jax.Array, jax.Array], jax.Array]
 _CALLS = ("jit", "pjit", "closed_call", "core_call")
+_REAL = ("float16", "bfloat16", "float32", "float64")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,8 +81,18 @@ class Tap:
         aval: Any = self.result.aval
         return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
+    @property
+    def is_real(self) -> bool:
+        """Whether both operands and the value are real floats, and are treated alike."""
+        avals: list[Any] = [var.aval for var in (*self.equation.invars, *self.equation.outvars)]
+        precision = self.equation.params["precision"]
+        alike = type(precision) is not tuple or len(set(precision)) == 1
+        return alike and all(aval.dtype.name in _REAL for aval in avals)
+
     def value(self, v, weight, compute=None, out=None):
         """The product itself, in the dtype `out`; by default that of the traced product."""
+        if jnp.issubdtype(v.dtype, jnp.inexact) and not jnp.issubdtype(self._out, jnp.inexact):
+            raise TypeError(f"a product in {self._out} cannot read {v.dtype}")
         subscripts = f"{self.v},{self.w}->{self.out}"
         return self._einsum(subscripts, v, weight, compute, out or self._out)
 
@@ -129,14 +141,17 @@ class Tap:
         return self.shape.dtype
 
     def _einsum(self, subscripts, left, right, compute, dtype):
-        """Operands in `compute`, by default the changing operand's dtype; the result in `dtype`."""
-        operand = self.changing.aval.dtype if compute is None else compute
+        """Operands in `compute`, by default as they are; the result in `dtype`."""
+        if compute is not None:
+            left, right = left.astype(compute), right.astype(compute)
+        # A cotangent is summed in the dtype of the product and then rounded, as JAX does it.
+        wide = jnp.promote_types(dtype, self._out) if compute is None else dtype
         return jnp.einsum(
             subscripts,
-            left.astype(operand),
-            right.astype(operand),
+            left,
+            right,
             precision=self.equation.params["precision"],
-            preferred_element_type=dtype,
+            preferred_element_type=wide,
         ).astype(dtype)
 
 
@@ -207,20 +222,28 @@ def with_products(change: Change, function: Callable, parameters, *varying):
     """`function(parameters, *varying)` with each product `v @ weight` replaced.
 
     Args:
-        change: `change(j, tap, v, weight)` gives what stands in place of the j-th product.
+        change: `change(j, tap, v, weight)` gives what stands in place of the j-th product, in a
+            dtype that can be rounded to that of the product: no float in place of an integer.
         function, parameters, varying: as for `take_apart`.
     """
     step = take_apart(function, parameters, *varying)
     weights, small = step.prepare(parameters)
 
     def product(j, v, weight, addend):
-        value = change(j, step.taps[j], v, weight)
+        value, dtype = change(j, step.taps[j], v, weight), step.taps[j].shape.dtype
+        kinds = [jnp.issubdtype(x, jnp.floating) for x in (value.dtype, dtype)]
+        if value.dtype != dtype and not all(kinds):
+            raise TypeError(
+                f"the product with {step.names[j] or 'a constant'} is in {dtype}: {value.dtype} "
+                "cannot stand in its place"
+            )
+        value = value.astype(dtype)
         return value if addend is None else value + addend
 
     return step.run(weights, small, varying, product)
 
 
-def take_apart(function: Callable, parameters, *varying) -> Step:
+def take_apart(function: Callable, parameters, *varying, real_only: bool = False) -> Step:
     """Trace `function(parameters, *varying)` and split it at its products.
 
     The first of several `varying` is taken for the state.
@@ -229,6 +252,7 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
         function: for a cell, `lambda parameters, state, u: cell.step(state, u)`.
         parameters: pytree of arrays that do not change with time.
         varying: pytrees of arrays, or of their shapes and dtypes.
+        real_only: leave a product that is not between real floats (`Tap.is_real`) to the step.
     """
     closed, out = jax.make_jaxpr(function, return_shape=True)(parameters, *varying)
     # Once more, with every nested call opened.
@@ -272,6 +296,10 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
                 continue
         if operands_read & direct:
             direct.update(equation.outvars)
+    names = _names(parameters, jaxpr, prologue, taps)
+    if real_only:
+        kept = [(tap, name) for tap, name in zip(taps, names, strict=True) if tap.is_real]
+        taps, names = [tap for tap, _ in kept], tuple(name for _, name in kept)
     used = [var for equation in remainder for var in _constants(equation, taps)]
     used += jaxpr.outvars
     small = dict.fromkeys(v for v in used if not isinstance(v, Literal) and v not in changing)
@@ -279,7 +307,7 @@ def take_apart(function: Callable, parameters, *varying) -> Step:
         jaxpr=jaxpr,
         consts=flat.consts,
         taps=tuple(taps),
-        names=_names(parameters, jaxpr, prologue, taps),
+        names=names,
         prologue=tuple(prologue),
         remainder=tuple(remainder),
         small=tuple(small),

@@ -4,7 +4,8 @@
     truncated_bptt   errors stop at the border of a window, the state is carried across: the
                      gradient of training on long streams
     rtrl             real-time recurrent learning: exact, forwards, without a past
-    general_bptt     the theorem of document 001, chapter 3: exact, for any cell
+    general_bptt     the theorem of document 001, chapter 3: exact, for any cell, and also with
+                     weights and losses of their own at each step
     online1997       the first LSTM's own algorithm, forwards; in a file of its own
 
 Each is `method(cell, loss, xs, targets, state=None) -> (value, gradient, state)`: the summed loss,
@@ -37,7 +38,8 @@ import jax.flatten_util
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ._check import can_step, describe, sizes
+from ._check import can_step, describe, in_line, is_whole, sizes
+from .theorem import gradients_by_theorem
 from .unroll import starting_state, unroll
 
 Loss = Callable[[Any, Any], jax.Array]
@@ -77,8 +79,8 @@ def truncated_bptt(
     """
     steps = check_targets(cell, xs, targets)
     _check_can_step(cell, "truncated_bptt")
-    if window < 1:
-        raise ValueError(f"window must be at least 1 step, got {window}")
+    if not is_whole(window) or window < 1:
+        raise ValueError(f"window must be at least 1 step, got {in_line(window)}")
     state = starting_state(cell, xs, state)
     gradient = jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
     value = jnp.zeros((), jnp.result_type(*jax.tree.leaves(gradient)))
@@ -158,7 +160,13 @@ def rtrl_start(cell: Cell, xs: Any, state: Any = None) -> Online:
     return Online(state, jax.tree.map(lambda x: jnp.zeros((count, *x.shape), x.dtype), floats))
 
 
-def general_bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Result:
+def general_bptt(
+    cell: Cell | list[Cell] | tuple[Cell, ...],
+    loss: Loss | list[Loss] | tuple[Loss, ...],
+    xs: Any,
+    targets: Any,
+    state: Any = None,
+) -> Result:
     """The general theorem of document 001, chapter 3, for any cell.
 
     With `z_k` the state after step k, `Γ_T = ∇L_T`, `Γ_k = ∇L_k + Γ_{k+1} ∂z_{k+1}/∂z_k` and
@@ -167,7 +175,13 @@ def general_bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = Non
 
     It is written as the theorem reads, one step at a time and apart from the engine, and agrees
     with it: the engine differs only in when it multiplies.
+
+    The theorem also holds with parameters `Θ_t` and losses `L_t` that vary with time: `cell` may be
+    a list of T cells, one for each step, and `loss` one of T losses. The gradient of a list is a
+    list.
     """
+    if isinstance(cell, list | tuple) or isinstance(loss, list | tuple):
+        return _each_step_its_own(cell, loss, xs, targets, state)
     check_targets(cell, xs, targets)
     _check_can_step(cell, "general_bptt")
     parameters, static = eqx.partition(cell, eqx.is_inexact_array)
@@ -200,6 +214,41 @@ def general_bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = Non
     nothing = jax.tree.map(jnp.zeros_like, (eqx.filter(first, eqx.is_inexact_array), parameters))
     (_, gradient), _ = jax.lax.scan(backward, nothing, (states, xs, direct), reverse=True)
     return jnp.sum(values), gradient, final
+
+
+def _each_step_its_own(cell: Any, loss: Any, xs: Any, targets: Any, state: Any) -> Result:
+    """`general_bptt` for lists of cells or of losses."""
+    alike = not isinstance(cell, list | tuple)
+    if not alike and not cell:
+        raise ValueError("general_bptt needs at least one cell, got none")
+    one = cell if alike else cell[0]
+    steps = check_targets(one, xs, targets)
+    cells = [cell] * steps if alike else list(cell)
+    losses = list(loss) if isinstance(loss, list | tuple) else [loss] * steps
+    for name, given in (("cells", cells), ("losses", losses)):
+        if len(given) != steps:
+            raise ValueError(
+                f"general_bptt needs {steps} {name}, one for each step, got {len(given)}"
+            )
+    for part in (one, *cells):
+        _check_can_step(part, "general_bptt")
+
+    def step(t):
+        x, target = jax.tree.map(lambda a: a[t], (xs, targets))
+        return (
+            lambda z, cell: cell.step(z[0], cell.inputs(x)),
+            lambda z: losses[t](z[1], target),
+        )
+
+    # z is the state and the output; before the first step there is none.
+    first = (starting_state(one, xs, state), None)
+    pairs = [step(t) for t in range(steps)]
+    found = gradients_by_theorem([f for f, _ in pairs], cells, [loss for _, loss in pairs], first)
+    gradients: Any = found.gradients
+    if alike:
+        nothing = jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
+        gradients = jax.tree.map(lambda *shares: sum(shares), nothing, *gradients)
+    return found.value, gradients, found.states[-1][0]
 
 
 def check_targets(cell: Any, xs: Any, targets: Any) -> int:

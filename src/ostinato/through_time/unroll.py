@@ -6,22 +6,28 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..cells import Cell
 from ._check import (
     can_step,
+    check_batched,
+    check_compute,
     check_lengths,
     check_memory,
     check_state,
     check_structure,
     check_taps,
     expected_state,
+    in_line,
+    one_time,
     sizes,
 )
 from ._engine import Inputs
 from ._mixed import inputs_in
 from ._rule import run_through_time, slopes_through_time
 from ._step import Step, take_apart
+from ._weak import is_weak
 
 
 def unroll(
@@ -58,7 +64,8 @@ def unroll(
         compute: dtype of the operands of all products, for example `"bfloat16"`; sums, states
             and parameters keep theirs. By default nothing is rounded.
         taps: offsets for the recurrent products, from `taps(cell, xs)`; their gradient is the
-            error at each pre-activation.
+            error at each pre-activation. Products of integers, truth values or complex numbers
+            have none, and are not watched.
         watch: also return what happens inside, for every cell that is stepped: its `"states"` after
             each step, its `"products"`, the values of its recurrent products (pre-activations), or
             their `"slopes"`, by how much each pre-activation moves the state of that step alone
@@ -87,18 +94,21 @@ def unroll(
     valid = None
     if lengths is not None:
         lengths = check_lengths(lengths, steps, batch)
+        check_batched("inputs", xs, (steps, *batch))
         valid = jnp.arange(steps).reshape(-1, *(1 for _ in batch)) < lengths
         xs = jax.tree.map(lambda x: _where(valid, x, _padding(x, lengths)), xs)
     if isinstance(cell, Cell):
         cell.check_inputs(xs)
-    compute = None if compute is None else jnp.dtype(compute)
+    compute = check_compute(compute)
+    if not isinstance(reverse, bool | np.bool_):
+        raise ValueError(f"reverse must be True or False, got {in_line(reverse)}")
     if watch not in WATCHED:
         raise ValueError(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
     if backend not in BACKENDS:
         raise ValueError(f"backend must be 'scan' or 'persistent', got {backend!r}")
     if on_failure not in FAILURES:
         raise ValueError(f"on_failure must be 'scan' or 'nan', got {on_failure!r}")
-    options = _Options(reverse, chunk, compute, watch, backend, on_failure)
+    options = _Options(bool(reverse), chunk, compute, watch, backend, on_failure)
     if taps is not None:
         if watch is not None:
             raise ValueError("give either taps or watch, not both")
@@ -285,8 +295,8 @@ def starting_state(cell: Cell, xs, state):
     _, batch = sizes(cell, xs)
     expected = expected_state(cell, batch, xs)
     if state is not None:
-        check_state(cell, state, expected)
-        return state
+        check_state(cell, state, expected, xs)
+        return jax.tree.map(lambda x: jnp.asarray(x, x.dtype) if is_weak(x) else x, state)
     return jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), cell.initial(batch), expected)
 
 
@@ -312,7 +322,9 @@ def _take_apart(static, parameters, state, xs, us, valid, late=None, watch=None)
 
     def step(parameters, state, u):
         u, valid = u
-        u = jax.tree.map(lambda u, like: u.astype(like.dtype), u, exact)
+        u = jax.tree.map(
+            lambda u, like: u if u.dtype == like.dtype else u.astype(like.dtype), u, exact
+        )
         if late is not None:
             leaves, tree = jax.tree.flatten(u)
             added = [u if b is None else u + b for u, b in zip(leaves, late, strict=True)]
@@ -321,12 +333,12 @@ def _take_apart(static, parameters, state, xs, us, valid, late=None, watch=None)
         if watch == "states":
             y = y, jax.tree.leaves(eqx.filter(new, eqx.is_inexact_array))
         if valid is not None:
+            check_batched("state and output of a step", (new, y), valid.shape)
             new = jax.tree.map(lambda a, b: _where(valid, a, b), new, state)
             y = jax.tree.map(lambda a: _where(valid, a, jnp.zeros_like(a)), y)
         return new, y
 
-    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), (us, valid))
-    return take_apart(step, parameters, state, one)
+    return take_apart(step, parameters, state, one_time((us, valid)), real_only=True)
 
 
 def _padding(x, lengths):

@@ -53,14 +53,14 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
         Unfit: it cannot be done, and why.
     """
     products = [e for e in body.equations if e.primitive.name == "dot_general"]
+    sums = [e for e in body.equations if e.primitive.name in REDUCTIONS]
     _check_floats("product", products)
+    _check_floats("sum over units", [e for e in sums if e.invars[0] in layout.cuts])
     few = layout.batch <= SMALLEST * cores // 4 or any(map(in_full, products))
     rows = SMALLEST if few else 2 * SMALLEST
     alone, memory = make_plan(body, layout, 1, rows), shared_memory()
     if _bytes(alone) <= memory:
         return Fit(1, rows, alone.groups, 8)
-    sums = [e for e in body.equations if e.primitive.name in REDUCTIONS]
-    _check_floats("sum over units", [e for e in sums if e.invars[0] in layout.cuts])
     outs: list[Any] = [e.outvars[0] for e in products]
     widths = [stop - start for out in outs for start, stop in layout.segments(out)]
     programs = -(-max(widths) // SMALLEST)
@@ -86,10 +86,14 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
 
 
 def _check_floats(what: str, equations: list) -> None:
+    """All operands must be floats that the matrix units know, those of one product the same."""
     for equation in equations:
-        dtype = aval_of(equation.invars[0]).dtype
-        if dtype not in FLOATS:
-            raise Unfit(f"a {what} is in {dtype}, and kernels take float32, bfloat16 and float16")
+        dtypes = dict.fromkeys(str(aval_of(var).dtype) for var in equation.invars)
+        if len(dtypes) > 1 or aval_of(equation.invars[0]).dtype not in FLOATS:
+            raise Unfit(
+                f"a {what} is in {' and '.join(dtypes)}, and kernels take float32, bfloat16 and "
+                "float16"
+            )
 
 
 def _bytes(plan: Plan) -> int:

@@ -32,6 +32,11 @@ ELEMENTWISE = frozenset(
     ).split()
 )
 REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min"))
+DTYPES = frozenset(
+    (
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+    ).split()
+)
 _CUTTING = frozenset(("split", "slice", "concatenate", "pad"))
 _SHAPING = frozenset(("broadcast_in_dim", "reshape", "squeeze", "expand_dims"))
 
@@ -59,6 +64,8 @@ def lay_out(body: Body, batch: int) -> Layout:
         raise Unfit("the step has no product with a weight")
     cuts: dict[Any, set[int]] = {}
     for var in _variables(body):
+        if (dtype := str(aval_of(var).dtype)) not in DTYPES:
+            raise Unfit(f"a value is in {dtype}, which kernels do not know")
         if var not in weights and _has_units(var, batch, var in body.constants):
             cuts[var] = {0, _width(var)}
     for equation in body.equations:

@@ -1,7 +1,7 @@
 """Learners that follow the gradient: SGD and its relatives, from optax.
 
     sgd          θ ← θ - η g
-    heavy-ball   m ← μ m + g,  θ ← θ - η m                         document 000 (1.60-1.61)
+    heavy-ball   m ← μ m + g,  θ ← θ - η m                         Galvan (2015) (1.60-1.61)
     nesterov     m ← μ m + g,  θ ← θ - η (g + μ m)
     adagrad, adadelta, rmsprop, adam, adamw                        as in optax
 

@@ -20,6 +20,8 @@ from ..tasks import TASKS
 
 LEVELS = ("characters", "bytes")
 PRECISIONS = ("float32", "bfloat16")
+READOUTS = ("bias", "plain", "own")
+FACTORS = ("input", "all")
 BACKENDS = ("scan", "persistent", "auto")
 MEMORIES = ("all", "sqrt")
 DAMPINGS = ("structural", "tikhonov", "line-search")
@@ -77,6 +79,14 @@ class Config:
     skip: bool = _setting(False, "connect every layer to the input and to the output")
     budget: int | None = _setting(None, "choose the units nearest to this many parameters", least=1)
     embedding: int = _setting(0, "size of learned input vectors; 0 for one-hot", least=0)
+    readout: str | None = _setting(
+        None,
+        f"of the last layer: {_names(READOUTS)} (by default as the cell's source has it)",
+        among=READOUTS,
+    )
+    factor: str = _setting(
+        "input", f"mrnn with --skip: what the factor reads, {_names(FACTORS)}", among=FACTORS
+    )
     layer_norm: bool = _setting(False, "normalise each layer's pre-activations")
     dropout: float = _setting(0.0, "share of outputs dropped, of each layer", least=0, below=1)
     recurrent_dropout: float = _setting(0.0, "share of the state dropped", least=0, below=1)
@@ -171,10 +181,26 @@ class Config:
         known = {setting.name for setting in fields(cls)}
         if strange := sorted(found.keys() - known):
             raise BadInput(f"the configuration has {strange[0]!r}, which is not a setting")
-        return cls(**found)
+        return cls(**upgraded(found))
 
     def __str__(self) -> str:
         return json.dumps(self.as_json(), indent=1)
+
+
+def upgraded(found: dict) -> dict:
+    """The JSON of a configuration that lacks settings of today, with what was done without them.
+
+    Without `readout`, every network had a readout with a bias but those of `krause` and `mlstm`;
+    without `factor`, that of `mrnn` read all that its layer reads. They are filled in
+    only where the default of today is another.
+    """
+    then: dict[str, str] = {}
+    cell, text = found.get("cell"), found.get("task", "text") == "text"
+    if cell == "jordan" or (text and cell in ("simple", "mrnn")):
+        then["readout"] = "bias"
+    if found.get("skip") and cell == "mrnn":
+        then["factor"] = "all"
+    return {**then, **found}
 
 
 _TYPES: dict[Any, tuple] = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}

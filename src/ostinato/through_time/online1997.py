@@ -3,7 +3,7 @@
 Errors flow back in time through the memory cells alone, and `∂c_t/∂c_{t-1} = 1`. So what a memory
 cell has to do with a weight of its input gate or its block input is a plain sum over the past,
 
-    ∂c_t/∂w = ∂c_{t-1}/∂w + ∂⁺c_t/∂w        document 004 (2.17)
+    ∂c_t/∂w = ∂c_{t-1}/∂w + ∂⁺c_t/∂w        Krause (2015) (2.17)
 
 of which one running value for each weight (and sequence) is enough. The weights of the output gate
 and of the readout have no past: their gradient comes from the present error alone.
@@ -38,7 +38,7 @@ def online1997(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None)
     With `online1997_start` `D` goes on from window to window: `state` is then an `Online`, and so
     is the state that is returned. Windows of one step are the original algorithm.
 
-    Source: Hochreiter and Schmidhuber (1997), appendix; document 004 (2.17).
+    Source: Hochreiter and Schmidhuber (1997), appendix; Krause (2015) (2.17).
 
     Args:
         cell: an `LSTM1997`, or a network of one: something with a `cell`, a `readout` and an

@@ -6,7 +6,7 @@
 B must be symmetric and positive semidefinite. M is an optional diagonal preconditioner. It stops
 when the last k iterations have gained too little, (q_i - q_{i-k}) / q_i < k ε.
 
-Sources: document 004 algorithm 3 and (3.17); Martens (2010), Deep learning via Hessian-free
+Sources: Krause (2015) algorithm 3 and (3.17); Martens (2010), Deep learning via Hessian-free
 optimization, for stopping and for the iterates that are kept.
 """
 

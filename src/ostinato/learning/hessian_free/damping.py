@@ -4,13 +4,13 @@
 
 λ₀ is Tikhonov's damping, μ₀ structural damping (S: see `on_batch`), and one scale s ≥ 0 changes
 both; λ = s λ₀ and μ = s μ₀ are what a report shows. Martens and Sutskever (2011) have λ₀ and
-μ₀ = λ₀ · their μ; document 004 has μ₀ alone.
+μ₀ = λ₀ · their μ; Krause (2015) has μ₀ alone.
 
 The scale follows the reduction ratio: what the objective fell, over what the quadratic foresaw.
 
     ρ = (f(θ + δ) - f(θ)) / q(δ)          ρ < ¼:  s ← 3/2 s          ρ > ¾:  s ← 2/3 s
 
-(document 000 (2.20); document 004 prints the two factors the wrong way round). A step that is
+(Galvan (2015) (2.20); Krause (2015) prints the two factors the wrong way round). A step that is
 refused raises s too. Which q: `ratio="damped"` takes `½ δᵀ B δ + gᵀ δ`, the quadratic that
 conjugate gradient minimised, as Martens does; `"undamped"` takes `½ δᵀ G δ + gᵀ δ`, the model of f
 itself, which promises more and so gives smaller ratios. Where q is not negative, as it can be on
@@ -50,7 +50,7 @@ class Damping:
 
     Example:
         >>> Damping(tikhonov=0.1, structural=0.003)  # as Martens and Sutskever
-        >>> Damping(tikhonov=0.0, structural=0.1)    # as document 004, for its mLSTM
+        >>> Damping(tikhonov=0.0, structural=0.1)    # as Krause (2015), for its mLSTM
     """
 
     tikhonov: float = 0.01

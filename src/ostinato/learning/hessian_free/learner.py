@@ -13,7 +13,7 @@ The noise of a network stands still during a step, as the network that comes in 
 products are in full float32, whatever the device does by default: rounded to TensorFloat-32,
 curvature products ruin conjugate gradient.
 
-Sources: document 004 chapter 3 and section 4.1; Martens (2010); Martens and Sutskever (2011).
+Sources: Krause (2015) chapter 3 and section 4.1; Martens (2010); Martens and Sutskever (2011).
 """
 
 import dataclasses

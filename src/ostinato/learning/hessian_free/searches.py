@@ -88,7 +88,7 @@ def backtrack(
 
 
 def shorten(value: Value, step: Choice, tries: int = 10, decay: float = 0.5) -> Choice:
-    """Shorten a step as long as the objective gets better (document 004, algorithm 5)."""
+    """Shorten a step as long as the objective gets better (Krause (2015), algorithm 5)."""
 
     def body(now):
         i, scale, f, _ = now
@@ -121,7 +121,7 @@ def follow(value: Value) -> Callable[[Greedy, jax.Array], tuple[Greedy, jax.Arra
     it as lowers its own loss: `x_f = Σ ε_i α_i S_i`. It asks to stop when more than five directions
     have not helped.
 
-    Source: document 004 section 3.3.3.2, (3.31) and (3.32), and section 4.1 for the five.
+    Source: Krause (2015) section 3.3.3.2, (3.31) and (3.32), and section 4.1 for the five.
     """
 
     def observe(now: Greedy, step: jax.Array) -> tuple[Greedy, jax.Array]:

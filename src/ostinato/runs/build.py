@@ -35,6 +35,8 @@ from ..wiring import (
 from .config import SADDLE_FREE, SECOND_ORDER, Config
 
 UNITS = 128
+ONLINE_1997 = ("lstm1997", "lstm", "krause")
+DROPOUTS = ("dropout", "recurrent_dropout")
 
 
 def build_task(config: Config, vocabulary: Vocabulary | None = None) -> Task:
@@ -109,8 +111,8 @@ def units_for(config: Config, task: Task | Sizes) -> int:
 
 def build_learner(config: Config, task: Task) -> Learner:
     """The learner of a configuration, for a task."""
-    if config.gradient == "lstm1997" and (config.cell != "lstm1997" or config.layers > 1):
-        raise BadInput("the gradient lstm1997 needs --cell lstm1997 and a single layer")
+    if config.gradient == "lstm1997":
+        _check_online1997(config)
     compute = None if config.precision == "float32" else config.precision
     backend = None if config.backend == "auto" else config.backend
     # The training loop notices a NaN; second-order learners take it for too long a step.
@@ -175,6 +177,16 @@ def readout_kind(config: Config, task: Task | Sizes) -> str:
         return "own"
     his = ("krause", "mlstm", "simple", "mrnn") if task.name == "text" else ("krause", "mlstm")
     return "plain" if config.cell in his else "bias"
+
+
+def _check_online1997(config: Config) -> None:
+    """Refuse what the gradient lstm1997 cannot do."""
+    if config.cell not in ONLINE_1997 or config.layers > 1 or config.skip:
+        names = ", ".join(ONLINE_1997)
+        raise BadInput(f"the gradient lstm1997 needs a single layer and --cell one of {names}")
+    for name in ("embedding", "layer_norm", "zoneout", "weight_noise", *DROPOUTS):
+        if getattr(config, name):
+            raise BadInput(f"the gradient lstm1997 cannot be had with {name}; leave that out")
 
 
 def batch_size(config: Config) -> int:

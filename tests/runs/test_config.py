@@ -55,6 +55,7 @@ def test_an_unknown_setting_is_named():
         ({"cell": "simple", "task": "adding"}, {}),
         ({"cell": "mlstm", "task": "text", "skip": True}, {}),
         ({"cell": "lstm", "task": "text"}, {}),
+        ({"cell": "lstm", "task": "text", "learner": "nesterov"}, {"velocity": "raw"}),
     ],
 )
 def test_a_configuration_without_a_setting_means_what_was_done_then(then, filled):

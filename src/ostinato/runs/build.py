@@ -126,6 +126,7 @@ def build_learner(config: Config, task: Task) -> Learner:
             gradient_named(config.gradient, window=config.window, omega=config.omega),
             rate=config.rate,
             momentum=config.momentum,
+            velocity=config.velocity,
             schedule=config.schedule,
             warmup=config.warmup,
             clip=config.clip,
@@ -160,6 +161,7 @@ def build_learner(config: Config, task: Task) -> Learner:
         line_search=config.damping == "line-search",
         judge=config.judge,
         iterations=config.iterations,
+        adapt=config.adapt,
         precondition=config.precondition,
         **curved,
     )

@@ -12,8 +12,9 @@ from typing import Any
 from ..cells import CELLS
 from ..errors import BadInput
 from ..learning import FIRST_ORDER, GRADIENTS, SCHEDULES
+from ..learning.first_order import MOMENTUM, VELOCITIES
 from ..learning.hessian_free.curvature_batch import DRAWS
-from ..learning.hessian_free.damping import RATIOS
+from ..learning.hessian_free.damping import ADAPTS, RATIOS
 from ..learning.hessian_free.learner import JUDGES
 from ..learning.hessian_free.on_batch import FORMS
 from ..tasks import TASKS
@@ -100,6 +101,9 @@ class Config:
     learner: str = _setting("adam", f"how the weights change: {_names(LEARNERS)}", among=LEARNERS)
     rate: float | None = _first(None, "learning rate", least=0)
     momentum: float = _first(0.9, "of heavy ball and Nesterov", least=0, below=1)
+    velocity: str = _first(
+        "scaled", f"their v: {_names(VELOCITIES)}, with the rate in it or not", among=VELOCITIES
+    )
     schedule: str = _first("cosine", f"how the rate changes: {_names(SCHEDULES)}")
     warmup: int = _first(0, "steps in which the rate rises from zero", least=0)
     clip: str = _first("1", "largest gradient norm: a number, 'auto' or 'off'")
@@ -118,6 +122,7 @@ class Config:
         "gradient", f"batch that steps are judged on: {_names(JUDGES)}", among=JUDGES
     )
     iterations: int = _free(100, "of conjugate gradient, at most", least=1)
+    adapt: str = _free("step", f"when ρ moves the damping: {_names(ADAPTS)}", among=ADAPTS)
     precondition: bool = _free(False, "conjugate gradient with a diagonal preconditioner")
     krylov: int = _second(50, "dimensions of the subspace", only=(SADDLE_FREE,), least=1)
     curvature_batch: int | None = _second(None, "sequences for the curvature, ¼ of batch", least=1)
@@ -191,8 +196,9 @@ def upgraded(found: dict) -> dict:
     """The JSON of a configuration that lacks settings of today, with what was done without them.
 
     Without `readout`, every network had a readout with a bias but those of `krause` and `mlstm`;
-    without `factor`, that of `mrnn` read all that its layer reads. They are filled in
-    only where the default of today is another.
+    without `factor`, that of `mrnn` read all that its layer reads; without `velocity`, heavy ball
+    and Nesterov kept the rate out of v. They are filled in only where the default of today is
+    another.
     """
     then: dict[str, str] = {}
     cell, text = found.get("cell"), found.get("task", "text") == "text"
@@ -200,6 +206,8 @@ def upgraded(found: dict) -> dict:
         then["readout"] = "bias"
     if found.get("skip") and cell == "mrnn":
         then["factor"] = "all"
+    if found.get("learner") in MOMENTUM:
+        then["velocity"] = "raw"
     return {**then, **found}
 
 

@@ -57,7 +57,7 @@ CLAIM = Claim(
     "forget-gates-govern",
     "Where ‖Q‖ < 1 its powers become insignificant over long times, and ∂δc(τ)/∂δc(t) ~ "
     "∏ diag(f): long-term dependencies are governed by the forget gates.",
-    "001, section 4.4, after eq. 4.18",
+    "Delgado del Cerro (2021), section 4.4, after eq. 4.18",
     "false",
     check,
 )

@@ -8,7 +8,7 @@ from environment import ROOT, python_with
 try:
     import matplotlib
 
-    from ostinato.claims import DOCUMENTS, verify
+    from ostinato.claims import SOURCES, verify
 except ImportError:
     sys.exit(subprocess.run([python_with("plot"), __file__], cwd=ROOT).returncode)
 
@@ -40,7 +40,7 @@ ADDING = """## Add a claim
        )
 
 
-   CLAIM = Claim("inputs-fade", "A linear unit forgets.", "000, section 1.6", "holds", check)
+   CLAIM = Claim("inputs-fade", "A linear unit forgets.", "Galvan (2015)", "holds", check)
    ```
 
    The evidence is one sentence with the number that decides, and that number is computed. A verdict
@@ -74,8 +74,8 @@ def main() -> None:
             picture(finding.figure, pictures / f"{claim.name}.png")
             lines += [f"![{claim.name}](claims/{claim.name}.png)", ""]
         sections.append("\n".join(lines))
-    papers = [f"- {number}: {title}" for number, title in DOCUMENTS.items()]
-    page = [OPENING + "\n".join(rows), "", "Sources with a number:", "", *papers, ""]
+    papers = [f"- {name}: {title}" for name, title in SOURCES.items()]
+    page = [OPENING + "\n".join(rows), "", "Sources cited often:", "", *papers, ""]
     page += ["## The claims", "", *sections, ADDING]
     (ROOT / "docs" / "claims.md").write_text("\n".join(page), encoding="utf-8")
     print(f"wrote docs/claims.md with {len(sections)} claims")

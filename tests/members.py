@@ -72,6 +72,7 @@ WIRINGS = {
     "network, one-hot": lambda: Case(
         Network(MLSTM(5, 4, key=ONE), Readout(4, 5, key=TWO, bias=False), OneHot(5)), 5
     ),
+    "network, jordan": lambda: Case(Network(Jordan(5, 4, key=ONE, outputs=5), None, OneHot(5)), 5),
     "network, embedding": lambda: Case(
         Network(
             Stack.of(LSTM, 3, [4, 4], key=ONE),

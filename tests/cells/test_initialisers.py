@@ -5,7 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ostinato.cells import GRU, LSTM, LSTM1997, Delay, PeepholeLSTM, Simple
+from ostinato.cells import (
+    GRU,
+    LSTM,
+    LSTM1997,
+    MLSTM,
+    MRNN,
+    Delay,
+    KrauseLSTM,
+    PeepholeLSTM,
+    Simple,
+)
 from ostinato.cells.initialisers import (
     glorot,
     incoming,
@@ -57,6 +67,21 @@ def test_sparse_keeps_its_share():
     matrix = np.asarray(sparse(0.1, std=2.0)(KEY, SIZE, jnp.float64))
     assert np.mean(matrix != 0) == pytest.approx(0.1, abs=0.01)
     assert np.std(matrix[matrix != 0]) == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize(("make", "std"), [(KrauseLSTM, 0.1), (MLSTM, 0.1), (MRNN, 0.05)])
+def test_krauses_initial_weights(make, std):
+    """Krause (2015), sections 4.2, 4.3 and 4.5: one deviation for all weights of a model."""
+    cell = make(100, 100, key=KEY)
+    for name, matrix in vars(cell).items():
+        if name != "b":
+            assert np.std(matrix) == pytest.approx(std, rel=0.03), name
+
+
+def test_krauses_sparse_weights_are_the_default():
+    matrix = np.asarray(sparse()(KEY, SIZE, jnp.float64))
+    assert np.mean(matrix != 0) == pytest.approx(0.1, abs=0.01)
+    assert np.std(matrix[matrix != 0]) == pytest.approx(0.1, rel=0.05)
 
 
 def test_normal_has_its_deviation():

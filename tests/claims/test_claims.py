@@ -55,8 +55,16 @@ CHANGES = {
     "gauss-newton-of-linear-outputs": ({"parameters": 12}, "false"),
     "gauss-newton-is-semidefinite": ({"swapped": True}, "false"),
     "r-forward-costs-two-passes": ({"symbols": 4000}, "false"),
-    "damping-rule-of-004": ({"printed": (3 / 2, 2 / 3)}, "holds"),
+    "reversed-damping-rule": ({"printed": (3 / 2, 2 / 3)}, "holds"),
     "structural-damping": ({"where": "H_out"}, "holds"),
+    "leak-sets-the-speed": ({"stays": False}, "holds"),
+    "leaky-integrator-as-printed": ({"weight": 0.5}, "holds"),
+    "newton-step-as-printed": ({"start": 0.0}, "holds"),
+    "gauss-newton-as-printed": ({"scale": 0.0, "squash": lambda a: a}, "holds"),
+    "output-reads-the-preactivation": ({"reads": "phi"}, "holds"),
+    "r-forward-of-gates": ({"with_slope": True}, "holds"),
+    "stray-forget-gate": ({"stray": False}, "holds"),
+    "old-memory-in-the-jacobian": ({"old": False}, "holds"),
     "xor-ceiling": ({"free": 3}, "false"),
 }
 
@@ -118,6 +126,8 @@ def test_the_page_has_every_claim():
         verdict = claim.expected.replace("|", "\\|")
         assert f"| [{claim.name}](#{claim.name}) | {verdict} |" in page
         assert f"> {claim.text}\n\nSource: {claim.source}." in page
+    readme = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"`ostinato verify`: {len(CLAIMS)} statements" in readme
     pictures = re.findall(r"\((claims/.+\.png)\)", page)
     assert pictures and all((PAGE.parent / picture).is_file() for picture in pictures)
 
@@ -142,7 +152,7 @@ def test_the_verb_prints_json():
     assert found.exit_code == 0
     toy, xor = json.loads(found.stdout)
     assert toy["name"] == "toy-net" and xor["verdict"] == "holds" and xor["reproduces"]
-    assert "66.7%" in xor["evidence"] and xor["source"].startswith("002")
+    assert "66.7%" in xor["evidence"] and xor["source"].startswith("Lipton")
 
 
 def test_the_verb_prints_a_table():
@@ -153,7 +163,7 @@ def test_the_verb_prints_a_table():
 
 
 def test_another_verdict_is_exit_code_1(monkeypatch):
-    wrong = Claim("xor-ceiling", "Text.", "002", "false", CLAIMS["xor-ceiling"].check)
+    wrong = Claim("xor-ceiling", "Text.", "Lipton", "false", CLAIMS["xor-ceiling"].check)
     monkeypatch.setitem(CLAIMS, "xor-ceiling", wrong)
     found = CliRunner().invoke(app, ["xor-ceiling"], catch_exceptions=False)
     assert found.exit_code == 1 and "0 of 1 as known" in found.stdout

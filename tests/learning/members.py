@@ -38,6 +38,7 @@ LEARNERS = {
     "hf, activation": lambda objective: HessianFree(
         objective, Damping(form="activation", ratio="undamped"), curvature=3, iterations=10
     ),
+    "hf, by iteration": lambda objective: HessianFree(objective, iterations=10, adapt="iteration"),
     "hf, line search": lambda objective: HessianFree(
         objective, Damping(1e-3, 0.0), line_search=True, iterations=10
     ),

@@ -45,6 +45,51 @@ def test_momentum_as_written(name):
         np.testing.assert_allclose(found, w, rtol=1e-12)
 
 
+def rate_at(schedule, step):
+    return float(0.1 * factor(schedule, 10)(jnp.asarray(step, jnp.int32)))
+
+
+@pytest.mark.parametrize("schedule", ["linear", "step"])
+def test_heavy_ball_with_a_changing_rate(schedule):
+    """Galvan (2015), (1.60-1.61): the rate of each step is part of v."""
+    rates = [rate_at(schedule, t) for t in range(6)]
+    assert len(set(rates)) > 1
+    w, v, gradients = np.array([1.0, -2.0]), np.zeros(2), GRADIENTS * 2
+    for rate, gradient, found in zip(
+        rates, gradients, weights_after(gradients, "heavy-ball", schedule=schedule), strict=True
+    ):
+        v = 0.9 * v + rate * gradient
+        w = w - v
+        np.testing.assert_allclose(found, w, rtol=1e-12)
+
+
+def test_nesterov_with_a_changing_rate():
+    """`v ← γ v + α ∇f(θ - γ v)`, `θ ← θ - v` on ½ Σ k θ²; ours is the point θ - γ v."""
+    k = np.array([1.0, 3.0])
+    learner = FirstOrder(
+        "nesterov", Objective(Squared()), 10, Given(), rate=0.1, clip="off", schedule="linear"
+    )
+    network = {"w": jnp.asarray([1.0, -2.0])}
+    memory, theta, v = learner.initial(network), np.array([1.0, -2.0]), np.zeros(2)
+    for t in range(6):
+        batch = Sequences(k * network["w"], None, jnp.ones((1, 1)))
+        network, memory, _, _ = learner.step(network, memory, None, batch)
+        v = 0.9 * v + rate_at("linear", t) * k * (theta - 0.9 * v)
+        theta = theta - v
+        np.testing.assert_allclose(network["w"], theta - 0.9 * v, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["heavy-ball", "nesterov"])
+def test_a_raw_velocity_keeps_the_rate_out(name):
+    """As in torch, and as runs from before this setting did it."""
+    found = weights_after(GRADIENTS, name, schedule="linear", velocity="raw")
+    w, m = np.array([1.0, -2.0]), np.zeros(2)
+    for t, (gradient, ours) in enumerate(zip(GRADIENTS, found, strict=True)):
+        m = 0.9 * m + gradient
+        w = w - rate_at("linear", t) * (gradient + 0.9 * m if name == "nesterov" else m)
+        np.testing.assert_allclose(ours, w, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("name", "whole"),
     [
@@ -133,6 +178,8 @@ def test_the_curriculum_rises_to_the_full_length():
 def test_an_unknown_learner_is_named():
     with pytest.raises(BadInput, match="no learner 'sdg'; there are sgd, heavy-ball"):
         FirstOrder("sdg", Objective(Squared()), 10)
+    with pytest.raises(BadInput, match="velocity must be one of scaled, raw; got fast"):
+        FirstOrder("sgd", Objective(Squared()), 10, velocity="fast")
 
 
 def test_every_learner_has_a_rate():

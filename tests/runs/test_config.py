@@ -1,13 +1,18 @@
 """The configuration refuses what is wrong in one line, and survives JSON."""
 
+import dataclasses
 import json
 
 import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from ostinato import unroll
 from ostinato.errors import BadInput
-from ostinato.runs import Config
+from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network, build_task
+from ostinato.runs.config import upgraded
 from ostinato.weights import count_parameters
 
 
@@ -41,6 +46,26 @@ def test_an_unknown_setting_is_named():
         Config.from_json({"unit": 3})
 
 
+@pytest.mark.parametrize(
+    ("then", "filled"),
+    [
+        ({"cell": "simple", "task": "text"}, {"readout": "bias"}),
+        ({"cell": "mrnn", "task": "text", "skip": True}, {"readout": "bias", "factor": "all"}),
+        ({"cell": "jordan", "task": "adding"}, {"readout": "bias"}),
+        ({"cell": "simple", "task": "adding"}, {}),
+        ({"cell": "mlstm", "task": "text", "skip": True}, {}),
+        ({"cell": "lstm", "task": "text"}, {}),
+        ({"cell": "lstm", "task": "text", "learner": "nesterov"}, {"velocity": "raw"}),
+    ],
+)
+def test_a_configuration_without_a_setting_means_what_was_done_then(then, filled):
+    assert upgraded(then) == {**then, **filled}
+    now = Config.from_json(then)
+    assert Config.from_json(now.as_json()) == now
+    today = Config(**then)
+    assert Config.from_json(today.as_json()) == today  # a new one is as it was written
+
+
 @pytest.mark.parametrize("cell", ["mlstm", "gru", "simple"])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
@@ -62,6 +87,8 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
         ({"task": "adding", "budget": 900, "units": 3}, "either units or budget"),
         ({"task": "adding", "cell": "ltsm"}, "no cell 'ltsm'; there are simple, jordan, lstm"),
         ({"task": "adding", "embedding": 3}, "reads vectors"),
+        ({"task": "adding", "readout": "own"}, "needs a cell that has one: jordan; got mlstm"),
+        ({"task": "adding", "cell": "jordan", "dropout": 0.5}, "dropout changes the output"),
         ({"task": "chess"}, "no task 'chess'; there are text, adding"),
         ({"task": "adding", "file": "a.txt"}, "makes its own data; leave out a.txt"),
     ],
@@ -70,3 +97,43 @@ def test_what_cannot_be_built(settings, words):
     config = Config(**settings)
     with pytest.raises(BadInput, match=words):
         build_network(config, build_task(config))
+
+
+@pytest.mark.parametrize("cell", ["simple", "mrnn", "jordan"])
+def test_a_run_from_before_a_setting_still_opens(cell, tmp_path):
+    """Its config.json lacks `readout`, its checkpoint has a readout with a bias."""
+    text = tmp_path / "text.txt"
+    text.write_text("abcd" * 100)
+    config = Config(file=str(text), cell=cell, units=3, length=5, batch=2, steps=2, readout="bias")
+    run = train(config, tmp_path / "run")
+    file = run.path / "config.json"
+    then = json.loads(file.read_text())
+    del then["readout"], then["factor"]
+    file.write_text(json.dumps(then))
+    network = open_run(run.path).network()
+    assert eqx.tree_equal(network, run.network())
+    assert network.readout.b is not None
+    went_on = dataclasses.replace(open_run(run.path).config, steps=3)
+    assert train(went_on, run.path, resume=True).steps()[-1] == 3
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_jordan_network_feeds_its_output_back(layers):
+    """`s_t = α s_{t-1} + y_{t-1}`, `h_t = tanh(W x_t + R s_t + b)`, `y_t = V h_t` in each layer."""
+    config = Config(task="adding", cell="jordan", units=4, layers=layers)
+    task = build_task(config)
+    network = build_network(config, task)
+    assert network.readout is None and network.outputs == task.outputs == 1
+    xs = np.random.default_rng(0).normal(size=(6, 2))
+    found, _ = unroll(network, jnp.asarray(xs))
+    seen = xs
+    for cell in network.cell.layers if layers > 1 else [network.cell]:
+        s = y = np.zeros(len(cell.R))
+        ys = []
+        for x in seen:
+            s = 0.5 * s + y
+            y = np.tanh(x @ cell.W + s @ cell.R + cell.b) @ cell.V
+            ys.append(y)
+        seen = np.stack(ys)
+    assert len(network.cell.layers[-1].R if layers > 1 else network.cell.R) == 1
+    np.testing.assert_allclose(found, seen, rtol=1e-10)

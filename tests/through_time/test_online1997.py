@@ -10,7 +10,7 @@ import pytest
 from jax.random import key
 
 from compare import same
-from ostinato.cells import GRU, LSTM1997
+from ostinato.cells import GRU, LSTM, LSTM1997, KrauseLSTM, PeepholeLSTM
 from ostinato.through_time import bptt, online1997, online1997_start
 from ostinato.wiring import Bidirectional, Dropout, Embedding, Network, OneHot, Readout
 
@@ -30,6 +30,23 @@ def lstm(truncated=True):
 def network(encoding, **options):
     readout = Readout(UNITS, OUTPUTS, key=TWO, bias=encoding is None)
     return Network(lstm(**options), readout, encoding)
+
+
+def cut(make, readout=False):
+    """An LSTM with forget gates, and the same with errors cut where its gates read h."""
+
+    class Cut(make):
+        def step(self, state, u):
+            h, c = state
+            return super().step((jax.lax.stop_gradient(h), c), u)
+
+    def build(make):
+        shapes = eqx.filter_eval_shape(make, INPUTS, UNITS, key=ONE)
+        filled = [normal(7 + k, *x.shape) for k, x in enumerate(jax.tree.leaves(shapes))]
+        cell = jax.tree.unflatten(jax.tree.structure(shapes), filled)
+        return Network(cell, Readout(UNITS, OUTPUTS, key=TWO), None) if readout else cell
+
+    return build(make), build(Cut)
 
 
 VECTORS, SYMBOLS = (
@@ -72,6 +89,57 @@ def test_it_truncates_a_cell_that_does_not():
     same(ours[1].R, run(online1997, *CASES["cell"])[1].R)
     same((ours[0], ours[2]), (exact[0], exact[2]))
     assert jnp.linalg.norm(ours[1].R - exact[1].R) > 1e-3 * jnp.linalg.norm(exact[1].R)
+
+
+@pytest.mark.parametrize("make", [LSTM, KrauseLSTM])
+@pytest.mark.parametrize("readout", [False, True], ids=["cell", "network"])
+def test_with_forget_gates(make, readout):
+    """Over one window, and by windows of two steps, it is the gradient with the errors cut."""
+    (cell, truncated), xs = cut(make, readout), VECTORS
+    targets = normal(3, STEPS, BATCH, OUTPUTS if readout else UNITS)
+    expected = run(bptt, truncated, xs, targets, STATE)
+    same_parts(run(online1997, cell, xs, targets, STATE), expected)
+    exact = run(bptt, cell, xs, targets, STATE)
+    first, other = (jax.tree.leaves(x[1])[1] for x in (exact, expected))
+    assert jnp.linalg.norm(first - other) > 1e-3 * jnp.linalg.norm(first)
+
+    online = online1997_start(cell, xs, STATE)
+    value, gradient = 0.0, jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
+    for begin in range(0, STEPS, 2):
+        now = slice(begin, begin + 2)
+        more, change, online = run(online1997, cell, xs[now], targets[now], online)
+        value, gradient = value + more, jax.tree.map(jnp.add, gradient, change)
+    same_parts((value, gradient, online.state), expected)
+
+
+def same_parts(found, expected):
+    """Equal arrays, whatever the classes of the modules that hold them."""
+    same(jax.tree.leaves(found), jax.tree.leaves(expected))
+
+
+def test_krauses_online_lstm_step_by_step():
+    """His recursion in NumPy, `D ← f ⊙ D + ∂⁺c/∂w`, weight by weight, with windows of one step."""
+    (cell, _), xs = cut(KrauseLSTM), VECTORS[:, 0]
+    targets = normal(6, STEPS, UNITS)
+    online = online1997_start(cell, xs)
+    W, R = np.array(cell.W), np.array(cell.R)
+    h, c, D = np.zeros(UNITS), np.zeros(UNITS), np.zeros((INPUTS + UNITS, 3, UNITS))
+    for t in range(STEPS):
+        now = slice(t, t + 1)
+        _, gradient, online = run(online1997, cell, xs[now], targets[now], online)
+        read = np.concatenate([xs[t], h])
+        a = (xs[t] @ W + h @ R).reshape(4, UNITS)
+        i, f, _, o = 1 / (1 + np.exp(-a))
+        local = np.stack([a[2] * i * (1 - i), c * f * (1 - f), i])
+        D = f * D + read[:, None, None] * local
+        c = f * c + i * a[2]
+        h = np.tanh(c * o)
+        e = np.asarray(jax.grad(loss)(jnp.asarray(h), targets[t])) * (1 - h**2)
+        rows = np.concatenate(
+            [(e * o * D).reshape(len(read), -1), np.outer(read, e * c * o * (1 - o))], 1
+        )
+        same(jnp.concatenate([gradient.W, gradient.R]), jnp.asarray(rows))
+        same(online.influence, jnp.asarray(D.reshape(len(read), -1)))
 
 
 @pytest.mark.parametrize("window", [1, 4])
@@ -142,12 +210,16 @@ def make_gru():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (make_gru, "online1997 needs an LSTM1997, or a network of one, got GRU"),
+        (
+            make_gru,
+            "online1997 needs one of LSTM1997, LSTM, KrauseLSTM, or a network of one, got GRU",
+        ),
+        (lambda: PeepholeLSTM(INPUTS, UNITS, key=ONE), "or a network of one, got PeepholeLSTM"),
         (lambda: Dropout(lstm(), 0.5, key=ONE), "or a network of one, got Dropout"),
         (lambda: Bidirectional(lstm(), lstm()), "or a network of one, got Bidirectional"),
         (
             lambda: Network(make_gru(), Readout(UNITS, OUTPUTS, key=TWO)),
-            "online1997 needs an LSTM1997, or a network of one, got GRU",
+            "online1997 needs one of LSTM1997, LSTM, KrauseLSTM, or a network of one, got GRU",
         ),
     ],
 )

@@ -17,7 +17,7 @@ class Delay(Cell):
     `R = ΔT M B` and `W = ΔT M C`; where A is diagonal and very negative, the first term vanishes
     and it is `Simple` without bias.
 
-    Source: document 001 section 2.1, (2.1-2.5).
+    Source: Delgado del Cerro (2021), section 2.1, (2.1-2.5).
 
     Shapes: x `(..., inputs)`, state `(c, past)` with c `(..., units)` and past
     `(..., delay, units)`, the last outputs, oldest first; y `(..., units)`.

@@ -13,8 +13,8 @@ class GRU(Cell):
 
     The candidate, by `reset`:
 
-    - `"before"` the product: `h̃ = tanh(W x_t + U (r ⊙ h_{t-1}) + b)` (Cho et al., 2014; document
-      000, 2.6-2.9);
+    - `"before"` the product: `h̃ = tanh(W x_t + U (r ⊙ h_{t-1}) + b)` (Cho et al., 2014; Galvan,
+      2015, 2.6-2.9);
     - `"after"` it: `h̃ = tanh(W x_t + r ⊙ (U h_{t-1} + d) + b)`, as in cuDNN and
       `torch.nn.GRU`. One product a step instead of two. (Those two call `1 - z` what is called
       z here.)

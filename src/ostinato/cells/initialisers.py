@@ -16,7 +16,11 @@ Initialiser = Callable[[jax.Array, tuple[int, int], jnp.dtype], jax.Array]
 
 
 def normal(std: float = 0.1) -> Initialiser:
-    """Every entry from N(0, std²); document 004 uses 0.1."""
+    """Every entry from N(0, std²).
+
+    Krause (2015), sections 4.2 to 4.5: 0.1 for input and output weights of his RNN and for all
+    weights of his LSTM and mLSTM, 0.05 for all weights of his mRNN.
+    """
 
     def init(key, shape, dtype):
         return std * jax.random.normal(key, shape, dtype)
@@ -34,8 +38,11 @@ def orthogonal(gain: float = 1.0) -> Initialiser:
     return jax.nn.initializers.orthogonal(gain)
 
 
-def sparse(probability: float = 0.1, std: float = 1.0) -> Initialiser:
-    """Each entry kept with `probability` and then from N(0, std²) (document 004, section 4.2)."""
+def sparse(probability: float = 0.1, std: float = 0.1) -> Initialiser:
+    """Each entry kept with `probability` and then from N(0, std²), the rest zero.
+
+    The defaults are those of Krause (2015), section 4.2, for the recurrent weights of his RNN.
+    """
 
     def init(key, shape, dtype):
         which, value = jax.random.split(key)

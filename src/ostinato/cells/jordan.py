@@ -1,5 +1,7 @@
 """The Jordan cell: the context is fed by the output."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 
@@ -11,14 +13,20 @@ from .initialisers import Initialiser, glorot
 class Jordan(Cell):
     """`s_t = α s_{t-1} + y_{t-1}`, `h_t = f(W x_t + R s_t + b)`, `y_t = g(V h_t)`.
 
-    Source: Jordan (1986), document 002 section 3.1 and figure 5. The context `s` decays by the
-    fixed factor α.
+    `V` is the network's readout: y is what the loss reads, and what the context is fed with. A
+    network of this cell therefore has no readout of its own, `Network(cell, None)`.
+
+    Source: Jordan (1986); Lipton et al. (2015), section 3.1 and figure 5. The context `s` decays by
+    the fixed factor α.
 
     Shapes: x `(..., inputs)`, state `(s, y)` of `(..., outputs)` each, y `(..., outputs)`.
 
     Example:
         >>> cell = Jordan(3, 16, outputs=4, alpha=0.5, key=jax.random.key(0))
     """
+
+    # A network of it is made with `outputs=` and has no readout; see `runs/build.py`.
+    reads_out: ClassVar[bool] = True
 
     W: jax.Array
     R: jax.Array
@@ -45,7 +53,7 @@ class Jordan(Cell):
         Args:
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
-            outputs: size of `y_t`; by default `units`.
+            outputs: size of `y_t`; by default `units`, for a layer with others above it.
             alpha: the context's decay.
             f, g: activations of the hidden and the output units.
             input, recurrent: initialisers of `W`, and of `R` and `V`.

@@ -1,4 +1,4 @@
-"""The LSTM and the multiplicative LSTM of document 004: no biases, linear block input."""
+"""The LSTM and the multiplicative LSTM of Krause (2015): no biases, linear block input."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,8 @@ class KrauseLSTM(Cell):
     `i, f, o = σ(W x_t + R h_{t-1})` and `g = W x_t + R h_{t-1}`, without biases. The four stand
     side by side in `W` and `R`, in the order i, f, g, o.
 
-    Source: document 004, algorithm 2. It has `4h² + 4nh` parameters.
+    Source: Krause (2015), algorithm 2, and section 4.3 for the initial weights. It has `4h² + 4nh`
+    parameters.
 
     Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
 
@@ -56,11 +57,12 @@ class KrauseLSTM(Cell):
 
 
 class MLSTM(Cell):
-    """The LSTM of document 004 with `m_t` in place of `h_{t-1}`.
+    """The LSTM of Krause (2015) with `m_t` in place of `h_{t-1}`.
 
     `m_t = (W_m x_t) ⊙ (R_m h_{t-1})`; all gates and the block input read `R m_t`.
 
-    Source: document 004 (4.7-4.10), algorithm 7. It has `5h² + 5nh` parameters.
+    Source: Krause (2015), (4.7-4.10) and algorithm 7; section 4.5 for the initial weights. It has
+    `5h² + 5nh` parameters.
 
     Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
 

@@ -11,7 +11,7 @@ from .simple import Simple
 class Leaky(Simple):
     """`h_t = (1 - α) f(W x_t + R h_{t-1} + b) + α h_{t-1}`.
 
-    Source: document 000 (2.22), with `h_{t-1}` where it prints `h_t`. At α = 0 it is `Simple`;
+    Source: Galvan (2015), (2.22), with `h_{t-1}` where it prints `h_t`. At α = 0 it is `Simple`;
     near 1 the units change slowly.
 
     Shapes: x `(..., inputs)`, state and y `(..., units)`.

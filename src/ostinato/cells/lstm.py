@@ -13,7 +13,8 @@ class LSTM(Cell):
     `i, f, o = σ(W x_t + R h_{t-1} + b)` and `g = tanh(W x_t + R h_{t-1} + b)`, each with its own
     weights. The four stand side by side in `W`, `R` and `b`, in the order i, f, g, o.
 
-    Source: Hochreiter and Schmidhuber (1997), Gers et al. (2000); document 002 section 4.1.
+    Source: Hochreiter and Schmidhuber (1997), Gers et al. (2000); Lipton et al. (2015),
+    section 4.1.
 
     Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
 
@@ -69,8 +70,8 @@ class PeepholeLSTM(LSTM):
 
     To the pre-activations of i and f is added `p ⊙ c_{t-1}`, to that of o `p ⊙ c_t`.
 
-    Source: Gers and Schmidhuber (2000); document 001 (4.1-4.5), which has no biases: set `b` to
-    zero for its equations.
+    Source: Gers and Schmidhuber (2000); Delgado del Cerro (2021), (4.1-4.5), which has no biases:
+    set `b` to zero for its equations.
 
     Shapes: as `LSTM`; the peepholes `p` are `(3, units)`, for i, f and o.
     """

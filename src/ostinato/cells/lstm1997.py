@@ -19,8 +19,8 @@ class LSTM1997(Cell):
     error neither vanishes nor explodes. This is the gradient of the original learning algorithm;
     it is not the gradient of the loss.
 
-    Source: Hochreiter and Schmidhuber (1997); document 000 (2.1-2.5). The truncation: document 004
-    (2.17).
+    Source: Hochreiter and Schmidhuber (1997); Galvan (2015), (2.1-2.5). The truncation: Krause
+    (2015), (2.17).
 
     Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
 

@@ -10,7 +10,8 @@ from .initialisers import Initialiser, normal
 class MRNN(Cell):
     """`m_t = (W_m x_t) ⊙ (R_m h_{t-1})`, `h_t = tanh(b + W x_t + R m_t)`.
 
-    Source: Sutskever et al. (2011); document 004 (2.19-2.20). It has `2h² + 2nh + h` parameters.
+    Source: Sutskever et al. (2011); Krause (2015), (2.19-2.20), and section 4.2 for the initial
+    weights. It has `2h² + 2nh + h` parameters.
 
     Shapes: x `(..., inputs)`, state and y `(..., units)`.
 
@@ -31,15 +32,15 @@ class MRNN(Cell):
         *,
         key: jax.Array,
         factor_inputs: int | None = None,
-        input: Initialiser = normal(0.1),
-        recurrent: Initialiser = normal(0.1),
+        input: Initialiser = normal(0.05),
+        recurrent: Initialiser = normal(0.05),
     ):
         """
         Args:
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
             factor_inputs: how many of the inputs, counted from the first, reach `W_m`; by
-                default all. In the stack of document 004 (4.4-4.5) the layer below is no factor.
+                default all. In the stack of Krause (2015), (4.4), the layer below is no factor.
             input, recurrent: initialisers of `W` and `W_m`, `R` and `R_m`; the bias starts at 0.
         """
         w, r, wm, rm = jax.random.split(key, 4)

@@ -11,8 +11,12 @@ from .initialisers import Initialiser, glorot, orthogonal
 class Simple(Cell):
     """`h_t = f(W x_t + R h_{t-1} + b)`.
 
-    Sources: document 000 definitions 3-4, 001 (2.5), 002 section 3, 004 (2.1). With `step` as `f`
-    the cell is a network of threshold units, and its gradient is zero.
+    Sources: Elman (1990); Galvan (2015), definitions 3-4; Delgado del Cerro (2021), (2.5); Lipton
+    et al. (2015), section 3; Krause (2015), (2.1). With `step` as `f` the cell is a network of
+    threshold units, and its gradient is zero.
+
+    The initial weights are not Krause's: his (section 4.2) are `input=normal(0.1)` and
+    `recurrent=sparse()`.
 
     Shapes: x `(..., inputs)`, state and y `(..., units)`.
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import jax
 
-DOCUMENTS = {
-    "000": "G. Galvan, On recurrent neural networks, August 2015",
-    "001": "Delgado del Cerro, Traditional and LSTM recurrent neural networks: a theoretical and "
-    "applied comparison, 2021",
-    "002": "Lipton, Berkowitz and Elkan, A critical review of recurrent neural networks for "
-    "sequence learning, 2015",
-    "003": "G. Galvan, draft of 000, March 2015",
-    "004": "Krause, Optimizing and contrasting recurrent neural network architectures, 2015",
+SOURCES = {
+    "Galvan (2015)": "G. Galvan, On recurrent neural networks, August; and its draft of March",
+    "Delgado del Cerro (2021)": "Traditional and LSTM recurrent neural networks: a theoretical and "
+    "applied comparison",
+    "Lipton et al. (2015)": "Z. C. Lipton, J. Berkowitz and C. Elkan, A critical review of "
+    "recurrent neural networks for sequence learning",
+    "Krause (2015)": "B. Krause, Optimizing and contrasting recurrent neural network architectures",
 }
 
 
@@ -48,7 +47,7 @@ class Claim:
     Attributes:
         name: what the statement says in a few words, joined by hyphens.
         text: the statement, as its author means it.
-        source: where it stands; the number of a document in `DOCUMENTS` comes first.
+        source: where it stands, by author and year; those in `SOURCES` have their titles there.
         expected: the verdict that is known.
         check: computes the finding, in float64. Its arguments, all with defaults, are what may be
             varied to see that another verdict is possible.

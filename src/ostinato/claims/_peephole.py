@@ -1,4 +1,4 @@
-"""The LSTM with peepholes of document 001 (4.1-4.5), in its own notation, in NumPy.
+"""The LSTM with peepholes of Delgado del Cerro (2021) (4.1-4.5), in its own notation, in NumPy.
 
 Column vectors, `W @ x`, four blocks z, i, f, o, and no biases; g = h = tanh.
 """

@@ -65,7 +65,7 @@ def recover(kind, inputs: float = 1.0, orthogonal: bool = False) -> np.ndarray:
 CLAIM = Claim(
     "backwards-in-time",
     "Recovering h_{t-1} from h_t and the input, to save memory, loses precision exponentially.",
-    "004, section 3.3.5.1",
+    "Krause (2015), section 3.3.5.1",
     "holds when a step shrinks the state in some direction",
     check,
 )

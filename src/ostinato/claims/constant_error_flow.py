@@ -34,7 +34,7 @@ CLAIM = Claim(
     "constant-error-flow",
     "In the LSTM without forget gates errors flow back through a memory cell unchanged, as it has "
     "a loop of weight one.",
-    "000, section 2.1.1; 002, section 4.1; 004, section 2.2",
+    "Galvan (2015), section 2.1.1; Lipton et al. (2015), section 4.1; Krause (2015), section 2.2",
     "holds when errors go back through c alone",
     check,
 )

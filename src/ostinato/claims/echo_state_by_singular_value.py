@@ -34,7 +34,7 @@ CLAIM = Claim(
     "echo-state-by-singular-value",
     "A tanh net whose largest singular value is below one forgets its first state exponentially, "
     "whatever its input.",
-    "000, section 2.2.3 with eq. 1.71; Jaeger (2001)",
+    "Galvan (2015), section 2.2.3 with eq. 1.71; Jaeger (2001)",
     "holds",
     check,
 )

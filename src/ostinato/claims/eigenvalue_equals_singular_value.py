@@ -28,7 +28,7 @@ def check(matrix=MATRIX) -> Finding:
 CLAIM = Claim(
     "eigenvalue-equals-singular-value",
     "For a diagonalisable recurrent matrix the largest eigenvalue is the largest singular value.",
-    "000, section 1.6, after eq. 1.71",
+    "Galvan (2015), section 1.6, after eq. 1.71",
     "false",
     check,
 )

@@ -51,7 +51,7 @@ CLAIM = Claim(
     "forget-gate-flow",
     "With a forget gate the factor of the flow through the memory is the gate's activation instead "
     "of one, so that errors can vanish again, slowly where it is close to one.",
-    "004, section 2.2, eq. 2.18",
+    "Krause (2015), section 2.2, eq. 2.18",
     "holds",
     check,
 )

@@ -44,7 +44,7 @@ def check(norm: float = 0.49, lag: int = 50) -> Finding:
 
 
 def lstm(norm: float, seed: int) -> PeepholeLSTM:
-    """Without biases, as in document 001, whose z is the cell's g."""
+    """Without biases, as in Delgado del Cerro (2021), whose z is the cell's g."""
     w, cell = weights(INPUTS, UNITS, seed, scale=1.0), drawn(PeepholeLSTM, INPUTS, UNITS)
     W = [w["W", k].T for k in "ifzo"]
     R = [w["R", k].T * norm / np.linalg.norm(w["R", k], 2) for k in "ifzo"]
@@ -57,7 +57,7 @@ CLAIM = Claim(
     "forget-gates-govern",
     "Where ‖Q‖ < 1 its powers become insignificant over long times, and ∂δc(τ)/∂δc(t) ~ "
     "∏ diag(f): long-term dependencies are governed by the forget gates.",
-    "001, section 4.4, after eq. 4.18",
+    "Delgado del Cerro (2021), section 4.4, after eq. 4.18",
     "false",
     check,
 )

@@ -35,7 +35,7 @@ CLAIM = Claim(
     "gauss-newton-is-semidefinite",
     "With a convex loss the Gauss-Newton matrix has no negative eigenvalue, which the Hessian of a "
     "net may have.",
-    "004, section 3.3.2, eq. 3.18",
+    "Krause (2015), section 3.3.2, eq. 3.18",
     "holds",
     check,
 )

@@ -23,7 +23,7 @@ def check(parameters: int = READOUT) -> Finding:
 CLAIM = Claim(
     "gauss-newton-of-linear-outputs",
     "The Gauss-Newton matrix is the Hessian where the outputs are linear in the parameters.",
-    "000, section 2.2.2, after eq. 2.17",
+    "Galvan (2015), section 2.2.2, after eq. 2.17",
     "holds",
     check,
 )

@@ -34,7 +34,7 @@ CLAIM = Claim(
     "general-theorem",
     "Γ_T = ∇L_T, Γ_k = ∇L_k + Γ_{k+1} ∂z_{k+1}/∂z_k and ∂L/∂θ = Σ ⟨Γ_k, ∂⁺z_k/∂θ⟩ give the "
     "gradient of any recurrent net.",
-    "001, chapter 3, eq. 3.2-3.4",
+    "Delgado del Cerro (2021), chapter 3, eq. 3.2-3.4",
     "holds",
     check,
 )

@@ -35,7 +35,7 @@ def check(units: int = 400, symbols: int = 70) -> Finding:
 CLAIM = Claim(
     "hessian-product-costs-twice",
     "A Gauss-Newton product needs only about half the computation of a Hessian product.",
-    "004, section 3.3.2, end",
+    "Krause (2015), section 3.3.2, end",
     "false",
     check,
 )

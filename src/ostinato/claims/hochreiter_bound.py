@@ -18,7 +18,7 @@ def check(factor: float = 1.0) -> Finding:
 CLAIM = Claim(
     "hochreiter-bound",
     "The largest entry of ∂a_t/∂a_k is at most τ^(t-k-1), τ = units · f'max · largest weight.",
-    "000, section 1.6, eq. 1.63-1.67",
+    "Galvan (2015), section 1.6, eq. 1.63-1.67",
     VERDICT,
     check,
 )

@@ -46,7 +46,7 @@ CLAIM = Claim(
     "local-stability",
     "A net without input returns to a fixed point from nearby just where the spectral radius of "
     "R diag(f') at that point is below one.",
-    "001, section 2.4, proof of the proposition",
+    "Delgado del Cerro (2021), section 2.4, proof of the proposition",
     "holds",
     check,
 )

@@ -63,7 +63,7 @@ CLAIM = Claim(
     "lstm-equations-are-inexact",
     "The usual backward equations of the LSTM are not exact, as they leave out indirect "
     "dependencies.",
-    "001, section 4.3, on eq. 4.6-4.14",
+    "Delgado del Cerro (2021), section 4.3, on eq. 4.6-4.14",
     "false",
     check,
 )

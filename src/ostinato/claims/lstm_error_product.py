@@ -42,7 +42,7 @@ def error_of_product(output_gate: float) -> float:
 CLAIM = Claim(
     "lstm-error-product",
     "Over many steps the error at the memory goes back by the product of the factors Q + diag(f).",
-    "001, section 4.4, eq. 4.18",
+    "Delgado del Cerro (2021), section 4.4, eq. 4.18",
     "holds when the output gate does not read y",
     check,
 )

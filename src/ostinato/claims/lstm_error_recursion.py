@@ -33,7 +33,7 @@ def check(units: int = 4) -> Finding:
 CLAIM = Claim(
     "lstm-error-recursion",
     "The error at the memory goes back by ∂δc(t-1)/∂δc(t) = Q + diag(f), Q from gates and weights.",
-    "001, section 4.4, eq. 4.16-4.17",
+    "Delgado del Cerro (2021), section 4.4, eq. 4.16-4.17",
     "holds when it is transposed",
     check,
 )

@@ -40,7 +40,7 @@ CLAIM = Claim(
     "poor-solutions",
     "Where ∂a_T/∂a_k is zero for all k < τ, the output does not depend on the inputs before τ: a "
     "poor solution.",
-    "000, section 1.6, poor solutions",
+    "Galvan (2015), section 1.6, poor solutions",
     "holds when the inputs change little",
     check,
 )

@@ -24,7 +24,7 @@ def check(units: int = 400, symbols: int = 70) -> Finding:
 CLAIM = Claim(
     "r-forward-costs-two-passes",
     "The R-forward pass of an RNN costs about as much as two forward passes.",
-    "004, section 3.3.2, after algorithm 4",
+    "Krause (2015), section 3.3.2, after algorithm 4",
     "holds",
     check,
 )

@@ -41,7 +41,7 @@ CLAIM = Claim(
     "relu-paths",
     "With ReLU units an entry of ∂a_t/∂a_k is the sum, over the paths all of whose units are "
     "active, of the products of their weights.",
-    "000, section 1.6, eq. 1.72 and fig. 1.12",
+    "Galvan (2015), section 1.6, eq. 1.72 and fig. 1.12",
     "holds",
     check,
 )

@@ -35,7 +35,7 @@ CLAIM = Claim(
     "relu-paths-bound",
     "With ReLU units an entry of ∂a_t/∂a_k ranges from 0 to the entry of the power of the weights, "
     "reached where all paths are enabled.",
-    "000, section 1.6, after fig. 1.12",
+    "Galvan (2015), section 1.6, after fig. 1.12",
     "holds when all paths have costs of the same sign",
     check,
 )

@@ -28,7 +28,7 @@ CLAIM = Claim(
     "rtrl-equals-bptt",
     "Real-time recurrent learning, forwards in time, gives the gradient of backpropagation "
     "through time.",
-    "Williams and Zipser (1989), as in 002, section 3.2",
+    "Williams and Zipser (1989), as in Lipton et al. (2015), section 3.2",
     "holds",
     check,
 )

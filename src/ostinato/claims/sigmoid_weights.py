@@ -54,7 +54,7 @@ CLAIM = Claim(
     "sigmoid-weights",
     "In a net of logistic units whose weights are all below 4/units the error vanishes "
     "exponentially.",
-    "000, section 1.6, after eq. 1.67",
+    "Galvan (2015), section 1.6, after eq. 1.67",
     "holds",
     check,
 )

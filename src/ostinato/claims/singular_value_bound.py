@@ -19,7 +19,7 @@ CLAIM = Claim(
     "singular-value-bound",
     "A column of ∂a_t/∂a_k is at most (f'max · μmax)^(t-k-1) long, μmax the largest singular "
     "value of the recurrent weights.",
-    "000, section 1.6, eq. 1.68-1.71",
+    "Galvan (2015), section 1.6, eq. 1.68-1.71",
     VERDICT,
     check,
 )

@@ -28,7 +28,7 @@ def check(printed=lambda p: np.diag(p) - np.outer(p, p)) -> Finding:
 CLAIM = Claim(
     "softmax-hessian",
     "The Hessian of cross-entropy at the input of a softmax is diag(p) - p pᵀ.",
-    "004, eq. 3.23",
+    "Krause (2015), eq. 3.23",
     "holds",
     check,
 )

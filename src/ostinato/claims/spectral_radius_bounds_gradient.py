@@ -27,7 +27,7 @@ CLAIM = Claim(
     "spectral-radius-bounds-gradient",
     "If the spectral radius of the recurrent weights is below one and f' at most one, errors "
     "vanish over long times.",
-    "001, section 2.4, after eq. 2.12",
+    "Delgado del Cerro (2021), section 2.4, after eq. 2.12",
     "false",
     check,
 )

@@ -26,7 +26,7 @@ CLAIM = Claim(
     "spectral-radius-is-necessary",
     "For a net to converge without input it is necessary that the spectral radius of its "
     "recurrent weights is below one.",
-    "001, section 2.4, proposition",
+    "Delgado del Cerro (2021), section 2.4, proposition",
     "false",
     check,
 )

@@ -41,7 +41,7 @@ CLAIM = Claim(
     "spectral-radius-is-sufficient",
     "With a spectral radius below one a net without input converges, and forgets its first state: "
     "the echo state property.",
-    "001, section 2.4, proposition; 000, section 2.2.3",
+    "Delgado del Cerro (2021), section 2.4, proposition; Galvan (2015), section 2.2.3",
     "false",
     check,
 )

@@ -42,7 +42,7 @@ CLAIM = Claim(
     "sqrt-memory",
     "Keeping the states of every √T-th step and recomputing the others doubles the computation of "
     "the forward pass, and costs nothing else.",
-    "004, section 3.3.5.1",
+    "Krause (2015), section 3.3.5.1",
     "holds",
     check,
 )

@@ -61,7 +61,7 @@ CLAIM = Claim(
     "squashing-becomes-a-step",
     "As α grows a squashing function f(α (x - τ)) tends to a step from its lower to its upper "
     "value, the lower one at x ≤ τ; where it has become one, its gradient is gone.",
-    "000, remark 3, eq. 1.50",
+    "Galvan (2015), remark 3, eq. 1.50",
     "holds when x is not τ",
     check,
 )

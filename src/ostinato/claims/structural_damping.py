@@ -67,7 +67,7 @@ CLAIM = Claim(
     "structural-damping",
     "Adding μ R(H(t)) as in (3.28) joins μ times the Gauss-Newton matrix of the change in hidden "
     "states.",
-    "004, section 3.3.3.1, eq. 3.24-3.30",
+    "Krause (2015), section 3.3.3.1, eq. 3.24-3.30",
     "false",
     check,
 )

@@ -48,7 +48,7 @@ CLAIM = Claim(
     "toy-net",
     "With one recurrent unit and no later input, the contribution of an input vanishes where "
     "|w| < 1 and explodes where |w| > 1, exponentially fast.",
-    "002, section 3.2 and figs. 7-8",
+    "Lipton et al. (2015), section 3.2 and figs. 7-8",
     "holds when the unit is linear, or an active ReLU, and |w| ≠ 1",
     check,
 )

@@ -41,7 +41,7 @@ def check(window: int = STEPS // 2) -> Finding:
 CLAIM = Claim(
     "truncation-horizon",
     "Truncated backpropagation through time gives up dependencies longer than its window.",
-    "002, section 3.2",
+    "Lipton et al. (2015), section 3.2",
     "holds",
     check,
 )

@@ -27,7 +27,7 @@ def check(units: int = 4, factors: int = 3) -> Finding:
 CLAIM = Claim(
     "weights-leave-the-product",
     "∏ W diag(s_i) = Wⁿ diag(∏ s_i): the Jacobian is a power of the weights times the slopes.",
-    "003, section 1.3.4, eq. 1.46-1.48",
+    "Galvan (2015, draft of March), section 1.3.4, eq. 1.46-1.48",
     "false",
     check,
 )

@@ -32,7 +32,7 @@ CLAIM = Claim(
     "xor-ceiling",
     "On temporal XOR a perfect system guesses the first two bits of a triple and knows the third: "
     "66.7 % of all bits.",
-    "002, section 3.1, on Elman (1990)",
+    "Lipton et al. (2015), section 3.1, on Elman (1990)",
     "holds",
     check,
 )

@@ -1,7 +1,7 @@
 """Clipping the gradient's norm: `g ← g · min(1, threshold / ‖g‖)`.
 
 The threshold is fixed, or follows the gradients: a multiple of their running average norm. The
-heuristic of half to ten times the average is that of document 000, algorithm 2.
+heuristic of half to ten times the average is that of Galvan (2015), algorithm 2.
 """
 
 from typing import NamedTuple

@@ -1,12 +1,19 @@
 """Learners that follow the gradient: SGD and its relatives, from optax.
 
-    sgd          θ ← θ - η g
-    heavy-ball   m ← μ m + g,  θ ← θ - η m                         document 000 (1.60-1.61)
-    nesterov     m ← μ m + g,  θ ← θ - η (g + μ m)
-    adagrad, adadelta, rmsprop, adam, adamw                        as in optax
+    sgd          θ ← θ - α_t g
+    heavy-ball   v ← γ v + α_t g,  θ ← θ - v                Galvan (2015), (1.60-1.61)
+    nesterov     v ← γ v + α_t g,  θ ← θ - (γ v + α_t g)
+    adagrad, adadelta, rmsprop, adam, adamw                 as in optax, times α_t
 
-All are scaled by one rate η_t = rate · schedule(t), after the gradient's norm has been clipped.
-Weight decay takes `η_t · decay · θ` off, apart from the gradient, whichever the learner.
+α_t = rate · schedule(t), and the gradient's norm is clipped before. Krause (2015), (3.1-3.2),
+writes heavy ball with -v. Nesterov's method is `v ← γ v + α_t ∇f(θ - γ v)`, `θ ← θ - v`; here θ is
+the point `θ - γ v` at which it takes the gradient (Bengio et al., 2013).
+
+With `velocity="raw"` v leaves the rate out, as in torch: `v ← γ v + g`, and α_t multiplies the
+step. That is the same where the rate is constant; where it falls, earlier steps count for less.
+With `schedule="line-search"` the search shortens the step and leaves v as it is.
+
+Weight decay takes `α_t · decay · θ` off, apart from the gradient, whichever the learner.
 """
 
 import dataclasses
@@ -44,6 +51,8 @@ FIRST_ORDER: dict[str, tuple[Callable[[float], optax.GradientTransformation], fl
     "adamw": (lambda momentum: optax.scale_by_adam(), 4e-3),
 }
 ADAMW_DECAY = 0.01
+MOMENTUM = ("heavy-ball", "nesterov")
+VELOCITIES = ("scaled", "raw")
 
 
 class Plateau(NamedTuple):
@@ -73,8 +82,9 @@ class FirstOrder(Learner):
         objective: what is minimised.
         steps: the length of the run, which the schedules need.
         gradient: how the objective's gradient is found.
-        rate: η; the learner's usual one by default.
-        momentum, schedule, warmup, clip, weight_decay: see the module's docstring.
+        rate: the learner's usual one by default.
+        momentum, velocity: γ, and whether v is `"scaled"` by the rate or `"raw"`.
+        schedule, warmup, clip, weight_decay: see the module's docstring.
 
     Example:
         >>> learner = FirstOrder("adam", Objective(Softmax()), steps=1000)
@@ -88,6 +98,7 @@ class FirstOrder(Learner):
     gradient: Gradient = dataclasses.field(default_factory=Full)
     rate: float | None = None
     momentum: float = 0.9
+    velocity: str = "scaled"
     schedule: str = "constant"
     warmup: int = 0
     clip: str = "1"
@@ -96,6 +107,8 @@ class FirstOrder(Learner):
     def __post_init__(self):
         if self.name not in FIRST_ORDER:
             raise BadInput(f"there is no learner {self.name!r}; there are {', '.join(FIRST_ORDER)}")
+        if self.velocity not in VELOCITIES:
+            raise BadInput(f"velocity must be one of {', '.join(VELOCITIES)}; got {self.velocity}")
         factor(self.schedule, self.steps)
 
     def initial(self, network):
@@ -118,12 +131,14 @@ class FirstOrder(Learner):
         norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
         norm = jnp.linalg.norm(norms)
         scale, average = clip_factor(self.clip, norm, memory.average)
-        clipped = jax.tree.map(lambda x: x * scale, gradient)
-        updates, direction = self._direction.update(clipped, memory.direction, parameters)
         rate = self._rate * factor(self.schedule, self.steps, self.warmup)(memory.steps)
         rate = rate * memory.plateau.scale
-        decay = self._decay
-        updates = jax.tree.map(lambda u, p: -rate * (u + decay * p), updates, parameters)
+        inside = self.name in MOMENTUM and self.velocity == "scaled"
+        before, after = (rate, 1.0) if inside else (1.0, rate)
+        seen = jax.tree.map(lambda x: (x * scale * before).astype(x.dtype), gradient)
+        updates, direction = self._direction.update(seen, memory.direction, parameters)
+        decay = rate * self._decay
+        updates = jax.tree.map(lambda u, p: -(after * u + decay * p), updates, parameters)
         search = memory.search
         if self.schedule == "line-search":
             updates, search = self._search.update(

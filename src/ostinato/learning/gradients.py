@@ -3,7 +3,7 @@
     full         backpropagation through the whole batch: exact; with the term Ω if it has a weight
     truncated    errors stop at the border of a window within the batch
     rtrl         real-time recurrent learning, forwards in time: for small nets
-    lstm1997     the first LSTM's own algorithm, forwards in time, for that cell
+    lstm1997     the first LSTM's own algorithm, forwards in time, for LSTMs without peepholes
 
 With a text in carried streams a batch is itself a window, so that "full" is what is usually called
 truncated backpropagation through time. The two that go forwards carry their derivatives from batch

@@ -32,12 +32,12 @@ def omega(
 
     Ω does not change when the loss is scaled, so a sum and a mean give the same.
 
-    The derivative is by default that of the equation, through states and errors, as document 000
+    The derivative is by default that of the equation, through states and errors, as Galvan (2015)
     writes it. With `immediate=True` it is the one that Pascanu et al. trained with: `h_t` and
     `∂L/∂h_{t+1}` count as constants, and only what the weights do within each step is
     differentiated. That one costs less, since it does not go through time.
 
-    Source: document 000 (2.11-2.12); Pascanu, Mikolov and Bengio (2013), section 3.3.
+    Source: Galvan (2015) (2.11-2.12); Pascanu, Mikolov and Bengio (2013), section 3.3.
 
     Args:
         cell: a cell or a network that has a step.

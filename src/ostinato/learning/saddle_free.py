@@ -23,7 +23,7 @@ is the step. One step:
 The paper chooses λ anew at every step, by trying several; here it follows ρ.
 
 Sources: Dauphin et al. (2014), Identifying and attacking the saddle point problem in
-high-dimensional non-convex optimization, algorithm 1; document 002 section 3.2.
+high-dimensional non-convex optimization, algorithm 1; Lipton et al. (2015) section 3.2.
 """
 
 import dataclasses

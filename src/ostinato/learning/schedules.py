@@ -8,7 +8,7 @@
     plateau        halved after two validations in a row without gain
     line-search    found anew in each step by backtracking, for large batches
 
-The first five are functions of the step alone. Source: document 000 section 1.4.
+The first five are functions of the step alone. Source: Galvan (2015) section 1.4.
 """
 
 from collections.abc import Callable

@@ -59,7 +59,7 @@ def activity(network: Network, xs: Any) -> np.ndarray:
     """
     inputs = jnp.asarray(xs)
     if network.encoding is not None:
-        inputs = network.encoding(inputs, network.readout.V.dtype)
+        inputs = network.encoding(inputs, network.dtype)
     return np.asarray(unroll(network.cell, inputs)[0], float)
 
 

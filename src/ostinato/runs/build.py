@@ -34,9 +34,9 @@ from ..wiring import (
 )
 from .config import SADDLE_FREE, SECOND_ORDER, Config
 
-# The models of document 004 have no bias anywhere.
-WITHOUT_BIAS = ("krause", "mlstm")
 UNITS = 128
+ONLINE_1997 = ("lstm1997", "lstm", "krause")
+DROPOUTS = ("dropout", "recurrent_dropout")
 
 
 def build_task(config: Config, vocabulary: Vocabulary | None = None) -> Task:
@@ -118,8 +118,8 @@ def units_for(config: Config, task: Task | Sizes) -> int:
 
 def build_learner(config: Config, task: Task) -> Learner:
     """The learner of a configuration, for a task."""
-    if config.gradient == "lstm1997" and (config.cell != "lstm1997" or config.layers > 1):
-        raise BadInput("the gradient lstm1997 needs --cell lstm1997 and a single layer")
+    if config.gradient == "lstm1997":
+        _check_online1997(config)
     compute = None if config.precision == "float32" else config.precision
     backend = None if config.backend == "auto" else config.backend
     # The training loop notices a NaN; second-order learners take it for too long a step.
@@ -133,6 +133,7 @@ def build_learner(config: Config, task: Task) -> Learner:
             gradient_named(config.gradient, window=config.window, omega=config.omega),
             rate=config.rate,
             momentum=config.momentum,
+            velocity=config.velocity,
             schedule=config.schedule,
             warmup=config.warmup,
             clip=config.clip,
@@ -167,9 +168,34 @@ def build_learner(config: Config, task: Task) -> Learner:
         line_search=config.damping == "line-search",
         judge=config.judge,
         iterations=config.iterations,
+        adapt=config.adapt,
         precondition=config.precondition,
         **curved,
     )
+
+
+def readout_kind(config: Config, task: Task | Sizes) -> str:
+    """How the last layer is read, if not said: `"bias"`, `"plain"` (without one) or `"own"`.
+
+    A cell that has its own readout is the output itself. The models of Krause (2015) have no bias
+    in the readout, (2.2), (2.16) and (2.21); his LSTMs have none anywhere, whatever the task.
+    """
+    if config.readout is not None:
+        return config.readout
+    if getattr(CELLS[config.cell], "reads_out", False):
+        return "own"
+    his = ("krause", "mlstm", "simple", "mrnn") if task.name == "text" else ("krause", "mlstm")
+    return "plain" if config.cell in his else "bias"
+
+
+def _check_online1997(config: Config) -> None:
+    """Refuse what the gradient lstm1997 cannot do."""
+    if config.cell not in ONLINE_1997 or config.layers > 1 or config.skip:
+        names = ", ".join(ONLINE_1997)
+        raise BadInput(f"the gradient lstm1997 needs a single layer and --cell one of {names}")
+    for name in ("embedding", "layer_norm", "zoneout", "weight_noise", *DROPOUTS):
+        if getattr(config, name):
+            raise BadInput(f"the gradient lstm1997 cannot be had with {name}; leave that out")
 
 
 def batch_size(config: Config) -> int:
@@ -215,22 +241,44 @@ def _network(config: Config, task: Task | Sizes, units: int, key: jax.Array) -> 
     elif config.embedding:
         raise BadInput(f"the task {task.name} reads vectors, which need no embedding")
 
-    def layer(inputs, units, *, key):
+    kind = readout_kind(config, task)
+    last = {"outputs": task.outputs} if kind == "own" else {}
+    if last:
+        _check_own(config)
+
+    def layer(inputs, units, *, key, **options):
         make, noise = jax.random.split(key)
         try:
-            cell = CELLS[config.cell](inputs, units, key=make, **_initialisers(config))
+            cell = CELLS[config.cell](inputs, units, key=make, **_initialisers(config), **options)
         except ValueError as error:  # an initialiser that does not fit the cell's matrices
             raise BadInput(f"the cell {config.cell} cannot be made: {error}") from None
         return _wrapped(config, cell, noise)
 
     sizes = [units] * config.layers
+    options: dict[str, Any] = {}
+    if config.cell == "mrnn" and config.skip and config.factor == "input":
+        options["factor_inputs"] = size  # Krause (2015), (4.4)
     if config.layers > 1 or config.skip:
-        cell: Any = Stack.of(layer, size, sizes, key=body, skip=config.skip)
+        cell: Any = Stack.of(layer, size, sizes, key=body, skip=config.skip, last=last, **options)
     else:
-        cell = layer(size, units, key=body)
+        cell = layer(size, units, key=body, **last)
+    if kind == "own":
+        return Network(cell, None, encoding)
     width = int(np.sum(sizes)) if config.skip else units
-    bias = config.cell not in WITHOUT_BIAS
-    return Network(cell, Readout(width, task.outputs, key=out, bias=bias), encoding)
+    return Network(cell, Readout(width, task.outputs, key=out, bias=kind == "bias"), encoding)
+
+
+def _check_own(config: Config) -> None:
+    """Refuse what cannot be with a cell whose output is the network's."""
+    if not getattr(CELLS[config.cell], "reads_out", False):
+        having = ", ".join(name for name, cell in CELLS.items() if hasattr(cell, "reads_out"))
+        raise BadInput(f"the readout own needs a cell that has one: {having}; got {config.cell}")
+    for name in ("skip", "dropout", "layer_norm"):
+        if getattr(config, name):
+            raise BadInput(
+                f"{name} changes the output of the last layer, which in a {config.cell} network is "
+                "the network's answer; leave it out, or read that layer with --readout bias"
+            )
 
 
 def _wrapped(config: Config, cell: Cell, key: jax.Array) -> Cell:

@@ -12,14 +12,17 @@ from typing import Any
 from ..cells import CELLS
 from ..errors import BadInput
 from ..learning import FIRST_ORDER, GRADIENTS, SCHEDULES
+from ..learning.first_order import MOMENTUM, VELOCITIES
 from ..learning.hessian_free.curvature_batch import DRAWS
-from ..learning.hessian_free.damping import RATIOS
+from ..learning.hessian_free.damping import ADAPTS, RATIOS
 from ..learning.hessian_free.learner import JUDGES
 from ..learning.hessian_free.on_batch import FORMS
 from ..tasks import TASKS
 
 LEVELS = ("characters", "bytes")
 PRECISIONS = ("float32", "bfloat16")
+READOUTS = ("bias", "plain", "own")
+FACTORS = ("input", "all")
 BACKENDS = ("scan", "persistent", "auto")
 MEMORIES = ("all", "sqrt")
 DAMPINGS = ("structural", "tikhonov", "line-search")
@@ -77,6 +80,14 @@ class Config:
     skip: bool = _setting(False, "connect every layer to the input and to the output")
     budget: int | None = _setting(None, "choose the units nearest to this many parameters", least=1)
     embedding: int = _setting(0, "size of learned input vectors; 0 for one-hot", least=0)
+    readout: str | None = _setting(
+        None,
+        f"of the last layer: {_names(READOUTS)} (by default as the cell's source has it)",
+        among=READOUTS,
+    )
+    factor: str = _setting(
+        "input", f"mrnn with --skip: what the factor reads, {_names(FACTORS)}", among=FACTORS
+    )
     layer_norm: bool = _setting(False, "normalise each layer's pre-activations")
     dropout: float = _setting(0.0, "share of outputs dropped, of each layer", least=0, below=1)
     recurrent_dropout: float = _setting(0.0, "share of the state dropped", least=0, below=1)
@@ -90,6 +101,9 @@ class Config:
     learner: str = _setting("adam", f"how the weights change: {_names(LEARNERS)}", among=LEARNERS)
     rate: float | None = _first(None, "learning rate", least=0)
     momentum: float = _first(0.9, "of heavy ball and Nesterov", least=0, below=1)
+    velocity: str = _first(
+        "scaled", f"their v: {_names(VELOCITIES)}, with the rate in it or not", among=VELOCITIES
+    )
     schedule: str = _first("cosine", f"how the rate changes: {_names(SCHEDULES)}")
     warmup: int = _first(0, "steps in which the rate rises from zero", least=0)
     clip: str = _first("1", "largest gradient norm: a number, 'auto' or 'off'")
@@ -108,6 +122,7 @@ class Config:
         "gradient", f"batch that steps are judged on: {_names(JUDGES)}", among=JUDGES
     )
     iterations: int = _free(100, "of conjugate gradient, at most", least=1)
+    adapt: str = _free("step", f"when ρ moves the damping: {_names(ADAPTS)}", among=ADAPTS)
     precondition: bool = _free(False, "conjugate gradient with a diagonal preconditioner")
     krylov: int = _second(50, "dimensions of the subspace", only=(SADDLE_FREE,), least=1)
     curvature_batch: int | None = _second(None, "sequences for the curvature, ¼ of batch", least=1)
@@ -171,10 +186,29 @@ class Config:
         known = {setting.name for setting in fields(cls)}
         if strange := sorted(found.keys() - known):
             raise BadInput(f"the configuration has {strange[0]!r}, which is not a setting")
-        return cls(**found)
+        return cls(**upgraded(found))
 
     def __str__(self) -> str:
         return json.dumps(self.as_json(), indent=1)
+
+
+def upgraded(found: dict) -> dict:
+    """The JSON of a configuration that lacks settings of today, with what was done without them.
+
+    Without `readout`, every network had a readout with a bias but those of `krause` and `mlstm`;
+    without `factor`, that of `mrnn` read all that its layer reads; without `velocity`, heavy ball
+    and Nesterov kept the rate out of v. They are filled in only where the default of today is
+    another.
+    """
+    then: dict[str, str] = {}
+    cell, text = found.get("cell"), found.get("task", "text") == "text"
+    if cell == "jordan" or (text and cell in ("simple", "mrnn")):
+        then["readout"] = "bias"
+    if found.get("skip") and cell == "mrnn":
+        then["factor"] = "all"
+    if found.get("learner") in MOMENTUM:
+        then["velocity"] = "raw"
+    return {**then, **found}
 
 
 _TYPES: dict[Any, tuple] = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}

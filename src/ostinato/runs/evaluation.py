@@ -105,7 +105,7 @@ def dynamic_evaluate(
     if not 0 <= decay <= 1:
         raise BadInput(f"the decay must be from 0 to 1, got {decay}")
     trained = moving = eqx.nn.inference_mode(network)
-    speed = jnp.asarray([rate, decay], network.readout.V.dtype)
+    speed = jnp.asarray([rate, decay], network.dtype)
     state, totals, weight = network.initial((1,)), [], 0.0
     for batch in streams(symbols, 1, window):
         total, moving, state = _learn_window(trained, moving, state, batch[:3], speed)

@@ -72,9 +72,9 @@ def sample(
         raise BadInput(f"top_p must be above 0 and at most 1, got {top_p}")
     limits = (
         None if top_k is None else jnp.asarray(min(top_k, _outputs(network)), jnp.int32),
-        None if top_p is None or top_p == 1 else jnp.asarray(top_p, network.readout.V.dtype),
+        None if top_p is None or top_p == 1 else jnp.asarray(top_p, network.dtype),
     )
-    heat = jnp.asarray(temperature, network.readout.V.dtype)
+    heat = jnp.asarray(temperature, network.dtype)
     return _pieces(network, symbols, count, key, heat, limits, state)
 
 
@@ -179,7 +179,7 @@ def _search(network, table, state, symbol, count: int, width: int):
         return (states, symbols, scores), (parents, symbols)
 
     # At first all beams are the same; all but one start at probability 0, so that one counts.
-    scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(network.readout.V.dtype)
+    scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(network.dtype)
     start = (jax.tree.map(spread, state), spread(symbol), scores)
     (_, _, scores), (parents, symbols) = jax.lax.scan(extend, start, None, length=count)
 
@@ -256,4 +256,4 @@ def _row(table: Any, symbol: jax.Array) -> Any:
 
 
 def _outputs(network: Network) -> int:
-    return network.readout.V.shape[1]
+    return network.outputs

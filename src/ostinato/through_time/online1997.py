@@ -1,48 +1,79 @@
-"""The online learning algorithm of the first LSTM: forwards in time, one number a weight.
+"""The online learning algorithm of the first LSTM: forwards in time, one number per weight.
 
-Errors flow back in time through the memory cells alone, and `∂c_t/∂c_{t-1} = 1`. So what a memory
-cell has to do with a weight of its input gate or its block input is a plain sum over the past,
+Errors flow back in time through the memory cells alone. There `∂c_t/∂c_{t-1}` is the forget gate,
+or 1 where there is none, for each unit by itself. So what a memory cell has to do with one of its
+weights is a running sum over the past,
 
-    ∂c_t/∂w = ∂c_{t-1}/∂w + ∂⁺c_t/∂w        document 004 (2.17)
+    ∂c_t/∂w = f_t ∂c_{t-1}/∂w + ∂⁺c_t/∂w        Krause (2015), (2.17) with f = 1, and (2.18)
 
-of which one running value for each weight (and sequence) is enough. The weights of the output gate
-and of the readout have no past: their gradient comes from the present error alone.
+of which one value for each weight (and sequence) is enough. The weights of the output gate and of
+the readout have no past: their gradient comes from the present error alone.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import LSTM1997, Cell
+from ..cells import LSTM, LSTM1997, Cell, KrauseLSTM, PeepholeLSTM
 from ..cells._cell import split
 from .gradients import Loss, Online, Result, check_influence, check_targets
 from .unroll import starting_state
+
+Rule = Callable[[jax.Array, jax.Array], jax.Array]
+
+
+def _memory_1997(a: jax.Array, c: jax.Array) -> jax.Array:
+    i, g, _ = split(jax.nn.sigmoid(a), 3)
+    return c + i * g
+
+
+def _memory(squash: Callable) -> Rule:
+    def rule(a: jax.Array, c: jax.Array) -> jax.Array:
+        i, f, g, _ = split(a, 4)
+        return jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * squash(g)
+
+    return rule
+
+
+# What follows the products of a step, unit by unit: the new memory from all pre-activations and the
+# old memory, then h from the output gate's pre-activation (the last block) and the new memory.
+RULES: dict[type, tuple[Rule, Rule]] = {
+    LSTM1997: (_memory_1997, lambda o, c: jax.nn.sigmoid(o) * jnp.tanh(c)),
+    LSTM: (_memory(jnp.tanh), lambda o, c: jax.nn.sigmoid(o) * jnp.tanh(c)),
+    KrauseLSTM: (_memory(lambda g: g), lambda o, c: jnp.tanh(c * jax.nn.sigmoid(o))),
+}
 
 
 def online1997(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Result:
     """The gradient of Hochreiter and Schmidhuber (1997), forwards in time.
 
-    With `v_t = [x_t, h_{t-1}, 1]`, `e_t = ∂L_t/∂h_t` the present error, and a dash for the
-    derivative of each squashing function at its place:
+    With `v_t = [x_t, h_{t-1}, 1]`, `e_t = ∂L_t/∂h_t` the present error, and all derivatives taken
+    within step t, unit by unit (a: a pre-activation, that of the output gate a_o):
 
-        D_t = D_{t-1} + v_t ⊗ [g i', i g']        the running ∂c_t/∂w, for i and g
-        ∂L/∂w = Σ_t e_t o tanh'(c_t) D_t          for i and g
-        ∂L/∂w = Σ_t v_t ⊗ e_t tanh(c_t) o'        for o
+        D_t = ∂c_t/∂c_{t-1} D_{t-1} + v_t ⊗ ∂c_t/∂a        the running ∂c_t/∂w, for all a but a_o
+        ∂L/∂w = Σ_t e_t ∂h_t/∂c_t D_t                      for all a but a_o
+        ∂L/∂w = Σ_t v_t ⊗ e_t ∂h_t/∂a_o                    for a_o
 
-    Over one window this is `bptt` of the same cell with `truncated=True`, whether or not the cell
-    is set so. Within a window the two sums over time are exchanged, so that `D` is needed only at
-    its end. Time O(T · weights), memory O(batch · weights), and the states of one window.
+    `∂c_t/∂c_{t-1}` is 1 for `LSTM1997` and the forget gate for `LSTM` and `KrauseLSTM`. With
+    `KrauseLSTM` it is the "LSTM online" of Krause (2015), table 4.2.
+
+    Over one window this is `bptt` of the same cell with `jax.lax.stop_gradient` around the
+    `h_{t-1}` that its gates read (`LSTM1997(truncated=True)`). Within a window the two sums over
+    time are exchanged, so that `D` is needed only at its end. Time O(T · weights), memory
+    O(batch · weights), and the states of one window.
 
     With `online1997_start` `D` goes on from window to window: `state` is then an `Online`, and so
     is the state that is returned. Windows of one step are the original algorithm.
 
-    Source: Hochreiter and Schmidhuber (1997), appendix; document 004 (2.17).
+    Source: Hochreiter and Schmidhuber (1997), appendix; Gers et al. (2000) for the forget gate;
+    Krause (2015), (2.17-2.18).
 
     Args:
-        cell: an `LSTM1997`, or a network of one: something with a `cell`, a `readout` and an
-            `encoding` that has no parameters.
+        cell: an `LSTM1997`, `LSTM` or `KrauseLSTM`, or a network of one: something with a `cell`,
+            a `readout` and an `encoding` that has no parameters.
         loss, xs, targets: as for every method.
         state: the first state, or an `Online`; by default the cell's own state.
 
@@ -52,6 +83,8 @@ def online1997(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None)
     """
     check_targets(cell, xs, targets)
     lstm = _lstm(cell)
+    memory, output = _rules(lstm)
+    units = len(lstm.R)
     going_on = isinstance(state, Online)
     start = state if isinstance(state, Online) else online1997_start(cell, xs, state)
     check_influence(start, online1997_start(cell, xs, start.state))
@@ -59,29 +92,41 @@ def online1997(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None)
     xs = xs if encoding is None else encoding(xs, lstm.W.dtype)
 
     def step(state, u):
-        before, c = state
-        gates = jax.nn.sigmoid(u + before @ lstm.R)
-        i, g, o = split(gates, 3)
-        c = c + i * g
-        h = o * jnp.tanh(c)
-        return (h, c), (before, gates, c, h)
+        h, c = state
+        a = u + h @ lstm.R
+        new = memory(a, c)
+        y = output(a[..., -units:], new)
+        return (y, new), (h, a, c, new, y)
 
-    final, (before, gates, c, h) = jax.lax.scan(step, start.state, lstm.inputs(xs))
+    final, (before, a, old, new, h) = jax.lax.scan(step, start.state, lstm.inputs(xs))
     value, of_readout, e = _present(cell, loss, h, targets)
+    slopes = _slopes(memory, output, a, old, new)
+    columns = a.shape[-1] // units - 1
 
-    i, g, o = split(gates, 3)
-    v = jnp.concatenate([xs, before, jnp.ones_like(before[..., :1])], axis=-1)
-    local = jnp.concatenate([g * i * (1 - i), i * g * (1 - g)], axis=-1)
-    at_c = e * o * (1 - jnp.tanh(c) ** 2)
-    # What a step adds to D stays there: it meets the errors of that step and of all later ones.
-    to_come = jax.lax.cumsum(at_c, axis=0, reverse=True)
-    errors = jnp.concatenate([local * _twice(to_come), e * jnp.tanh(c) * o * (1 - o)], axis=-1)
-    rows = jnp.einsum("nv,na->va", *(x.reshape(-1, x.shape[-1]) for x in (v, errors)))
-    past = start.influence * _twice(jnp.sum(at_c, axis=0))[..., None, :]
+    def back(carried, now):
+        # What a step adds to D meets its own error and, as far as it is kept, all later ones.
+        later, kept = carried
+        at_c, keeps = now
+        error = at_c + later
+        return (keeps * error, keeps * kept), (error, kept)
+
+    begin = jnp.zeros_like(start.state[1]), jnp.ones_like(start.state[1])
+    (first, kept_of_all), (errors, kept) = jax.lax.scan(
+        back, begin, (e * slopes.h_of_c, slopes.c_of_c), reverse=True
+    )
+
+    parts = [xs, before] + ([jnp.ones_like(before[..., :1])] if hasattr(lstm, "b") else [])
+    v = jnp.concatenate(parts, axis=-1)
+    at_a = [slopes.c_of_a * _times(errors, columns), e * slopes.h_of_o]
+    rows = jnp.einsum(
+        "nv,na->va", *(x.reshape(-1, x.shape[-1]) for x in (v, jnp.concatenate(at_a, axis=-1)))
+    )
+    past = start.influence * _times(first, columns)[..., None, :]
     rows = rows.at[:, : past.shape[-1]].add(jnp.sum(past, axis=tuple(range(past.ndim - 2))))
 
     gradient = _like(cell, of_readout, rows)
-    influence = start.influence + jnp.einsum("t...v,t...a->...va", v, local)
+    added = jnp.einsum("t...v,t...a->...va", v, slopes.c_of_a * _times(kept, columns))
+    influence = start.influence * _times(kept_of_all, columns)[..., None, :] + added
     return value, gradient, Online(final, influence) if going_on else final
 
 
@@ -94,17 +139,19 @@ def online1997_start(cell: Cell, xs: Any, state: Any = None) -> Online:
         state: the state to begin with; by default the cell's own.
 
     Returns:
-        The state, and zeros `(*batch, inputs + units + 1, 2 units)` for `D`: the rows of `W`, `R`
-        and `b` one below the other, the columns of the input gate and of the block input.
+        The state, and zeros for `D`, `(*batch, inputs + units + 1, k units)`: the rows of `W`, `R`
+        and `b` (without the one, where there is no `b`) one below the other, the columns of all
+        pre-activations but the output gate's.
     """
     lstm = _lstm(cell)
     state = starting_state(cell, xs, state)
     h, _ = state
-    (inputs, _), (units, _) = lstm.W.shape, lstm.R.shape
-    return Online(state, jnp.zeros((*h.shape[:-1], inputs + units + 1, 2 * units), h.dtype))
+    rows = sum(len(x) for x in (lstm.W, lstm.R)) + hasattr(lstm, "b")
+    columns = lstm.R.shape[1] - lstm.R.shape[0]
+    return Online(state, jnp.zeros((*h.shape[:-1], rows, columns), h.dtype))
 
 
-def _lstm(cell: Any) -> LSTM1997:
+def _lstm(cell: Any) -> Any:
     """The memory cells: the cell itself, or those within a network."""
     lstm = cell
     if hasattr(cell, "readout") and hasattr(cell, "encoding"):
@@ -114,11 +161,46 @@ def _lstm(cell: Any) -> LSTM1997:
                 "online1997 learns no encoding: use inputs that are vectors or one-hot symbols, "
                 f"got {type(cell.encoding).__name__}"
             )
-    if not isinstance(lstm, LSTM1997):
+    if not isinstance(lstm, tuple(RULES)) or isinstance(lstm, PeepholeLSTM):
+        names = ", ".join(kind.__name__ for kind in RULES)
         raise ValueError(
-            f"online1997 needs an LSTM1997, or a network of one, got {type(lstm).__name__}"
+            f"online1997 needs one of {names}, or a network of one, got {type(lstm).__name__}"
         )
     return lstm
+
+
+def _rules(lstm: Any) -> tuple[Rule, Rule]:
+    return next(rules for kind, rules in RULES.items() if isinstance(lstm, kind))
+
+
+class _Slopes(NamedTuple):
+    """Derivatives within a step, unit by unit: of what, and by what."""
+
+    c_of_a: jax.Array  # by all pre-activations but the output gate's, side by side
+    c_of_c: jax.Array  # by the memory before
+    h_of_c: jax.Array  # by the memory after
+    h_of_o: jax.Array  # by the output gate's pre-activation
+
+
+def _slopes(memory: Rule, output: Rule, a, old, new) -> _Slopes:
+    """The slopes at all steps, from the pre-activations and the memory before and after."""
+    units = old.shape[-1]
+    o = a[..., -units:]
+
+    def with_block(block: int) -> jax.Array:
+        """The memory's, by one of the pre-activations."""
+        d_a = jnp.zeros_like(a).at[..., block * units : (block + 1) * units].set(1)
+        return jax.jvp(lambda a: memory(a, old), (a,), (d_a,))[1]
+
+    def slope(function: Callable, at: jax.Array) -> jax.Array:
+        return jax.jvp(function, (at,), (jnp.ones_like(at),))[1]
+
+    return _Slopes(
+        c_of_a=jnp.concatenate([with_block(k) for k in range(a.shape[-1] // units - 1)], axis=-1),
+        c_of_c=slope(lambda c: memory(a, c), old),
+        h_of_c=slope(lambda c: output(o, c), new),
+        h_of_o=slope(lambda o: output(o, new), o),
+    )
 
 
 def _present(cell: Any, loss: Loss, hs: jax.Array, targets: Any):
@@ -136,15 +218,19 @@ def _present(cell: Any, loss: Loss, hs: jax.Array, targets: Any):
 def _like(cell: Any, of_readout: Any, rows: jax.Array) -> Any:
     """The gradient as a module like the cell, from the rows of `W`, `R` and `b`."""
     lstm = _lstm(cell)
-    inputs = lstm.W.shape[0]
-    parts = rows[:inputs], rows[inputs:-1], rows[-1]
-    gradient = eqx.filter(cell, eqx.is_inexact_array)
-    gradient = eqx.tree_at(lambda c: [_lstm(c).W, _lstm(c).R, _lstm(c).b], gradient, parts)
+    inputs, units = len(lstm.W), len(lstm.R)
+    parts = [rows[:inputs], rows[inputs : inputs + units], *rows[inputs + units :]]
+
+    def where(cell):
+        lstm = _lstm(cell)
+        return [lstm.W, lstm.R] + ([lstm.b] if hasattr(lstm, "b") else [])
+
+    gradient = eqx.tree_at(where, eqx.filter(cell, eqx.is_inexact_array), parts)
     if of_readout is None:
         return gradient
     return eqx.tree_at(lambda c: c.readout, gradient, of_readout)
 
 
-def _twice(x: jax.Array) -> jax.Array:
-    """For the columns of the input gate and those of the block input."""
-    return jnp.concatenate([x, x], axis=-1)
+def _times(x: jax.Array, count: int) -> jax.Array:
+    """The same for the columns of each of `count` pre-activations."""
+    return jnp.concatenate([x] * count, axis=-1)

@@ -11,7 +11,8 @@ from ..cells import Cell
 class Bidirectional(eqx.Module):
     """`y_t = [→h_t, ←h_t]`: one cell reads the sequence forwards, another backwards.
 
-    Source: Schuster and Paliwal (1997); document 002 section 4.2. It must see the whole sequence,
+    Source: Schuster and Paliwal (1997); Lipton et al. (2015), section 4.2. It must see
+    the whole sequence,
     so it is a layer to `unroll`, and not a cell. With `lengths` the backward cell starts at each
     sequence's own end.
 

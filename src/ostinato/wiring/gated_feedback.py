@@ -21,7 +21,7 @@ class GatedFeedback(Cell):
     are the outputs of all layers at t-1. Layer j reads `[h_t^{j-1}, g^{i→j} h_{t-1}^i for i ≠ j]`
     as its input, and its own recurrent products are scaled by `g^{j→j}`.
 
-    Source: Chung et al. (2015); document 000 section 2.1.3 (2.10). (Chung et al. leave the gates
+    Source: Chung et al. (2015); Galvan (2015) section 2.1.3 (2.10). (Chung et al. leave the gates
     of LSTM and GRU layers unscaled; here every connection from t-1 is scaled.)
 
     Shapes: x `(..., inputs)`; state `(states, outputs)`, a tuple each with one entry a layer;

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell
-from ..cells._cell import draw, project, zeros
+from ..cells._cell import draw, input_size, output_size, parameter_dtype, project, zeros
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..through_time import can_step
 from .stack import Stack
@@ -40,7 +40,7 @@ class Readout(eqx.Module):
             units, outputs: sizes of `h` and `o`.
             key: random key for the initial weights.
             bias: with a bias, starting at zero.
-            init: initialiser of `V`.
+            init: initialiser of `V`. Krause (2015) has `normal(0.1)`, for his mRNN `normal(0.05)`.
         """
         self.V = draw(init, key, units, outputs)
         self.b = zeros(outputs) if bias else None
@@ -56,6 +56,10 @@ class OneHot(eqx.Module):
     """
 
     symbols: int = eqx.field(static=True)
+
+    @property
+    def size(self) -> int:
+        return self.symbols
 
     def __call__(self, x: jax.Array, dtype) -> jax.Array:
         _check_symbols(self, x, self.symbols)
@@ -73,6 +77,10 @@ class Embedding(eqx.Module):
     @property
     def symbols(self) -> int:
         return self.E.shape[0]
+
+    @property
+    def size(self) -> int:
+        return self.E.shape[1]
 
     def __init__(self, symbols: int, size: int, *, key: jax.Array, init: Initialiser = normal(1.0)):
         """
@@ -104,14 +112,17 @@ class Network(Cell):
     """
 
     cell: Any
-    readout: Readout
+    readout: Readout | None
     encoding: OneHot | Embedding | None
 
-    def __init__(self, cell: Any, readout: Readout, encoding: OneHot | Embedding | None = None):
+    def __init__(
+        self, cell: Any, readout: Readout | None, encoding: OneHot | Embedding | None = None
+    ):
         """
         Args:
             cell: a cell, or a layer such as `Bidirectional`.
-            readout: from the cell's output to the network's.
+            readout: from the cell's output to the network's; `None` for a cell whose output is
+                the network's, such as `Jordan`.
             encoding: how symbols become vectors; `None` for inputs that are vectors.
         """
         self.cell, self.readout, self.encoding = cell, readout, encoding
@@ -123,6 +134,19 @@ class Network(Cell):
     @property
     def can_step(self) -> bool:
         return can_step(self.cell)
+
+    @property
+    def outputs(self) -> int:
+        """The size of an output."""
+        if self.readout is not None:
+            return self.readout.V.shape[1]
+        size = input_size(self.cell) if self.encoding is None else self.encoding.size
+        return output_size(self.cell, size)
+
+    @property
+    def dtype(self):
+        """The floating dtype of the parameters."""
+        return parameter_dtype(self)
 
     def check_inputs(self, xs):
         if self.encoding is not None:
@@ -136,7 +160,7 @@ class Network(Cell):
 
     def step(self, state, u):
         state, h = self.cell.step(state, u)
-        return state, self.readout(h)
+        return state, self._read(h)
 
     def over_time(self, run, xs, state):
         """The cell first, then the readout as one product for all steps."""
@@ -146,10 +170,13 @@ class Network(Cell):
         if cell is None:
             cell, xs = self.cell, self._encode(xs)
         hs, state = run(cell, xs, state)
-        return self.readout(hs), state
+        return self._read(hs), state
 
     def _encode(self, x):
-        return x if self.encoding is None else self.encoding(x, self.readout.V.dtype)
+        return x if self.encoding is None else self.encoding(x, self.dtype)
+
+    def _read(self, h):
+        return h if self.readout is None else self.readout(h)
 
 
 def _looking_up(cell: Any, vectors: jax.Array, count: int) -> Any:

@@ -189,7 +189,7 @@ class Dropout(_Wrapper):
 class WeightNoise(_Wrapper):
     """Normal noise on every parameter of a cell, the same for a whole sequence.
 
-    Source: Graves (2011); document 000 section 1.
+    Source: Graves (2011); Galvan (2015) section 1.
 
     Shapes: those of the cell.
     """

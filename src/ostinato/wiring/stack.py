@@ -1,6 +1,7 @@
 """Cells on top of each other."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import equinox as eqx
@@ -15,8 +16,8 @@ class Stack(Cell):
     """Layers: each reads the output of the one below at the same time.
 
     With `skip=True` every layer also reads the input, and the outputs of all layers together are
-    the output: layer l reads `[x_t, h_t^{l-1}]` and `y_t = [h_t^1, …, h_t^L]` (document 004,
-    section 2.3 and 4.4-4.6).
+    the output: layer l reads `[x_t, h_t^{l-1}]` and `y_t = [h_t^1, …, h_t^L]` (Krause,
+    2015, section 2.3 and 4.4-4.6).
 
     A stack of cells is a cell. A stack may also hold layers without a step, such as
     `Bidirectional`; then it can be unrolled but not stepped.
@@ -53,15 +54,19 @@ class Stack(Cell):
         *,
         key: jax.Array,
         skip: bool = False,
+        last: Mapping[str, Any] = MappingProxyType({}),
         **options: Any,
     ) -> "Stack":
-        """A stack of one kind of cell, the sizes worked out: `make(inputs, units, key=...)`."""
+        """A stack of one kind of cell, the sizes worked out: `make(inputs, units, key=...)`.
+
+        The `options` are those of every layer, `last` those of the last one alone.
+        """
         keys = jax.random.split(key, len(units))
         below = [0, *units[:-1]] if skip else [inputs, *units[:-1]]
         sizes = [inputs + size for size in below] if skip else below
         cells = [
-            make(size, count, key=k, **options)
-            for size, count, k in zip(sizes, units, keys, strict=True)
+            make(size, count, key=k, **options, **(last if layer == len(units) else {}))
+            for layer, (size, count, k) in enumerate(zip(sizes, units, keys, strict=True), 1)
         ]
         return cls(cells, skip=skip)
 

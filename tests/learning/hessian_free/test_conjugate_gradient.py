@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ostinato.learning.hessian_free import REASONS, conjugate_gradient
+from ostinato.learning.hessian_free import REASONS, Damping, conjugate_gradient
 from ostinato.learning.hessian_free.conjugate_gradient import kept_iterations
+from ostinato.learning.hessian_free.damping import Adapted, by_iteration
 
 
 def problem(size=12, rank=None, seed=0):
@@ -55,9 +56,9 @@ def test_values_are_the_quadratic_at_the_iterates():
     start = 0.01 * -g
     at = jnp.zeros((9, 12)).at[0].set(start)
 
-    def observe(now, step):
+    def observe(now, taken):
         i, at = now
-        return (i + 1, at.at[i + 1].set(at[i] + step)), False
+        return (i + 1, at.at[i + 1].set(at[i] + taken.step)), False
 
     found = conjugate_gradient(
         lambda v: B @ v, g, start, iterations=8, tolerance=0.0, observe=observe, observed=(0, at)
@@ -98,7 +99,7 @@ def test_reasons():
     assert 0 < gained < 0.2
     assert why(conjugate_gradient(lambda v: -(B @ v), g, zero)) == "curvature"
     stopped = conjugate_gradient(
-        lambda v: B @ v, g, zero, observe=lambda n, step: (n + 1, n + 1 == 3), observed=0
+        lambda v: B @ v, g, zero, observe=lambda n, taken: (n + 1, n + 1 == 3), observed=0
     )
     assert why(stopped) == "observer" and stopped.done == 3
 
@@ -116,6 +117,39 @@ def test_a_product_that_turns_nan_is_noticed_and_its_step_not_taken():
     assert why(found) == "not finite" and 1 < found.done < whole.done
     assert np.isfinite(found.iterates).all()
     np.testing.assert_array_equal(found.iterates[found.last], whole.iterates[found.done - 2])
+
+
+@pytest.mark.parametrize(
+    ("curvature", "done", "scale"), [(3.0, 3, 1.5**3), (1.5, 6, 1.0), (1.0, 6, (2 / 3) ** 6)]
+)
+def test_damping_adapted_by_iteration_on_a_quadratic(curvature, done, scale):
+    """f has `curvature` times the quadratic's own: ρ(i) is then 2 minus that, at every iterate.
+
+    Below ¼ the scale grows by 3/2, and the run ends at three times what it was: (3/2)³ ≥ 3.
+    """
+    B, g = problem(size=6)
+    seen = []
+
+    def change(x):
+        return value(curvature * B, g, x)
+
+    observe = by_iteration(Damping(), jnp.asarray(1.0), change, lambda taken: taken.q)
+
+    def noting(now, taken):
+        new, stop = observe(now, taken)
+        jax.debug.callback(lambda x: seen.append(float(x)), change(taken.x) / taken.q)
+        return new, stop
+
+    start = Adapted(jnp.asarray(1.0), jnp.asarray(0))
+    found = conjugate_gradient(
+        lambda v: B @ v, g, jnp.zeros(6), iterations=6, tolerance=0.0, observe=noting,
+        observed=start,
+    )  # fmt: skip
+    jax.effects_barrier()
+    np.testing.assert_allclose(seen, 2 - curvature, rtol=1e-6)
+    assert found.done == done == found.observed.evaluations
+    assert (why(found) == "observer") == (done == 3)
+    np.testing.assert_allclose(found.observed.scale, scale)
 
 
 def test_many_at_once():

@@ -82,6 +82,23 @@ def test_the_ratio_with_damping_on_a_quadratic(linear, ratio):
     np.testing.assert_allclose(memory.scale, 2 / 3)
 
 
+@pytest.mark.parametrize("judge", ["gradient", "curvature"])
+def test_damping_adapted_by_iteration(linear, judge):
+    """On a convex problem ρ(i) is 1 without damping: every iteration lowers the scale by 2/3."""
+    xs, targets = linear
+    network = Affine(jnp.ones((4, 2)), jnp.zeros(2))
+    batch = Sequences(xs, targets, jnp.ones(xs.shape[:2]))
+    learner = HessianFree(
+        Objective(Squared()), NONE, iterations=3, tolerance=0.0, adapt="iteration", judge=judge
+    )
+    _, memory, _, report = stepped(learner, network, batch, state=())
+    np.testing.assert_allclose(memory.scale, (2 / 3) ** 3)
+    once = dataclasses.replace(learner, adapt="step")
+    _, memory, _, fewer = stepped(once, network, batch, state=())
+    np.testing.assert_allclose(memory.scale, 2 / 3)
+    np.testing.assert_allclose(report["gradients"] - fewer["gradients"], 3 / 3)
+
+
 @pytest.fixture(scope="module")
 def problem():
     """Addition over six steps: a network and a batch."""
@@ -275,6 +292,8 @@ def test_a_quadratic_that_has_no_minimum_is_left_in_time(problem):
         ({"objective": Objective(Squared(), "bfloat16")}, "needs float32"),
         ({"draw": "sometimes"}, "draw must be one of fresh, turn; got sometimes"),
         ({"judge": "nobody"}, "judge must be one of gradient, curvature; got nobody"),
+        ({"adapt": "never"}, "adapt must be one of step, iteration; got never"),
+        ({"adapt": "iteration", "line_search": True}, "has a rule of its own"),
     ],
 )
 def test_bad_settings(options, words):

@@ -6,6 +6,7 @@ import pytest
 
 from ostinato.errors import BadInput
 from ostinato.learning.hessian_free import Damping
+from ostinato.learning.hessian_free.conjugate_gradient import Taken
 from ostinato.learning.hessian_free.damping import reduction_ratio
 from ostinato.learning.hessian_free.searches import (
     Choice,
@@ -104,13 +105,18 @@ def test_shorten():
     assert never.vector == 8.0
 
 
+def along(step):
+    """A step of conjugate gradient; where it leads and what q is there, `follow` does not ask."""
+    return Taken(jnp.asarray(step), jnp.full(len(step), jnp.nan), jnp.nan)
+
+
 def test_follow():
     observe = follow(lambda x: (x[0] - 1) ** 2 + (x[1] - 3) ** 2)
     now = Greedy(jnp.zeros(2), jnp.asarray(10.0), jnp.asarray(0), jnp.asarray(0))
-    now, stop = observe(now, jnp.asarray([4.0, 0.0]))
+    now, stop = observe(now, along([4.0, 0.0]))
     np.testing.assert_array_equal(now.x, [1.0, 0.0])
     assert not stop and now.failures == 0 and now.value == 9
     for failures in range(1, 7):
-        now, stop = observe(now, jnp.asarray([0.0, -1.0]))
+        now, stop = observe(now, along([0.0, -1.0]))
         assert now.failures == failures and stop == (failures > 5)
     np.testing.assert_array_equal(now.x, [1.0, 0.0])

@@ -6,7 +6,7 @@
 B must be symmetric and positive semidefinite. M is an optional diagonal preconditioner. It stops
 when the last k iterations have gained too little, (q_i - q_{i-k}) / q_i < k ε.
 
-Sources: document 004 algorithm 3 and (3.17); Martens (2010), Deep learning via Hessian-free
+Sources: Krause (2015), algorithm 3 and (3.17); Martens (2010), Deep learning via Hessian-free
 optimization, for stopping and for the iterates that are kept.
 """
 
@@ -49,6 +49,28 @@ class Solution(NamedTuple):
     observed: Any
 
 
+class Taken(NamedTuple):
+    """A step that was taken: α p, the x that it leads to, and q there."""
+
+    step: jax.Array
+    x: jax.Array
+    q: jax.Array
+
+
+class _Now(NamedTuple):
+    """Between two iterations."""
+
+    i: jax.Array
+    x: jax.Array
+    r: jax.Array
+    p: jax.Array
+    ry: jax.Array
+    iterates: jax.Array
+    values: jax.Array
+    reason: jax.Array
+    observed: Any
+
+
 def kept_iterations(iterations: int) -> np.ndarray:
     """The iterations whose iterates are kept: 1, 2, 3, … and then 1.3 times as far each time."""
     found: list[int] = []
@@ -68,7 +90,7 @@ def conjugate_gradient(
     tolerance: float = 5e-4,
     window: int = 10,
     diagonal: jax.Array | None = None,
-    observe: Callable[[Any, jax.Array], tuple[Any, jax.Array]] | None = None,
+    observe: Callable[[Any, Taken], tuple[Any, jax.Array]] | None = None,
     observed: Any = (),
 ) -> Solution:
     """Minimise `q(x) = ½ xᵀ B x + gᵀ x` from `start`.
@@ -80,7 +102,7 @@ def conjugate_gradient(
         iterations: at most so many.
         tolerance, window: ε and k of the rule for stopping.
         diagonal: that of the preconditioner M, `(N,)`.
-        observe: `observe(carried, α p) -> (carried, stop)`, called with every step that is taken.
+        observe: `observe(carried, taken) -> (carried, stop)`, called with every step that is taken.
         observed: what it carries at first.
 
     Returns:
@@ -109,7 +131,7 @@ def conjugate_gradient(
     going = -1
     first = jnp.where(ry <= nothing, SOLVED, jnp.where(jnp.isfinite(ry + q), going, NOT_FINITE))
 
-    def body(now):
+    def body(now: _Now) -> _Now:
         i, x, r, p, ry, iterates, values, _, carried = now
         Bp = product(p)
         curvature = jnp.vdot(p, Bp)
@@ -121,9 +143,10 @@ def conjugate_gradient(
         finite = jnp.isfinite(curvature) & jnp.isfinite(q) & jnp.isfinite(new_ry)
         sound = finite & (curvature > 0)
         step = jnp.where(sound, alpha, 0) * jnp.where(sound, p, 0)
+        q = jnp.where(sound, q, values[i])
         stop = jnp.asarray(False)
         if observe is not None:
-            carried, stop = observe(carried, step)
+            carried, stop = observe(carried, Taken(step, jnp.where(sound, new_x, x), q))
 
         before = values[jnp.maximum(i + 1 - window, 0)]
         slow = (i + 1 > window) & (q < 0) & ((q - before) / q < window * tolerance)
@@ -140,10 +163,10 @@ def conjugate_gradient(
         new_p = jnp.where(sound, -y + (new_ry / ry) * p, p)
         x, r = jnp.where(sound, new_x, x), jnp.where(sound, new_r, r)
         iterates = iterates.at[slot_of[i]].set(x)
-        values = values.at[i + 1].set(jnp.where(sound, q, values[i]))
-        return i + 1, x, r, new_p, new_ry, iterates, values, reason, carried
+        values = values.at[i + 1].set(q)
+        return _Now(i + 1, x, r, new_p, new_ry, iterates, values, reason, carried)
 
-    begin = (
+    begin = _Now(
         jnp.asarray(0),
         start,
         r,
@@ -154,8 +177,6 @@ def conjugate_gradient(
         first,
         observed,
     )
-    count, _, _, _, _, iterates, values, reason, observed = jax.lax.while_loop(
-        lambda now: now[7] == going, body, begin
-    )
-    last = jnp.where(count > 0, slot_of[jnp.maximum(count - 1, 0)], 0)
-    return Solution(iterates, last, values, count, reason, observed)
+    end = jax.lax.while_loop(lambda now: now.reason == going, body, begin)
+    last = jnp.where(end.i > 0, slot_of[jnp.maximum(end.i - 1, 0)], 0)
+    return Solution(end.iterates, last, end.values, end.i, end.reason, end.observed)

@@ -4,30 +4,35 @@
 
 λ₀ is Tikhonov's damping, μ₀ structural damping (S: see `on_batch`), and one scale s ≥ 0 changes
 both; λ = s λ₀ and μ = s μ₀ are what a report shows. Martens and Sutskever (2011) have λ₀ and
-μ₀ = λ₀ · their μ; document 004 has μ₀ alone.
+μ₀ = λ₀ · their μ; Krause (2015) has μ₀ alone, but for Wikipedia.
 
 The scale follows the reduction ratio: what the objective fell, over what the quadratic foresaw.
 
     ρ = (f(θ + δ) - f(θ)) / q(δ)          ρ < ¼:  s ← 3/2 s          ρ > ¾:  s ← 2/3 s
 
-(document 000 (2.20); document 004 prints the two factors the wrong way round). A step that is
-refused raises s too. Which q: `ratio="damped"` takes `½ δᵀ B δ + gᵀ δ`, the quadratic that
+(Galvan, 2015, (2.20); Krause, 2015, section 4.1 prints the two factors the wrong way round). A step
+that is refused raises s too. Which q: `ratio="damped"` takes `½ δᵀ B δ + gᵀ δ`, the quadratic that
 conjugate gradient minimised, as Martens does; `"undamped"` takes `½ δᵀ G δ + gᵀ δ`, the model of f
 itself, which promises more and so gives smaller ratios. Where q is not negative, as it can be on
 another batch than that of the gradient, ρ is ∞ if the objective fell all the same, else -∞.
 """
 
 import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from ...errors import BadInput
+from .conjugate_gradient import Taken
 from .on_batch import FORMS
 
 RATIOS = ("damped", "undamped")
+ADAPTS = ("step", "iteration")
 RAISE, LOWER = 3 / 2, 2 / 3
 LOW, HIGH = 1 / 4, 3 / 4
+TOO_MUCH = 3.0
 
 
 def reduction_ratio(fell: jax.Array, promised: jax.Array) -> jax.Array:
@@ -50,7 +55,7 @@ class Damping:
 
     Example:
         >>> Damping(tikhonov=0.1, structural=0.003)  # as Martens and Sutskever
-        >>> Damping(tikhonov=0.0, structural=0.1)    # as document 004, for its mLSTM
+        >>> Damping(tikhonov=0.0, structural=0.1)    # as Krause (2015), for his mLSTM
     """
 
     tikhonov: float = 0.01
@@ -76,3 +81,40 @@ class Damping:
         bad = ~(ratio >= LOW) | refused
         new = scale * jnp.where(bad, RAISE, jnp.where(good, LOWER, 1.0))
         return jnp.clip(new, self.least, self.most).astype(scale.dtype)
+
+
+class Adapted(NamedTuple):
+    """The scale as it is after some iterations; see `by_iteration`."""
+
+    scale: jax.Array
+    evaluations: jax.Array
+
+
+def by_iteration(
+    damping: Damping,
+    scale: jax.Array,
+    value: Callable[[jax.Array], jax.Array],
+    promised: Callable[[Taken], jax.Array],
+) -> Callable[[Adapted, Taken], tuple[Adapted, jax.Array]]:
+    """An observer of conjugate gradient that moves the scale s after every iteration i.
+
+    `ρ(i) = (f(i) - f(0)) / (q(i) - q(0))` moves it by the rule above, and the run ends when
+    `s(i) ≥ 3 s(0)`: the quadratic is no longer right where conjugate gradient has come to. The
+    quadratic of this run keeps the damping that it has begun with, for otherwise its directions
+    would not be conjugate; the source does not say. The next run begins with the last s(i).
+
+    Source: Krause (2015), section 4.1, with the factors of (4.1) the right way round.
+
+    Args:
+        damping: gives the rule and its bounds.
+        scale: s(0).
+        value: `δ -> f(θ + δ) - f(θ)`.
+        promised: q(i) - q(0).
+    """
+
+    def observe(now: Adapted, taken: Taken) -> tuple[Adapted, jax.Array]:
+        ratio = reduction_ratio(value(taken.x), promised(taken))
+        new = damping.next_scale(now.scale, ratio, jnp.asarray(False))
+        return Adapted(new, now.evaluations + 1), new >= TOO_MUCH * scale
+
+    return observe

@@ -7,13 +7,15 @@ One step, all of it one compiled function:
        last iterate of the step before.
     3. Of the iterates that were kept the best by the true objective, and a backtracking line search
        along it. With line-search damping instead: the network's own steps along the directions.
-    4. ρ moves s; a step that does not lower the objective is refused, and raises s.
+    4. ρ moves s; a step that does not lower the objective is refused, and raises s. With
+       `adapt="iteration"` ρ(i) moves s in every iteration of conjugate gradient instead, which ends
+       when s has grown to three times what it was.
 
 The noise of a network stands still during a step, as the network that comes in holds it. All
 products are in full float32, whatever the device does by default: rounded to TensorFloat-32,
 curvature products ruin conjugate gradient.
 
-Sources: document 004 chapter 3 and section 4.1; Martens (2010); Martens and Sutskever (2011).
+Sources: Krause (2015), chapter 3 and section 4.1; Martens (2010); Martens and Sutskever (2011).
 """
 
 import dataclasses
@@ -26,9 +28,9 @@ import jax.numpy as jnp
 from ...errors import BadInput
 from .._learner import Learner
 from ..objective import Objective, Sequences, trained
-from .conjugate_gradient import NOT_FINITE, REASONS, Solution, conjugate_gradient
+from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
 from .curvature_batch import check_exact, whole_and_part
-from .damping import Damping, reduction_ratio
+from .damping import ADAPTS, Adapted, Damping, by_iteration, reduction_ratio
 from .on_batch import OnBatch
 from .searches import Choice, Greedy, backtrack, best_iterate, finite, follow, shorten
 
@@ -61,6 +63,9 @@ class HessianFree(Learner):
             ρ: on the `"gradient"` batch or on the `"curvature"` batch. There the quadratic has that
             batch's own gradient too.
         iterations, tolerance: of conjugate gradient.
+        adapt: when ρ moves the scale s: once per `"step"`, or with every `"iteration"` of conjugate
+            gradient, as in Krause (2015), section 4.1; that takes an evaluation of the objective
+            each.
         precondition: with the diagonal `(mean of squared gradients + s λ₀)^0.75`.
         chunk: at most so many sequences at once, to save memory; exact.
 
@@ -79,6 +84,7 @@ class HessianFree(Learner):
     judge: str = "gradient"
     iterations: int = 100
     tolerance: float = 5e-4
+    adapt: str = "step"
     precondition: bool = False
     chunk: int | None = None
 
@@ -86,6 +92,10 @@ class HessianFree(Learner):
         check_exact(self.objective, self.draw)
         if self.judge not in JUDGES:
             raise BadInput(f"judge must be one of {', '.join(JUDGES)}; got {self.judge}")
+        if self.adapt not in ADAPTS:
+            raise BadInput(f"adapt must be one of {', '.join(ADAPTS)}; got {self.adapt}")
+        if self.adapt == "iteration" and self.line_search:
+            raise BadInput("line-search damping has a rule of its own; leave adapt at step")
 
     def initial(self, network):
         parameters, _ = trained(network)
@@ -127,7 +137,7 @@ class HessianFree(Learner):
         if self.line_search:
             solution, chosen, along = _along_directions(solve, part, judge, WARM * memory.last)
         else:
-            solution, along = solve(), jnp.asarray(0)
+            solution, along = solve(**self._adapting(scale, gradient, judge)), jnp.asarray(0)
             chosen = best_iterate(judge.after, solution.iterates, solution.last)
         delta = chosen.vector
         moved, length = backtrack(judge.after, chosen, judge.value, jnp.vdot(judge.gradient, delta))
@@ -141,9 +151,12 @@ class HessianFree(Learner):
             | jnp.logical_not(chosen.sound)
         )
         refused = ~(moved.value < judge.value)
-        # With line-search damping the scale only comes back to one after a refusal.
-        trust = jnp.where(scale > 1, jnp.inf, 0.5) if self.line_search else ratio
-        new_scale = damping.next_scale(scale, trust, refused | broken)
+        trust, now, seen = ratio, scale, jnp.asarray(0)
+        if self.line_search:  # the scale only comes back to one after a refusal
+            trust = jnp.where(scale > 1, jnp.inf, 0.5)
+        elif self.adapt == "iteration":  # it has moved already
+            trust, (now, seen) = jnp.asarray(0.5), solution.observed
+        new_scale = damping.next_scale(now, trust, refused | broken)
         last = jnp.where(broken, 0, solution.iterates[solution.last])
 
         norms = whole.norms(gradient)
@@ -151,7 +164,7 @@ class HessianFree(Learner):
         work = (
             sequences  # the gradient
             + (solution.done + 2) * size  # products, one of them for the start and one for ρ
-            + (chosen.evaluations + moved.evaluations) * judged / 3
+            + (chosen.evaluations + moved.evaluations + seen) * judged / 3
             + along * size / 3
         )
         report = {
@@ -172,6 +185,20 @@ class HessianFree(Learner):
         }
         network = whole.at(theta + jnp.where(refused, 0, moved.vector))
         return network, Memory(last, new_scale, memory.steps + 1), final, report
+
+    def _adapting(self, scale, gradient, judge: "_Judge") -> dict:
+        """What conjugate gradient is told where its iterations move the scale."""
+        if self.adapt == "step":
+            return {}
+        # Another batch than the gradient's has its own gradient too.
+        other = judge.gradient - gradient
+        observe = by_iteration(
+            self.damping,
+            scale,
+            lambda delta: judge.after(delta) - judge.value,
+            lambda taken: taken.q + jnp.vdot(other, taken.x),
+        )
+        return {"observe": observe, "observed": Adapted(scale, jnp.asarray(0))}
 
     def summary(self, reports):
         found = super().summary(reports)
@@ -212,7 +239,7 @@ def _along_directions(
     theta = judge.theta
     observe = follow(lambda delta: part.value(theta + delta))
     none = Greedy(jnp.zeros_like(theta), part.value(theta), jnp.asarray(0), jnp.asarray(1))
-    first, _ = observe(none, start)
+    first, _ = observe(none, Taken(start, start, jnp.zeros_like(none.value)))
     solution = solve(observe=observe, observed=first._replace(failures=jnp.asarray(0)))
     found = solution.observed
     whole = Choice(found.x, finite(judge.after(found.x)), jnp.asarray(1))

@@ -10,13 +10,13 @@ Structural damping joins a second matrix S to the Gauss-Newton product, at no fu
 in two forms, both positive semidefinite:
 
     pre-activation   S = J_aᵀ D J_a    a: all recurrent pre-activations; D: by how much each moves
-                     the state at its step, diag(1 - h²) for tanh units: document 004 (3.28) as it
+                     the state at its step, diag(1 - h²) for tanh units: Krause (2015) (3.28) as it
                      is printed
     activation       S = J_hᵀ J_h      h: all arrays of the state; the Gauss-Newton matrix of
-                     ½‖Δh‖², which the text of document 004 describes
+                     ½‖Δh‖², which the text of Krause (2015) describes
 
 All are sums over sequences divided by the same Σ w, so a batch can be done in pieces, exactly.
-Sources: document 004 sections 3.3.2 and 3.3.3; Schraudolph (2002); Martens and Sutskever (2011).
+Sources: Krause (2015) sections 3.3.2 and 3.3.3; Schraudolph (2002); Martens and Sutskever (2011).
 """
 
 import dataclasses

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from .conjugate_gradient import Taken
+
 Value = Callable[[jax.Array], jax.Array]
 
 SHRINK = 0.8
@@ -88,7 +90,7 @@ def backtrack(
 
 
 def shorten(value: Value, step: Choice, tries: int = 10, decay: float = 0.5) -> Choice:
-    """Shorten a step as long as the objective gets better (document 004, algorithm 5)."""
+    """Shorten a step as long as the objective gets better (Krause (2015), algorithm 5)."""
 
     def body(now):
         i, scale, f, _ = now
@@ -114,17 +116,19 @@ class Greedy(NamedTuple):
 FAILURES = 5
 
 
-def follow(value: Value) -> Callable[[Greedy, jax.Array], tuple[Greedy, jax.Array]]:
+def follow(value: Value) -> Callable[[Greedy, Taken], tuple[Greedy, jax.Array]]:
     """Line-search damping: an observer of conjugate gradient.
 
     The quadratic takes the whole step `α_i S_i` along each direction, the network only as much of
     it as lowers its own loss: `x_f = Σ ε_i α_i S_i`. It asks to stop when more than five directions
     have not helped.
 
-    Source: document 004 section 3.3.3.2, (3.31) and (3.32), and section 4.1 for the five.
+    Source: Krause (2015), section 3.3.3.2, (3.31) and (3.32), and section 4.1 for the five and for
+    the ten times that a step is halved at most.
     """
 
-    def observe(now: Greedy, step: jax.Array) -> tuple[Greedy, jax.Array]:
+    def observe(now: Greedy, taken: Taken) -> tuple[Greedy, jax.Array]:
+        step = taken.step
         whole = Choice(step, finite(value(now.x + step)), jnp.asarray(1))
         found = shorten(lambda part: value(now.x + part), whole)
         helps = found.value < now.value

@@ -10,8 +10,8 @@ PRINTED = (2 / 3, 3 / 2)  # the factors below a ratio of 1/4 and above one of 3/
 
 
 def check(printed: tuple[float, float] = PRINTED) -> Finding:
-    """Minimise Rosenbrock's function by damped Gauss-Newton steps, and with the rule of 000."""
-    paths = {"as printed in 004": minimise(*printed), "as in 000": minimise(RAISE, LOWER)}
+    """Minimise Rosenbrock's function by damped Gauss-Newton steps, with this rule and the other."""
+    paths = {"as printed": minimise(*printed), "exchanged": minimise(RAISE, LOWER)}
     with_printed, with_other = (path[-1] for path in paths.values())
 
     def draw(axes):
@@ -23,7 +23,8 @@ def check(printed: tuple[float, float] = PRINTED) -> Finding:
     return Finding(
         "holds" if with_printed <= with_other else "false",
         f"after {STEPS} steps from the same start Rosenbrock's function is {with_printed:.2g} with "
-        f"the rule as printed, and {with_other:.0g} with its factors exchanged, as in 000 (2.20).",
+        f"the rule as printed, and {with_other:.0g} with its factors exchanged, as in Galvan "
+        "(2015), eq. 2.20.",
         {"as printed": float(with_printed), "exchanged": float(with_other)},
         draw,
     )
@@ -53,10 +54,10 @@ def residuals(theta: np.ndarray) -> np.ndarray:
 
 
 CLAIM = Claim(
-    "damping-rule-of-004",
+    "reversed-damping-rule",
     "Damping is to be lowered (by 2/3) where the reduction ratio is below 1/4, and raised (by 3/2) "
     "where it is above 3/4.",
-    "004, section 4.1",
+    "Krause (2015), section 4.1",
     "false",
     check,
 )

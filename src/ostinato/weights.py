@@ -53,7 +53,8 @@ def pack(tree: Any, notes: dict[str, str] | None = None) -> bytes:
 def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Module, dict[str, str]]:
     """The tree `like` with the arrays of a file, after checking that they fit, and the notes.
 
-    With `part="network"` only the arrays below `network` in the packed tree are looked at.
+    Shapes can stand in `like` in place of arrays. With `part="network"` only the arrays below
+    `network` in the packed tree are looked at.
     """
     notes = notes_of(path)
     found = safetensors.numpy.load_file(path)
@@ -68,7 +69,7 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
         y = found[name]
         if x.shape != y.shape or x.dtype != y.dtype:
             raise ValueError(f"{name} in {path} must be {x.dtype}{x.shape}, got {y.dtype}{y.shape}")
-    arrays, rest = eqx.partition(like, eqx.is_array)
+    arrays, rest = eqx.partition(like, _has_shape)
     tree = jax.tree.structure(arrays)
     loaded = jax.tree.unflatten(tree, [jnp.asarray(found[name]) for name in expected])
     return eqx.combine(loaded, rest), notes
@@ -84,6 +85,10 @@ def notes_of(path: str | os.PathLike) -> dict[str, str]:
 
 
 def _named(tree: Any) -> dict[str, jax.Array]:
-    arrays = eqx.filter(tree, eqx.is_array)
+    arrays = eqx.filter(tree, _has_shape)
     found = jax.tree_util.tree_leaves_with_path(arrays)
     return {jax.tree_util.keystr(path).lstrip("."): x for path, x in found}
+
+
+def _has_shape(leaf: Any) -> bool:
+    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)

@@ -24,7 +24,7 @@ from ..files import write_whole
 from ..tasks import Task, Text, Vocabulary
 from ..weights import notes_of, pack, unpack
 from ..wiring import Network
-from .build import Sizes, build_network, build_task, matmul_precision
+from .build import Sizes, build_task, matmul_precision, network_shapes
 from .config import Config
 
 FORMAT = 1
@@ -106,7 +106,7 @@ class Run:
         step = steps[-1]
         if which == "best":
             step = next((s for s in [self.progress(step).best_step] if s in steps), step)
-        like = build_network(self.config, self.sizes) if like is None else like
+        like = network_shapes(self.config, self.sizes) if like is None else like
         return unpack(self._file(step), like, "network")[0]
 
     def precision(self) -> AbstractContextManager:

@@ -25,9 +25,10 @@ from .build import batch_size, build_learner, build_network, build_task
 from .config import SECOND_ORDER, Config
 from .devices import Spread, over_devices
 from .evaluation import evaluate
+from .fit import check_fits
 from .folder import Checkpoint, Progress, Run, create_run, open_run
 from .looking import Lens
-from .sampling import sample
+from .sampling import NotFinite, sample
 from .step import compiled_step
 from .trouble import Diverged, check_losses
 
@@ -69,8 +70,10 @@ def train(
     run = open_run(folder).with_steps(config) if resume else None
     if task is None:
         task = run.task() if run else build_task(config)
-    network = build_network(config, task) if network is None else network
     learner = build_learner(config, task)
+    if network is None:
+        check_fits(config, task, learner)
+        network = build_network(config, task)
     spread = over_devices(config.devices, batch_size(config))
     run = run or create_run(folder, config, task)
     with run.precision():
@@ -289,7 +292,10 @@ class _Training:
         key = jax.random.fold_in(jax.random.key(self.config.seed), step)
         prompt = self.task.parts["valid"][:1].astype(np.int32)
         pieces = sample(network, prompt, SAMPLE, key=key, temperature=0.8)
-        return self.task.vocabulary.decode(np.concatenate([*pieces]))
+        try:
+            return self.task.vocabulary.decode(np.concatenate([*pieces]))
+        except NotFinite:  # the next step says that training diverged, and why
+            return ""
 
     def _save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         try:

@@ -70,8 +70,9 @@ def _say(error: Exception, as_json: bool) -> int:
 
     found = explained(error)
     words, code = found or (f"internal error: {type(error).__name__}: {error}", 1)
+    words = one_line(words)
     if found and words:
-        print(f"ostinato: {one_line(words)}", file=sys.stderr)
+        print(f"ostinato: {words}", file=sys.stderr)
     try:
         if as_json:
             print_json({"error": words, "exit": code})

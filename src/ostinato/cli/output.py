@@ -10,6 +10,8 @@ from typing import Any
 
 from ..errors import BadInput
 
+LONGEST = 2000  # characters of a line on what is wrong; the names of all claims fit
+
 
 class Closed(Exception):
     """Whoever read our standard output has gone: there is nobody left to tell anything."""
@@ -83,7 +85,8 @@ def let_go() -> None:
 
 
 def one_line(words: object) -> str:
-    """Words without line breaks and other control characters, which are written as escapes."""
-    return "".join(
+    """Words in one line: control characters are written as escapes, and the longest are cut."""
+    line = "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(words)
     )
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"

@@ -15,6 +15,7 @@ from ..errors import BadInput
 from ..runs import open_run, sampling
 from .output import print_json, writing
 from .paths import path
+from .seeds import check_seed
 
 
 def sample(
@@ -47,8 +48,7 @@ def sample(
         raise BadInput(f"--beam finds the most probable text and takes no --{given[0]}")
     if stop == "":
         raise BadInput("--stop needs a text to stop at, got an empty one")
-    if seed is not None and not 0 <= seed < 2**32:
-        raise BadInput(f"--seed must be from 0 to {2**32 - 1}, got {seed}")
+    check_seed(seed or 0)
     found = open_run(run)
     with found.precision():
         vocabulary = found.vocabulary

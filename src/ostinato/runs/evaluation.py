@@ -98,7 +98,7 @@ def dynamic_evaluate(
     Example:
         >>> dynamic_evaluate(network, task.parts["test"], rate=0.1)
     """
-    if rate < 0 or not np.isfinite(rate):
+    if not 0 <= rate <= float(jnp.finfo(network.readout.V.dtype).max):
         raise BadInput(f"the rate must be 0 or a positive number, got {rate}")
     symbols = np.asarray(symbols)
     if symbols.ndim != 1:

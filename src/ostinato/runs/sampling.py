@@ -15,7 +15,6 @@ Example:
 """
 
 import codecs
-import math
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
@@ -77,7 +76,7 @@ def sample(
         before the last symbol went in: `sample(network, last, ..., state=state)` goes on there.
     """
     symbols = _checked(network, prompt, count)
-    if not 0 <= temperature < math.inf:
+    if not 0 <= temperature <= float(jnp.finfo(network.readout.V.dtype).max):
         raise BadInput(f"temperature must be 0 or a positive number, got {temperature}")
     if top_k is not None and top_k < 1:
         raise BadInput(f"top_k must be at least 1, got {top_k}")

@@ -73,7 +73,8 @@ def pack(tree: Any, notes: dict[str, str] | None = None) -> bytes:
 def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Module, dict[str, str]]:
     """The tree `like` with the arrays of a file, after checking that they fit, and the notes.
 
-    With `part="network"` only the arrays below `network` in the packed tree are looked at.
+    Shapes can stand in `like` in place of arrays. With `part="network"` only the arrays below
+    `network` in the packed tree are looked at.
 
     Raises:
         Damaged: the file cannot be read, or its checksum is wrong.
@@ -88,7 +89,7 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
             found = [file.get_tensor(name) for name in expected]
     except (safetensors.SafetensorError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"{path} cannot be read: {error}") from None
-    arrays, rest = eqx.partition(like, eqx.is_array)
+    arrays, rest = eqx.partition(like, _has_shape)
     loaded = jax.tree.unflatten(jax.tree.structure(arrays), [jnp.asarray(x) for x in found])
     return eqx.combine(loaded, rest), notes
 
@@ -151,6 +152,10 @@ def _marked(data: bytes, old: str, new: str) -> bytes:
 
 
 def _named(tree: Any) -> dict[str, jax.Array]:
-    arrays = eqx.filter(tree, eqx.is_array)
+    arrays = eqx.filter(tree, _has_shape)
     found = jax.tree_util.tree_leaves_with_path(arrays)
     return {jax.tree_util.keystr(path).lstrip("."): x for path, x in found}
+
+
+def _has_shape(leaf: Any) -> bool:
+    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)

@@ -128,7 +128,7 @@ def test_the_training_text_may_be_gone_if_it_is_not_needed(run, tmp_path):
         (["--dynamic", "--rate", "1e9"], "the dynamic evaluation diverged; try a smaller one"),
         (["--samples", "-1"], "--samples must be at least 0, got -1"),
         (["--samples", "0", "--words", "x"], "--words is for generated text"),
-        (["--words", "nowhere.txt"], "cannot read the word list nowhere.txt: No such file"),
+        (["--words", "nowhere.txt"], "there is no file nowhere.txt"),
         (["file.txt", "--part", "test"], "give it or a file, not both"),
         (["nowhere.txt"], "there is no file nowhere.txt"),
     ],

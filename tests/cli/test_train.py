@@ -151,7 +151,7 @@ def test_ctrl_c_says_how_to_go_on(text, tmp_path):
                 break
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-    assert process.returncode == 0
+    assert process.returncode == 128 + signal.SIGINT
     assert "go on with: ostinato train --resume --run 'my run'" in rest
     assert open_run(tmp_path / "my run").steps()
 

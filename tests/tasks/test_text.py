@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.tasks import Text, Vocabulary, embedded_text, read_symbols, text
+from ostinato.tasks import Text, Vocabulary, embedded_text, read_symbols, reading
 
 # Every symbol once and in the order of its number, so that a symbol says where it stands.
 COUNTING = "".join(chr(0x4E00 + n) for n in range(1000))
@@ -146,7 +146,7 @@ def test_reads_other_encodings(tmp_path):
 @pytest.mark.parametrize("piece", [1, 2, 3, 4, 5, 100])
 def test_reads_piece_by_piece(tmp_path, monkeypatch, piece):
     """With characters of one to four bytes, every border falls into each of them."""
-    monkeypatch.setattr(text, "PIECE", piece)
+    monkeypatch.setattr(reading, "PIECE", piece)
     content = "aé€😀" * 5
     symbols, vocabulary = read_symbols(write(tmp_path, content.encode()))
     assert vocabulary.decode(symbols) == content
@@ -186,7 +186,7 @@ def test_unknown_encoding(tmp_path):
     ids=["latin-1", "late", "cut short", "broken off", "binary"],
 )
 def test_says_where_it_is_not_text(tmp_path, monkeypatch, piece, content, byte, position):
-    monkeypatch.setattr(text, "PIECE", piece)
+    monkeypatch.setattr(reading, "PIECE", piece)
     path = write(tmp_path, content)
     message = refused(path)
     assert f"{path} is not utf-8 text: byte 0x{byte} at position {position};" in message

@@ -120,8 +120,10 @@ def named(names: Iterable[str] | None = None) -> list[Claim]:
     found = []
     for name in CLAIMS if names is None else names:
         if name not in CLAIMS:
-            near = difflib.get_close_matches(name, CLAIMS, n=3, cutoff=0.4)
-            hint = f"did you mean {' or '.join(near)}?" if near else "ostinato verify has all names"
+            near = difflib.get_close_matches(name.lower(), CLAIMS, n=3, cutoff=0.4)
+            hint = (
+                f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CLAIMS)}"
+            )
             raise BadInput(f"there is no claim {name}; {hint}")
         found.append(CLAIMS[name])
     return found

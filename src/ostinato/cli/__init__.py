@@ -2,48 +2,85 @@
 
 import os
 import sys
-
-import typer
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
-from ..runs import Diverged
-from .data import app as data
-from .evaluate import evaluate
-from .lens import lens
-from .sample import sample
-from .train import train
-from .verify import verify
+from .output import Closed, let_go, mend_streams, one_line, print_json, show_warning, writing
+from .signals import quiet_signals
 
-app = typer.Typer(
-    name="ostinato",
-    help="Recurrent networks: train, sample, evaluate, and check what is said about them.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(train)
-app.command()(sample)
-app.command()(evaluate)
-app.command()(lens)
-app.command()(verify)
-app.add_typer(data, name="data")
+if TYPE_CHECKING:
+    import typer
+
+    app: typer.Typer
+
+CLOSED = 141  # as of a program that SIGPIPE ends
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, with all verbs."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .verbs import app_of
+
+    return globals().setdefault("app", app_of())
 
 
 def main() -> None:
-    """Run a verb. A mistake of the user is one line on standard error, and an exit with 2."""
+    """Run a verb, and exit.
+
+    A mistake of the user is one line on standard error; `failures` has the exit codes. With
+    `--json` standard output is one JSON document, whatever happens: of a failure, `error` and
+    `exit`.
+    """
+    arguments = sys.argv[1:]
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    as_json = "--json" in options
+    with quiet_signals(as_json):
+        sys.exit(_run(arguments, as_json))
+
+
+def _run(arguments: list[str], as_json: bool) -> int:
     # On a GPU too the same seed is to give the same numbers; JAX reads this when it starts.
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_gpu_deterministic_ops" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true".strip()
+    there = mend_streams()
+    warnings.showwarning = show_warning
     try:
-        app()
-    except (BadInput, Diverged) as error:
-        sys.exit(_say(error, 3 if isinstance(error, Diverged) else 2))
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        sys.exit(_say(f"{where}{error.strerror or error}", 2))
+        from typer.main import get_command
+
+        from .verbs import app_of, asked_for
+
+        verbs = asked_for(arguments)
+        if not there and (as_json or verbs != ("train",)):
+            raise BadInput("standard output is closed; there is nowhere to write to")
+        command = get_command(app_of(verbs))
+        code = command.main(arguments, prog_name="ostinato", standalone_mode=False)
+        with writing():
+            pass
+        return code or 0
+    except Closed:
+        let_go()
+        return CLOSED
+    except Exception as error:
+        return _say(error, as_json)
 
 
-def _say(words, code: int) -> int:
-    print(f"ostinato: {words}", file=sys.stderr)
+def _say(error: Exception, as_json: bool) -> int:
+    from .failures import explained
+
+    found = explained(error)
+    words, code = found or (f"internal error: {type(error).__name__}: {error}", 1)
+    words = one_line(words)
+    if found and words:
+        print(f"ostinato: {words}", file=sys.stderr)
+    try:
+        if as_json:
+            print_json({"error": words, "exit": code})
+        sys.stdout.flush()
+    except (BadInput, Closed, OSError):  # nothing can be written: the line above has to do
+        let_go()
+    if found is None:
+        raise error  # a fault of ours: it keeps its traceback
     return code

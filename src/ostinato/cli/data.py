@@ -1,6 +1,5 @@
 """`ostinato data`: what data sets there are, where they lie, and how to get them."""
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -18,6 +17,7 @@ from rich.progress import (
 
 from ..tasks.datasets import DATASETS, File, get, locate, missing, named
 from ..tasks.locate import cache_folder
+from .output import print_json, writing
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: list them, get them, find them.")
 
@@ -30,10 +30,12 @@ def list_(as_json: Json = False) -> None:
     """Say what data sets there are, with source, size and licence."""
     found = [_about(name) for name in DATASETS]
     if as_json:
-        return print(json.dumps(found, indent=2))
-    for x in found:
-        print(f"{x['name']}  ({x['bytes'] / 1e6:.1f} MB, {'here' if x['here'] else 'not here'})")
-        print(f"    {x['description']}\n    from {x['source']}\n    licence: {x['licence']}")
+        return print_json(found, indent=2)
+    with writing():
+        for x in found:
+            here = "here" if x["here"] else "not here"
+            print(f"{x['name']}  ({x['bytes'] / 1e6:.1f} MB, {here})")
+            print(f"    {x['description']}\n    from {x['source']}\n    licence: {x['licence']}")
 
 
 @app.command("get")
@@ -48,17 +50,21 @@ def get_(name: Name, as_json: Json = False) -> None:
         paths = get(name, _bars(progress))
     if as_json:
         downloaded = [file.path for file in absent]
-        print(json.dumps({**_about(name), "downloaded": downloaded}, indent=2))
+        print_json({**_about(name), "downloaded": downloaded}, indent=2)
     else:
         _say(f"{name} is here and its checksums are right")
-        print("\n".join(map(str, paths)))
+        with writing():
+            print("\n".join(map(str, paths)))
 
 
 @app.command("path")
 def path_(name: Name, as_json: Json = False) -> None:
     """Print where the files of a data set are, one a line."""
     paths = [str(path) for path in locate(name)]
-    print(json.dumps({"name": name, "paths": paths}, indent=2) if as_json else "\n".join(paths))
+    if as_json:
+        return print_json({"name": name, "paths": paths}, indent=2)
+    with writing():
+        print("\n".join(paths))
 
 
 def _about(name: str) -> dict:

@@ -1,29 +1,32 @@
 """`ostinato evaluate`: how good a trained network is."""
 
-import json
+import math
 import re
 from pathlib import Path
 from typing import Annotated
 
 import jax
 import numpy as np
-from rich.console import Console
 from typer import Argument, Option
 
 from ..errors import BadInput
 from ..runs import Run, evaluation, open_run, sampling
-from ..tasks import Text, Vocabulary, bits, read_symbols, streams
+from ..tasks import Text, Vocabulary, bits, check_file, read_symbols, streams
 from ..wiring import Network
+from .output import print_json, writing
+from .paths import path
+from .seeds import check_seed
 
 SIZE = 64  # sequences side by side, for tasks that are no text
 WINDOW = 100  # steps of a text in one compiled call; the state is carried, so no number changes
-SAMPLES = 10_000
+SAMPLES, MOST_SAMPLES = 10_000, 10_000_000
 
 
 def evaluate(
-    run: Annotated[Path, Argument(help="the run folder")],
+    run: Annotated[Path, Argument(help="the run folder", parser=path)],
     file: Annotated[
-        Path | None, Argument(help="another text", show_default="the run's own data")
+        Path | None,
+        Argument(help="another text", show_default="the run's own data", parser=path),
     ] = None,
     part: Annotated[
         str | None, Option(help="of the run's own data: valid or test", show_default="valid")
@@ -37,13 +40,17 @@ def evaluate(
     ] = None,
     words: Annotated[
         Path | None,
-        Option(help="list of words, one a line", show_default="the words of the training text"),
+        Option(
+            help="list of words, one a line",
+            show_default="the words of the training text",
+            parser=path,
+        ),
     ] = None,
     samples: Annotated[
         int | None,
         Option(help="characters to generate for the word fail rate", show_default=str(SAMPLES)),
     ] = None,
-    seed: Annotated[int, Option(help="of the generated text", min=0, max=2**32 - 1)] = 0,
+    seed: Annotated[int, Option(help="of the generated text")] = 0,
     as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
 ) -> None:
     """Measure a trained network: bits per character, perplexity, spelling, or its task's metric.
@@ -56,12 +63,16 @@ def evaluate(
         raise BadInput(f"--part must be valid or test, got {part}")
     if rate is not None and not dynamic:
         raise BadInput("--rate is of the dynamic evaluation; add --dynamic")
-    if samples is not None and samples < 0:
-        raise BadInput(f"--samples must be at least 0, got {samples}")
+    if samples is not None and not 0 <= samples <= MOST_SAMPLES:
+        limit = "at least 0" if samples < 0 else f"at most {MOST_SAMPLES}"
+        raise BadInput(f"--samples must be {limit}, got {samples}")
     if samples == 0 and words is not None:
         raise BadInput("--words is for generated text; leave it out with --samples 0")
     if file is not None and part is not None:
         raise BadInput("--part is of the run's own data; give it or a file, not both")
+    check_seed(seed)
+    if words is not None:
+        check_file(words, "list of words")
     found = open_run(run)
     with found.precision():
         if found.vocabulary is None:
@@ -78,9 +89,10 @@ def evaluate(
                 known = _training_words(found) if words is None else _listed(words)
                 result |= _spelling(found.network(), found.vocabulary, known, count, seed)
     if as_json:
-        print(json.dumps(result))
+        print_json(result)
     else:
-        _show(result)
+        with writing():
+            _show(result)
 
 
 def _of_task(run: Run, part: str) -> dict:
@@ -89,7 +101,7 @@ def _of_task(run: Run, part: str) -> dict:
         "run": str(run.path),
         "on": part,
         "metric": task.metric,
-        "value": evaluation.evaluate(run.network(), task, part, SIZE),
+        "value": _finite(evaluation.evaluate(run.network(), task, part, SIZE)),
         "chance": task.chance,
         "higher_is_better": task.higher_is_better,
     }
@@ -112,6 +124,7 @@ def _of_text(
     network = run.network()
     value = evaluation.mean_score(network, streams(symbols, 1, WINDOW), bits)
     assert value is not None
+    value = _finite(value)
     unit = "character" if vocabulary.level == "characters" else "byte"
     result = {
         "run": str(run.path),
@@ -120,7 +133,7 @@ def _of_text(
         "metric": f"bits per {unit}",
         "value": value,
         "chance": chance,
-        "perplexity": evaluation.perplexity(value),
+        "perplexity": _or_none(evaluation.perplexity(value)),
         "per": unit,
     }
     if rate is not None:
@@ -128,6 +141,17 @@ def _of_text(
         perplexity = evaluation.perplexity(moving)
         result["dynamic"] = {"rate": rate, "value": moving, "perplexity": perplexity}
     return result
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise sampling.NotFinite
+    return value
+
+
+def _or_none(value: float) -> float | None:
+    """JSON has no infinity, which is what the perplexity of a very wrong network comes to."""
+    return value if math.isfinite(value) else None
 
 
 def _spelling(
@@ -150,16 +174,16 @@ def _training_words(run: Run) -> set[str]:
     return set(evaluation.words_of(task.vocabulary.decode(task.parts["train"])))
 
 
-def _listed(path: Path) -> set[str]:
+def _listed(words: Path) -> set[str]:
     """The words of a file with one a line."""
     try:
-        found = set(evaluation.words_of(path.read_text(encoding="utf-8")))
+        found = set(evaluation.words_of(words.read_text(encoding="utf-8")))
     except OSError as error:
-        raise BadInput(f"cannot read the word list {path}: {error.strerror}") from None
+        raise BadInput(f"cannot read the word list {words}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"the word list {path} is not UTF-8 text") from None
+        raise BadInput(f"the word list {words} is not UTF-8 text") from None
     if not found:
-        raise BadInput(f"the word list {path} has no words; it should have one a line")
+        raise BadInput(f"the word list {words} has no words; it should have one a line")
     return found
 
 
@@ -168,7 +192,7 @@ def _show(result: dict) -> None:
     beside = "" if chance is None else f"   (chance {chance:.4g})"
     lines = [f"{result['run']} on {result['on']}"]
     lines.append(f"{result['metric']}: {result['value']:.4g}{beside}")
-    if "perplexity" in result:
+    if result.get("perplexity") is not None:
         lines.append(f"perplexity per {result['per']}: {result['perplexity']:.4g}")
     if moving := result.get("dynamic"):
         lines.append(
@@ -179,6 +203,5 @@ def _show(result: dict) -> None:
         rate, words = result["word_fail_rate"], result["generated_words"]
         share = "no words were generated" if rate is None else f"{rate:.2%} of {words:,} words"
         lines.append(f"word fail rate of generated text: {share}")
-    console = Console(markup=False, highlight=False, soft_wrap=True)
     for line in lines:
-        console.print(line)
+        print(line)

@@ -7,20 +7,24 @@ from rich.console import Console
 from rich.text import Text
 from typer import Argument, Option
 
-from ..errors import BadInput
 from ..lens.doctor.finding import Finding
 from ..report import read_data, write_report
 from ..runs import examine, open_run
+from .output import print_json, writing
+from .paths import check_new_folder, path
 
 
 def lens(
-    run: Annotated[Path, Argument(help="the run folder")],
+    run: Annotated[Path, Argument(help="the run folder", parser=path)],
     data: Annotated[
-        Path | None, Option(help="another text to look at", show_default="the validation part")
+        Path | None,
+        Option(help="another text to look at", show_default="the validation part", parser=path),
     ] = None,
     out: Annotated[
-        Path | None, Option(help="folder for page and pictures", show_default="the run folder")
+        Path | None,
+        Option(help="folder for page and pictures", show_default="the run folder", parser=path),
     ] = None,
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
 ) -> None:
     """Say what looks wrong with a run, and write a report: report.html and a picture of each chart.
 
@@ -31,18 +35,25 @@ def lens(
         ostinato lens runs/text-mlstm-1 --data other.txt --out report
     """
     found = open_run(run)
-    if out is not None and out.exists() and not out.is_dir():
-        raise BadInput(f"--out must be a folder; {out} is a file")
+    if out is not None:
+        check_new_folder(out, "--out")
     if data is not None:
         read_data(found, data)  # what is wrong with it is to be said first
-    console = Console(highlight=False)
     findings = examine(found, found.task())
-    _show(findings, console)
-    path = write_report(found, findings, out, data)
-    console.print(Text(f"report: {path}"), soft_wrap=True)
+    if not as_json:
+        with writing():
+            _show(findings)
+    page = write_report(found, findings, out, data)
+    if as_json:
+        told = [finding._asdict() for finding in findings]
+        print_json({"run": str(run), "findings": told, "report": str(page)})
+        return
+    with writing():
+        Console(highlight=False).print(Text(f"report: {page}"), soft_wrap=True)
 
 
-def _show(findings: list[Finding], console: Console) -> None:
+def _show(findings: list[Finding]) -> None:
+    console = Console(highlight=False)
     if not findings:
         console.print("No finding: nothing looks wrong.")
     for finding in findings:

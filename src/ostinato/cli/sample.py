@@ -1,9 +1,9 @@
 """`ostinato sample`: text from a trained network, as it comes."""
 
-import json
 import math
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +13,13 @@ from typer import Argument, Option
 
 from ..errors import BadInput
 from ..runs import open_run, sampling
+from .output import print_json, writing
+from .paths import path
+from .seeds import check_seed
 
 
 def sample(
-    run: Annotated[Path, Argument(help="the run folder")],
+    run: Annotated[Path, Argument(help="the run folder", parser=path)],
     prompt: Annotated[str, Option(help="text to go on from", show_default="a newline")] = "",
     length: Annotated[int, Option(help="how many characters (or bytes) to generate")] = 1000,
     temperature: Annotated[
@@ -45,8 +48,7 @@ def sample(
         raise BadInput(f"--beam finds the most probable text and takes no --{given[0]}")
     if stop == "":
         raise BadInput("--stop needs a text to stop at, got an empty one")
-    if seed is not None and not 0 <= seed < 2**32:
-        raise BadInput(f"--seed must be from 0 to {2**32 - 1}, got {seed}")
+    check_seed(seed or 0)
     found = open_run(run)
     with found.precision():
         vocabulary = found.vocabulary
@@ -69,13 +71,18 @@ def sample(
         if stop is not None:
             texts = sampling.until(texts, stop)
         if as_json:
-            print(json.dumps({**result, "text": "".join(texts)}))
-            return
-        last = prompt
-        sys.stdout.write(prompt)
-        for text in texts:
+            print_json({**result, "text": "".join(texts)})
+        else:
+            _show(prompt, texts)
+
+
+def _show(prompt: str, texts: Iterator[str]) -> None:
+    """The prompt and what comes after it, each piece as soon as it is there."""
+    last = ""
+    for text in chain([prompt], texts):
+        with writing():
             sys.stdout.write(text)
-            sys.stdout.flush()
-            last = text or last
-        if not last.endswith("\n"):
+        last = text or last
+    if not last.endswith("\n"):
+        with writing():
             sys.stdout.write("\n")

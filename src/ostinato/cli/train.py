@@ -2,7 +2,8 @@
 
 import dataclasses
 import inspect
-import json
+import os
+import signal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,8 @@ from ..runs import train as run_training
 from ..runs.tensorboard import tensorboard_writer
 from ..tasks.datasets import text_path
 from .display import display
+from .output import print_json
+from .paths import check_new_folder, path
 
 
 def train(
@@ -39,11 +42,12 @@ def train(
         if run is None:
             raise BadInput("--resume needs --run, the folder of the run to go on with")
         own = open_run(run).config
-        asked = {name for name in given if _was_given(context, name)}
-        config = dataclasses.replace(own, **{name: given[name] for name in asked})
+        asked = {name: given[name] for name in given if _was_given(context, name)}
+        config = dataclasses.replace(own, **_with_file(asked, own.task))
     else:
-        config = _with_file(Config(**given))
+        config = Config(**_with_file(given, given["task"]))
         run = run or _next_folder(config)
+        check_new_folder(run, "--run")
     with display(run, quiet=as_json) as show:
         listeners = [show]
         if tensorboard:
@@ -54,9 +58,11 @@ def train(
                 listener(event)
 
         done = run_training(config, run, resume=resume, listener=hear)
+    end = next(e for e in reversed(done.events()) if e["kind"] == "end")
     if as_json:
-        end = next(e for e in reversed(done.events()) if e["kind"] == "end")
-        typer.echo(json.dumps({"run": str(done.path), **end}))
+        print_json({"run": str(done.path), **end})
+    if end["reason"] == "interrupted":
+        raise typer.Exit(128 + end.get("signal", signal.SIGINT))
 
 
 def _was_given(context: typer.Context, name: str) -> bool:
@@ -64,20 +70,18 @@ def _was_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _with_file(config: Config) -> Config:
-    """The configuration with the whole path of its file, or that of a data set of this name."""
-    if config.file is None or config.task != "text":
-        return config
-    path = Path(config.file)
-    if not path.exists() and len(path.parts) == 1:
-        path = text_path(config.file) or path
-    return dataclasses.replace(config, file=str(path.resolve()))
+def _with_file(given: dict[str, Any], task: str) -> dict[str, Any]:
+    """The settings with a file in place of the name of a data set."""
+    file = given.get("file")
+    if file is None or task != "text" or os.path.lexists(file) or len(Path(file).parts) != 1:
+        return given
+    return {**given, "file": str(text_path(file) or file)}
 
 
 def _next_folder(config: Config) -> Path:
     """The first of `runs/text-lstm-1`, `-2`, … that is not there yet."""
     number = 1
-    while (folder := Path("runs") / f"{config.task}-{config.cell}-{number}").exists():
+    while os.path.lexists(folder := Path("runs") / f"{config.task}-{config.cell}-{number}"):
         number += 1
     return folder
 
@@ -98,7 +102,8 @@ def _parameters() -> list[inspect.Parameter]:
             option = typer.Option(help=words)
         annotation = Annotated[setting.type, option]  # type: ignore[name-defined]
         found.append(parameter(setting.name, annotation, setting.default))
-    run = typer.Option("--run", help="the run folder (by default the next free one in runs/)")
+    words = "the run folder (by default the next free one in runs/)"
+    run = typer.Option("--run", help=words, parser=path)
     resume = typer.Option("--resume", help="go on with the run of --run")
     board = typer.Option("--tensorboard", help="also write the numbers for TensorBoard")
     as_json = typer.Option("--json", help="print one JSON document at the end and nothing else")

@@ -1,6 +1,5 @@
 """`ostinato verify`: statements from the literature, checked by computing."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..claims import Result, named
+from .output import print_json, writing
 
 
 def verify(
@@ -31,9 +31,10 @@ def verify(
     waiting = track(claims, "checking", console=err, transient=True, disable=not err.is_terminal)
     results = [claim.verify() for claim in waiting]
     if as_json:
-        print(json.dumps([_about(result) for result in results], indent=2))
+        print_json([_about(result) for result in results], indent=2)
     else:
-        _show(results)
+        with writing():
+            _show(results)
     if not all(result.reproduces for result in results):
         raise typer.Exit(1)
 

@@ -1,12 +1,45 @@
 """Runs: the training loop, the run folder, sampling from it and evaluating it."""
 
-from .config import Config as Config
-from .evaluation import dynamic_evaluate as dynamic_evaluate
-from .evaluation import evaluate as evaluate
-from .examination import examine as examine
-from .folder import Run as Run
-from .folder import open_run as open_run
-from .sampling import beam as beam
-from .sampling import sample as sample
-from .training import train as train
-from .trouble import Diverged as Diverged
+from typing import TYPE_CHECKING
+
+from .._lazy import attach
+
+if TYPE_CHECKING:
+    from .config import Config as Config
+    from .evaluation import dynamic_evaluate as dynamic_evaluate
+    from .evaluation import evaluate as evaluate
+    from .examination import examine as examine
+    from .folder import Run as Run
+    from .folder import open_run as open_run
+    from .sampling import beam as beam
+    from .sampling import sample as sample
+    from .training import train as train
+    from .trouble import Diverged as Diverged
+else:
+    _MODULES = (
+        "build",
+        "config",
+        "devices",
+        "evaluation",
+        "examination",
+        "fit",
+        "folder",
+        "looking",
+        "sampling",
+        "step",
+        "training",
+        "trouble",
+    )
+    _NAMES = {
+        "Config": "config",
+        "Diverged": "trouble",
+        "Run": "folder",
+        "beam": "sampling",
+        "dynamic_evaluate": "evaluation",
+        "evaluate": "evaluation",
+        "examine": "examination",
+        "open_run": "folder",
+        "sample": "sampling",
+        "train": "training",
+    }
+    __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)

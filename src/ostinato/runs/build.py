@@ -1,6 +1,7 @@
 """From a configuration to what it describes: the task and the network."""
 
 import dataclasses
+import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -32,7 +33,7 @@ from ..wiring import (
     WeightNoise,
     Zoneout,
 )
-from .config import SADDLE_FREE, SECOND_ORDER, Config
+from .config import SADDLE_FREE, SECOND_ORDER, Config, check_curriculum
 
 UNITS = 128
 ONLINE_1997 = ("lstm1997", "lstm", "krause")
@@ -41,6 +42,13 @@ DROPOUTS = ("dropout", "recurrent_dropout")
 
 def build_task(config: Config, vocabulary: Vocabulary | None = None) -> Task:
     """The task of a configuration; for a text, with the vocabulary of a trained model if given."""
+    task = _task(config, vocabulary)
+    if config.curriculum is not None:
+        check_curriculum(config.curriculum, task.length)
+    return task
+
+
+def _task(config: Config, vocabulary: Vocabulary | None) -> Task:
     length: dict[str, Any] = {} if config.length is None else {"length": config.length}
     if config.task == "text":
         options = {"split": config.shares, "carry": config.carry, "seed": config.seed, **length}
@@ -91,29 +99,68 @@ def units_of(config: Config, task: Task | Sizes) -> int:
     return units_for(config, task)
 
 
+def network_shapes(config: Config, task: Task | Sizes, units: int | None = None) -> Network:
+    """The network of `build_network` with shapes in place of arrays; nothing is compiled."""
+    return _shapes(config, task, units or units_of(config, task))
+
+
+def parameter_count(config: Config, task: Task | Sizes, units: int) -> int:
+    """How many parameters a network of so many units has.
+
+    The number is a quadratic function of the units, which three small networks determine; so
+    it is known at once for a network of any size.
+    """
+    a, b, c = _quadratic(config, task)
+    return (a * units + b) * units + c
+
+
 def units_for(config: Config, task: Task | Sizes) -> int:
     """The units with which the number of parameters comes nearest to the budget."""
     budget = config.budget
     assert budget is not None
-
-    def size(units: int) -> int:
-        shapes = eqx.filter_eval_shape(
-            lambda key: _network(config, task, units, key), jax.random.key(0)
-        )
-        return count_parameters(shapes)
-
-    if size(1) > budget:
+    a, b, c = _quadratic(config, task)
+    if a + b + c > budget:
         raise BadInput(
-            f"the smallest {config.cell} for this task has {size(1):,} parameters, more than the "
+            f"the smallest {config.cell} for this task has {a + b + c:,} parameters, more than the "
             f"budget of {budget:,}"
         )
-    low, high = 1, 2
-    while size(high) < budget:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if size(middle) <= budget else (low, middle)
-    return min((low, high), key=lambda units: abs(size(units) - budget))
+
+    def size(units: int) -> int:
+        return (a * units + b) * units + c
+
+    # The largest number of units within the budget: the positive root, rounded down.
+    if a:
+        low = (math.isqrt(b * b - 4 * a * (c - budget)) - b) // (2 * a)
+    else:
+        low = (budget - c) // b
+    return min((low, low + 1), key=lambda units: abs(size(units) - budget))
+
+
+def _quadratic(config: Config, task: Task | Sizes) -> tuple[int, int, int]:
+    """`a, b, c` of the number of parameters `a units² + b units + c`, which are whole numbers.
+
+    With more layers than two each adds as many as the second did.
+    """
+
+    def size(units: int, layers: int) -> int:
+        return count_parameters(_shapes(dataclasses.replace(config, layers=layers), task, units))
+
+    one, two, three = (size(units, 1) for units in (1, 2, 3))
+    if config.layers > 1:
+        more = config.layers - 1
+        one, two, three = (
+            first + more * (size(units, 2) - first)
+            for units, first in enumerate((one, two, three), 1)
+        )
+    a = (three - 2 * two + one) // 2
+    b = two - one - 3 * a
+    return a, b, one - a - b
+
+
+def _shapes(config: Config, task: Task | Sizes, units: int) -> Network:
+    # Initial weights change no shape, and those that cannot be made are a matter of making them.
+    plain = dataclasses.replace(config, incoming=None, spectral_radius=None, input_scale=None)
+    return eqx.filter_eval_shape(lambda key: _network(plain, task, units, key), jax.random.key(0))
 
 
 def build_learner(config: Config, task: Task) -> Learner:
@@ -209,7 +256,9 @@ def curvature_size(config: Config) -> int:
     """The sequences whose curvature is used: those asked for, or the fourth part of a batch."""
     batch = batch_size(config)
     if config.curvature_batch is None:
-        return next(n for n in range(max(batch // 4, 1), 0, -1) if batch % n == 0)
+        small = [n for n in range(1, math.isqrt(batch) + 1) if batch % n == 0]
+        divisors = small + [batch // n for n in small]
+        return max(n for n in divisors if n <= max(batch // 4, 1))
     if config.curvature_batch > batch or batch % config.curvature_batch:
         raise BadInput(
             f"curvature_batch must divide the batch of {batch} sequences, got "

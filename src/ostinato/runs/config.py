@@ -6,6 +6,8 @@ field has its default, its words for `--help`, and its check; the command line i
 
 import dataclasses
 import json
+import math
+import os
 from dataclasses import field, fields
 from typing import Any
 
@@ -18,6 +20,7 @@ from ..learning.hessian_free.damping import ADAPTS, RATIOS
 from ..learning.hessian_free.learner import JUDGES
 from ..learning.hessian_free.on_batch import FORMS
 from ..tasks import TASKS
+from ..tasks._task import MOST_SEED
 
 LEVELS = ("characters", "bytes")
 PRECISIONS = ("float32", "bfloat16")
@@ -30,15 +33,20 @@ HF, SADDLE_FREE = "hf", "saddle-free"
 SECOND_ORDER = (HF, SADDLE_FREE)
 LEARNERS = (*FIRST_ORDER, *SECOND_ORDER)
 
+MOST = 2**31 - 1  # of whole numbers, which JAX counts in 32 bits
+MOST_FLOAT = 3.4e38  # what float32 holds
+
 
 def _names(of) -> str:
     return ", ".join(of)
 
 
-def _setting(default: Any, words: str, *, least=None, below=None, among=None, only=LEARNERS) -> Any:
+def _setting(
+    default: Any, words: str, *, least=None, most=None, below=None, among=None, only=LEARNERS
+) -> Any:
     """A field with its help, what it must satisfy, and the learners that it is for."""
-    metadata = {"help": words, "least": least, "below": below, "among": among, "only": only}
-    return field(default=default, metadata=metadata)
+    checks = {"least": least, "most": most, "below": below, "among": among}
+    return field(default=default, metadata={"help": words, "only": only, **checks})
 
 
 def _first(default: Any, words: str, **checks) -> Any:
@@ -76,9 +84,11 @@ class Config:
 
     cell: str = _setting("mlstm", f"the recurrent cell: {_names(CELLS)}")
     units: int | None = _setting(None, "units of each layer (128 if there is no budget)", least=1)
-    layers: int = _setting(1, "layers on top of each other", least=1)
+    layers: int = _setting(1, "layers on top of each other", least=1, most=1000)
     skip: bool = _setting(False, "connect every layer to the input and to the output")
-    budget: int | None = _setting(None, "choose the units nearest to this many parameters", least=1)
+    budget: int | None = _setting(
+        None, "choose the units nearest to this many parameters", least=1, most=10**18
+    )
     embedding: int = _setting(0, "size of learned input vectors; 0 for one-hot", least=0)
     readout: str | None = _setting(
         None,
@@ -137,7 +147,7 @@ class Config:
     validate_every: int | None = _setting(None, "steps between validations", least=1)
     checkpoint_every: int | None = _setting(None, "steps between checkpoints", least=1)
     lens: int | None = _setting(None, "steps between looks at where the gradient goes", least=1)
-    seed: int = _setting(0, "of weights, noise and batches", least=0)
+    seed: int = _setting(0, "of weights, noise and batches", least=0, most=MOST_SEED)
     precision: str = _setting("float32", "of products: float32 or bfloat16", among=PRECISIONS)
     memory: str = _setting(
         "all", "what the gradient keeps: all states, or O(√T) of them (sqrt)", among=MEMORIES
@@ -155,12 +165,19 @@ class Config:
                 raise BadInput(
                     f"{setting.name} is a setting of {_names(only)}; the learner is {self.learner}"
                 )
+        if self.curriculum is not None and self.length is not None:
+            check_curriculum(self.curriculum, self.length)
         if self.learner in SECOND_ORDER and self.precision != "float32":
             raise BadInput(f"the learner {self.learner} needs --precision float32")
         self.shares  # noqa: B018  raises where the split is wrong
+        if self.file is not None and self.task == "text":
+            if not self.file or "\0" in self.file:
+                raise BadInput(f"file must be the path of a text, got {self.file!r}")
+            # The whole path, so that the run finds its text from any folder.
+            object.__setattr__(self, "file", os.path.realpath(self.file))
         if self.clip not in ("auto", "off"):
             try:
-                good = float(self.clip) > 0
+                good = 0 < float(self.clip) < MOST_FLOAT
             except ValueError:
                 good = False
             if not good:
@@ -173,8 +190,12 @@ class Config:
             train, valid, test = (float(x) / 100 for x in self.split.split("/"))
         except ValueError:
             raise BadInput(f"split must read like 90/5/5, got {self.split}") from None
-        if min(train, valid, test) < 0 or abs(train + valid + test - 1) > 1e-9 or train == 0:
+        if not all(0 <= share <= 1 for share in (train, valid, test)):
+            raise BadInput(f"the parts of split must be from 0 to 100, got {self.split}")
+        if abs(train + valid + test - 1) > 1e-9:
             raise BadInput(f"the parts of split must add up to 100, got {self.split}")
+        if train == 0:
+            raise BadInput(f"the first part of split, for training, is 0, got {self.split}")
         return train, valid, test
 
     def as_json(self) -> dict:
@@ -189,7 +210,7 @@ class Config:
         return cls(**upgraded(found))
 
     def __str__(self) -> str:
-        return json.dumps(self.as_json(), indent=1)
+        return json.dumps(self.as_json(), indent=1, allow_nan=False)
 
 
 def upgraded(found: dict) -> dict:
@@ -223,14 +244,43 @@ def _check(setting: dataclasses.Field, value: Any) -> None:
     name, expected = setting.name, kind(setting)
     if value is None and setting.type is not expected:
         return
-    if not isinstance(value, _TYPES[expected]) or (expected is not bool and value is True):
-        raise BadInput(f"{name} must be of type {expected.__name__}, got {value!r}")
-    least, below, among = (setting.metadata[k] for k in ("least", "below", "among"))
-    if isinstance(value, float) and value != value:
-        raise BadInput(f"{name} must be a number, got {value}")
+    if not isinstance(value, _TYPES[expected]) or isinstance(value, bool) != (expected is bool):
+        raise BadInput(f"{name} must be of type {expected.__name__}, got {_shown(value)}")
+    least, most, below, among = (
+        setting.metadata[check] for check in ("least", "most", "below", "among")
+    )
+    if expected is float and not _is_finite(value):
+        raise BadInput(f"{name} must be a finite number, got {_shown(value)}")
+    if expected is int and most is None:
+        most = MOST
     if least is not None and value < least:
-        raise BadInput(f"{name} must be at least {least}, got {value}")
+        raise BadInput(f"{name} must be at least {least}, got {_shown(value)}")
+    if most is not None and value > most:
+        raise BadInput(f"{name} must be at most {most}, got {_shown(value)}")
     if below is not None and value >= below:
-        raise BadInput(f"{name} must be below {below}, got {value}")
+        raise BadInput(f"{name} must be below {below}, got {_shown(value)}")
     if among is not None and value not in among:
         raise BadInput(f"{name} must be one of {', '.join(among)}; got {value}")
+
+
+def check_curriculum(first: int, length: int) -> None:
+    """Refuse sequences that would become shorter."""
+    if first > length:
+        raise BadInput(
+            f"curriculum is the length to begin with, so it must be at most the length of "
+            f"{length}, got {first}"
+        )
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value) and abs(value) <= MOST_FLOAT
+    except OverflowError:
+        return False
+
+
+def _shown(value: Any) -> str:
+    """A value in a message; Python refuses to write out the longest numbers."""
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits"
+    return repr(value)

@@ -90,7 +90,7 @@ def dynamic_evaluate(
 
     Args:
         network: reads symbols and gives a logit for each. It is not changed.
-        symbols: the text, `(T,)`.
+        symbols: the text, `(T,)`, whole numbers below the network's number of symbols.
         rate: the step size. What is best depends on network and text: try a third and three times.
         window: steps of a window.
         decay: share of the way back to the trained weights that each step goes, 0 to 1.
@@ -98,8 +98,13 @@ def dynamic_evaluate(
     Example:
         >>> dynamic_evaluate(network, task.parts["test"], rate=0.1)
     """
-    if rate < 0 or not np.isfinite(rate):
+    if not 0 <= rate <= float(jnp.finfo(network.dtype).max):
         raise BadInput(f"the rate must be 0 or a positive number, got {rate}")
+    symbols = np.asarray(symbols)
+    if symbols.ndim != 1:
+        raise BadInput(f"a text is symbols of shape (T,), got {symbols.shape}")
+    if symbols.size:
+        network.check_inputs(symbols)
     if window < 1:
         raise BadInput(f"the window must be at least 1, got {window}")
     if not 0 <= decay <= 1:

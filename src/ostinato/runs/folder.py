@@ -24,7 +24,7 @@ from ..files import remove_leftovers, write_whole
 from ..tasks import Task, Text, Vocabulary
 from ..weights import Damaged
 from ..wiring import Network
-from .build import Sizes, build_network, build_task, matmul_precision
+from .build import Sizes, build_task, matmul_precision, network_shapes
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .events import add_event, read_events
@@ -125,7 +125,7 @@ class Run:
         One that is not of the configuration's making needs another `like` it.
         """
         if like is None:
-            like = build_network(self.config, self.sizes, self.units)
+            like = network_shapes(self.config, self.sizes, self.units)
         self._check_network(like)
         found = self.checkpoints.newest(like, "network")
         if found is None:

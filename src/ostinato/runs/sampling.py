@@ -15,7 +15,6 @@ Example:
 """
 
 import codecs
-import math
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
@@ -28,9 +27,22 @@ from ..errors import BadInput
 from ..tasks import Vocabulary
 from ..through_time import can_step, starting_state, unroll
 from ..wiring import Network
+from .fit import check_beam
+
+MOST = 2**31 - 1  # symbols, which are counted in 32 bits
 
 # Pieces grow from the first, which is to come at once, to the largest, where calls cost nothing.
 FIRST, LARGEST = 16, 256
+
+
+class NotFinite(BadInput):
+    """A network whose outputs are not finite, so that no symbol is more probable than another."""
+
+    def __init__(self):
+        super().__init__(
+            "the network's outputs are not finite numbers, so its weights are damaged or its "
+            "training diverged"
+        )
 
 
 def sample(
@@ -64,7 +76,7 @@ def sample(
         before the last symbol went in: `sample(network, last, ..., state=state)` goes on there.
     """
     symbols = _checked(network, prompt, count)
-    if not 0 <= temperature < math.inf:
+    if not 0 <= temperature <= float(jnp.finfo(network.dtype).max):
         raise BadInput(f"temperature must be 0 or a positive number, got {temperature}")
     if top_k is not None and top_k < 1:
         raise BadInput(f"top_k must be at least 1, got {top_k}")
@@ -86,9 +98,11 @@ def _pieces(network, symbols, count, key, temperature, limits, state):
     while done < count:
         size = min(size, count - done, LARGEST)
         begin, steps = jnp.asarray(done, jnp.int32), jnp.asarray(size, jnp.int32)
-        state, symbol, out = _draw(
+        state, symbol, out, finite = _draw(
             network, table, state, symbol, begin, steps, key, temperature, limits, LARGEST
         )
+        if not finite:
+            raise NotFinite
         yield np.asarray(out)[:size]
         done, size = done + size, 2 * size
     return state
@@ -96,15 +110,20 @@ def _pieces(network, symbols, count, key, temperature, limits, state):
 
 @eqx.filter_jit
 def _draw(network, table, state, symbol, begin, steps, key, temperature, limits, room: int):
-    """`steps` symbols in a buffer of `room`; one compiled loop for any number of them."""
+    """`steps` symbols in a buffer of `room`, and whether all logits were finite.
+
+    It is one compiled loop for any number of steps.
+    """
 
     def body(i, carry):
-        state, symbol, out = carry
+        state, symbol, out, finite = carry
         state, logits = network.step(state, _row(table, symbol))
         symbol = choose(logits, jax.random.fold_in(key, begin + i), temperature, *limits)
-        return state, symbol, out.at[i].set(symbol)
+        finite &= jnp.isfinite(jnp.max(logits))
+        return state, symbol, out.at[i].set(symbol), finite
 
-    return jax.lax.fori_loop(0, steps, body, (state, symbol, jnp.zeros(room, jnp.int32)))
+    start = state, symbol, jnp.zeros(room, jnp.int32), jnp.asarray(True)
+    return jax.lax.fori_loop(0, steps, body, start)
 
 
 def choose(
@@ -156,9 +175,15 @@ def beam(
     symbols = _checked(network, prompt, count)
     if width < 1:
         raise BadInput(f"the width of a beam must be at least 1, got {width}")
+    if width * _outputs(network) > MOST:
+        most = MOST // _outputs(network)
+        raise BadInput(f"the width of a beam must be at most {most} for this network, got {width}")
+    check_beam(network, count, width)
     network = eqx.nn.inference_mode(network)
     state, symbol = _before_last(network, symbols, state)
     found, score = _search(network, _table(network), state, symbol, count, width)
+    if not np.isfinite(score):
+        raise NotFinite
     return np.asarray(found), float(score)
 
 
@@ -229,13 +254,14 @@ def until(texts: Iterable[str], stop: str) -> Iterator[str]:
 def _checked(network: Network, prompt: Any, count: int) -> jax.Array:
     if not can_step(network):
         raise ValueError("generating needs a network with a step, got one that reads both ways")
-    symbols = jnp.asarray(np.asarray(prompt), jnp.int32)
-    if symbols.ndim != 1 or not symbols.size:
-        raise BadInput(f"a prompt is at least one symbol, (T,), got shape {symbols.shape}")
-    if count < 1:
-        raise BadInput(f"the length to generate must be at least 1, got {count}")
-    network.check_inputs(symbols)
-    return symbols
+    given = np.asarray(prompt)
+    if given.ndim != 1 or not given.size:
+        raise BadInput(f"a prompt is at least one symbol, (T,), got shape {given.shape}")
+    if not 1 <= count <= MOST:
+        limit = "at least 1" if count < 1 else f"at most {MOST}"
+        raise BadInput(f"the length to generate must be {limit}, got {count}")
+    network.check_inputs(given)
+    return jnp.asarray(given, jnp.int32)
 
 
 def _before_last(network: Network, symbols: jax.Array, state: Any) -> tuple[Any, jax.Array]:

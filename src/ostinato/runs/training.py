@@ -24,10 +24,11 @@ from .checkpoints import Checkpoint, Progress
 from .config import SECOND_ORDER, Config
 from .devices import Spread, over_devices
 from .evaluation import evaluate
+from .fit import check_fits
 from .folder import Run, check_free, create_run, open_run
 from .looking import Lens
 from .provenance import values_used
-from .sampling import sample
+from .sampling import NotFinite, sample
 from .signals import stop_signals
 from .step import compiled_step
 from .trouble import Diverged, check_losses
@@ -75,11 +76,11 @@ def train(
     given = [name for name, x in (("task", task), ("network", network)) if x is not None]
     if task is None:
         task = run.task() if run else build_task(config)
-    units = None
+    learner, units = build_learner(config, task), None
     if network is None:
         units = (run.units if run else None) or units_of(config, task)
+        check_fits(config, task, learner, units)
         network = build_network(config, task, units)
-    learner = build_learner(config, task)
     spread = over_devices(config.devices, batch_size(config))
     used = values_used(config, task, units)
     if run:
@@ -318,7 +319,10 @@ class _Training:
         key = jax.random.fold_in(jax.random.key(self.config.seed), step)
         prompt = self.task.parts["valid"][:1].astype(np.int32)
         pieces = sample(network, prompt, SAMPLE, key=key, temperature=0.8)
-        return self.task.vocabulary.decode(np.concatenate([*pieces]))
+        try:
+            return self.task.vocabulary.decode(np.concatenate([*pieces]))
+        except NotFinite:  # the next step says that training diverged, and why
+            return ""
 
     def _save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         try:

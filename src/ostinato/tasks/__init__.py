@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ._file import check_file as check_file
 from ._task import Batch as Batch
 from ._task import Task as Task
 from .arithmetic import Adding as Adding
@@ -18,11 +19,11 @@ from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
 from .permutation import Permutation as Permutation
+from .reading import read_symbols as read_symbols
 from .temporal_order import TemporalOrder as TemporalOrder
 from .temporal_order import TemporalOrder3 as TemporalOrder3
 from .text import Text as Text
 from .text import embedded_text as embedded_text
-from .text import read_symbols as read_symbols
 from .text import streams as streams
 from .vocabulary import Vocabulary as Vocabulary
 from .xor import Xor as Xor

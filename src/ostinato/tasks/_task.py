@@ -1,6 +1,7 @@
 """The contract of a task: batches by number, a loss, a metric, all from one seed."""
 
 import abc
+import operator
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -8,7 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import BadInput
 from .losses import Loss
+
+MOST_SEED = 2**32 - 1
 
 
 class Batch(NamedTuple):
@@ -74,6 +78,17 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         """The metric at each step and sequence, `(T, B)`; its weighted mean is what is reported."""
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, which is from 0 to 2³² - 1: a random key of JAX holds no more."""
+    try:
+        good = not isinstance(seed, bool) and 0 <= operator.index(seed) <= MOST_SEED
+    except TypeError:
+        good = False
+    if not good:
+        raise BadInput(f"a seed is a whole number from 0 to {MOST_SEED}, got {seed!r}")
+    return int(seed)
 
 
 def random(seed: int, *place: int) -> np.random.Generator:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ._passes import in_order, shuffled
-from ._task import Batch, Task, accuracy
+from ._task import Batch, Task, accuracy, checked_seed
 from .locate import find_data
 from .losses import Softmax
 from .synthetic import at_last
@@ -54,7 +54,7 @@ class SequentialMNIST(Task):
             seed: of the order in which digits come.
         """
         self._check(length)
-        self.seed = seed
+        self.seed = checked_seed(seed)
         images, labels = _digits("train", more_than=VALID)
         self.parts = {
             "train": (images[:-VALID], labels[:-VALID]),

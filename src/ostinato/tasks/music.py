@@ -4,7 +4,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ._passes import in_order, shuffled
-from ._task import Batch, Task, random
+from ._task import Batch, Task, checked_seed, random
 from .locate import find_data
 from .losses import Sigmoid
 
@@ -45,7 +45,7 @@ class Chorales(Task):
             length: steps of a sequence; `None` for the longest chorale's.
             seed: of the order in which chorales come, and of windows.
         """
-        self.seed = seed
+        self.seed = checked_seed(seed)
         self.parts = read_rolls("jsb/JSB_Chorales.mat")
         self.length = self.longest = max(map(len, self.parts["train"])) - 1
         self.length = self._checked(length)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ._passes import in_order
-from ._task import Batch, Task, random
+from ._task import Batch, Task, checked_seed, random
 
 HELD_OUT = 1000
 TRAIN = 0
@@ -33,7 +33,7 @@ class Synthetic(Task):
             length: steps of a sequence; `None` for the task's usual number.
             seed: of every sequence.
         """
-        self.length, self.seed = self._checked(length), seed
+        self.length, self.seed = self._checked(length), checked_seed(seed)
 
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:

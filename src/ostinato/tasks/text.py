@@ -1,18 +1,14 @@
 """Predict the next character, or byte, of a text."""
 
-import codecs
 from collections.abc import Iterator
-from pathlib import Path
 
 import jax
 import numpy as np
 
 from ..errors import BadInput
-from ._task import Batch, Task, random
+from ._task import Batch, Task, checked_seed, random
 from .losses import Softmax, bits
-from .vocabulary import Vocabulary, code_points
-
-PIECE = 1 << 24
+from .vocabulary import Vocabulary
 
 
 class Text(Task):
@@ -59,7 +55,8 @@ class Text(Task):
             "valid": symbols[first:second],
             "test": symbols[second:],
         }
-        self.vocabulary, self.length, self.carry, self.seed = vocabulary, length, carry, seed
+        self.vocabulary, self.length, self.carry = vocabulary, length, carry
+        self.seed = checked_seed(seed)
         self.inputs = self.outputs = len(vocabulary)
         unit = "character" if vocabulary.level == "characters" else "byte"
         self.metric = f"bits per {unit}"
@@ -113,8 +110,10 @@ class Text(Task):
 def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:
     """A text in `size` contiguous streams, in windows; every symbol but the first is predicted.
 
-    The streams are as even as can be; where one is shorter its last window has weights of zero.
+    The streams are as even as can be; where one is shorter its last window has weights of zero. A
+    window is never longer than the text.
     """
+    length = min(length, max(len(text) - 1, 1))
     size = max(1, min(size, (len(text) - 1) // length))
     borders = np.linspace(0, len(text) - 1, size + 1).astype(int)
     lengths = np.diff(borders)
@@ -140,67 +139,3 @@ def embedded_text() -> str:
     from pydoc_data.topics import topics
 
     return "\n".join(f"{name}\n{text}" for name, text in sorted(topics.items()))
-
-
-def read_symbols(
-    path: str | Path,
-    level: str = "characters",
-    encoding: str = "utf-8",
-    vocabulary: Vocabulary | None = None,
-) -> tuple[np.ndarray, Vocabulary]:
-    """The symbols of a file and their vocabulary: the given one, or the file's own.
-
-    The file is decoded piece by piece, twice where its vocabulary has to be found first, so that
-    memory stays near the size of the result.
-    """
-    path = Path(path)
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder; give a text file")
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}")
-    if path.stat().st_size == 0:
-        raise BadInput(f"{path} is empty; give a text file")
-    if level == "bytes":
-        return np.fromfile(path, np.uint8), vocabulary or Vocabulary.of_bytes()
-    if vocabulary is None:
-        found: set[int] = set()
-        for piece in _pieces(path, encoding):
-            found.update(np.unique(code_points(piece)).tolist())
-        vocabulary = Vocabulary(tuple(sorted(found)))
-    found_symbols: list[np.ndarray] = []
-    for piece in _pieces(path, encoding):
-        try:
-            found_symbols.append(vocabulary.encode(piece, sum(map(len, found_symbols))))
-        except BadInput as error:
-            raise BadInput(f"{path}: {error}") from None
-    return np.concatenate(found_symbols), vocabulary
-
-
-def _pieces(path: Path, encoding: str) -> Iterator[str]:
-    try:
-        "".encode(encoding)  # refuses what is no encoding of text, such as base64
-        decoder = codecs.getincrementaldecoder(encoding)()
-    except LookupError:
-        raise BadInput(f"there is no encoding {encoding!r}; try utf-8 or latin-1") from None
-    done = 0
-    with open(path, "rb") as file:
-        while True:
-            raw = file.read(PIECE)
-            try:
-                text = decoder.decode(raw, final=not raw)
-            except UnicodeDecodeError as error:
-                place = done + error.start - (len(error.object) - len(raw))
-                raise BadInput(
-                    f"{path} is not {encoding} text: byte 0x{error.object[error.start]:02x} at "
-                    f"position {place}; give its --encoding (for example latin-1), or --level bytes"
-                ) from None
-            if "\0" in text:
-                raise BadInput(
-                    f"{path} holds zero bytes, so it is not a text; use --level bytes for binary "
-                    "files"
-                )
-            if text:
-                yield text
-            if not raw:
-                return
-            done += len(raw)

@@ -44,7 +44,7 @@ class Vocabulary:
             begin: the place of its first character.
         """
         if self.level == "bytes":
-            return np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
+            return np.frombuffer(_bytes(text) if isinstance(text, str) else text, np.uint8)
         assert isinstance(text, str)
         found, known = code_points(text), np.array(self.points, np.uint32)
         symbols = np.searchsorted(known, found)
@@ -61,7 +61,7 @@ class Vocabulary:
         points = np.array(self.points, np.uint32)[np.asarray(symbols, np.int64)]
         if self.level == "bytes":
             return points.astype(np.uint8).tobytes().decode(errors="replace")
-        return points.astype("<u4").tobytes().decode("utf-32-le")
+        return points.astype("<u4").tobytes().decode("utf-32-le", errors="surrogatepass")
 
     def as_json(self) -> dict:
         return {"level": self.level, "points": list(self.points)}
@@ -78,6 +78,17 @@ class Vocabulary:
         if level != "characters" or not known or sorted(set(points)) != points:
             raise ValueError("its vocabulary is not one of characters in order, or of bytes")
         return cls(tuple(points), level)
+
+
+def _bytes(text: str) -> bytes:
+    """The bytes of a text; bytes of a command line that are not UTF-8 stay as they are."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        half = ord(text[error.start])
+        raise BadInput(
+            f"U+{half:04X} (at position {error.start}) is half of a character, which has no bytes"
+        ) from None
 
 
 def code_points(text: str) -> np.ndarray:

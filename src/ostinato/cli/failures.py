@@ -1,0 +1,59 @@
+"""What went wrong, in one line, and the exit code that says so.
+
+1    `verify` found a verdict that is not the known one
+2    a mistake in what was given: a file, a setting, an option
+3    training diverged
+128 + n    signal n ended it
+"""
+
+import typer
+
+from ..errors import BadInput
+
+# typer brings its own click, or uses the package of that name: these are its classes.
+UsageError = typer.BadParameter.__mro__[1]
+ClickException = typer.BadParameter.__mro__[2]
+
+
+def explained(error: BaseException) -> tuple[str, int] | None:
+    """The line and the exit code of an error; `None` where it is a fault of ours."""
+    if isinstance(error, BadInput):
+        return str(error), 2
+    if isinstance(error, ClickException):
+        return _of_usage(error), 2
+    if isinstance(error, typer.Abort):
+        return "aborted", 1
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}", 2
+    if isinstance(error, MemoryError):
+        return _of_memory(str(error)), 2
+    from ..runs.trouble import Diverged  # late, because it imports JAX
+
+    if isinstance(error, Diverged):
+        return str(error), 3
+    from jax.errors import JaxRuntimeError
+
+    if isinstance(error, JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error):
+        return _of_memory(str(error).partition("RESOURCE_EXHAUSTED: ")[2]), 2
+    return None
+
+
+def _of_usage(error: BaseException) -> str:
+    """`no such option --foo (did you mean --form?); see ostinato train --help`."""
+    name = type(error).__name__
+    if name == "NoArgsIsHelpError":
+        return ""  # the help is all there is to say
+    words = error.format_message()  # type: ignore[attr-defined]
+    if name == "NoSuchOption":
+        near = getattr(error, "possibilities", None)
+        words = f"no such option {error.option_name}"  # type: ignore[attr-defined]
+        words += f" (did you mean {' or '.join(sorted(near)[:3])}?)" if near else ""
+    words = (words[:1].lower() + words[1:]).rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{words}; see {context.command_path if context else 'ostinato'} --help"
+
+
+def _of_memory(words: str) -> str:
+    first = words.strip().splitlines()[0].rstrip(".") if words.strip() else ""
+    return f"out of memory{f' ({first})' if first else ''}; try fewer units, steps or sequences"

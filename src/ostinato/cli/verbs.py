@@ -1,0 +1,33 @@
+"""The verbs, each imported only when it is needed: together they take two seconds."""
+
+from collections.abc import Iterable
+from importlib import import_module
+
+import typer
+
+VERBS = ("train", "sample", "evaluate", "lens", "verify", "data")
+
+
+def app_of(verbs: Iterable[str] = VERBS) -> typer.Typer:
+    """The command line with these verbs."""
+    app = typer.Typer(
+        name="ostinato",
+        help="Recurrent networks: train, sample, evaluate, and check what is said about them.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(lambda: None)  # with it, a single verb still has a name
+    for name in verbs:
+        module = import_module(f".{name}", __package__)
+        if name == "data":
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(getattr(module, name))
+    return app
+
+
+def asked_for(arguments: list[str]) -> Iterable[str]:
+    """The verb of a command line, or all verbs where none is named."""
+    first = next((word for word in arguments if not word.startswith("-")), None)
+    return (first,) if first in VERBS else VERBS

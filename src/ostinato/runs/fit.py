@@ -1,0 +1,143 @@
+"""Whether a run can fit into memory, told from shapes alone, before anything is made.
+
+What is counted is a lower bound, in float32:
+
+    weights      parameters x (themselves + their gradient + the learner's memory of each)
+    states       what the gradient keeps: the state before each step, of every sequence
+    influence    of rtrl: the derivative of every state by every parameter
+    outputs      the network's outputs at each step of every sequence
+    sequences    the arrays of a batch, or of the held-out set
+
+So only what surely cannot fit is refused.
+"""
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from ..errors import BadInput
+from ..learning import Learner
+from ..tasks import Task, Text
+from ..tasks.synthetic import HELD_OUT, Synthetic
+from ..weights import count_parameters
+from ..wiring import Network
+from .build import batch_size, network_shapes, parameter_count
+from .config import SADDLE_FREE, Config
+
+FLOAT = 4
+SMALL = 16  # units of the network on which shares are measured
+
+
+def check_fits(config: Config, task: Task, learner: Learner, units: int) -> None:
+    """Refuse a run that needs more memory than there is.
+
+    Example:
+        >>> check_fits(Config(units=10**6), task, learner, 10**6)
+        BadInput: this needs at least 74.6 TiB of memory ...
+    """
+    check_memory(
+        needed(config, task, learner, units),
+        {
+            "weights": "fewer --units, --layers or --budget",
+            "states": "a smaller --batch or --length, or --memory sqrt",
+            "influence": "fewer --units, or --gradient full",
+            "outputs": "a smaller --batch or --length",
+            "sequences": "a smaller --batch or --length",
+        },
+        devices=config.devices,
+    )
+
+
+def needed(config: Config, task: Task, learner: Learner, units: int) -> dict[str, int]:
+    """The bytes that a run needs, at least, by what they are for."""
+    small = network_shapes(_small(config), task)
+    memory = eqx.filter_eval_shape(learner.initial, small)
+    copies = 2 + count_parameters(memory) // count_parameters(small)
+    if config.learner == SADDLE_FREE:
+        copies += config.krylov
+    found = {"weights": copies * FLOAT * parameter_count(config, task, units)}
+    if not isinstance(task, Text | Synthetic):
+        return found  # of a finite set: it is there, so it fits
+    steps, size = batch_shape(config, task)
+    state = config.layers * _state(small) * units // SMALL
+    if config.gradient == "rtrl":
+        found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
+    if config.gradient == "full":
+        # The chunks of a second-order learner, and those of --memory sqrt, come one by one.
+        kept = steps if config.memory == "all" else math.isqrt(steps)
+        together = min(size, config.chunk or size)
+        found["states"] = FLOAT * kept * together * state
+        if config.memory == "all":
+            found["outputs"] = FLOAT * steps * together * task.outputs
+    numbers = 3 if task.symbolic else task.inputs + task.outputs + 1
+    held_out = HELD_OUT if isinstance(task, Synthetic) else 0
+    found["sequences"] = FLOAT * numbers * steps * max(size, held_out)
+    return found
+
+
+def batch_shape(config: Config, task: Task) -> tuple[int, int]:
+    """Steps and sequences of the longest batch; a text has no more than its length."""
+    steps, size = task.length, batch_size(config)
+    if isinstance(task, Text):
+        symbols = len(task.parts["train"]) - 1
+        steps = min(steps, symbols)
+        if task.carry:
+            size = min(size, symbols // steps)
+    return steps, size
+
+
+def check_beam(network: Network, count: int, width: int) -> None:
+    """Refuse a beam search that needs more memory than there is."""
+    state = eqx.filter_eval_shape(lambda: network.initial(()))
+    each = count_parameters(state) + network.outputs
+    check_memory(
+        {"states": FLOAT * width * each, "texts": FLOAT * 2 * width * count},
+        {"states": "a narrower beam", "texts": "a narrower beam or a shorter text"},
+    )
+
+
+def check_memory(parts: Mapping[str, int], tips: Mapping[str, str], devices: int = 1) -> None:
+    """Refuse what needs more bytes than there are, with the tip for what needs most."""
+    there = memory_here()
+    total = sum(parts.values()) // devices
+    if there is None or total <= there:
+        return
+    most = max(parts, key=parts.__getitem__)
+    listed = ", ".join(f"{name} {shown(size)}" for name, size in parts.items())
+    raise BadInput(
+        f"this needs at least {shown(total)} of memory ({listed}), and there are {shown(there)} "
+        f"here; try {tips[most]}"
+    )
+
+
+def memory_here() -> int | None:
+    """The bytes of the device that computes, or `None` where that cannot be known."""
+    found: Any = jax.devices()[0].memory_stats() or {}
+    if "bytes_limit" in found:
+        return int(found["bytes_limit"])
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def shown(size: int) -> str:
+    """`1.5 GiB`."""
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
+        if size >= 1024**power:
+            return f"{size / 1024**power:,.1f} {unit}"
+    return f"{size:,} bytes"
+
+
+def _small(config: Config) -> Config:
+    return dataclasses.replace(config, units=SMALL, budget=None, layers=1)
+
+
+def _state(shapes: Network) -> int:
+    """The numbers in the state of one sequence."""
+    return count_parameters(eqx.filter_eval_shape(lambda network: network.initial(()), shapes))

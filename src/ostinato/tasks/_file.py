@@ -1,0 +1,28 @@
+"""Files that a person names: only those that can be read from beginning to end."""
+
+import os
+import stat
+from pathlib import Path
+
+from ..errors import BadInput
+
+
+def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
+    """Refuse what is not a regular file: a pipe would be waited for, a device may never end.
+
+    Example:
+        >>> check_file("/dev/zero")
+        BadInput: /dev/zero is not a regular file; give a text file
+    """
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        raise BadInput(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(f"cannot read {path}: {reason}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise BadInput(f"{path} is a folder; give a {what}")
+    if not stat.S_ISREG(found.st_mode):
+        raise BadInput(f"{path} is not a regular file; give a {what}")
+    return found

@@ -21,6 +21,13 @@ class Section(NamedTuple):
     charts: list[Chart]
 
 
+class Sample(NamedTuple):
+    """A text that the network wrote, with words on when and how good it was."""
+
+    heading: str
+    text: str
+
+
 @dataclasses.dataclass(frozen=True)
 class Page:
     """All that a page shows.
@@ -32,6 +39,7 @@ class Page:
         numbers: the key numbers, by what they are.
         findings: what the doctor says.
         sections: the charts.
+        samples: what the network wrote while it learned.
         reading: a text with its units' activity, or `None`.
         config: the settings.
     """
@@ -42,6 +50,7 @@ class Page:
     numbers: dict[str, str]
     findings: list[Finding]
     sections: list[Section]
+    samples: list[Sample]
     reading: Reading | None
     config: Config
 
@@ -62,6 +71,7 @@ def html(page: Page) -> str:
         numbers="".join(_pair(name, value) for name, value in page.numbers.items()),
         findings=_findings(page.findings),
         sections="".join(_section(section) for section in page.sections),
+        samples=_samples(page.samples),
         reading=_reading(page.reading),
         settings=_settings(page.config),
         css=_part("page.css"),
@@ -105,6 +115,17 @@ def _section(section: Section) -> str:
         for one in section.charts
     )
     return f'<section><h2>{escape(section.heading)}</h2><div class="grid">{figures}</div></section>'
+
+
+def _samples(samples: list[Sample]) -> str:
+    if not samples:
+        return ""
+    found = "".join(
+        f'<article><h3>{escape(one.heading)}</h3><pre lang="zxx">{escape(one.text)}</pre></article>'
+        for one in samples
+    )
+    hint = '<p class="hint">What the network wrote when it was validated.</p>'
+    return f'<section><h2>Samples</h2>{hint}<div class="samples">{found}</div></section>'
 
 
 def _reading(reading: Reading | None) -> str:

@@ -1,10 +1,10 @@
 """What the parts of a network are called: words in place of paths.
 
-    .cell.layers[0].cell.forget gate   ->  layer 1, forget gate
-    .cell.R[1] of an LSTM              ->  forget gate
-    .cell.R of an LSTM                 ->  gates (R)
-    .cell.R of a simple cell           ->  units (R)
-    .cell.R[1] of an unknown cell      ->  R, block 2
+.cell.layers[0].cell.forget gate   ->  layer 1, forget gate
+.cell.R[1] of an LSTM              ->  forget gate
+.cell.R of an LSTM                 ->  gates (R)
+.cell.R of a simple cell           ->  units (R)
+.cell.R[1] of an unknown cell      ->  R, block 2
 """
 
 import re

@@ -167,7 +167,7 @@ def _plane(chart: Plane) -> dict:
         )
     ]
     layout = {
-        "xaxis": _axis("real part"),
+        "xaxis": _axis("real part") | {"autorangeoptions": {"include": [-1.1, 1.1]}},
         "yaxis": _axis("imaginary part") | {"scaleanchor": "x", "scaleratio": 1},
         "showlegend": True,
         "height": 440 + 22 * len(sets),
@@ -186,7 +186,11 @@ def _axis(title: str) -> dict:
 
 
 def _powers(values: list[float]) -> dict:
-    """A logarithmic axis for some numbers, with ticks at powers of ten, or at 1, 2 and 5 times."""
+    """A logarithmic axis for some numbers, with ticks at powers of ten, or at 1, 2 and 5 times.
+
+    Where the numbers are so near to each other that fewer than two of these lie between them, the
+    ticks divide their range.
+    """
     logs = [math.log10(x) for x in values if x > 0] or [0.0]
     low, high = math.floor(min(logs)), math.ceil(max(logs))
     if high - low > 3:
@@ -194,6 +198,9 @@ def _powers(values: list[float]) -> dict:
         ticks = [(10.0**p, f"10<sup>{p}</sup>") for p in powers]
     else:
         ticks = [(k * 10.0**p, f"{k * 10.0**p:g}") for p in range(low, high + 1) for k in (1, 2, 5)]
+    if sum(min(logs) <= math.log10(value) <= max(logs) for value, _ in ticks) < 2:
+        places = [10 ** (min(logs) + (max(logs) - min(logs)) * k / 4) for k in range(5)]
+        ticks = [(value, f"{value:.2g}") for value in places]
     return {
         "type": "log",
         "tickvals": [value for value, _ in ticks],

@@ -5,6 +5,7 @@ from statistics import median
 
 from ..learning import length_at
 from ..runs.build import batch_size
+from ..runs.trouble import logged_steps
 from ..tasks import Text
 from .subject import Course
 
@@ -18,7 +19,8 @@ def key_numbers(course: Course) -> dict[str, str]:
     """
     task, start = course.task, course.start
     most = course.run.config.steps
-    done = min(most, max((event["step"] for event in course.events), default=0))
+    entries = [*course.events, *logged_steps(course.events)]
+    done = min(most, max((entry["step"] for entry in entries), default=0))
     found = {}
     if "parameters" in start:
         found["parameters"] = f"{start['parameters']:,}"

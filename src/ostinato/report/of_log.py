@@ -50,9 +50,9 @@ def gradient_maps(course: Course) -> list[Chart]:
                 name=f"gradient-{_slug(name)}",
                 title=f"Gradient by lag: {words}",
                 caption=(
-                    f"The error that the loss of one step sends back to the pre-activations: {words}, "
-                    "by how many steps it has come (the lag). A column that darkens upwards is a "
-                    "gradient that vanishes; one that brightens, one that explodes."
+                    "The error that the loss of one step sends back to the pre-activations: "
+                    f"{words}, by how many steps it has come (the lag). A column that darkens "
+                    "upwards is a gradient that vanishes; one that brightens, one that explodes."
                 ),
                 x=[look["step"] for look in looks],
                 y=lags,

@@ -1,5 +1,8 @@
 """Charts of what a network is now: what it remembers, its gates, its matrices, its units."""
 
+import re
+from collections.abc import Iterable
+
 import jax
 import numpy as np
 
@@ -100,7 +103,7 @@ def gates(subject: Subject) -> list[Chart]:
                 "which is shut, below -0.95 for tanh, and zero for a ReLU; high is above 0.95. "
                 "What is low or high passes on little error."
             ),
-            bars=[plain_name(name) for name in found],
+            bars=_labels(found),
             parts={
                 "low (shut)": [one.low for one in found.values()],
                 "between": [max(0.0, 1 - one.low - one.high) for one in found.values()],
@@ -173,6 +176,17 @@ def _bounds(subject: Subject) -> tuple[list[Series], str]:
         f" Gradient and Jacobian stay below both bounds, whatever the input is: {', '.join(words)}."
         " A factor above 1 promises nothing."
     )
+
+
+def _labels(names: Iterable[str]) -> list[str]:
+    """Plain names, and "tanh 1" without its number where there is no second."""
+    found = [plain_name(name) for name in names]
+    return [
+        name.removesuffix(" 1")
+        if re.search(r"(tanh|sigmoid|relu) 1$", name) and f"{name[:-1]}2" not in found
+        else name
+        for name in found
+    ]
 
 
 def _on(subject: Subject) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import string
 from html import escape
 from importlib.resources import files
@@ -67,7 +68,7 @@ def html(page: Page) -> str:
     return string.Template(_part("page.html")).substitute(
         title=escape(page.title),
         subtitle=escape(page.subtitle),
-        notice=f'<p class="notice">{escape(page.notice)}</p>' if page.notice else "",
+        notice=f'<p class="notice">{_unbroken(page.notice)}</p>' if page.notice else "",
         numbers="".join(_pair(name, value) for name, value in page.numbers.items()),
         findings=_findings(page.findings),
         sections="".join(_section(section) for section in page.sections),
@@ -92,6 +93,11 @@ def _json(value: Any) -> str:
     return words.replace("<", "\\u003c")
 
 
+def _unbroken(words: str) -> str:
+    """Words in which no line ends within an option such as `--clip`."""
+    return re.sub(r"--[\w-]+", r'<span class="option">\g<0></span>', escape(words))
+
+
 def _pair(name: str, value: str) -> str:
     return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
 
@@ -102,7 +108,7 @@ def _findings(findings: list[Finding]) -> str:
     return "".join(
         f'<article class="finding"><h3>{escape(one.name)}</h3><p>{escape(one.words)}</p>'
         f'<p class="evidence">{escape(one.evidence)}</p>'
-        f'<p class="advice"><b>Try:</b> {escape(one.advice)}</p></article>'
+        f'<p class="advice"><b>Try:</b> {_unbroken(one.advice)}</p></article>'
         for one in findings
     )
 

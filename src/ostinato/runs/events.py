@@ -11,6 +11,7 @@ A log may have been damaged, or written by another version, so a reader cannot r
     end             how the run ended
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -47,7 +48,7 @@ def _rising(x: Any) -> bool:
     """Counts, each above the one before it: the lags of a look."""
     if not isinstance(x, list) or not x or not all(map(_count, x)):
         return False
-    return all(a < b for a, b in zip(x, x[1:], strict=False))
+    return all(a < b for a, b in itertools.pairwise(x))
 
 
 def _by_name(check: Check) -> Check:

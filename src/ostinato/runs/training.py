@@ -193,6 +193,7 @@ class _Training:
             "kind": "resume" if progress.step else "start",
             "step": progress.step,
             "steps": self.config.steps,
+            "log_every": self.log_every,
             "task": self.task.name,
             "metric": self.task.metric,
             "chance": self.task.chance,

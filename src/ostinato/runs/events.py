@@ -70,12 +70,13 @@ _START: dict[str, Check] = {
     "bigram": _number,
     "order 5": _number,
 }
-_STEPS = ("loss", "norm", "largest_norm", "rate", "clipped", "moved", "largest_moved")
+_STEPS = ("loss", "norm", "largest_norm", "moved", "largest_moved")
 _CURVED = ("damping", "structural", "ratio")
 FIELDS: dict[str, dict[str, Check]] = {
     "start": _START,
     "resume": _START,
     "train": dict.fromkeys((*_STEPS, *_CURVED), _number_or_none)
+    | {"rate": _number, "clipped": _number}
     | {"seconds": _number, "took": _number, "symbols": _count},
     "valid": {"value": _number_or_none, "sample": _words},
     "lens": {

@@ -25,6 +25,16 @@ from .trouble import logged_steps
 SEQUENCES = 64
 SYMBOLS_SCORED = 20_000
 YARDSTICKS = ("bigram", "order 5")
+# What an entry of the log must have to be part of the history, and what it is called there.
+COURSE = {
+    "loss": "losses",
+    "norm": "norms",
+    "largest_norm": "largest",
+    "rate": "rates",
+    "clipped": "clipped",
+    "moved": "moved",
+    "largest_moved": "farthest",
+}
 
 
 def examine(run: Run, task: Task | None = None, like: Network | None = None) -> list[Finding]:
@@ -93,22 +103,11 @@ def _unusual(config: Config) -> dict[str, Any]:
 
 
 def _history(events: list[dict]) -> History:
-    logged = logged_steps(events)
+    logged = [entry for entry in logged_steps(events) if COURSE.keys() <= entry.keys()]
     validations = [e for e in events if e["kind"] == "valid" and e["value"] is not None]
     return History(
-        steps=[event["step"] for event in logged],
-        **{
-            name: [_number(event.get(key)) for event in logged]
-            for name, key in (
-                ("losses", "loss"),
-                ("norms", "norm"),
-                ("largest", "largest_norm"),
-                ("rates", "rate"),
-                ("clipped", "clipped"),
-                ("moved", "moved"),
-                ("farthest", "largest_moved"),
-            )
-        },
+        steps=[entry["step"] for entry in logged],
+        **{name: [_number(entry[key]) for entry in logged] for key, name in COURSE.items()},
         validations=[(event["step"], event["value"]) for event in validations],
         trouble=next((e["words"] for e in reversed(events) if e["kind"] == "trouble"), None),
     )

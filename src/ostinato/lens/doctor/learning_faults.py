@@ -18,19 +18,19 @@ GAP = 0.08  # of chance: 0.4 bits per character in most languages
 def rate_too_high(e: Evidence) -> Finding | None:
     """Steps larger than the weights, or large ones and a loss that does not come down for it."""
     history = e.history
-    if not _first_order(e):
+    if not _first_order(e) or not history.losses:
         return None
     step = max((x for x in history.farthest if math.isfinite(x)), default=0.0)
     failed = history.trouble is not None or _stuck(e) or _risen(history.losses)
     if not (step > 1 or (step > 0.1 and failed)):
         return None
-    rate = max(x for x in history.rates if math.isfinite(x))
+    rates = [x for x in history.rates if math.isfinite(x)]
     return Finding(
         "rate too high",
         "The steps are so large that the loss hardly comes down.",
         f"a step moved the weights by {step:.0%} of their size, where one percent is usual; "
-        f"the loss was {history.losses[0]:.3g} at first and {history.losses[-1]:.3g} at last.",
-        again(e.settings, rate=rate / 30),
+        f"{_course(e)}.",
+        again(e.settings, **({"rate": max(rates) / 30} if rates else {})),
     )
 
 
@@ -42,14 +42,14 @@ def rate_too_low(e: Evidence) -> Finding | None:
     steps = [b - a for a, b in zip([0, *history.steps], history.steps, strict=False)]
     way = sum(m * n for m, n in zip(history.moved, steps, strict=True))
     fallen = history.losses[0] - history.losses[-1]
-    if way > 0.02 or fallen > 0.1 * history.losses[0]:
+    if not way <= 0.02 or not fallen <= 0.1 * history.losses[0]:  # so too where one is no number
         return None
     rate = max(history.rates)
     return Finding(
         "rate too low",
         "The weights have hardly moved.",
-        f"all {history.steps[-1]} steps together are {way:.2%} of the size of the weights; the "
-        f"loss went from {history.losses[0]:.4g} to {history.losses[-1]:.4g}.",
+        f"all {history.steps[-1]} steps together are {way:.2%} of the size of the weights; "
+        f"{_course(e)}.",
         again(e.settings, rate=min(0.01, 1000 * rate)),
     )
 
@@ -217,6 +217,14 @@ def _trained(e: Evidence) -> list[float]:
     if e.goal.loss_factor is not None and late and math.isfinite(sum(late)):
         found.append(e.goal.loss_factor * fmean(late))
     return found
+
+
+def _course(e: Evidence) -> str:
+    """The first and the last training loss, in the unit of the metric where that is possible."""
+    factor, losses = e.goal.loss_factor, e.history.losses
+    what = "the loss in training" if factor is None else f"{e.goal.metric} in training"
+    first, last = (f"{(factor or 1.0) * x:.4g}" for x in (losses[0], losses[-1]))
+    return f"{what}: {first} at first and {last} at last"
 
 
 def _stuck(e: Evidence) -> bool:

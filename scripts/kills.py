@@ -195,7 +195,7 @@ def arrays(path: Path) -> dict[str, tuple]:
 
 
 def logged(path: Path) -> list[dict]:
-    from ostinato.runs.events import read_events
+    from ostinato.runs.log import read_events
 
     kinds = ("train", "valid", "lens")
     events = [event for event in read_events(path) if event["kind"] in kinds]

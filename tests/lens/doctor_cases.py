@@ -171,14 +171,16 @@ def task(name: str, **settings) -> Config:
     return Config(task=name, **{"units": 32, "steps": 400, "cell": "lstm", **settings})
 
 
-def little(task: Task) -> Task:
-    """Of a text the first 1,500 characters for learning."""
-    assert isinstance(task, Text)
-    symbols = np.concatenate([task.parts["train"][:1500], task.parts["valid"][:5000]])
-    share = 1500 / len(symbols)
-    return Text(
-        symbols, task.vocabulary, length=task.length, split=(share, 1 - share, 0.0), seed=task.seed
-    )
+def the_first(count: int) -> Callable[[Task], Task]:
+    """Of a text only the first characters for learning."""
+
+    def change(task: Task) -> Task:
+        assert isinstance(task, Text)
+        symbols = np.concatenate([task.parts["train"][:count], task.parts["valid"][:5000]])
+        split = (count / len(symbols), 1 - count / len(symbols), 0.0)
+        return Text(symbols, task.vocabulary, length=task.length, split=split, seed=task.seed)
+
+    return change
 
 
 HEALTHY = [
@@ -283,7 +285,15 @@ FAULTS = [
         task=spoiled(unchanged, other_vocabulary),
     ),
     Case("answers beyond the table", "vocabulary mismatch", text(), task=spoiled(too_large)),
-    Case("little text", "overfitting", text(units=96, steps=600, batch=8), task=little),
+    Case("little text", "overfitting", text(units=96, steps=600, batch=8), task=the_first(1500)),
+    Case(
+        "some text",
+        "generalisation gap",
+        text(units=96, steps=300, batch=16, rate=0.005),
+        task=the_first(10_000),
+    ),
+    Case("window of two steps", "window too short", text(length=2)),
+    Case("errors go back two steps", "window too short", text(gradient="truncated", window=2)),
     Case(
         "answers of other sequences",
         "loss at chance",

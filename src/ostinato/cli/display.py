@@ -1,5 +1,6 @@
 """What a person sees while a network learns: a live panel, or plain lines without a terminal."""
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,9 @@ from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+from ..lens.names import plain_name
+from ..runs.loss_scale import shown_loss
 
 
 @contextmanager
@@ -37,12 +41,17 @@ def display(run: Path, *, quiet: bool) -> Iterator[Callable[[dict], None]]:
 
 
 class _Lines:
-    """Plain lines."""
+    """Plain lines.
+
+    Training is told at regular steps and at the last one. An entry of the log that comes between
+    is passed over, unless the run ends with it.
+    """
 
     def __init__(self, run: Path):
         self.run = run
         self.start: dict = {}
         self.valid: dict = {}
+        self.passed_over: dict = {}
 
     def hear(self, event: dict) -> None:
         kind = event["kind"]
@@ -50,9 +59,11 @@ class _Lines:
             self.start = event
             _print(_opening(event))
         elif kind == "train":
-            _print(
-                f"step {event['step']:>6} of {self.start['steps']}  {_numbers(event, self.start)}"
-            )
+            last = event["step"] == self.start["steps"]
+            if last or event["step"] % self.start.get("log_every", 1) == 0:
+                self._train(event)
+            else:
+                self.passed_over = event
             if "remark" in event:
                 _print(f"step {event['step']:>6}  {event['remark']}")
         elif kind == "lens":
@@ -63,8 +74,13 @@ class _Lines:
             if "sample" in event:
                 _print("  | " + event["sample"].replace("\n", "\n  | "))
         elif kind == "end":
+            if self.passed_over.get("step") == event["step"]:
+                self._train(self.passed_over)
             for line in _ending(self.run, self.start, event, self.valid):
                 _print(line)
+
+    def _train(self, event: dict) -> None:
+        _print(f"step {event['step']:>6} of {self.start['steps']}  {_numbers(event, self.start)}")
 
 
 class _Panel:
@@ -128,11 +144,7 @@ def _opening(start: dict) -> str:
 
 
 def _numbers(event: dict, start: dict) -> str:
-    loss = event["loss"]
-    if start["metric"].startswith("bits"):
-        words = f"{loss / 0.6931471805599453:.3f} {start['metric']}"
-    else:
-        words = f"loss {loss:.4g}"
+    words = shown_loss(event["loss"], start["metric"])
     symbols = f"{event['symbols'] / max(event['took'], 1e-9):,.0f} symbols/s"
     if "ratio" in event:
         return f"{words}  {symbols}  gradient {event['norm']:.3g}  {_curvature(event)}"
@@ -160,7 +172,7 @@ def _seen(lens: dict) -> str:
     words = f"the gradient reaches {farthest} of {lens['lags'][-1]} steps back"
     name, share = max(lens["saturated"].items(), key=lambda pair: pair[1], default=("", 0.0))
     if share >= 0.01:
-        words += f"; saturated most: {name.lstrip('.')} {share:.0%}"
+        words += f"; saturated most: {plain_name(name)} {share:.0%}"
     return words
 
 
@@ -196,4 +208,11 @@ def _ending(run: Path, start: dict, end: dict, valid: dict) -> list[str]:
 
 
 def _print(line: str) -> None:
-    print(line, flush=True, file=sys.stdout)
+    """One line. If nobody reads it any more, all that follows goes nowhere, and the run goes on."""
+    try:
+        print(line, flush=True, file=sys.stdout)
+    except BrokenPipeError:
+        # What is still in the buffer is flushed at the exit: that must not fail either.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -20,6 +20,9 @@ COLOURS = ("#2a7fbf", "#d9601a", "#12966f", "#c2699b", "#d99a1c", "#8a6fc0", "#5
 # The parts of a bar: low, between, high.
 SHARES = ("#2a7fbf", "#b8b8b8", "#d9601a")
 
+# Levels to compare with: a colour, a dash for the page and one for the pictures.
+LEVELS = (("#6b7280", "dash", "--"), ("#94703c", "dot", ":"), ("#7a4f8f", "dashdot", "-."))
+
 # How many powers of ten the colours of a map tell apart.
 DECADES = 8
 
@@ -62,7 +65,8 @@ class Lines(Chart):
         x_title, y_title: of the axes.
         log_x, log_y: whether an axis is logarithmic; what is not positive is then left out.
         from_zero: whether a linear y axis begins at zero.
-        levels: horizontal lines to compare with, by name, such as chance.
+        levels: horizontal lines to compare with, by name, such as chance. Their names and values
+            stand in the legend, where nothing crosses them.
     """
 
     series: list[Series]
@@ -106,6 +110,22 @@ class Plane(Chart):
     """Points of the complex plane by the name of their set, with the unit circle."""
 
     points: dict[str, list[complex]]
+
+
+def level_lines(chart: Lines) -> list[tuple[str, float, tuple[str, str, str]]]:
+    """The levels from the highest down: what the legend says, the height, and the style."""
+    found = sorted(chart.levels.items(), key=lambda pair: -pair[1])
+    return [
+        (f"{name}: {level:.4g}", level, LEVELS[i % len(LEVELS)])
+        for i, (name, level) in enumerate(found)
+    ]
+
+
+def ends(chart: Lines) -> tuple[float, float]:
+    """From where to where the series go; a little to both sides of one place alone."""
+    places = [x for one in chart.series for x in one.x] or [0, 1]
+    low, high = min(places), max(places)
+    return (low, high) if low < high else (low - 1, high + 1)
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:

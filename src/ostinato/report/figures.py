@@ -4,7 +4,20 @@ import math
 from collections.abc import Sequence
 from functools import singledispatch
 
-from .charts import COLOURS, SHARES, Bars, Chart, Heat, Lines, Plane, extent, logarithms, thinned
+from .charts import (
+    COLOURS,
+    SHARES,
+    Bars,
+    Chart,
+    Heat,
+    Lines,
+    Plane,
+    ends,
+    extent,
+    level_lines,
+    logarithms,
+    thinned,
+)
 
 GREY = "#888888"
 BLUE_RED = [[0, "#2166ac"], [0.25, "#92c5de"], [0.5, "#f7f7f7"], [0.75, "#f4a582"], [1, "#b2182b"]]
@@ -39,31 +52,26 @@ def _lines(chart: Lines) -> dict:
         )
     places = [x for one in chart.series for x in one.x]
     heights = [y for one in chart.series for y in one.y if y is not None] + [*chart.levels.values()]
-    ends = [min(places), max(places)] if places else [0, 1]
-    for name, level in chart.levels.items():
+    first, last = ends(chart)
+    for name, level, (colour, dash, _) in level_lines(chart):
         data.append(
             {
                 "type": "scatter",
                 "name": name,
-                "x": ends,
+                "x": [first, last],
                 "y": [level, level],
-                "mode": "lines+markers+text",
-                "line": {"color": GREY, "width": 1.5, "dash": "dash"},
-                "marker": {"size": 9, "opacity": 0},  # keeps the words off the line
-                "text": ["", f"{name} {level:.4g}"],
-                "textposition": "top left",
-                "textfont": {"size": 12},
-                "showlegend": False,
+                "mode": "lines",
+                "line": {"color": colour, "width": 1.5, "dash": dash},
                 "hoverinfo": "skip",
             }
         )
     layout: dict = {
         "xaxis": _axis(chart.x_title) | (_powers(places) if chart.log_x else {}),
         "yaxis": _axis(chart.y_title) | (_powers(heights) if chart.log_y else {}),
-        "showlegend": len(chart.series) > 1,
+        "showlegend": len(data) > 1,
         "hovermode": "closest",
     }
-    if not chart.log_x and ends[1] - ends[0] <= 10:  # steps and lags are whole numbers
+    if not chart.log_x and last - first <= 10:  # steps and lags are whole numbers
         layout["xaxis"]["dtick"] = 1
     if chart.from_zero:
         layout["yaxis"]["rangemode"] = "tozero"
@@ -83,15 +91,16 @@ def _heat(chart: Heat) -> dict:
         "hovertemplate": "%{text}: %{customdata:.3g}<extra></extra>",
     }
     bar: dict = {
-        "title": {"text": chart.z_title, "font": {"size": 13}},
+        "title": {"text": chart.z_title, "font": {"size": 13}, "side": "right"},
         "thickness": 14,
         "outlinewidth": 0,
     }
     if chart.log:
         values, low, high = logarithms(chart)
-        powers = range(math.ceil(low), math.floor(high) + 1)
-        if len(powers) > 1:
-            bar |= {"tickvals": [*powers], "ticktext": [f"10<sup>{p}</sup>" for p in powers]}
+        every = range(math.ceil(low), math.floor(high) + 1)
+        if len(every) > 1:
+            powers = [every[i] for i in thinned(len(every), 5)]
+            bar |= {"tickvals": powers, "ticktext": [f"10<sup>{p}</sup>" for p in powers]}
         else:  # less than a power of ten from end to end
             places = [low + (high - low) * k / 4 for k in range(5)]
             bar |= {"tickvals": places, "ticktext": [f"{10**p:.2g}" for p in places]}
@@ -158,7 +167,7 @@ def _plane(chart: Plane) -> dict:
         )
     ]
     layout = {
-        "xaxis": _axis("real part"),
+        "xaxis": _axis("real part") | {"autorangeoptions": {"include": [-1.1, 1.1]}},
         "yaxis": _axis("imaginary part") | {"scaleanchor": "x", "scaleratio": 1},
         "showlegend": True,
         "height": 440 + 22 * len(sets),
@@ -177,7 +186,11 @@ def _axis(title: str) -> dict:
 
 
 def _powers(values: list[float]) -> dict:
-    """A logarithmic axis for some numbers, with ticks at powers of ten, or at 1, 2 and 5 times."""
+    """A logarithmic axis for some numbers, with ticks at powers of ten, or at 1, 2 and 5 times.
+
+    Where the numbers are so near to each other that fewer than two of these lie between them, the
+    ticks divide their range.
+    """
     logs = [math.log10(x) for x in values if x > 0] or [0.0]
     low, high = math.floor(min(logs)), math.ceil(max(logs))
     if high - low > 3:
@@ -185,6 +198,9 @@ def _powers(values: list[float]) -> dict:
         ticks = [(10.0**p, f"10<sup>{p}</sup>") for p in powers]
     else:
         ticks = [(k * 10.0**p, f"{k * 10.0**p:g}") for p in range(low, high + 1) for k in (1, 2, 5)]
+    if sum(min(logs) <= math.log10(value) <= max(logs) for value, _ in ticks) < 2:
+        places = [10 ** (min(logs) + (max(logs) - min(logs)) * k / 4) for k in range(5)]
+        ticks = [(value, f"{value:.2g}") for value in places]
     return {
         "type": "log",
         "tickvals": [value for value, _ in ticks],

@@ -1,30 +1,27 @@
 """Charts of how a run went, from its events."""
 
-import math
 import re
 
 import numpy as np
 
+from ..lens.names import plain_name, weight_name
+from ..runs.loss_scale import factor_to_metric
 from ..runs.trouble import logged_steps
 from .charts import Chart, Heat, Lines, Series, numbers
-from .subject import Course
+from .subject import Course, Subject
 
-# A training loss is in nats, or half a squared error: what makes it the metric of a task.
-AS_METRIC = {
-    "bits per character": 1 / math.log(2),
-    "bits per byte": 1 / math.log(2),
-    "nats per step": 1.0,
-    "mean squared error": 2.0,
-}
+STEP = "training step"
+LAG = "lag (steps)"
 YARDSTICKS = ("chance", "bigram", "order 5")
 
 
 def losses(course: Course) -> list[Chart]:
     """Training and validation by step: one chart where both have a unit in common, else two."""
-    task, factor = course.task, AS_METRIC.get(course.task.metric)
+    task, factor = course.task, factor_to_metric(course.task.metric)
     training = _series(course, "train", "loss", "training", factor or 1.0)
     valid = _series(course, "valid", "value", "validation")
     levels = {name: course.start[name] for name in YARDSTICKS if course.start.get(name)}
+    unit = f"{task.metric} (share of answers)" if task.metric == "accuracy" else task.metric
     if task.solved is not None:
         levels["solved"] = task.solved
     better = "Higher" if task.higher_is_better else "Lower"
@@ -33,38 +30,40 @@ def losses(course: Course) -> list[Chart]:
         both = [training, valid] if valid.x else [training]
         return [_learning("loss", task.metric.capitalize(), caption, both, task.metric, levels)]
     words = f"What is minimised; it is not the {task.metric} that counts in the end."
-    found: list[Chart] = [_learning("loss", "Training loss", words, [training], "loss", {})]
+    y_title = f"loss{course.in_nats}"
+    found: list[Chart] = [_learning("loss", "Training loss", words, [training], y_title, {})]
     if valid.x:
         title = f"Validation {task.metric}"
-        found.append(_learning("validation", title, caption, [valid], task.metric, levels))
+        found.append(_learning("validation", title, caption, [valid], unit, levels))
     return found
 
 
 def gradient_maps(course: Course) -> list[Chart]:
     """The gradient by lag and step, one map for each recurrent weight; none without `--lens`."""
-    looks = course.of_kind("lens")
-    if not looks:
-        return []
-    lags = max((look["lags"] for look in looks), key=lambda lags: lags[-1])
-    return [
-        Heat(
-            name=f"gradient-{_slug(name)}",
-            title=f"Gradient by lag at {short(name)}",
-            caption=(
-                "The error that the loss of one step sends back to the pre-activations of "
-                f"{short(name)}, by how many steps it has come (the lag). A column that darkens "
-                "upwards is a gradient that vanishes; one that brightens, a gradient that explodes."
-            ),
-            x=[look["step"] for look in looks],
-            y=lags,
-            values=_table([_at(lags, look["lags"], look["gradient"][name]) for look in looks]),
-            x_title="step",
-            y_title="lag",
-            z_title="gradient",
-            log=True,
+    found: list[Chart] = []
+    for name in _names(course, "gradient"):
+        looks = [look for look in course.of_kind("lens") if name in look["gradient"]]
+        lags = max((look["lags"] for look in looks), key=lambda lags: lags[-1])
+        words = words_for(course, name)
+        found.append(
+            Heat(
+                name=f"gradient-{_slug(name)}",
+                title=f"Gradient by lag: {words}",
+                caption=(
+                    "The error that the loss of one step sends back to the pre-activations: "
+                    f"{words}, by how many steps it has come (the lag). A column that darkens "
+                    "upwards is a gradient that vanishes; one that brightens, one that explodes."
+                ),
+                x=[look["step"] for look in looks],
+                y=lags,
+                values=_table([_at(lags, look["lags"], look["gradient"][name]) for look in looks]),
+                x_title=STEP,
+                y_title=LAG,
+                z_title=f"gradient{course.in_nats}",
+                log=True,
+            )
         )
-        for name in looks[0]["gradient"]
-    ]
+    return found
 
 
 def memory_over_training(course: Course) -> list[Chart]:
@@ -74,8 +73,8 @@ def memory_over_training(course: Course) -> list[Chart]:
         return []
     steps = [look["step"] for look in looks]
     series = [
-        Series(short(name), steps, numbers(look["memory"].get(name) for look in looks))
-        for name in looks[0]["memory"]
+        Series(words_for(course, name), steps, numbers(look["memory"].get(name) for look in looks))
+        for name in _names(course, "memory")
     ]
     levels = {"the farthest that was looked at": float(max(look["lags"][-1] for look in looks))}
     words = ""
@@ -91,8 +90,8 @@ def memory_over_training(course: Course) -> list[Chart]:
                 f"recurrent weight.{words}"
             ),
             series=series,
-            x_title="step",
-            y_title="lag",
+            x_title=STEP,
+            y_title="memory length (steps)",
             from_zero=True,
             levels=levels,
         )
@@ -115,8 +114,8 @@ def steps_taken(course: Course) -> list[Chart]:
                 "the log, and the largest of them. Spikes are gradients that explode."
             ),
             series=[mean] if mean.y == largest.y else [mean, largest],
-            x_title="step",
-            y_title="norm",
+            x_title=STEP,
+            y_title=f"gradient norm{course.in_nats}",
             log_y=True,
             levels=levels,
         )
@@ -124,14 +123,16 @@ def steps_taken(course: Course) -> list[Chart]:
     return found + (_damping(course) if _damped(course) else _rate(course))
 
 
-def short(name: str) -> str:
-    """A path without the wrappers and the network around a cell.
+def words_for(course: Course, name: str) -> str:
+    """A recurrent weight in words: by its cell, where the network is there."""
+    if isinstance(course, Subject):
+        return weight_name(name, course.network)
+    return plain_name(name)
 
-    Example:
-        >>> short(".cell.forget gate"), short(".cell.layers[0].cell.R")
-        ('forget gate', 'layers[0].R')
-    """
-    return re.sub(r"\.cell(?=[. ])", "", name).lstrip(". ")
+
+def _names(course: Course, what: str) -> list[str]:
+    """The weights of which the looks tell something, in the order in which they came."""
+    return list(dict.fromkeys(name for look in course.of_kind("lens") for name in look[what]))
 
 
 def _damped(course: Course) -> bool:
@@ -147,7 +148,7 @@ def _rate(course: Course) -> list[Chart]:
             "the gradient, that decides how long a step is."
         ),
         series=[_series(course, "train", "clipped", "clipped")],
-        x_title="step",
+        x_title=STEP,
         y_title="share of steps",
         from_zero=True,
     )
@@ -156,8 +157,8 @@ def _rate(course: Course) -> list[Chart]:
         title="Learning rate",
         caption="As the schedule has it, after warm-up, decay and line search.",
         series=[_series(course, "train", "rate", "rate")],
-        x_title="step",
-        y_title="rate",
+        x_title=STEP,
+        y_title="learning rate",
         from_zero=True,
     )
     return [clipped, rate]
@@ -174,7 +175,7 @@ def _damping(course: Course) -> list[Chart]:
         title="Damping",
         caption="How far the quadratic is distrusted; it falls while steps keep their promise.",
         series=[series for series in dampings if any(series.y)],
-        x_title="step",
+        x_title=STEP,
         y_title="damping",
         log_y=True,
     )
@@ -189,7 +190,7 @@ def _damping(course: Course) -> list[Chart]:
             _series(course, "train", "ratio", "ρ"),
             _series(course, "train", "rate", "length"),
         ],
-        x_title="step",
+        x_title=STEP,
         y_title="ratio",
     )
     return [damping, ratio]
@@ -213,7 +214,7 @@ def _learning(
         title=title,
         caption=caption,
         series=series,
-        x_title="step",
+        x_title=STEP,
         y_title=y_title,
         log_y=wide,
         levels=levels,
@@ -239,7 +240,7 @@ def _at(lags: list[int], own: list[int], values: list) -> np.ndarray:
     found = np.array(values, float)
     if lags == own:
         return found
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.exp(np.interp(lags, own, np.log(found), right=np.nan))
 
 
@@ -249,4 +250,5 @@ def _table(columns: list[np.ndarray]) -> list[list[float | None]]:
 
 def _slug(name: str) -> str:
     """A name for a file: letters and digits, with dashes between."""
-    return "-".join("".join(c if c.isalnum() else " " for c in short(name)).split())
+    path = re.sub(r"\.cell(?=[. ])", "", name)
+    return "-".join("".join(c if c.isalnum() else " " for c in path).split())

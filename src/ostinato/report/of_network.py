@@ -1,5 +1,8 @@
 """Charts of what a network is now: what it remembers, its gates, its matrices, its units."""
 
+import re
+from collections.abc import Iterable
+
 import jax
 import numpy as np
 
@@ -15,10 +18,11 @@ from ..lens import (
     singular_value_bound,
     spectral_radius,
 )
+from ..lens.names import plain_name, weight_name
 from ..runs.looking import Lens
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, numbers
-from .of_log import short
+from .of_log import LAG, words_for
 from .subject import Subject
 
 FADED = 0.01
@@ -44,11 +48,11 @@ def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> Char
             "A run with --lens N shows here how it changed while the network learned."
         ),
         series=[
-            Series(short(name), list(range(len(profile))), numbers(profile))
+            Series(words_for(subject, name), list(range(len(profile))), numbers(profile))
             for name, profile in gradient.items()
         ],
-        x_title="lag",
-        y_title="gradient",
+        x_title=LAG,
+        y_title=f"gradient{subject.in_nats}",
         log_y=True,
     )
 
@@ -78,7 +82,7 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
             f"Faded to a hundredth at lag: {reaches}.{words}"
         ),
         series=series + bounds,
-        x_title="lag",
+        x_title=LAG,
         y_title="share of the peak",
         log_y=True,
         levels={"faded": FADED},
@@ -99,7 +103,7 @@ def gates(subject: Subject) -> list[Chart]:
                 "which is shut, below -0.95 for tanh, and zero for a ReLU; high is above 0.95. "
                 "What is low or high passes on little error."
             ),
-            bars=[short(name) for name in found],
+            bars=_labels(found),
             parts={
                 "low (shut)": [one.low for one in found.values()],
                 "between": [max(0.0, 1 - one.low - one.high) for one in found.values()],
@@ -114,7 +118,8 @@ def spectrum(subject: Subject) -> list[Chart]:
     points = {}
     for name, matrix in recurrent_matrices(subject.network).items():
         radius, stretch = float(spectral_radius(matrix)), float(largest_singular_value(matrix))
-        label = f"{short(name)}: radius {radius:.3g}, σ {stretch:.3g}"
+        words = weight_name(name, subject.network)
+        label = f"{words}: radius {radius:.3g}, σ {stretch:.3g}"
         points[label] = [complex(z) for z in np.linalg.eigvals(np.asarray(matrix, float))]
     if not points:
         return []
@@ -126,8 +131,7 @@ def spectrum(subject: Subject) -> list[Chart]:
                 "What lies outside the unit circle grows from step to step by the matrix alone, "
                 "what lies within it fades; squashing functions and gates come on top. The radius "
                 "is that of the eigenvalue farthest out, σ the largest singular value, by which a "
-                "vector is stretched at most. The parts of a matrix are those of the gates, in the "
-                "order in which the cell has them."
+                "vector is stretched at most."
             ),
             points=points,
         )
@@ -150,7 +154,7 @@ def units_over_time(subject: Subject) -> Chart:
         values=[numbers(row) for row in values.T],
         x_title="step of the sequence",
         y_title="unit",
-        z_title="h",
+        z_title="activity h",
     )
 
 
@@ -172,6 +176,17 @@ def _bounds(subject: Subject) -> tuple[list[Series], str]:
         f" Gradient and Jacobian stay below both bounds, whatever the input is: {', '.join(words)}."
         " A factor above 1 promises nothing."
     )
+
+
+def _labels(names: Iterable[str]) -> list[str]:
+    """Plain names, and "tanh 1" without its number where there is no second."""
+    found = [plain_name(name) for name in names]
+    return [
+        name.removesuffix(" 1")
+        if re.search(r"(tanh|sigmoid|relu) 1$", name) and f"{name[:-1]}2" not in found
+        else name
+        for name in found
+    ]
 
 
 def _on(subject: Subject) -> str:

@@ -1,7 +1,8 @@
-"""What a report of a run shows: the charts in their order, and the numbers that matter most."""
+"""What a report of a run shows, in its order."""
 
 from ..lens.doctor.finding import Finding
 from .activity import reading
+from .key_numbers import key_numbers
 from .of_log import gradient_maps, losses, memory_over_training, steps_taken
 from .of_network import (
     gates,
@@ -11,8 +12,10 @@ from .of_network import (
     three_ways,
     units_over_time,
 )
-from .page import Page, Section
+from .page import Page, Sample, Section
 from .subject import Course, Subject
+
+SAMPLES = 8
 
 
 def page_of(course: Course, findings: list[Finding]) -> Page:
@@ -32,6 +35,7 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
             numbers=key_numbers(course),
             findings=findings,
             sections=sections_of(course),
+            samples=samples_of(course),
             reading=reading(course) if isinstance(course, Subject) else None,
             config=config,
         )
@@ -57,28 +61,15 @@ def sections_of(course: Course) -> list[Section]:
     return [section for section in sections if section.charts]
 
 
-def key_numbers(course: Course) -> dict[str, str]:
-    """The numbers that matter most, in words."""
-    task, start = course.task, course.start
-    valid = [e for e in course.of_kind("valid") if e["value"] is not None]
-    found = {}
-    if "parameters" in start:
-        found["parameters"] = f"{start['parameters']:,}"
-    found["steps"] = f"{_steps(course)}"
-    if valid:
-        pick = max if task.higher_is_better else min
-        best = pick(valid, key=lambda event: event["value"])
-        found[f"best validation, {task.metric}"] = f"{best['value']:.4g} at step {best['step']:,}"
-    else:
-        found["best validation"] = "none yet"
-    found["chance"] = f"{task.chance:.4g}"
-    return found
-
-
-def _steps(course: Course) -> str:
-    """How many, and how it ended."""
-    done = max((event["step"] for event in course.events), default=0)
-    ends = [e for e in course.events if e["kind"] in ("start", "resume", "end", "trouble")]
-    last = ends[-1] if ends else {"kind": "start"}
-    words = {"trouble": "diverged", "end": last.get("reason", "")}.get(last["kind"], "unfinished")
-    return f"{done:,} of {course.run.config.steps:,}, {words}"
+def samples_of(course: Course) -> list[Sample]:
+    """What the network wrote while it learned, the last included; if it was often, some of it."""
+    found = [event for event in course.of_kind("valid") if event.get("sample")]
+    places = range(len(found) - 1, -1, -max(1, -(-len(found) // SAMPLES)))
+    return [
+        Sample(
+            heading=f"Step {event['step']:,}"
+            + ("" if event["value"] is None else f": {event['value']:.4g} {course.task.metric}"),
+            text=event["sample"],
+        )
+        for event in (found[place] for place in reversed(places))
+    ]

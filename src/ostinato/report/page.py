@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import string
 from html import escape
 from importlib.resources import files
@@ -21,6 +22,13 @@ class Section(NamedTuple):
     charts: list[Chart]
 
 
+class Sample(NamedTuple):
+    """A text that the network wrote, with words on when and how good it was."""
+
+    heading: str
+    text: str
+
+
 @dataclasses.dataclass(frozen=True)
 class Page:
     """All that a page shows.
@@ -32,6 +40,7 @@ class Page:
         numbers: the key numbers, by what they are.
         findings: what the doctor says.
         sections: the charts.
+        samples: what the network wrote while it learned.
         reading: a text with its units' activity, or `None`.
         config: the settings.
     """
@@ -42,6 +51,7 @@ class Page:
     numbers: dict[str, str]
     findings: list[Finding]
     sections: list[Section]
+    samples: list[Sample]
     reading: Reading | None
     config: Config
 
@@ -58,10 +68,11 @@ def html(page: Page) -> str:
     return string.Template(_part("page.html")).substitute(
         title=escape(page.title),
         subtitle=escape(page.subtitle),
-        notice=f'<p class="notice">{escape(page.notice)}</p>' if page.notice else "",
+        notice=f'<p class="notice">{_unbroken(page.notice)}</p>' if page.notice else "",
         numbers="".join(_pair(name, value) for name, value in page.numbers.items()),
         findings=_findings(page.findings),
         sections="".join(_section(section) for section in page.sections),
+        samples=_samples(page.samples),
         reading=_reading(page.reading),
         settings=_settings(page.config),
         css=_part("page.css"),
@@ -82,6 +93,11 @@ def _json(value: Any) -> str:
     return words.replace("<", "\\u003c")
 
 
+def _unbroken(words: str) -> str:
+    """Words in which no line ends within an option such as `--clip`."""
+    return re.sub(r"--[\w-]+", r'<span class="option">\g<0></span>', escape(words))
+
+
 def _pair(name: str, value: str) -> str:
     return f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
 
@@ -92,7 +108,7 @@ def _findings(findings: list[Finding]) -> str:
     return "".join(
         f'<article class="finding"><h3>{escape(one.name)}</h3><p>{escape(one.words)}</p>'
         f'<p class="evidence">{escape(one.evidence)}</p>'
-        f'<p class="advice"><b>Try:</b> {escape(one.advice)}</p></article>'
+        f'<p class="advice"><b>Try:</b> {_unbroken(one.advice)}</p></article>'
         for one in findings
     )
 
@@ -105,6 +121,17 @@ def _section(section: Section) -> str:
         for one in section.charts
     )
     return f'<section><h2>{escape(section.heading)}</h2><div class="grid">{figures}</div></section>'
+
+
+def _samples(samples: list[Sample]) -> str:
+    if not samples:
+        return ""
+    found = "".join(
+        f'<article><h3>{escape(one.heading)}</h3><pre lang="zxx">{escape(one.text)}</pre></article>'
+        for one in samples
+    )
+    hint = '<p class="hint">What the network wrote when it was validated.</p>'
+    return f'<section><h2>Samples</h2>{hint}<div class="samples">{found}</div></section>'
 
 
 def _reading(reading: Reading | None) -> str:

@@ -5,7 +5,20 @@ from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
-from .charts import COLOURS, SHARES, Bars, Chart, Heat, Lines, Plane, extent, logarithms, thinned
+from .charts import (
+    COLOURS,
+    SHARES,
+    Bars,
+    Chart,
+    Heat,
+    Lines,
+    Plane,
+    ends,
+    extent,
+    level_lines,
+    logarithms,
+    thinned,
+)
 
 SIZE = 7.5, 4.2
 GREY = "0.5"
@@ -41,11 +54,8 @@ def _lines(chart: Lines, axes: Any, figure: Any) -> None:
         line = ":" if one.dashed else "-"
         colour = COLOURS[i % len(COLOURS)]
         axes.plot(one.x, y, line, marker=mark, markersize=3.5, color=colour, label=one.name)
-    for name, level in chart.levels.items():
-        axes.axhline(level, color=GREY, linestyle="--", linewidth=1)
-        where = axes.get_yaxis_transform()
-        words = f"{name} {level:.4g}"
-        axes.text(0.99, level, words, transform=where, ha="right", va="bottom", fontsize=8)
+    for name, level, (colour, _, dash) in level_lines(chart):
+        axes.plot(ends(chart), (level, level), dash, color=colour, linewidth=1.2, label=name)
     if chart.log_x:
         axes.set_xscale("log")
     if chart.log_y:
@@ -55,8 +65,9 @@ def _lines(chart: Lines, axes: Any, figure: Any) -> None:
     axes.set_xlabel(chart.x_title)
     axes.set_ylabel(chart.y_title)
     axes.grid(alpha=0.25)
-    if len(chart.series) > 1:
-        axes.legend(fontsize=8, frameon=False)
+    count = len(chart.series) + len(chart.levels)
+    if count > 1:
+        figure.legend(loc="outside lower center", ncols=min(count, 4), fontsize=8, frameon=False)
 
 
 @_draw.register
@@ -99,7 +110,7 @@ def _plane(chart: Plane, axes: Any, figure: Any) -> None:
     for i, (name, points) in enumerate(chart.points.items()):
         x, y = [z.real for z in points], [z.imag for z in points]
         axes.scatter(x, y, s=9, color=COLOURS[i % len(COLOURS)], label=name, alpha=0.8)
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel("real part")
     axes.set_ylabel("imaginary part")
     axes.grid(alpha=0.25)

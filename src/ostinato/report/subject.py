@@ -3,12 +3,14 @@
 import dataclasses
 from pathlib import Path
 
-import equinox as eqx
 import numpy as np
 
 from ..errors import BadInput
 from ..runs import Run
-from ..tasks import Batch, Task, Text, read_symbols, streams
+from ..runs.events import readable
+from ..runs.examination import last_network
+from ..tasks import Batch, Softmax, Task, Text, read_symbols, streams
+from ..tasks.losses import Sigmoid
 from ..wiring import Network
 
 SEQUENCES = 16
@@ -16,7 +18,7 @@ SEQUENCES = 16
 
 @dataclasses.dataclass(frozen=True)
 class Course:
-    """A run, its task, and the events of its log."""
+    """A run, its task, and the events of its log, as `readable` gives them."""
 
     run: Run
     task: Task
@@ -26,6 +28,11 @@ class Course:
     def start(self) -> dict:
         """The event with which the run began, or went on."""
         return next((e for e in self.events if e["kind"] in ("start", "resume")), {})
+
+    @property
+    def in_nats(self) -> str:
+        """The unit of the training loss and its derivatives, to stand behind what is measured."""
+        return " (nats)" if isinstance(self.task.loss, Softmax | Sigmoid) else ""
 
     def of_kind(self, kind: str) -> list[dict]:
         return [event for event in self.events if event["kind"] == kind]
@@ -52,7 +59,7 @@ class Subject(Course):
 
 def course(run: Run) -> Course:
     """What is known of any run, also of one that has no checkpoint."""
-    return Course(run, run.task(), run.events())
+    return Course(run, run.task(), readable(run.events()))
 
 
 def subject(run: Run, data: Path | None = None) -> Subject:
@@ -62,7 +69,7 @@ def subject(run: Run, data: Path | None = None) -> Subject:
         >>> subject(open_run("runs/text-mlstm-1")).batch.xs.shape
         (50, 16)
     """
-    network = eqx.nn.inference_mode(run.network("last"))
+    network = last_network(run)
     task = run.task()
     batch, symbols = None, None
     if data is not None:
@@ -76,7 +83,8 @@ def subject(run: Run, data: Path | None = None) -> Subject:
     else:
         batch, where = next(task.held_out("valid", SEQUENCES)), "the validation part"
     at = int(np.flatnonzero(batch.weights.any(axis=1))[-1])
-    return Subject(run, task, run.events(), network, batch, at, symbols, where)
+    events = readable(run.events())
+    return Subject(run, task, events, network, batch, at, symbols, where)
 
 
 def read_data(run: Run, data: Path) -> np.ndarray:

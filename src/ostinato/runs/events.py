@@ -1,70 +1,129 @@
-"""The log of a run: one JSON object per line, and lines are only ever added.
+"""The events of a run's log, as far as they can be read.
 
-A run that goes on from a checkpoint says so (`"kind": "resume"`), which replaces what the log had
-about later steps; so nothing has to be taken out of the file.
+A log may have been damaged, or written by another version, so a reader cannot rely on any field.
+`readable` keeps what is as the training loop writes it:
+
+    start, resume   of how many steps, on which device, with which yardsticks
+    train           a few steps: the mean loss, the gradient's norm, the rate, …
+    valid           the metric on the validation part, and a sample of a text
+    lens            the gradient by lag, the memory length, what is saturated
+    trouble         why the run was stopped, and the steps in which trouble came
+    end             how the run ended
 """
 
-import json
-import math
-import warnings
-from pathlib import Path
+import itertools
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..files import append_line
+Check = Callable[[Any], bool]
+LARGEST = 2.0**53
+PATH = re.compile(r"[\w.\[\]' ]{1,100}")
+TROUBLED = ("loss", "norm", "rate", "clipped", "moved")
 
-NAME = "events.jsonl"
+
+def _number(x: Any) -> bool:
+    """A finite number, and no boolean."""
+    return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e300
 
 
-def read_events(folder: Path) -> list[dict]:
-    """What happened, in order; lines that are damaged or unfinished are skipped.
+def _number_or_none(x: Any) -> bool:
+    """What was NaN or infinite is `None` in a log."""
+    return x is None or _number(x)
 
-    Every event has a `kind` and a `step`. Later attempts at the same steps replace earlier ones.
+
+def _count(x: Any) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool) and 0 <= x < LARGEST
+
+
+def _words(x: Any) -> bool:
+    return isinstance(x, str)
+
+
+def _numbers(x: Any) -> bool:
+    return isinstance(x, list) and all(map(_number_or_none, x))
+
+
+def _rising(x: Any) -> bool:
+    """Counts, each above the one before it: the lags of a look."""
+    if not isinstance(x, list) or not x or not all(map(_count, x)):
+        return False
+    return all(a < b for a, b in itertools.pairwise(x))
+
+
+def _by_name(check: Check) -> Check:
+    """A dictionary from paths of weights, such as `.cell.layers[0].R`."""
+
+    def good(x: Any) -> bool:
+        return isinstance(x, dict) and all(PATH.fullmatch(n) and check(y) for n, y in x.items())
+
+    return good
+
+
+_START: dict[str, Check] = {
+    "steps": _count,
+    "task": _words,
+    "metric": _words,
+    "device": _words,
+    "parameters": _count,
+    "chance": _number,
+    "bigram": _number,
+    "order 5": _number,
+}
+_STEPS = ("loss", "norm", "largest_norm", "moved", "largest_moved")
+_CURVED = ("damping", "structural", "ratio")
+FIELDS: dict[str, dict[str, Check]] = {
+    "start": _START,
+    "resume": _START,
+    "train": dict.fromkeys((*_STEPS, *_CURVED), _number_or_none)
+    | {"rate": _number, "clipped": _number}
+    | {"seconds": _number, "took": _number, "symbols": _count},
+    "valid": {"value": _number_or_none, "sample": _words},
+    "lens": {
+        "lags": _rising,
+        "gradient": _by_name(_numbers),
+        "memory": _by_name(_number_or_none),
+    },
+    "trouble": {"words": _words} | dict.fromkeys(TROUBLED, _numbers),
+    "end": {"reason": _words, "seconds": _number},
+}
+# Without these an event says nothing.
+NEEDED = {
+    "train": ("loss",),
+    "valid": ("value",),
+    "lens": ("lags", "gradient", "memory"),
+    "trouble": ("words",),
+    "end": ("reason",),
+}
+
+
+def readable(events: Iterable[Any]) -> list[dict]:
+    """The events of a log that say something, each with the fields that are sound.
 
     Example:
-        >>> [event["kind"] for event in read_events(run.path)]
-        ['start', 'train', 'valid', 'end']
+        >>> readable([{"kind": "train", "step": 3, "loss": 4.2, "norm": "much"}, "what?"])
+        [{'kind': 'train', 'step': 3, 'loss': 4.2}]
     """
-    path = folder / NAME
-    found: list[dict] = []
-    lines = path.read_bytes().split(b"\n") if path.exists() else []
-    damaged = []
-    for number, line in enumerate(lines, 1):
-        event = _event(line)
-        if event is None:
-            damaged += [number] if line.strip() and number < len(lines) else []
+    found = []
+    for event in events:
+        if not isinstance(event, dict) or not _words(event.get("kind")):
             continue
-        if event["kind"] == "start":
-            found = []
-        elif event["kind"] == "resume":
-            found = [earlier for earlier in found if earlier["step"] <= event["step"]]
-        found.append(event)
-    if damaged:
-        words = f"line {damaged[0]}" if len(damaged) == 1 else f"{len(damaged)} lines"
-        warnings.warn(f"{path}: {words} cannot be read, and skipped", RuntimeWarning, stacklevel=3)
+        kind = event["kind"]
+        if kind not in FIELDS or not _count(event.get("step")):
+            continue
+        checks = FIELDS[kind].items()
+        sound = {name: event[name] for name, good in checks if name in event and good(event[name])}
+        if all(name in sound for name in NEEDED.get(kind, ())):
+            found.append({"kind": kind, "step": event["step"]} | _consistent(kind, sound))
     return found
 
 
-def add_event(folder: Path, event: dict) -> None:
-    """Append an event."""
-    append_line(folder / NAME, json.dumps(_finite(event), allow_nan=False).encode())
-
-
-def _event(line: bytes) -> dict | None:
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):  # of UnicodeDecodeError too
-        return None
-    if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
-        return None
-    step = event.get("step")
-    whole = isinstance(step, int) and not isinstance(step, bool) and step >= 0
-    return event if whole else None
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows no NaN and no infinity: `None` in their place."""
-    if isinstance(value, dict):
-        return {name: _finite(x) for name, x in value.items()}
-    if isinstance(value, list):
-        return [_finite(x) for x in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _consistent(kind: str, fields: dict) -> dict:
+    """Without those of several fields which belong together that have different lengths."""
+    if kind == "lens":
+        lags = fields["lags"]
+        profiles = fields["gradient"].items()
+        fields["gradient"] = {name: x for name, x in profiles if len(x) == len(lags)}
+    if kind == "trouble" and len({len(fields.get(name, ())) for name in TROUBLED}) > 1:
+        return {"words": fields["words"]}
+    return fields

@@ -4,8 +4,10 @@ import dataclasses
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 
+from ..errors import BadInput
 from ..learning import Sequences
 from ..lens import gradient_by_lag, ignored_before, saturation
 from ..lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_batches
@@ -15,11 +17,24 @@ from ..wiring import Network
 from .build import batch_size
 from .config import Config
 from .evaluation import mean_score
+from .events import readable
 from .folder import Run
+from .loss_scale import factor_to_metric
 from .trouble import logged_steps
 
 SEQUENCES = 64
 SYMBOLS_SCORED = 20_000
+YARDSTICKS = ("bigram", "order 5")
+# What an entry of the log must have to be part of the history, and what it is called there.
+COURSE = {
+    "loss": "losses",
+    "norm": "norms",
+    "largest_norm": "largest",
+    "rate": "rates",
+    "clipped": "clipped",
+    "moved": "moved",
+    "largest_moved": "farthest",
+}
 
 
 def examine(run: Run, task: Task | None = None, like: Network | None = None) -> list[Finding]:
@@ -41,14 +56,41 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
     task = run.task() if task is None else task
     size = batch_size(run.config)
     one, two = task.batch(0, size), task.batch(1, size)
+    events = readable(run.events())
     with run.precision():
-        network = _measured(run.network("last", like), task, one, size) if run.steps() else None
+        network = _measured(last_network(run, like), task, one, size) if run.steps() else None
     return Evidence(
-        goal=Goal(task.metric, task.chance, task.higher_is_better, task.solved, task.lag),
+        goal=_goal(task, events),
         settings=_unusual(run.config),
-        history=_history(run.events()),
+        history=_history(events),
         data=look_at_batches(task, one, two, size),
         network=network,
+    )
+
+
+def last_network(run: Run, like: Network | None = None) -> Network:
+    """The network of the last checkpoint, with noise off; its weights must be finite."""
+    network = eqx.nn.inference_mode(run.network("last", like))
+    for path, weight in jax.tree_util.tree_leaves_with_path(network):
+        if eqx.is_inexact_array(weight) and not np.all(np.isfinite(weight)):
+            name = jax.tree_util.keystr(path).lstrip(".")
+            raise BadInput(
+                f"the last checkpoint of {run.path}, that of step {run.steps()[-1]}, has weights "
+                f"that are not finite ({name}); there is nothing to measure. Train again"
+            )
+    return network
+
+
+def _goal(task: Task, events: list[dict]) -> Goal:
+    start = next((e for e in events if e["kind"] in ("start", "resume")), {})
+    return Goal(
+        metric=task.metric,
+        chance=task.chance,
+        higher_is_better=task.higher_is_better,
+        solved=task.solved,
+        lag=task.lag,
+        yardsticks={name: start[name] for name in YARDSTICKS if name in start},
+        loss_factor=factor_to_metric(task.metric),
     )
 
 
@@ -61,22 +103,11 @@ def _unusual(config: Config) -> dict[str, Any]:
 
 
 def _history(events: list[dict]) -> History:
-    logged = logged_steps(events)
+    logged = [entry for entry in logged_steps(events) if COURSE.keys() <= entry.keys()]
     validations = [e for e in events if e["kind"] == "valid" and e["value"] is not None]
     return History(
-        steps=[event["step"] for event in logged],
-        **{
-            name: [_number(event.get(key)) for event in logged]
-            for name, key in (
-                ("losses", "loss"),
-                ("norms", "norm"),
-                ("largest", "largest_norm"),
-                ("rates", "rate"),
-                ("clipped", "clipped"),
-                ("moved", "moved"),
-                ("farthest", "largest_moved"),
-            )
-        },
+        steps=[entry["step"] for entry in logged],
+        **{name: [_number(entry[key]) for entry in logged] for key, name in COURSE.items()},
         validations=[(event["step"], event["value"]) for event in validations],
         trouble=next((e["words"] for e in reversed(events) if e["kind"] == "trouble"), None),
     )
@@ -88,7 +119,6 @@ def _number(value: float | None) -> float:
 
 
 def _measured(network: Network, task: Task, batch: Batch, size: int) -> Measured:
-    network = eqx.nn.inference_mode(network)
     few = Sequences(*(np.asarray(x)[:, :SEQUENCES] for x in batch[:3]))
     at = int(np.flatnonzero(few.weights.any(axis=1))[-1])
     errors = gradient_by_lag(network, few.xs, lambda o: task.loss(o, few.targets[at]), at=at)

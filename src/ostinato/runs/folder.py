@@ -27,7 +27,7 @@ from ..wiring import Network
 from .build import Sizes, build_task, matmul_precision, network_shapes
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
-from .events import add_event, read_events
+from .log import add_event, read_events
 from .provenance import described, described_task, difference, versions
 
 # What may differ between a run and its continuation: the data's fingerprint speaks for the file.

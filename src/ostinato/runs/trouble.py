@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .config import SECOND_ORDER
+from .events import TROUBLED
 
 EXPLODED = 20.0
 
@@ -59,11 +60,10 @@ def logged_steps(events: Sequence[dict]) -> list[dict]:
         [4.61, 4.32, 81.0, None]
     """
     found = [event for event in events if event["kind"] == "train"]
-    names = "loss", "norm", "rate", "clipped", "moved"
     for trouble in (event for event in events if event["kind"] == "trouble"):
-        steps = zip(*(trouble[name] for name in names), strict=True)
+        steps = zip(*(trouble.get(name, ()) for name in TROUBLED), strict=True)
         for step, values in enumerate(steps, trouble["step"]):
-            entry = {"step": step, **dict(zip(names, values, strict=True))}
+            entry = {"step": step, **dict(zip(TROUBLED, values, strict=True))}
             found.append(entry | {"largest_norm": entry["norm"], "largest_moved": entry["moved"]})
     return found
 

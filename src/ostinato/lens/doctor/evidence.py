@@ -1,6 +1,6 @@
 """What the doctor looks at: plain numbers about a run, its data and its network."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 
@@ -14,6 +14,8 @@ class Goal:
         higher_is_better: about the metric.
         solved: the value from which on the task counts as solved, or `None`.
         lag: how many steps back an answer has to look, at least, or `None` where it is not known.
+        yardsticks: by name, what counting reaches in validation; of a text "bigram" and "order 5".
+        loss_factor: what makes a training loss the metric, or `None` where nothing does.
     """
 
     metric: str
@@ -21,6 +23,8 @@ class Goal:
     higher_is_better: bool
     solved: float | None
     lag: int | None
+    yardsticks: dict[str, float] = field(default_factory=dict)
+    loss_factor: float | None = None
 
     def gain(self, value: float) -> float:
         """How much better than chance: 0 at chance, 1 at the best there can be, below 0 if worse.

@@ -11,24 +11,26 @@ MOSTLY = 0.95
 SPIKE = 50.0
 HUGE = 1e3
 ENOUGH = 10  # entries of the log; with fewer the doctor does not judge the course
+LEAST_WINDOW = 5  # steps: as many as the order-5 model of a text looks back
+GAP = 0.08  # of chance: 0.4 bits per character in most languages
 
 
 def rate_too_high(e: Evidence) -> Finding | None:
     """Steps larger than the weights, or large ones and a loss that does not come down for it."""
     history = e.history
-    if not _first_order(e):
+    if not _first_order(e) or not history.losses:
         return None
     step = max((x for x in history.farthest if math.isfinite(x)), default=0.0)
     failed = history.trouble is not None or _stuck(e) or _risen(history.losses)
     if not (step > 1 or (step > 0.1 and failed)):
         return None
-    rate = max(x for x in history.rates if math.isfinite(x))
+    rates = [x for x in history.rates if math.isfinite(x)]
     return Finding(
         "rate too high",
         "The steps are so large that the loss hardly comes down.",
         f"a step moved the weights by {step:.0%} of their size, where one percent is usual; "
-        f"the loss was {history.losses[0]:.3g} at first and {history.losses[-1]:.3g} at last.",
-        again(e.settings, rate=rate / 30),
+        f"{_course(e)}.",
+        again(e.settings, **({"rate": max(rates) / 30} if rates else {})),
     )
 
 
@@ -40,14 +42,14 @@ def rate_too_low(e: Evidence) -> Finding | None:
     steps = [b - a for a, b in zip([0, *history.steps], history.steps, strict=False)]
     way = sum(m * n for m, n in zip(history.moved, steps, strict=True))
     fallen = history.losses[0] - history.losses[-1]
-    if way > 0.02 or fallen > 0.1 * history.losses[0]:
+    if not way <= 0.02 or not fallen <= 0.1 * history.losses[0]:  # so too where one is no number
         return None
     rate = max(history.rates)
     return Finding(
         "rate too low",
         "The weights have hardly moved.",
-        f"all {history.steps[-1]} steps together are {way:.2%} of the size of the weights; the "
-        f"loss went from {history.losses[0]:.4g} to {history.losses[-1]:.4g}.",
+        f"all {history.steps[-1]} steps together are {way:.2%} of the size of the weights; "
+        f"{_course(e)}.",
         again(e.settings, rate=min(0.01, 1000 * rate)),
     )
 
@@ -144,6 +146,45 @@ def overfitting(e: Evidence) -> Finding | None:
     )
 
 
+def generalisation_gap(e: Evidence) -> Finding | None:
+    """Training far ahead of validation, which is behind what counting reaches."""
+    values = e.history.validations
+    if e.network is None or not values or not e.goal.yardsticks or overfitting(e):
+        return None
+    last = values[-1][1]
+    name, yardstick = max(e.goal.yardsticks.items(), key=lambda pair: e.goal.gain(pair[1]))
+    trained = max(_trained(e), key=e.goal.gain)
+    if e.goal.gain(trained) - e.goal.gain(last) < GAP or e.goal.gain(last) > e.goal.gain(yardstick):
+        return None
+    return Finding(
+        "generalisation gap",
+        "The network knows its training text far better than other text.",
+        f"{e.goal.metric}: {trained:.3g} in training and {last:.3g} in validation, where {name} "
+        f"reaches {yardstick:.3g} by counting.",
+        "more text; or " + again(e.settings, dropout=0.3, patience=3),
+    )
+
+
+def window_too_short(e: Evidence) -> Finding | None:
+    """A gradient that ends after a few steps, so that nothing longer can be learned."""
+    gradient, length = e.settings.get("gradient", "full"), e.data.asked[0]
+    there = min(length, e.data.shape[0])  # a text may be shorter than a window
+    if e.goal.lag is not None or gradient not in ("full", "truncated"):
+        return None  # a task says itself how far it reaches; the other gradients have no window
+    window = there if gradient == "full" else min(there, e.settings.get("window", 20))
+    if window >= LEAST_WINDOW:
+        return None
+    changes = {"length": None} if length < LEAST_WINDOW else {}
+    advice = again(e.settings, gradient=None, window=None, **changes)
+    return Finding(
+        "window too short",
+        "The gradient is cut off so early that nothing longer can be learned.",
+        f"an error goes back through {window} step{'s' if window > 1 else ''} at most, and even a "
+        f"count of order 5 looks back {LEAST_WINDOW}.",
+        advice if there == length else "a longer text",
+    )
+
+
 def loss_at_chance(e: Evidence) -> Finding | None:
     """Nothing was learned that a constant answer does not know, and the loss has come to rest."""
     values = e.history.validations
@@ -164,6 +205,26 @@ def loss_at_chance(e: Evidence) -> Finding | None:
 
 def _first_order(e: Evidence) -> bool:
     return e.settings.get("learner", "adam") not in ("hf", "saddle-free")
+
+
+def _trained(e: Evidence) -> list[float]:
+    """The metric in training: of the last network on what it learned first, and as logged lately.
+
+    The first is without noise, such as dropout; the second is of more of the text.
+    """
+    found = [] if e.network is None else [e.network.score]
+    late = e.history.losses[-max(1, len(e.history.losses) // 10) :]
+    if e.goal.loss_factor is not None and late and math.isfinite(sum(late)):
+        found.append(e.goal.loss_factor * fmean(late))
+    return found
+
+
+def _course(e: Evidence) -> str:
+    """The first and the last training loss, in the unit of the metric where that is possible."""
+    factor, losses = e.goal.loss_factor, e.history.losses
+    what = "the loss in training" if factor is None else f"{e.goal.metric} in training"
+    first, last = (f"{(factor or 1.0) * x:.4g}" for x in (losses[0], losses[-1]))
+    return f"{what}: {first} at first and {last} at last"
 
 
 def _stuck(e: Evidence) -> bool:

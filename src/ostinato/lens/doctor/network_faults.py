@@ -1,5 +1,6 @@
 """Faults of the network: what its units do, and how far back its error and its memory reach."""
 
+from ..names import plain_name
 from .again import again
 from .evidence import Evidence
 from .finding import Finding
@@ -24,7 +25,7 @@ def dead_units(e: Evidence) -> Finding | None:
     return Finding(
         "dead units",
         "Most ReLUs are zero for every input, and stay so, as no error reaches them.",
-        f"{share:.0%} of the units of {name.strip()} are zero at all steps of all sequences.",
+        f"{share:.0%} of the units of {plain_name(name)} are zero at all steps of all sequences.",
         again(e.settings, rate=_smaller_rate(e), spectral_radius=1.0),
     )
 
@@ -39,7 +40,7 @@ def saturated_units(e: Evidence) -> Finding | None:
     return Finding(
         "saturated units",
         "The units are at the ends of their range, where they pass on no error.",
-        f"{share:.0%} of the activations of {name.strip()} are beyond ±0.95.",
+        f"{share:.0%} of the activations of {plain_name(name)} are beyond ±0.95.",
         again(e.settings, input_scale=0.1, spectral_radius=1.0),
     )
 
@@ -60,7 +61,7 @@ def vanishing_gradient(e: Evidence) -> Finding | None:
         "vanishing gradient",
         "The error is gone before it comes to the inputs that the answer needs.",
         f"{e.goal.lag} steps back {left:.0e} of the error is left, and a hundredth already "
-        f"{reach} steps back ({name.strip('.')}).",
+        f"{reach} steps back ({plain_name(name)}).",
         again(e.settings, cell="lstm", spectral_radius=None, incoming=None)
         if e.settings.get("cell") in ("simple", "jordan", "mrnn", "leaky")
         else again(e.settings, spectral_radius=1.0),
@@ -95,7 +96,7 @@ def _constant_gates(e: Evidence, how: str, name: str, word: str, limit: float) -
     return Finding(
         name,
         f"Gates are {word} for good, whatever comes in.",
-        f"{share:.0%} of the units of {which.strip()} are {word} (σ beyond "
+        f"{share:.0%} of the units of {plain_name(which)} are {word} (σ beyond "
         f"{'0.95' if word == 'open' else '0.05'}) at all steps of all sequences.",
         again(e.settings, rate=_smaller_rate(e), layer_norm=True),
     )

@@ -51,7 +51,7 @@ def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
 def _share(targets: np.ndarray, xs: np.ndarray, counts: np.ndarray) -> float | None:
     """The share of equal pairs where it counts."""
     equal = targets == xs
-    equal = equal.reshape(*counts.shape, -1).all(-1)[counts]
+    equal = equal.all(axis=tuple(range(counts.ndim, equal.ndim)))[counts]
     return float(equal.mean()) if equal.size else None
 
 

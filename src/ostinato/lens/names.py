@@ -1,0 +1,80 @@
+"""What the parts of a network are called: words in place of paths.
+
+.cell.layers[0].cell.forget gate   ->  layer 1, forget gate
+.cell.R[1] of an LSTM              ->  forget gate
+.cell.R of an LSTM                 ->  gates (R)
+.cell.R of a simple cell           ->  units (R)
+.cell.R[1] of an unknown cell      ->  R, block 2
+"""
+
+import re
+from typing import Any
+
+from ..cells import GRU, LSTM, LSTM1997, MLSTM, MRNN, KrauseLSTM, Leaky, PeepholeLSTM, Simple
+from ._squashed import cells_within
+
+_FOUR = ("input gate", "forget gate", "block input", "output gate")
+# The blocks that stand side by side in R; those of a GRU are two or three, by its `reset`.
+_BLOCKS: dict[type, tuple[str, ...]] = {
+    LSTM: _FOUR,
+    PeepholeLSTM: _FOUR,
+    KrauseLSTM: _FOUR,
+    MLSTM: _FOUR,
+    LSTM1997: ("input gate", "block input", "output gate"),
+    GRU: ("update gate", "reset gate", "candidate"),
+}
+_WEIGHTS: dict[tuple[type, str], str] = {
+    (Simple, "R"): "units (R)",
+    (Leaky, "R"): "units (R)",
+    (MRNN, "R"): "units (R)",
+    (GRU, "U"): "candidate (U)",
+    (MLSTM, "Rm"): "factor m (Rm)",
+    (MRNN, "Rm"): "factor m (Rm)",
+}
+
+
+def plain_name(path: str) -> str:
+    """A path in words, without the network and the wrappers around a cell.
+
+    Example:
+        >>> plain_name(".cell.forget gate"), plain_name(".cell.layers[0].cell.R[1]")
+        ('forget gate', 'layer 1, R, block 2')
+    """
+    words = re.sub(r"\.cell(?=[. \[]|$)", "", path)
+    words = re.sub(r"\.layers\[(\d+)\]", lambda found: f", layer {int(found[1]) + 1}", words)
+    words = re.sub(r"\.(forward|backward)\b", r", \1", words)
+    words = re.sub(r"\[(\d+)\]$", lambda found: f", block {int(found[1]) + 1}", words)
+    words = re.sub(r" (tanh|sigmoid|relu) (\d+)$", _numbered, words)
+    words = re.sub(r"\.(?=\w)", ", ", words)
+    return words.strip(" ,")
+
+
+def weight_name(path: str, network: Any) -> str:
+    """What a recurrent weight of a network, or a block of one, acts on.
+
+    Args:
+        path: as in `recurrent_matrices` and `gradient_by_lag`.
+        network: the network in which it is.
+
+    Example:
+        >>> weight_name(".cell.R[1]", network), weight_name(".cell.R", network)
+        ('forget gate', 'gates (R)')
+    """
+    parts = re.fullmatch(r"(.*)\.(\w+)(?:\[(\d+)\])?", path)
+    if parts is None:
+        return plain_name(path)
+    owner, weight, block = parts.groups()
+    cell = cells_within(network).get(owner)
+    known = _BLOCKS.get(type(cell), ()) if weight == "R" else ()
+    if known:
+        words = known[int(block)] if block else "gates (R)"
+    elif (type(cell), weight) in _WEIGHTS:
+        words = _WEIGHTS[type(cell), weight]
+    else:
+        return plain_name(path)
+    where = plain_name(owner)
+    return f"{where}, {words}" if where else words
+
+
+def _numbered(found: re.Match) -> str:
+    return f", {found[1]} {int(found[2]) + 1}"

@@ -1,0 +1,107 @@
+"""The numbers of a run that matter most, in words and with their units."""
+
+from collections import Counter
+from statistics import median
+
+from ..learning import length_at
+from ..runs.build import batch_size
+from ..runs.trouble import logged_steps
+from ..tasks import Text
+from .subject import Course
+
+
+def key_numbers(course: Course) -> dict[str, str]:
+    """Size, steps, epochs, time and speed, and how good it is, as far as the log says.
+
+    Example:
+        >>> key_numbers(subject(open_run("runs/text-mlstm-1")))["speed"]
+        '71,429 symbols per second'
+    """
+    task, start = course.task, course.start
+    most = course.run.config.steps
+    entries = [*course.events, *logged_steps(course.events)]
+    done = min(most, max((entry["step"] for entry in entries), default=0))
+    found = {}
+    if "parameters" in start:
+        found["parameters"] = f"{start['parameters']:,}"
+    found["steps"] = f"{done:,} of {most:,}, {_ending(course)}"
+    if isinstance(task, Text):
+        count = epochs(course, done)
+        found["epochs"] = f"{count:.3g}" if count < 1000 else f"{count:,.0f}"
+    if seconds := total_seconds(course):
+        found["time"] = in_words(seconds)
+    if rate := speed(course):
+        found["speed"] = f"{rate:,.0f} symbols per second"
+    valid = [e for e in course.of_kind("valid") if e["value"] is not None]
+    if valid:
+        pick = max if task.higher_is_better else min
+        best = pick(valid, key=lambda event: event["value"])
+        words = f"{best['value']:.4g} {task.metric}, at step {best['step']:,}"
+        found["best validation"] = words
+    else:
+        found["best validation"] = "none yet"
+    found["chance"] = f"{task.chance:.4g} {task.metric}"
+    if "order 5" in start:
+        found["order-5 count"] = f"{start['order 5']:.4g} {task.metric}"
+    return found
+
+
+def epochs(course: Course, steps: int) -> float:
+    """How often the training part of a text was read in so many steps."""
+    task, config = course.task, course.run.config
+    assert isinstance(task, Text)
+    lengths = Counter({task.length: steps})
+    if config.curriculum is not None:
+        lengths = Counter(
+            length_at(step, config.steps, config.curriculum, task.length) for step in range(steps)
+        )
+    symbols, total = len(task.parts["train"]) - 1, 0.0
+    for length, count in lengths.items():
+        length = min(length, symbols)
+        size = batch_size(config)
+        if task.carry:
+            total += count / task.windows(min(size, symbols // length), length)
+        else:
+            total += count * size * length / symbols
+    return total
+
+
+def total_seconds(course: Course) -> float:
+    """The time that a run took, over all its parts: the clock starts anew where it went on."""
+    total = latest = 0.0
+    for event in course.events:
+        if event["kind"] in ("start", "resume"):
+            total, latest = total + latest, 0.0
+        latest = max(latest, event.get("seconds", 0.0))
+    return total + latest
+
+
+def speed(course: Course) -> float | None:
+    """Symbols per second while it trained: the median over the entries of the log.
+
+    So what the first entry spent on compiling does not count.
+    """
+    entries = [e for e in course.of_kind("train") if "symbols" in e and e.get("took", 0.0) > 0]
+    return median(e["symbols"] / e["took"] for e in entries) if entries else None
+
+
+def in_words(seconds: float) -> str:
+    """A time in the two largest units that it has.
+
+    Example:
+        >>> in_words(7.25), in_words(190), in_words(7400)
+        ('7.2 s', '3 min 10 s', '2 h 3 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 59.95 else "1 min 0 s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def _ending(course: Course) -> str:
+    kinds = ("start", "resume", "end", "trouble")
+    ends = [event for event in course.events if event["kind"] in kinds]
+    last = ends[-1] if ends else {"kind": "start"}
+    return {"trouble": "diverged", "end": last.get("reason", "")}.get(last["kind"], "unfinished")

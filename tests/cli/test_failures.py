@@ -38,6 +38,7 @@ def damaged(run, tmp_path):
     for file in (found / "checkpoints").iterdir():
         with safetensors.safe_open(file, "numpy") as opened:
             notes = opened.metadata()
+        del notes["sha256"]  # as in a file of an earlier version
         arrays = safetensors.numpy.load_file(file)
         floats = {name: x for name, x in arrays.items() if x.dtype.kind == "f"}
         wrong = {name: np.full_like(x, np.nan) for name, x in floats.items()}
@@ -219,9 +220,9 @@ def test_resume_takes_the_run_s_own_file_from_anywhere(ostinato, tmp_path):
     assert ostinato("train", "book.txt", *small, "--run", "r", "--json")[0] == 0
     again = ostinato("train", "./book.txt", "--resume", "--run", "r", "--steps", "2", "--json")
     assert again[0] == 0, again
-    (tmp_path / "other.txt").write_text(TEXT)
+    (tmp_path / "other.txt").write_text(TEXT[::-1])
     code, _, err = ostinato("train", "other.txt", "--resume", "--run", "r")
-    assert code == 2 and "was begun with file" in err
+    assert code == 2 and "other.txt is not, or no longer, what r was trained on" in err
 
 
 def test_what_cannot_fit_is_refused_before_a_folder_is_made(ostinato, tmp_path):

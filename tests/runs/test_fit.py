@@ -27,7 +27,8 @@ SIZES = Sizes("text", 7, 5, True)
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_number_of_parameters_is_quadratic_in_the_units(cell):
-    for settings in ({}, {"layers": 3}, {"layers": 2, "skip": True, "layer_norm": True}):
+    skipping = {"layers": 2, "skip": True, "layer_norm": True, "readout": "bias"}
+    for settings in ({}, {"layers": 3}, skipping):
         config = Config(cell=cell, embedding=3, units=11, **settings)
         assert parameter_count(config, SIZES, 11) == count_parameters(network_shapes(config, SIZES))
 
@@ -42,8 +43,8 @@ def test_shapes_are_those_of_the_network():
 
 
 def test_a_budget_of_any_size_is_met_at_once():
-    for budget in (10**9, 10**15, 10**18):
-        config = Config(cell="gru", budget=budget)
+    for cell, budget in (("gru", 10**9), ("gru", 10**15), ("mlstm", 10**18), ("jordan", 10**9)):
+        config = Config(cell=cell, budget=budget)
         units = units_for(config, SIZES)
         nearest = min(
             range(units - 2, units + 3),

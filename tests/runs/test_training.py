@@ -255,7 +255,7 @@ def test_changed_data_are_noticed(text, config, tmp_path):
     own = Config(**{**config.as_json(), "file": str(file), "steps": 2})
     train(own, tmp_path / "run")
     file.write_text(TEXT.replace("fox", "ox "))
-    with pytest.raises(BadInput, match="no longer what"):
+    with pytest.raises(BadInput, match="no longer, what"):
         train(own, tmp_path / "run", resume=True)
 
 

@@ -31,7 +31,7 @@ def test_json_round_trip():
         ({"split": "90/20/5"}, "the parts of split must add up to 100, got 90/20/5"),
         ({"split": "half"}, "split must read like 90/5/5, got half"),
         ({"clip": "-1"}, "clip must be a positive number, 'auto' or 'off', got -1"),
-        ({"rate": float("nan")}, "rate must be a finite number, got nan"),
+        ({"rate": float("nan")}, "rate must be a number that float32 holds, got nan"),
         ({"carry": 1}, "carry must be of type bool, got 1"),
     ],
 )

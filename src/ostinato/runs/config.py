@@ -250,7 +250,7 @@ def _check(setting: dataclasses.Field, value: Any) -> None:
         setting.metadata[check] for check in ("least", "most", "below", "among")
     )
     if expected is float and not _is_finite(value):
-        raise BadInput(f"{name} must be a finite number, got {_shown(value)}")
+        raise BadInput(f"{name} must be a number that float32 holds, got {_shown(value)}")
     if expected is int and most is None:
         most = MOST
     if least is not None and value < least:

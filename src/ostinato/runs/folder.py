@@ -103,7 +103,9 @@ class Run:
         if data != now["data"]:
             what = self.config.file or "the embedded text"
             what = f"{what} is" if isinstance(task, Text) else f"the data of {task.name} are"
-            raise BadInput(f"{what} not, or no longer, what {self.path} was trained on{self._given('task')}")
+            raise BadInput(
+                f"{what} not, or no longer, what {self.path} was trained on{self._given('task')}"
+            )
 
     def _check_network(self, network: Any) -> None:
         recorded = self.made.get("network")

@@ -19,6 +19,7 @@ from ostinato.cells import (
     MLSTM,
     MRNN,
     Delay,
+    Elman,
     Jordan,
     KrauseLSTM,
     Leaky,
@@ -57,6 +58,12 @@ def gate(p, number, x, h):
 
 def simple(p, x, h):
     h = F[p.f](x @ p.W + h @ p.R + p.b)
+    return h, h
+
+
+def elman(p, x, h):
+    context = h  # along edges of weight 1
+    h = F[p.f](x @ p.W + p.r * context + p.b)
     return h, h
 
 
@@ -144,6 +151,8 @@ CASES = {
     "simple relu": (simple, Simple, {"f": "relu"}),
     "simple identity": (simple, Simple, {"f": "identity"}),
     "simple step": (simple, Simple, {"f": "step"}),
+    "elman": (elman, Elman, {}),
+    "elman sigmoid": (elman, Elman, {"f": "sigmoid"}),
     "leaky": (leaky, Leaky, {"alpha": 0.3}),
     "leaky relu": (leaky, Leaky, {"alpha": 0.9, "f": "relu"}),
     "jordan": (jordan, Jordan, {"outputs": 2, "alpha": 0.7}),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from . import initialisers as initialisers
 from ._cell import Cell as Cell
 from .delay import Delay as Delay
+from .elman import Elman as Elman
 from .gru import GRU as GRU
 from .jordan import Jordan as Jordan
 from .krause import MLSTM as MLSTM
@@ -20,6 +21,7 @@ from .simple import Simple as Simple
 # key=key)`.
 CELLS: dict[str, Callable[..., Cell]] = {
     "simple": Simple,
+    "elman": Elman,
     "jordan": Jordan,
     "lstm": LSTM,
     "peephole": PeepholeLSTM,

@@ -9,6 +9,7 @@ from ostinato.cells import (
     LSTM1997,
     MLSTM,
     MRNN,
+    AdditiveDelay,
     Delay,
     Elman,
     Jordan,
@@ -51,6 +52,9 @@ CELLS = {
     "gru": lambda: Case(GRU(3, 4, key=ONE)),
     "gru, reset after": lambda: Case(GRU(3, 4, key=ONE, reset="after")),
     "leaky": lambda: Case(Leaky(3, 4, key=ONE)),
+    "additive delay": lambda: Case(
+        AdditiveDelay(3, 4, key=ONE, c=(0, 2), y=(1, 3), x=(0, 1), dt=0.5)
+    ),
     "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),
 }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from . import initialisers as initialisers
 from ._cell import Cell as Cell
+from .additive_delay import AdditiveDelay as AdditiveDelay
 from .delay import Delay as Delay
 from .elman import Elman as Elman
 from .gru import GRU as GRU

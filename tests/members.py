@@ -9,7 +9,9 @@ from ostinato.cells import (
     LSTM1997,
     MLSTM,
     MRNN,
+    AdditiveDelay,
     Delay,
+    Elman,
     Jordan,
     KrauseLSTM,
     Leaky,
@@ -39,6 +41,7 @@ CELLS = {
     "simple relu": lambda: Case(Simple(3, 4, key=ONE, f="relu")),
     "simple identity": lambda: Case(Simple(3, 4, key=ONE, f="identity")),
     "simple step": lambda: Case(Simple(3, 4, key=ONE, f="step")),
+    "elman": lambda: Case(Elman(3, 4, key=ONE)),
     "jordan": lambda: Case(Jordan(3, 4, key=ONE, outputs=2)),
     "lstm": lambda: Case(LSTM(3, 4, key=ONE)),
     "peephole lstm": lambda: Case(PeepholeLSTM(3, 4, key=ONE)),
@@ -49,6 +52,9 @@ CELLS = {
     "gru": lambda: Case(GRU(3, 4, key=ONE)),
     "gru, reset after": lambda: Case(GRU(3, 4, key=ONE, reset="after")),
     "leaky": lambda: Case(Leaky(3, 4, key=ONE)),
+    "additive delay": lambda: Case(
+        AdditiveDelay(3, 4, key=ONE, c=(0, 2), y=(1, 3), x=(0, 1), dt=0.5)
+    ),
     "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),
 }
 

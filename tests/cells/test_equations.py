@@ -18,7 +18,9 @@ from ostinato.cells import (
     LSTM1997,
     MLSTM,
     MRNN,
+    AdditiveDelay,
     Delay,
+    Elman,
     Jordan,
     KrauseLSTM,
     Leaky,
@@ -57,6 +59,12 @@ def gate(p, number, x, h):
 
 def simple(p, x, h):
     h = F[p.f](x @ p.W + h @ p.R + p.b)
+    return h, h
+
+
+def elman(p, x, h):
+    context = h  # along edges of weight 1
+    h = F[p.f](x @ p.W + p.r * context + p.b)
     return h, h
 
 
@@ -138,12 +146,35 @@ def delay(p, x, state):
     return (c, np.concatenate([past[:, 1:], y[:, None]], axis=1)), y
 
 
+def additive_delay(p, x, state):
+    """The backward Euler system with all terms on one side, solved for c'."""
+    (cs, ys, xs), (tau_c, tau_y, tau_x) = state, p.delays
+    right, left = cs[:, -1], np.eye(UNITS)
+    for A, delay in zip(p.A, tau_c, strict=True):
+        if delay == 0:
+            left = left - p.dt * A
+        else:
+            right = right + p.dt * cs[:, -delay] @ A
+    for B, delay in zip(p.B, tau_y, strict=True):
+        right = right + p.dt * ys[:, -delay] @ B
+    for C, delay in zip(p.C, tau_x, strict=True):
+        right = right + p.dt * (x if delay == 0 else xs[:, -delay]) @ C
+    c = np.linalg.solve(left.T, right.T).T
+    y = F[p.f](c)
+    new = (c, y, x)
+    return tuple(
+        np.concatenate([a[:, 1:], b[:, None]], 1) for a, b in zip(state, new, strict=True)
+    ), y
+
+
 CASES = {
     "simple tanh": (simple, Simple, {}),
     "simple sigmoid": (simple, Simple, {"f": "sigmoid"}),
     "simple relu": (simple, Simple, {"f": "relu"}),
     "simple identity": (simple, Simple, {"f": "identity"}),
     "simple step": (simple, Simple, {"f": "step"}),
+    "elman": (elman, Elman, {}),
+    "elman sigmoid": (elman, Elman, {"f": "sigmoid"}),
     "leaky": (leaky, Leaky, {"alpha": 0.3}),
     "leaky relu": (leaky, Leaky, {"alpha": 0.9, "f": "relu"}),
     "jordan": (jordan, Jordan, {"outputs": 2, "alpha": 0.7}),
@@ -160,6 +191,12 @@ CASES = {
     "gru, reset before": (gru, GRU, {"reset": "before"}),
     "gru, reset after": (gru, GRU, {"reset": "after"}),
     "delay": (delay, Delay, {}),
+    "additive delay": (additive_delay, AdditiveDelay, {}),
+    "additive delay, many": (
+        additive_delay,
+        AdditiveDelay,
+        {"c": (0, 2), "y": (1, 3), "x": (0, 2, 1), "dt": 0.3},
+    ),
     "delay of 3": (delay, Delay, {"delay": 3, "dt": 0.2}),
 }
 
@@ -346,6 +383,11 @@ BAD = {
         Delay,
         {"delay": 0},
         "delay must be a whole number from 1 and dt positive, got 0 and 1.0",
+    ),
+    "delays of y": (
+        AdditiveDelay,
+        {"y": (0,)},
+        "the delays of y must be whole numbers from 1, one at least, got (0,)",
     ),
     "dt": (
         Delay,

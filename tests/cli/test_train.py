@@ -103,6 +103,8 @@ def test_bad_settings(ostinato, text, tmp_path):
     hf = ("train", "--task", "adding", "--cell", "simple", "--learner", "hf")
     one_line(ostinato(*hf, "--rate", "0.1"), "rate is a setting of sgd,", "the learner is hf")
     one_line(ostinato("train", text, "--chunk", "5"), "chunk is a setting of hf, saddle-free")
+    one_line(ostinato("train", text, "--first", "sgd"), "first is a setting of hf, saddle-free")
+    one_line(ostinato(*hf, "--first", "sgd", "--gradient", "rtrl"), "needs --gradient full")
     one_line(ostinato(*hf, "--precision", "bfloat16"), "hf needs --precision float32")
     one_line(ostinato(*hf, "--curvature-batch", "30"), "must divide the batch of 1000", "got 30")
     one_line(ostinato(*hf, "--chunk", "30", "--steps", "1"), "cannot be done 30 at a time")

@@ -10,6 +10,7 @@ from ostinato.learning import (
     Damping,
     FirstOrder,
     HessianFree,
+    Hybrid,
     SaddleFree,
 )
 from ostinato.learning.gradients import gradient_named
@@ -44,6 +45,12 @@ LEARNERS = {
     ),
     "hf, preconditioned, in turn": lambda objective: HessianFree(
         objective, precondition=True, curvature=3, draw="turn", judge="curvature", chunk=3
+    ),
+    "sgd, then hf": lambda objective: Hybrid(
+        FirstOrder("sgd", objective, STEPS), HessianFree(objective, iterations=10), steps=3
+    ),
+    "sgd, saddle-free where it is stuck": lambda objective: Hybrid(
+        FirstOrder("sgd", objective, STEPS), SaddleFree(objective, count=5), steps=3, where="stuck"
     ),
     "saddle-free": lambda objective: SaddleFree(objective, count=10),
 }

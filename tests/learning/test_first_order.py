@@ -159,14 +159,15 @@ def test_a_fixed_threshold_clips_to_it():
         assert float(found) == expected
 
 
-def test_auto_follows_the_average_and_is_not_carried_away():
+@pytest.mark.parametrize(("clip", "times"), [("auto", 2.0), ("3x", 3.0), ("10x", 10.0)])
+def test_the_threshold_follows_the_average_and_is_not_carried_away(clip, times):
     average = no_average()
     for _ in range(50):
-        found, average = clip_factor("auto", jnp.asarray(1.0), average)
+        found, average = clip_factor(clip, jnp.asarray(1.0), average)
         assert float(found) == 1
-    found, average = clip_factor("auto", jnp.asarray(1000.0), average)
-    np.testing.assert_allclose(float(found) * 1000, 2.0, rtol=1e-6)
-    np.testing.assert_allclose(float(average.total / average.weight), 1.0, rtol=0.05)
+    found, average = clip_factor(clip, jnp.asarray(1000.0), average)
+    np.testing.assert_allclose(float(found) * 1000, times, rtol=1e-6)
+    np.testing.assert_allclose(float(average.total / average.weight), 1.0, rtol=0.05 * times)
 
 
 def test_the_curriculum_rises_to_the_full_length():

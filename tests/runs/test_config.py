@@ -30,7 +30,13 @@ def test_json_round_trip():
         ({"level": "words"}, "level must be one of characters, bytes; got words"),
         ({"split": "90/20/5"}, "the parts of split must add up to 100, got 90/20/5"),
         ({"split": "half"}, "split must read like 90/5/5, got half"),
-        ({"clip": "-1"}, "clip must be a positive number, 'auto' or 'off', got -1"),
+        *(
+            (
+                {"clip": x},
+                f"clip must be a positive number, 'auto', '0.5x' to '10x' or 'off', got {x}",
+            )
+            for x in ("-1", "0.4x", "11x", "x", "wide")
+        ),
         ({"rate": float("nan")}, "rate must be a number that float32 holds, got nan"),
         ({"carry": 1}, "carry must be of type bool, got 1"),
     ],
@@ -85,10 +91,11 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
     [
         ({"task": "adding", "budget": 3}, "more than the budget of 3"),
         ({"task": "adding", "budget": 900, "units": 3}, "either units or budget"),
-        ({"task": "adding", "cell": "ltsm"}, "no cell 'ltsm'; there are simple, jordan, lstm"),
+        ({"task": "adding", "cell": "ltsm"}, "no cell 'ltsm'; there are simple, elman, jordan"),
         ({"task": "adding", "embedding": 3}, "reads vectors"),
         ({"task": "adding", "readout": "own"}, "needs a cell that has one: jordan; got mlstm"),
         ({"task": "adding", "cell": "jordan", "dropout": 0.5}, "dropout changes the output"),
+        ({"task": "adding", "cell": "elman", "incoming": 3}, "elman has none"),
         ({"task": "chess"}, "no task 'chess'; there are text, adding"),
         ({"task": "adding", "file": "a.txt"}, "makes its own data; leave out a.txt"),
     ],

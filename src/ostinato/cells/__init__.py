@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from . import initialisers as initialisers
 from ._cell import Cell as Cell
+from .additive_delay import AdditiveDelay as AdditiveDelay
 from .delay import Delay as Delay
+from .elman import Elman as Elman
 from .gru import GRU as GRU
 from .jordan import Jordan as Jordan
 from .krause import MLSTM as MLSTM
@@ -20,6 +22,7 @@ from .simple import Simple as Simple
 # key=key)`.
 CELLS: dict[str, Callable[..., Cell]] = {
     "simple": Simple,
+    "elman": Elman,
     "jordan": Jordan,
     "lstm": LSTM,
     "peephole": PeepholeLSTM,

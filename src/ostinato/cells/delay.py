@@ -15,7 +15,7 @@ class Delay(Cell):
     Backward Euler gives `c_n = M (c_{n-1} + ΔT B y_{n-delay} + ΔT C x_n)` with
     `M = (I - ΔT A)⁻¹` and `y_n = f(c_n)`. With `delay=1` this is a recurrent network with
     `R = ΔT M B` and `W = ΔT M C`; where A is diagonal and very negative, the first term vanishes
-    and it is `Simple` without bias.
+    and it is `Simple` without bias. `AdditiveDelay` has any number of delayed terms.
 
     Source: Delgado del Cerro (2021), section 2.1, (2.1-2.5).
 

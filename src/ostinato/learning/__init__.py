@@ -8,6 +8,7 @@ from .gradients import GRADIENTS as GRADIENTS
 from .gradients import gradient_named as gradient_named
 from .hessian_free import Damping as Damping
 from .hessian_free import HessianFree as HessianFree
+from .hybrid import Hybrid as Hybrid
 from .objective import Objective as Objective
 from .objective import Sequences as Sequences
 from .saddle_free import SaddleFree as SaddleFree

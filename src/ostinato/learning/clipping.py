@@ -1,7 +1,8 @@
 """Clipping the gradient's norm: `g ← g · min(1, threshold / ‖g‖)`.
 
-The threshold is fixed, or follows the gradients: a multiple of their running average norm. The
-heuristic of half to ten times the average is that of Galvan (2015), algorithm 2.
+The threshold is fixed, or follows the gradients: a multiple of their running average norm, from
+`"0.5x"` to `"10x"`, which is the heuristic of Galvan (2015), section 2.2.1 with algorithm 2;
+`"auto"` is twice.
 """
 
 from typing import NamedTuple
@@ -9,7 +10,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
+
 TIMES_AVERAGE = 2.0
+LEAST, MOST = 0.5, 10.0
 MEMORY = 0.98
 
 
@@ -24,14 +28,37 @@ def no_average() -> Average:
     return Average(jnp.zeros(()), jnp.zeros(()))
 
 
+def times_average(clip: str) -> float | None:
+    """The multiple of the average that a setting asks for; `None` where it is another kind."""
+    if clip == "auto":
+        return TIMES_AVERAGE
+    return float(clip[:-1]) if clip.endswith("x") else None
+
+
+def check_clip(clip: str) -> None:
+    """Refuse a setting that is none."""
+    try:
+        times = times_average(clip)
+        good = clip == "off" or (
+            0 < float(clip) < 3.4e38 if times is None else LEAST <= times <= MOST
+        )
+    except ValueError:
+        good = False
+    if not good:
+        raise BadInput(
+            f"clip must be a positive number, 'auto', '{LEAST:g}x' to '{MOST:g}x' or 'off', "
+            f"got {clip}"
+        )
+
+
 def clip_factor(clip: str, norm: jax.Array, average: Average) -> tuple[jax.Array, Average]:
     """What to multiply the gradient with, and the new average.
 
     Args:
-        clip: a number, `"auto"` for twice the average norm, or `"off"`.
+        clip: a number, `"3x"` for thrice the average norm, `"auto"` for twice, or `"off"`.
         norm: the gradient's norm.
-        average: of the norms so far, which only `"auto"` uses. A norm enters it after clipping, so
-            that one explosion does not raise the threshold.
+        average: of the norms so far, which a fixed number does not use. A norm enters it after
+            clipping, so that one explosion does not raise the threshold.
 
     Example:
         >>> clip_factor("1", jnp.asarray(4.0), no_average())[0]
@@ -39,10 +66,11 @@ def clip_factor(clip: str, norm: jax.Array, average: Average) -> tuple[jax.Array
     """
     if clip == "off":
         return jnp.ones_like(norm), average
-    if clip != "auto":
+    times = times_average(clip)
+    if times is None:
         return jnp.minimum(1.0, float(clip) / jnp.maximum(norm, 1e-30)), average
     mean = average.total / jnp.maximum(average.weight, 1e-30)
-    threshold = jnp.where(average.weight > 0, TIMES_AVERAGE * mean, norm)
+    threshold = jnp.where(average.weight > 0, times * mean, norm)
     factor = jnp.minimum(1.0, threshold / jnp.maximum(norm, 1e-30))
     seen = jnp.minimum(norm, threshold)
     total = MEMORY * average.total + (1 - MEMORY) * seen

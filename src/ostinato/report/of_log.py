@@ -103,8 +103,9 @@ def steps_taken(course: Course) -> list[Chart]:
     mean = _series(course, "train", "norm", "mean")
     largest = _series(course, "train", "largest_norm", "largest")
     levels = {}
-    if course.run.config.clip not in ("auto", "off") and not _damped(course):
-        levels["clipped above"] = float(course.run.config.clip)
+    clip = course.run.config.clip
+    if clip not in ("auto", "off") and not clip.endswith("x") and not _damped(course):
+        levels["clipped above"] = float(clip)
     found: list[Chart] = [
         Lines(
             name="norm",

@@ -15,6 +15,7 @@ from ..learning import (
     Damping,
     FirstOrder,
     HessianFree,
+    Hybrid,
     Learner,
     Objective,
     SaddleFree,
@@ -173,19 +174,33 @@ def build_learner(config: Config, task: Task) -> Learner:
     failed = "scan" if config.learner in SECOND_ORDER else "nan"
     objective = Objective(task.loss, compute, config.memory, backend, failed)
     if config.learner not in SECOND_ORDER:
-        return FirstOrder(
-            config.learner,
-            objective,
-            config.steps,
-            gradient_named(config.gradient, window=config.window, omega=config.omega),
-            rate=config.rate,
-            momentum=config.momentum,
-            velocity=config.velocity,
-            schedule=config.schedule,
-            warmup=config.warmup,
-            clip=config.clip,
-            weight_decay=config.weight_decay,
-        )
+        return _first_order(config, config.learner, objective)
+    second = _second_order(config, objective)
+    if config.first is None:
+        return second
+    if config.gradient in ("rtrl", "lstm1997"):
+        raise BadInput(f"--first with the learner {config.learner} needs --gradient full")
+    first = _first_order(config, config.first, objective)
+    return Hybrid(first, second, config.first_steps, config.turns)
+
+
+def _first_order(config: Config, name: str, objective: Objective) -> Learner:
+    return FirstOrder(
+        name,
+        objective,
+        config.steps,
+        gradient_named(config.gradient, window=config.window, omega=config.omega),
+        rate=config.rate,
+        momentum=config.momentum,
+        velocity=config.velocity,
+        schedule=config.schedule,
+        warmup=config.warmup,
+        clip=config.clip,
+        weight_decay=config.weight_decay,
+    )
+
+
+def _second_order(config: Config, objective: Objective) -> Learner:
     size = curvature_size(config)
     for count in (batch_size(config), size):
         if config.chunk is not None and count > config.chunk and count % config.chunk:
@@ -295,10 +310,18 @@ def _network(config: Config, task: Task | Sizes, units: int, key: jax.Array) -> 
     if last:
         _check_own(config)
 
+    initialisers = _initialisers(config)
+    if "recurrent" in initialisers and not getattr(
+        CELLS[config.cell], "has_recurrent_matrix", True
+    ):
+        raise BadInput(
+            f"incoming and spectral_radius are of recurrent matrices; {config.cell} has none"
+        )
+
     def layer(inputs, units, *, key, **options):
         make, noise = jax.random.split(key)
         try:
-            cell = CELLS[config.cell](inputs, units, key=make, **_initialisers(config), **options)
+            cell = CELLS[config.cell](inputs, units, key=make, **initialisers, **options)
         except ValueError as error:  # an initialiser that does not fit the cell's matrices
             raise BadInput(f"the cell {config.cell} cannot be made: {error}") from None
         return _wrapped(config, cell, noise)

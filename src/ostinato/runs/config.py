@@ -14,11 +14,13 @@ from typing import Any
 from ..cells import CELLS
 from ..errors import BadInput
 from ..learning import FIRST_ORDER, GRADIENTS, SCHEDULES
+from ..learning.clipping import check_clip
 from ..learning.first_order import MOMENTUM, VELOCITIES
 from ..learning.hessian_free.curvature_batch import DRAWS
 from ..learning.hessian_free.damping import ADAPTS, RATIOS
 from ..learning.hessian_free.learner import JUDGES
 from ..learning.hessian_free.on_batch import FORMS
+from ..learning.hybrid import WHERE
 from ..tasks import TASKS
 from ..tasks._task import MOST_SEED
 
@@ -116,11 +118,22 @@ class Config:
     )
     schedule: str = _first("cosine", f"how the rate changes: {_names(SCHEDULES)}")
     warmup: int = _first(0, "steps in which the rate rises from zero", least=0)
-    clip: str = _first("1", "largest gradient norm: a number, 'auto' or 'off'")
+    clip: str = _first(
+        "1", "largest gradient norm: a number, '2x' the average (or 'auto'), or 'off'"
+    )
     weight_decay: float = _first(0.0, "share of each weight taken off, times the rate", least=0)
     omega: float = _first(0.0, "weight of the norm-preserving term", least=0)
     gradient: str = _first("full", f"how the gradient is found: {_names(GRADIENTS)}")
     window: int = _first(20, "steps of the window of truncated gradients", least=1)
+    first: str | None = _second(
+        None, "a first-order learner that has its turn before", among=tuple(FIRST_ORDER)
+    )
+    first_steps: int = _second(100, "its steps before the turn changes", least=1)
+    turns: str = _second(
+        "after",
+        f"for good after its steps, or where they gain nothing: {_names(WHERE)}",
+        among=WHERE,
+    )
     damping: str = _free("structural", f"kind of damping: {_names(DAMPINGS)}", among=DAMPINGS)
     tikhonov: float | None = _second(None, "λ at first", least=0)
     structural: float = _free(0.003, "μ at first", least=0)
@@ -161,7 +174,9 @@ class Config:
             _check(setting, getattr(self, setting.name))
         for setting in fields(self):
             only = setting.metadata["only"]
-            if self.learner not in only and getattr(self, setting.name) != setting.default:
+            if {self.learner, self.first}.isdisjoint(only) and (
+                getattr(self, setting.name) != setting.default
+            ):
                 raise BadInput(
                     f"{setting.name} is a setting of {_names(only)}; the learner is {self.learner}"
                 )
@@ -175,13 +190,7 @@ class Config:
                 raise BadInput(f"file must be the path of a text, got {self.file!r}")
             # The whole path, so that the run finds its text from any folder.
             object.__setattr__(self, "file", os.path.realpath(self.file))
-        if self.clip not in ("auto", "off"):
-            try:
-                good = 0 < float(self.clip) < MOST_FLOAT
-            except ValueError:
-                good = False
-            if not good:
-                raise BadInput(f"clip must be a positive number, 'auto' or 'off', got {self.clip}")
+        check_clip(self.clip)
 
     @property
     def shares(self) -> tuple[float, float, float]:

@@ -95,7 +95,8 @@ def diverged(e: Evidence) -> Finding | None:
 def clipping_always_on(e: Evidence) -> Finding | None:
     """A threshold far below every gradient: only directions are left."""
     history, clip = e.history, e.settings.get("clip", "1")
-    if not _first_order(e) or clip in ("auto", "off") or len(history.clipped) < ENOUGH:
+    follows = clip in ("auto", "off") or clip.endswith("x")
+    if not _first_order(e) or follows or len(history.clipped) < ENOUGH:
         return None
     share = sum(history.clipped) / len(history.clipped)
     usual = median(history.norms)

@@ -44,5 +44,5 @@ def write_report(
         for chart in section.charts:
             write_picture(chart, pictures / f"{chart.name}.png")
     path = (run.path if folder is None else folder) / PAGE
-    write_whole(path, html(page).encode())
+    write_whole(path, html(page).encode(errors="backslashreplace"))
     return path

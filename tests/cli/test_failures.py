@@ -118,6 +118,7 @@ def test_weights_that_are_no_numbers(ostinato, damaged):
         ["sample", damaged, "--beam", "2"],
         ["evaluate", damaged],
         ["evaluate", damaged, "--samples", "0"],
+        ["lens", damaged],
     ):
         code, out, err = ostinato(*verb, "--json")
         assert code == 2 and "outputs are not finite" in err and err.count("\n") == 1

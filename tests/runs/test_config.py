@@ -39,12 +39,49 @@ def test_json_round_trip():
         ),
         ({"rate": float("nan")}, "rate must be a number that float32 holds, got nan"),
         ({"carry": 1}, "carry must be of type bool, got 1"),
+        ({"units": False}, "units must be of type int, got False"),
+        ({"rate": float("inf")}, "rate must be a number that float32 holds, got inf"),
+        (
+            {"weight_noise": float("inf")},
+            "weight_noise must be a number that float32 holds, got inf",
+        ),
+        ({"rate": 1e39}, "rate must be a number that float32 holds, got 1e+39"),
+        ({"rate": 10**400}, "rate must be a number that float32 holds, got a number of 401 digits"),
+        (
+            {"clip": "inf"},
+            "clip must be a positive number, 'auto', '0.5x' to '10x' or 'off', got inf",
+        ),
+        ({"seed": 2**32}, "seed must be at most 4294967295, got 4294967296"),
+        ({"seed": 2**63}, "seed must be at most 4294967295, got 9223372036854775808"),
+        ({"steps": 2**31}, "steps must be at most 2147483647, got 2147483648"),
+        ({"steps": 10**9999}, "steps must be at most 2147483647, got a number of 10000 digits"),
+        ({"layers": 10**9}, "layers must be at most 1000, got 1000000000"),
+        ({"split": "0/50/50"}, "the first part of split, for training, is 0, got 0/50/50"),
+        ({"split": "nan/5/5"}, "the parts of split must be from 0 to 100, got nan/5/5"),
+        ({"split": "1e400/0/0"}, "the parts of split must be from 0 to 100, got 1e400/0/0"),
+        ({"split": "150/-25/-25"}, "the parts of split must be from 0 to 100, got 150/-25/-25"),
+        ({"file": ""}, "file must be the path of a text, got ''"),
+        ({"file": "a\0b"}, "file must be the path of a text, got 'a\\x00b'"),
+        (
+            {"curriculum": 500, "length": 10},
+            "curriculum is the length to begin with, so it must be at most the length of 10, "
+            "got 500",
+        ),
     ],
 )
 def test_wrong_settings(settings, words):
     with pytest.raises(BadInput) as error:
         Config(**settings)
     assert str(error.value) == words
+
+
+def test_the_file_has_its_whole_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.txt").symlink_to("book.txt")
+    assert Config(file="book.txt") == Config(file=str(tmp_path.resolve() / "book.txt"))
+    assert Config(file="link.txt").file == Config(file="./book.txt").file
+    (tmp_path / "loop").symlink_to("loop")
+    assert Config(file="loop").file.endswith("loop")
 
 
 def test_an_unknown_setting_is_named():
@@ -96,6 +133,7 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
         ({"task": "adding", "readout": "own"}, "needs a cell that has one: jordan; got mlstm"),
         ({"task": "adding", "cell": "jordan", "dropout": 0.5}, "dropout changes the output"),
         ({"task": "adding", "cell": "elman", "incoming": 3}, "elman has none"),
+        ({"task": "adding", "curriculum": 500}, "at most the length of 100, got 500"),
         ({"task": "chess"}, "no task 'chess'; there are text, adding"),
         ({"task": "adding", "file": "a.txt"}, "makes its own data; leave out a.txt"),
     ],

@@ -195,3 +195,18 @@ def test_word_fail_rate():
     assert word_fail_rate("the the", known) == 0.0
     assert word_fail_rate("qq", known) == 1.0
     assert word_fail_rate("42 -- ?", known) is None
+
+
+@pytest.mark.parametrize(
+    ("symbols", "words"),
+    [
+        ([0, 1, -1], "symbols from 0 to 4, got -1"),
+        ([0, 1, 5], "symbols from 0 to 4, got 5"),
+        ([0.0, 1.0], "expects integer symbols"),
+        ([[0, 1], [1, 0]], r"symbols of shape \(T,\), got \(2, 2\)"),
+        ([], "at least 2 symbols, got 0"),
+    ],
+)
+def test_dynamic_refuses_what_are_no_symbols(symbols, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        dynamic_evaluate(network(5), np.array(symbols))

@@ -250,3 +250,29 @@ def test_stops_before_a_text_that_may_span_pieces(texts, stop, expected):
 
 def test_only_what_may_begin_the_stop_text_waits():
     assert [*until(["abc", "dE"], "cdX")] == ["ab", "cdE", ""]
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_outputs_that_are_not_finite(wrong):
+    made = network()
+    damaged = eqx.tree_at(lambda n: n.readout.b, made, made.readout.b.at[1].set(wrong))
+    for generate in (lambda: drawn(damaged, [0], 3, key=ONE), lambda: beam(damaged, [0], 3, 2)):
+        with pytest.raises(sampling.NotFinite, match="outputs are not finite numbers"):
+            generate()
+    never = eqx.tree_at(lambda n: n.readout.b, made, made.readout.b.at[1].set(-np.inf))
+    assert 1 not in drawn(never, [0], 50, key=ONE)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: sample(network(), [0], 2**31, key=ONE), "must be at most 2147483647, got"),
+        (lambda: sample(network(), [0.5], 3, key=ONE), "expects integer symbols"),
+        (lambda: sample(network(), [2**32], 3, key=ONE), "symbols from 0 to 4, got 4294967296"),
+        (lambda: beam(network(), [0], 3, 10**9), "beam must be at most 429496729 for this"),
+        (lambda: beam(network(), [0], 10**9, 10**6), "needs at least .* TiB of memory"),
+    ],
+)
+def test_refuses_numbers_out_of_range(call, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()

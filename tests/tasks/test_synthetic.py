@@ -154,3 +154,14 @@ def test_the_lag_of_copy_and_of_xor():
     xs, targets, _, _ = task.batch(0, 50)
     assert (targets[task.lag :] == xs[: 30 - task.lag]).all()
     assert Xor(length=9).lag == 1
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 2**63, 1.0, True, "1"])
+def test_a_seed_is_what_a_random_key_holds(seed):
+    with pytest.raises(BadInput, match="a seed is a whole number from 0 to 4294967295, got"):
+        Adding(seed=seed)
+
+
+def test_the_largest_seed_is_one_of_its_own():
+    one, other = (Adding(length=4, seed=seed).batch(0, 2).xs for seed in (0, 2**32 - 1))
+    assert not np.array_equal(one, other)

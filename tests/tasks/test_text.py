@@ -1,10 +1,12 @@
 """Texts in streams, and files of all kinds."""
 
+import os
+
 import numpy as np
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.tasks import Text, Vocabulary, embedded_text, read_symbols, reading
+from ostinato.tasks import Text, Vocabulary, embedded_text, read_symbols, reading, streams
 
 # Every symbol once and in the order of its number, so that a symbol says where it stands.
 COUNTING = "".join(chr(0x4E00 + n) for n in range(1000))
@@ -195,3 +197,76 @@ def test_says_where_it_is_not_text(tmp_path, monkeypatch, piece, content, byte, 
 
 def test_zero_bytes_are_no_text(tmp_path):
     assert "zero bytes" in refused(write(tmp_path, b"ab\0cd"))
+
+
+@pytest.mark.parametrize("name", ["undefined", "mbcs", "zlib", "rot13", "\0", "\udcff", "", "idna"])
+def test_what_is_no_encoding_of_texts(tmp_path, name):
+    assert "encoding" in refused(write(tmp_path, b"xn--a"), encoding=name)
+    assert "punycode is for domain names" in refused(tmp_path / "text", encoding="punycode")
+
+
+def test_says_that_a_byte_order_mark_is_missing(tmp_path):
+    message = refused(write(tmp_path, b"abcdefgh"), encoding="utf-16")
+    assert "is not utf-16 text: UTF-16 stream does not start with BOM" in message
+    assert "is not utf-32 text: " in refused(tmp_path / "text", encoding="utf-32")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("unicode_escape", rb"a \ud800 b"),
+        ("raw_unicode_escape", rb"a \udfff b"),
+        ("utf-7", b"a +2AA- b"),
+    ],
+)
+def test_halves_of_characters_are_no_text(tmp_path, name, content):
+    assert "half of a character" in refused(write(tmp_path, content), encoding=name)
+
+
+def test_reads_hz_and_utf_7(tmp_path):
+    for name in ("hz", "utf-7"):
+        symbols, vocabulary = read_symbols(write(tmp_path, "中a文".encode(name)), encoding=name)
+        assert vocabulary.decode(symbols) == "中a文"
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    assert "is not a regular file" in refused(tmp_path / "pipe")
+    assert "is not a regular file" in refused("/dev/zero")
+    assert "Too many levels of symbolic links" in refused(tmp_path / "loop")
+    assert "File name too long" in refused("n" * 5000)
+    assert "null byte" in refused("a\0b")
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    def denied(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", denied)
+    assert refused(__file__) == f"cannot read {__file__}: Permission denied"
+
+
+@pytest.mark.parametrize("after", [b"abcx", b"ab", b""])
+def test_a_text_that_changes_while_it_is_read(tmp_path, monkeypatch, after):
+    path = write(tmp_path, b"abc")
+    found = reading._pieces
+
+    def pieces(*arguments, **options):
+        yield from found(*arguments, **options)
+        path.write_bytes(after)
+
+    monkeypatch.setattr(reading, "_pieces", pieces)
+    assert "changed while it was being read" in refused(path)
+
+
+def test_bytes_of_a_command_line_are_taken_as_they_are():
+    assert Vocabulary.of_bytes().encode("a\udcff").tolist() == [0x61, 0xFF]
+    with pytest.raises(BadInput, match=r"U\+D800 \(at position 1\) is half of a character"):
+        Vocabulary.of_bytes().encode("a\ud800")
+
+
+def test_a_window_is_no_longer_than_the_text():
+    (batch,) = streams(np.arange(5), 1, 10**12)
+    assert batch.xs[:, 0].tolist() == [0, 1, 2, 3]
+    assert batch.targets[:, 0].tolist() == [1, 2, 3, 4]

@@ -13,6 +13,10 @@ def path(given: str | Path) -> Path:
     words = str(given) if isinstance(given, Path) else given
     if not words:
         raise typer.BadParameter("a path cannot be empty")
+    try:
+        os.fsencode(words)
+    except UnicodeEncodeError:
+        raise typer.BadParameter("a path cannot hold half of a character") from None
     if "\0" in words:
         raise typer.BadParameter("a path cannot hold a zero character")
     return Path(words)
@@ -39,11 +43,8 @@ def check_new_folder(folder: Path, option: str) -> None:
         if not isinstance(error, NotADirectoryError):
             raise BadInput(f"{option} {folder} cannot be made: {error.strerror}") from None
     if not above.is_dir():
-        what = f"must be a folder; {folder} is a file"
-        raise BadInput(
-            f"{option} {what}"
-            if above == folder
-            else f"{option} {folder} cannot be made: {above} is a file"
-        )
+        if above == folder:
+            raise BadInput(f"{option} must be a folder; {folder} is a file")
+        raise BadInput(f"{option} {folder} cannot be made: {above} is a file")
     if not os.access(above, os.W_OK | os.X_OK):
         raise BadInput(f"{option} {folder} cannot be written to: no permission in {above}")

@@ -18,6 +18,8 @@ from .display import display
 from .output import print_json
 from .paths import check_new_folder, path
 
+RUNS = "runs"
+
 
 def train(
     context: typer.Context,
@@ -46,8 +48,8 @@ def train(
         config = dataclasses.replace(own, **_with_file(asked, own.task))
     else:
         config = Config(**_with_file(given, given["task"]))
+        check_new_folder(run or Path(RUNS), "--run")
         run = run or _next_folder(config)
-        check_new_folder(run, "--run")
     with display(run, quiet=as_json) as show:
         listeners = [show]
         if tensorboard:
@@ -81,7 +83,7 @@ def _with_file(given: dict[str, Any], task: str) -> dict[str, Any]:
 def _next_folder(config: Config) -> Path:
     """The first of `runs/text-lstm-1`, `-2`, … that is not there yet."""
     number = 1
-    while os.path.lexists(folder := Path("runs") / f"{config.task}-{config.cell}-{number}"):
+    while os.path.lexists(folder := Path(RUNS) / f"{config.task}-{config.cell}-{number}"):
         number += 1
     return folder
 

@@ -44,5 +44,5 @@ def write_report(
         for chart in section.charts:
             write_picture(chart, pictures / f"{chart.name}.png")
     path = (run.path if folder is None else folder) / PAGE
-    write_whole(path, html(page).encode(errors="replace"))  # a path may be no UTF-8
+    write_whole(path, html(page).encode(errors="backslashreplace"))  # a path may be no UTF-8
     return path

@@ -121,8 +121,8 @@ setTimeout(() => {
     Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) <= 1;
   let count = 0;
   for (const plot of inside.querySelectorAll(".plot")) {
-    const legend = [...plot.querySelectorAll(".legendtext")];
-    const ticks = [...plot.querySelectorAll(".xtick text, .ytick text, .cbaxis text, .textpoint text")];
+    const legend = [...plot.querySelectorAll(".legendtext, .textpoint text")];
+    const ticks = [...plot.querySelectorAll(".xtick text, .ytick text, .cbaxis text")];
     const titles = [...plot.querySelectorAll(".xtitle, .ytitle, .cbtitle text, .hcbtitle text")];
     const words = [...legend, ...ticks, ...titles].filter((one) => box(one).width > 0);
     count += words.length;

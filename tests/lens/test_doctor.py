@@ -8,9 +8,10 @@ import pytest
 import typer
 
 from ostinato.cli import app
-from ostinato.lens.doctor import RULES, Evidence, diagnose
+from ostinato.lens.doctor import RULES, Evidence, diagnose, look_at_batches
 from ostinato.lens.doctor.again import again
 from ostinato.runs import Config
+from ostinato.tasks import Text
 
 from .doctor_cases import CASES, FAULTS, HEALTHY, rounded
 
@@ -81,6 +82,82 @@ def test_a_loss_that_still_falls_is_not_at_chance():
 def test_a_run_without_weights_can_be_judged():
     evidence = replace(CASES["targets not shifted"].recorded(), network=None)
     assert names(evidence) == ["targets not shifted"]
+
+
+def test_a_log_without_entries_can_be_judged():
+    evidence = CASES["text lstm adam"].recorded()
+    columns = {f.name: [] for f in fields(evidence.history) if f.name != "trouble"}
+    assert names(replace(evidence, history=replace(evidence.history, **columns))) == []
+
+
+@pytest.mark.parametrize("column", ["moved", "losses", "norms", "farthest", "largest"])
+def test_what_was_not_finite_is_no_sign_of_a_rate_too_low(column):
+    evidence = CASES["adam rate 1e-7"].recorded()
+    missing = [math.nan] * len(evidence.history.steps)
+    found = names(replace(evidence, history=replace(evidence.history, **{column: missing})))
+    assert ("rate too low" in found) == (column not in ("moved", "losses"))
+
+
+def test_a_gap_is_no_fault_where_validation_beats_counting():
+    evidence = CASES["some text"].recorded()
+    assert "generalisation gap" in names(evidence)
+    easy = replace(evidence.goal, yardsticks={"bigram": 4.5, "order 5": 4.3})
+    assert "generalisation gap" not in names(replace(evidence, goal=easy))
+    assert "generalisation gap" not in names(replace(evidence, goal=replace(easy, yardsticks={})))
+    # 0.5 bits of the usual 4.7 are a gap, 0.3 are none.
+    last = evidence.history.validations[-1][1]
+    for bits, is_gap in ((0.5, True), (0.3, False)):
+        network = replace(evidence.network, score=last - bits)
+        losses = [math.log(2) * (last - bits)] * len(evidence.history.losses)
+        history = replace(evidence.history, losses=losses)
+        found = names(replace(evidence, network=network, history=history))
+        assert ("generalisation gap" in found) == is_gap
+
+
+def test_a_gap_is_that_at_the_time_of_the_validation():
+    """A network that has learned since is not compared with a validation of long ago."""
+    evidence = CASES["text lstm adam"].recorded()
+    early = evidence.history.steps[len(evidence.history.steps) // 5]
+    chance = replace(evidence.history, validations=[(early, evidence.goal.chance)])
+    known = replace(evidence.network, score=1.0)
+    found = names(replace(evidence, history=chance, network=known))
+    assert "generalisation gap" not in found
+
+
+@pytest.mark.parametrize(
+    "length, settings, is_short",
+    [
+        (2, {}, True),
+        (4, {}, True),
+        (5, {}, False),
+        (25, {"gradient": "truncated", "window": 4}, True),
+        (25, {"gradient": "truncated", "window": 5}, False),
+        (2, {"gradient": "rtrl"}, False),
+    ],
+)
+def test_a_window_of_a_few_steps(length, settings, is_short):
+    evidence = CASES["text lstm adam"].recorded()
+    data = replace(evidence.data, shape=(length, 32), asked=(length, 32))
+    changed = replace(evidence, data=data, settings=evidence.settings | settings)
+    assert ("window too short" in names(changed)) == is_short
+    task = replace(changed, goal=replace(changed.goal, lag=1))
+    assert "window too short" not in names(task), "a task says itself how far it reaches"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 30])
+def test_batches_of_a_text_of_a_few_characters(count):
+    task = Text.of("ab" * (count // 2) + "a" * (count % 2))
+    found = look_at_batches(task, task.batch(0, 32), task.batch(1, 32), 32)
+    assert found.shape[0] == min(50, len(task.parts["train"]) - 1)
+    assert found.next == (1.0 if found.shape[0] > 1 else None)
+
+
+def test_evidence_without_the_newer_fields_can_be_read():
+    found = CASES["some text"].recorded().as_json()
+    for name in ("yardsticks", "loss_factor"):
+        del found["goal"][name]
+    old = Evidence.from_json(found)
+    assert old.goal.yardsticks == {} and "generalisation gap" not in names(old)
 
 
 def test_evidence_goes_to_json_and_back():

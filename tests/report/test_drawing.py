@@ -1,5 +1,7 @@
 """Charts of made-up numbers, drawn both ways."""
 
+import dataclasses
+import itertools
 import json
 import math
 import sys
@@ -18,7 +20,7 @@ from ostinato.report.charts import (
     thinned,
 )
 from ostinato.report.figures import figure
-from ostinato.report.pictures import write_picture
+from ostinato.report.pictures import picture, write_picture
 
 WORDS = {"title": "A title", "caption": "What is seen."}
 LINES = Lines(
@@ -76,10 +78,59 @@ def test_lines():
     one, two, chance = found["data"]
     assert (one["name"], one["x"], one["y"]) == ("one", [1, 2, 3], [0.5, None, 2e-7])
     assert two["line"]["dash"] == "dot" and one["line"]["dash"] == "solid"
-    assert chance["y"] == [0.1667, 0.1667] and chance["text"][1] == "chance 0.1667"
+    assert chance["y"] == [0.1667, 0.1667] and chance["name"] == "chance: 0.1667"
+    assert found["layout"]["showlegend"]
     axis = found["layout"]["yaxis"]
     assert axis["type"] == "log" and axis["tickvals"][0] == 1e-7
     assert found["layout"]["xaxis"]["title"]["text"] == "step"
+
+
+CLOSE = dataclasses.replace(
+    LINES, levels={"chance": 4.69, "bigram": 4.68, "order 5": 4.67, "solved": 4.66}, log_y=False
+)
+
+
+def test_levels_are_told_apart_and_have_no_words_in_the_chart():
+    """However close they are: their names stand in the legend, from the highest down."""
+    levels = figure(CLOSE)["data"][2:]
+    assert [one["name"].split(":")[0] for one in levels] == [
+        "chance",
+        "bigram",
+        "order 5",
+        "solved",
+    ]
+    assert all("text" not in one and one["mode"] == "lines" for one in levels)
+    styles = {(one["line"]["color"], one["line"]["dash"]) for one in levels}
+    assert len(styles) == len(levels)
+
+
+def test_no_words_of_a_picture_lie_on_others_or_on_the_lines():
+    drawn = picture(CLOSE)
+    drawn.canvas.draw()
+    (axes,), (legend,) = drawn.axes, drawn.legends
+    words = [text.get_window_extent() for text in legend.get_texts()]
+    assert len(words) == 6 and not axes.texts
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(words, 2))
+    assert not any(axes.bbox.overlaps(one) for one in words)
+    assert all(drawn.bbox.x0 <= one.x0 and one.x1 <= drawn.bbox.x1 for one in words)
+    plane = picture(PLANE)
+    plane.canvas.draw()
+    label = plane.axes[0].yaxis.label.get_window_extent()
+    assert label.x0 >= 0, "the label of the axis is cut off"
+
+
+@pytest.mark.parametrize("values", [[0.12, 0.16], [3.0, 3.0], [1.0, 30.0], [1e-9, 1.0]])
+def test_a_logarithmic_axis_has_ticks_where_the_numbers_are(values):
+    chart = dataclasses.replace(LINES, series=[Series("one", [1, 2], values)], levels={})
+    axis = figure(chart)["layout"]["yaxis"]
+    inside = [x for x in axis["tickvals"] if 0.99 * min(values) <= x <= 1.01 * max(values)]
+    assert len(inside) >= 2 and len(axis["ticktext"]) == len(axis["tickvals"])
+
+
+def test_a_level_is_seen_beside_a_single_point():
+    chart = dataclasses.replace(LINES, series=[Series("one", [7], [2.0])])
+    level = figure(chart)["data"][-1]
+    assert level["x"] == [6, 8]
 
 
 def test_maps():

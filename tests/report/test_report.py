@@ -3,10 +3,12 @@
 import dataclasses
 import importlib
 import json
+import re
 import shutil
 from functools import partial
 from html.parser import HTMLParser
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -24,8 +26,11 @@ from ostinato.lens import (
 from ostinato.lens.doctor.finding import Finding
 from ostinato.report import of_log, of_network, subject, write_report
 from ostinato.report.activity import activity, reading, slowest
-from ostinato.report.of_run import key_numbers
-from ostinato.runs import Config, open_run, train
+from ostinato.report.key_numbers import key_numbers
+from ostinato.report.of_run import page_of
+from ostinato.report.page import html
+from ostinato.report.subject import course
+from ostinato.runs import Config, examine, open_run, train
 from ostinato.tasks import Xor
 from ostinato.wiring import Network, Readout
 
@@ -86,14 +91,15 @@ def test_learning_is_in_the_metric(adding, text):
 def test_an_accuracy_has_a_chart_of_its_own(adding):
     loss, valid = of_log.losses(dataclasses.replace(adding, task=Xor()))
     assert loss.series[0].y == pytest.approx(values(adding.events, "train", "loss"))
-    assert valid.y_title == "accuracy" and not loss.levels and "chance" in valid.levels
+    assert valid.y_title.startswith("accuracy") and not loss.levels and "chance" in valid.levels
+    assert loss.y_title == "loss (nats)"
 
 
 def test_looks_while_learning(adding):
     (heat,) = of_log.gradient_maps(adding)
     looks = [event for event in adding.events if event["kind"] == "lens"]
     assert heat.name == "gradient-R" and heat.log and heat.x == [5, 10, 15, 20]
-    assert heat.y == looks[0]["lags"]
+    assert heat.y == looks[0]["lags"] and heat.title == "Gradient by lag: gates (R)"
     assert np.array(heat.values).T.tolist() == [look["gradient"][".cell.R"] for look in looks]
     (memory,) = of_log.memory_over_training(adding)
     assert memory.series[0].y == [look["memory"][".cell.R"] for look in looks]
@@ -182,8 +188,9 @@ def test_gates_and_spectrum(adding):
     (plane,) = of_network.spectrum(adding)
     matrix = recurrent_matrices(adding.network)[".cell.R[0]"]
     name, points = next(iter(plane.points.items()))
+    assert "R[" not in str(plane.points.keys())
     assert max(map(abs, points)) == pytest.approx(spectral_radius(matrix))
-    assert name.startswith(f"R[0]: radius {spectral_radius(matrix):.3g}, σ ")
+    assert name.startswith(f"input gate: radius {spectral_radius(matrix):.3g}, σ ")
 
 
 def test_activity(adding, text):
@@ -212,8 +219,8 @@ def test_the_slowest_unit_is_one_that_moves():
 def test_key_numbers(adding):
     found = key_numbers(adding)
     best = min(values(adding.events, "valid", "value"))
-    assert found["steps"] == "20 of 20, done" and found["chance"] == "0.1667"
-    assert found["best validation, mean squared error"].startswith(f"{best:.4g} at step")
+    assert found["steps"] == "20 of 20, done" and found["chance"] == "0.1667 mean squared error"
+    assert found["best validation"].startswith(f"{best:.4g} mean squared error, at step")
     start = adding.start
     trouble = {"kind": "trouble", "step": 3, "words": "the loss became nan at step 3"}
     assert key_numbers(with_events(adding, start))["steps"] == "0 of 20, unfinished"
@@ -260,8 +267,10 @@ def test_page(text, page):
     scripts = [attributes for tag, attributes in parsed.elements if tag == "script"]
     assert len(scripts) == 4, "what the text says is no script"
     assert "a &lt;b&gt;run" in words and "rate &lt;too&gt; high" in words
+    told = re.sub(r"<[^>]*>", "", words)
     for finding in FINDINGS:
-        assert finding.advice in words and finding.evidence in words
+        assert finding.advice in told and finding.evidence in told
+    assert '<span class="option">--rate</span> 0.1' in words, "no line ends within an option"
     activity = json.loads(parsed.content["activity"])
     assert "".join(activity["pieces"]) == text.run.vocabulary.decode(text.symbols)
     shown = np.array(activity["units"]).T
@@ -355,3 +364,63 @@ def test_the_steps_in_which_trouble_came_are_shown(adding):
     assert loss.series[0].x == [5, 6, 7] and loss.series[0].y == [2.0, 16.0, None]
     mean, largest = of_log.steps_taken(found)[0].series
     assert mean.y == [2.0, 90.0, None] and largest.y == [3.0, 90.0, None]
+
+
+def damaged(events: list[dict]) -> dict[str, list]:
+    """Logs that are not as a run writes them."""
+    changed = {
+        "a field is gone": [{k: v for k, v in e.items() if k != "loss"} for e in events],
+        "numbers are words": [
+            {k: v if k in ("kind", "step") else str(v) for k, v in e.items()} for e in events
+        ],
+        "all is null": [
+            {k: v if k in ("kind", "step") else None for k, v in e.items()} for e in events
+        ],
+        "lists for numbers": [
+            {k: v if k in ("kind", "step") else [v] for k, v in e.items()} for e in events
+        ],
+        "other lines": [3, None, "start", [], {}, {"kind": "train"}, {"kind": 3, "step": "x"}],
+        "only the start": events[:1],
+        "nothing": [],
+    }
+    unequal = {"loss": [1.0, 2.0], "norm": [1.0], "rate": [], "clipped": [0.0], "moved": None}
+    trouble = {"kind": "trouble", "step": 7, "words": "the loss became nan", **unequal}
+    changed["unequal lists"] = [*events, trouble]
+    looks = [{**e, "lags": [0, 1]} if e["kind"] == "lens" else e for e in events]
+    changed["looks that do not fit"] = looks
+    several = [e for e in events if e["kind"] == "lens"]
+    other = {**several[0], "gradient": {".cell.Q": several[0]["gradient"][".cell.R"]}}
+    changed["looks at other weights"] = [*events, {**other, "memory": {}}]
+    return changed
+
+
+def test_damaged_logs(adding, tmp_path):
+    run = open_run(without_checkpoints(adding.run.path, tmp_path))
+    whole = run.events()
+    for name, events in damaged(whole).items():
+        lines = [json.dumps(event) for event in events]
+        (run.path / "events.jsonl").write_text("\n".join([*lines, "{torn"]) + "\n")
+        assert isinstance(examine(run), list), name
+        page = html(page_of(course(run), []))
+        assert "Settings" in page, name
+    (run.path / "events.jsonl").write_text(json.dumps({**whole[0], "task": "\ud800"}) + "\n")
+    assert write_report(run, []).exists()
+
+
+def test_weights_that_are_not_finite(adding, ostinato, monkeypatch):
+    spoiled = eqx.tree_at(
+        lambda n: n.cell.R, adding.network, adding.network.cell.R.at[0].set(np.nan)
+    )
+    monkeypatch.setattr(type(adding.run), "network", lambda self, which, like=None: spoiled)
+    code, out, err = ostinato("lens", adding.run.path)
+    assert code == 2 and not out and err.count("\n") == 1
+    assert "step 20" in err and "not finite (cell.R)" in err
+
+
+def test_a_text_of_three_characters(ostinato, tmp_path):
+    (tmp_path / "three").write_text("aba")
+    sizes = ("--units", "2", "--steps", "1", "--run", "run")
+    assert ostinato("train", "three", *sizes)[0] == 0
+    code, out, err = ostinato("lens", "run")
+    assert code == 0 and not err and "a longer text" in out
+    assert (tmp_path / "run" / "report.html").exists()

@@ -1,5 +1,8 @@
 """What the doctor is shown of a run folder."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 
@@ -41,6 +44,26 @@ def test_moved_is_the_share_of_the_weights(run):
     train(config, run.path.parent / "one-step", listener=events.append)
     (found,) = [event["moved"] for event in events if event["kind"] == "train"]
     assert found == pytest.approx(0.1 * 0.001 / size, rel=1e-3)
+
+
+def test_yardsticks_are_those_of_the_start(tmp_path):
+    (tmp_path / "text").write_text("the cat sat on the mat. " * 40)
+    config = Config(file=str(tmp_path / "text"), length=5, cell="simple", units=2, steps=1)
+    text = train(config, tmp_path / "run")
+    goal, start = gather(text).goal, text.events()[0]
+    assert goal.yardsticks == {name: start[name] for name in ("bigram", "order 5")}
+    assert goal.loss_factor == pytest.approx(1 / np.log(2))
+
+
+def test_entries_without_what_the_doctor_needs_are_no_history(run):
+    path = shutil.copytree(run.path, run.path.parent / "holes") / "events.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    trained = [line for line in lines if line["kind"] == "train"]
+    del trained[0]["moved"]
+    trained[1]["rate"] = "fast"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = gather(open_run(path.parent)).history
+    assert found.steps == [line["step"] for line in trained[2:]]
 
 
 def test_network_is_measured_by_the_lens(run):

@@ -21,7 +21,12 @@ COLOURS = ("#2a7fbf", "#d9601a", "#12966f", "#c2699b", "#d99a1c", "#8a6fc0", "#5
 SHARES = ("#2a7fbf", "#b8b8b8", "#d9601a")
 
 # Levels to compare with: a colour, a dash for the page and one for the pictures.
-LEVELS = (("#6b7280", "dash", "--"), ("#94703c", "dot", ":"), ("#7a4f8f", "dashdot", "-."))
+LEVELS = (
+    ("#6b7280", "dash", "--"),
+    ("#94703c", "dot", ":"),
+    ("#7a4f8f", "dashdot", "-."),
+    ("#3f7f78", "longdash", (0, (8, 4))),
+)
 
 # How many powers of ten the colours of a map tell apart.
 DECADES = 8
@@ -112,7 +117,7 @@ class Plane(Chart):
     points: dict[str, list[complex]]
 
 
-def level_lines(chart: Lines) -> list[tuple[str, float, tuple[str, str, str]]]:
+def level_lines(chart: Lines) -> list[tuple[str, float, tuple[str, str, Any]]]:
     """The levels from the highest down: what the legend says, the height, and the style."""
     found = sorted(chart.levels.items(), key=lambda pair: -pair[1])
     return [

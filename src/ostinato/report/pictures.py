@@ -30,6 +30,11 @@ def write_picture(chart: Chart, path: Path) -> None:
     Example:
         >>> write_picture(chart, Path("loss.png"))
     """
+    picture(chart).savefig(path, format="png")
+
+
+def picture(chart: Chart) -> Any:
+    """A chart as a figure of matplotlib."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -38,7 +43,7 @@ def write_picture(chart: Chart, path: Path) -> None:
     axes = figure.subplots()
     _draw(chart, axes, figure)
     axes.set_title(chart.title, fontsize=11, loc="left")
-    figure.savefig(path, format="png")
+    return figure
 
 
 @singledispatch
@@ -55,7 +60,8 @@ def _lines(chart: Lines, axes: Any, figure: Any) -> None:
         colour = COLOURS[i % len(COLOURS)]
         axes.plot(one.x, y, line, marker=mark, markersize=3.5, color=colour, label=one.name)
     for name, level, (colour, _, dash) in level_lines(chart):
-        axes.plot(ends(chart), (level, level), dash, color=colour, linewidth=1.2, label=name)
+        style = {"linestyle": dash, "color": colour, "linewidth": 1.2}
+        axes.plot(ends(chart), (level, level), label=name, **style)
     if chart.log_x:
         axes.set_xscale("log")
     if chart.log_y:

@@ -150,11 +150,11 @@ def overfitting(e: Evidence) -> Finding | None:
 def generalisation_gap(e: Evidence) -> Finding | None:
     """Training far ahead of validation, which is behind what counting reaches."""
     values = e.history.validations
-    if e.network is None or not values or not e.goal.yardsticks or overfitting(e):
+    if not values or not e.goal.yardsticks or len(e.history.losses) < ENOUGH or overfitting(e):
         return None
-    last = values[-1][1]
+    step, last = values[-1]
     name, yardstick = max(e.goal.yardsticks.items(), key=lambda pair: e.goal.gain(pair[1]))
-    trained = max(_trained(e), key=e.goal.gain)
+    trained = max(_trained(e, step), key=e.goal.gain, default=last)
     if e.goal.gain(trained) - e.goal.gain(last) < GAP or e.goal.gain(last) > e.goal.gain(yardstick):
         return None
     return Finding(
@@ -208,15 +208,18 @@ def _first_order(e: Evidence) -> bool:
     return e.settings.get("learner", "adam") not in ("hf", "saddle-free")
 
 
-def _trained(e: Evidence) -> list[float]:
-    """The metric in training: of the last network on what it learned first, and as logged lately.
+def _trained(e: Evidence, step: int) -> list[float]:
+    """The metric in training at a step: as logged, and of the network if it is of that step.
 
-    The first is without noise, such as dropout; the second is of more of the text.
+    What was logged is of more of the text; the network is measured without noise, such as dropout.
     """
-    found = [] if e.network is None else [e.network.score]
-    late = e.history.losses[-max(1, len(e.history.losses) // 10) :]
+    before = [x for at, x in zip(e.history.steps, e.history.losses, strict=True) if at <= step]
+    late = before[-max(1, len(before) // 10) :]
+    found = []
     if e.goal.loss_factor is not None and late and math.isfinite(sum(late)):
         found.append(e.goal.loss_factor * fmean(late))
+    if e.network is not None and len(before) == len(e.history.steps):
+        found.append(e.network.score)
     return found
 
 

@@ -1,0 +1,78 @@
+"""Words in place of paths."""
+
+import jax
+import pytest
+
+from ostinato.cells import GRU, LSTM, LSTM1997, MLSTM, Jordan, KrauseLSTM, PeepholeLSTM, Simple
+from ostinato.cells._cell import split
+from ostinato.lens import gradient_by_lag, recurrent_matrices
+from ostinato.lens.names import plain_name, weight_name
+from ostinato.wiring import Bidirectional, LayerNorm, Network, Readout, Stack, Zoneout
+
+KEY = jax.random.key(0)
+FOUR = ["input gate", "forget gate", "block input", "output gate"]
+
+
+@pytest.mark.parametrize(
+    "path, words",
+    [
+        (".cell.forget gate", "forget gate"),
+        (".cell.layers[0].cell.cell.forget gate", "layer 1, forget gate"),
+        (".cell.backward.R", "backward, R"),
+        (".cell.R[1]", "R, block 2"),
+        (".layers[1].R[0]", "layer 2, R, block 1"),
+        (".cell tanh 0", "tanh 1"),
+        (".cell.gate 0 to 1", "gate 0 to 1"),
+        ("", ""),
+    ],
+)
+def test_paths(path, words):
+    assert plain_name(path) == words
+
+
+class Own(LSTM):
+    """A cell that nobody knows, with its gates in another order."""
+
+    def step(self, state, u):
+        h, c = state
+        o, g, f, i = map(jax.nn.sigmoid, split(u + h @ self.R, 4))
+        c = f * c + i * g
+        h = o * c
+        return (h, c), h
+
+
+@pytest.mark.parametrize(
+    "cell, words",
+    [
+        (LSTM(3, 4, key=KEY), FOUR),
+        (PeepholeLSTM(3, 4, key=KEY), FOUR),
+        (KrauseLSTM(3, 4, key=KEY), FOUR),
+        (MLSTM(3, 4, key=KEY), ["factor m (Rm)", *FOUR]),
+        (LSTM1997(3, 4, key=KEY), ["input gate", "block input", "output gate"]),
+        (GRU(3, 4, key=KEY), ["update gate", "reset gate", "candidate (U)"]),
+        (GRU(3, 4, key=KEY, reset="after"), ["update gate", "reset gate", "candidate"]),
+        (Simple(3, 4, key=KEY), ["units (R)"]),
+        (Own(3, 4, key=KEY), [f"R, block {k}" for k in (1, 2, 3, 4)]),
+        (LayerNorm(Zoneout(LSTM(3, 4, key=KEY), 0.1, key=KEY)), FOUR),
+        (
+            Stack.of(Simple, 3, [4, 4], key=KEY),
+            ["layer 1, units (R)", "layer 2, units (R)"],
+        ),
+        (
+            Bidirectional(Simple(3, 4, key=KEY), LSTM(3, 4, key=KEY)),
+            ["forward, units (R)", *(f"backward, {gate}" for gate in FOUR)],
+        ),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_blocks_of_recurrent_weights(cell, words):
+    network = Network(cell, Readout(4, 2, key=KEY))
+    assert [weight_name(name, network) for name in recurrent_matrices(network)] == words
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU, Jordan])
+def test_whole_weights(cell):
+    made = cell(3, 4, key=KEY)
+    found = gradient_by_lag(made, jax.numpy.ones((3, 2, 3)), lambda y: y[..., 0])
+    words = {LSTM: ["gates (R)"], GRU: ["gates (R)", "candidate (U)"], Jordan: ["R", "V"]}[cell]
+    assert sorted(weight_name(name, made) for name in found) == sorted(words)

@@ -56,13 +56,12 @@ BY_WORDS = {
         "lax.while_loop, or lax.fori_loop with bounds that are not fixed, has no reverse mode: use "
         "lax.scan, or fixed bounds"
     ),
-    "forward-mode differentiation (jvp) to a custom_vjp": (
+    "to a custom_vjp function": (
         "a custom_vjp has no forward mode, which unroll needs: use custom_jvp"
     ),
     "Transpose rule (for reverse-mode differentiation)": (
         "a custom_jvp must be linear in the tangents, so that reverse mode can transpose it"
     ),
-    "random keys": "keep jax.random.key_data(key) instead of a key",
 }
 
 
@@ -70,28 +69,21 @@ class CellError(Exception):
     """What is wrong with a cell, one line per problem."""
 
 
-def explain(error: Exception, doing: str = "unroll") -> str:
-    """One line for an exception.
-
-    Args:
-        error: what was raised. A `CellError` already is such a line.
-        doing: what was being done, in case the cell's own methods are not to be seen.
-    """
+def explain(error: Exception) -> str:
+    """One line for an exception; a `CellError` already is one."""
     if isinstance(error, CellError):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
-    method = next((f.name for f in frames if f.name in METHODS and not _is_ours(f.filename)), None)
-    method = method or next((frame.name for frame in frames if frame.name in METHODS), doing)
+    calls = [frame for frame in frames if frame.name in METHODS]
     users = [frame for frame in frames if not _is_library(frame.filename)]
+    method = next((call.name for call in calls if call in users), calls[0].name if calls else None)
     place = f" ({_short(users[-1].filename)}:{users[-1].lineno})" if users else ""
-    name, words = type(error).__name__, _first_line(error)
-    for kind, advice in BY_TYPE:
-        if isinstance(error, kind):
-            return f"{method}{place}: {advice} ({name})"
-    for part, advice in BY_WORDS.items():
-        if part in str(error):
-            return f"{method}{place}: {advice} ({name})"
-    return f"{method} raised {name}: {words}{place}"
+    name = type(error).__name__
+    by_type = (advice for kind, advice in BY_TYPE if isinstance(error, kind))
+    by_words = (advice for words, advice in BY_WORDS.items() if words in str(error))
+    for advice in (*by_type, *by_words):
+        return f"{method or 'step'}{place}: {advice} ({name})"
+    return f"{method or 'unroll'} raised {name}: {_first_line(error)}{place}"
 
 
 def _first_line(error: Exception) -> str:
@@ -106,7 +98,7 @@ def _folder(module: str) -> str:
 
 
 _OURS = _folder(__name__.partition(".")[0])
-_LIBRARIES = tuple(map(_folder, ("jax", "jaxlib", "equinox", "numpy"))) + (_OURS,)
+_LIBRARIES = (*map(_folder, ("jax", "jaxlib", "equinox", "numpy")), _OURS)
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 
 

@@ -66,10 +66,10 @@ def distance(a, b) -> float:
     finite is a check of its own. A number differs from NaN infinitely.
     """
     pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
-    return max((_difference(_plain(x), _plain(y)) for x, y in pairs), default=0.0)
+    return max((_difference(plain(x), plain(y)) for x, y in pairs), default=0.0)
 
 
-def _plain(x) -> np.ndarray:
+def plain(x) -> np.ndarray:
     """An array as NumPy's doubles."""
     x = np.asarray(x)
     return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
@@ -87,7 +87,7 @@ def _difference(x: np.ndarray, y: np.ndarray) -> float:
 
 def scale(tree) -> float:
     """One more than the largest finite number of a tree."""
-    leaves = [np.abs(_plain(x)) for x in jax.tree.leaves(tree)]
+    leaves = [np.abs(plain(x)) for x in jax.tree.leaves(tree)]
     return 1.0 + max((np.max(x, initial=0.0, where=np.isfinite(x)) for x in leaves), default=0.0)
 
 

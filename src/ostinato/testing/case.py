@@ -69,14 +69,14 @@ class Case:
         if size is not None:
             return size
         errors = in_step or in_inputs
-        if len({(type(error), str(error)) for error in errors.values()}) == 1 and in_step:
-            return next(iter(in_step))  # the checks of inputs and of step will say what is wrong
         first, error = next(iter(errors.items()))
-        raise CellError(
-            f"{explain(error)}, for input vectors of size {first}; the sizes of its parameters were "
-            f"tried, {sorted(in_step | in_inputs)}: if the inputs have another, say "
-            "check_cell(cell, size)"
-        )
+        if len({(type(error), str(error)) for error in errors.values()}) > 1:
+            raise CellError(
+                f"{explain(error)}, for input vectors of size {first}; the sizes of its "
+                f"parameters were tried, {sorted(in_step | in_inputs)}: if the inputs have "
+                "another, say check_cell(cell, size)"
+            )
+        return first  # whatever the size, the checks of inputs and step will say what is wrong
 
     @cached_property
     def start(self) -> Any:
@@ -104,15 +104,20 @@ class Case:
         return jax.device_get(unroll(self.cell, xs, state, **options))
 
     @cached_property
-    def one_step(self) -> Callable[[Any, Any, Any], Any]:
-        """`(cell, state, x) -> (state, y)`, compiled."""
-        return eqx.filter_jit(lambda cell, state, x: cell.step(state, cell.inputs(x)))
+    def once(self) -> Callable[[Any, Any, Any], Any]:
+        """`(cell, state, x) -> (inputs(x), (state, y))`, compiled."""
+
+        def once(cell, state, x):
+            u = cell.inputs(x)
+            return u, cell.step(state, u)
+
+        return eqx.filter_jit(once)
 
     def loop(self, cell: Any, xs: Any, state: Any, reverse: bool = False) -> Any:
         """What `unroll` should give: outputs and final state by one compiled step after another."""
         ys = []
         for x in xs[::-1] if reverse else xs:
-            state, y = jax.device_get(self.one_step(cell, state, x))
+            state, y = jax.device_get(self.once(cell, state, x)[1])
             ys.append(y)
         return jax.tree.map(lambda *y: np.stack(y), *(ys[::-1] if reverse else ys)), state
 
@@ -147,22 +152,35 @@ class Case:
 
     def run(self, moving: tuple, **options) -> Any:
         """The float outputs of `unroll`, as a function of `moving`."""
+        return floats(unroll(*self._whole(moving), **options))
+
+    def run_scan(self, moving: tuple) -> Any:
+        """The same by JAX's own scan."""
+        cell, xs, state = self._whole(moving)
+
+        def step(state, x):
+            return cell.step(state, cell.inputs(x))
+
+        final, ys = jax.lax.scan(step, state, xs)
+        return floats((ys, final))
+
+    def _whole(self, moving: tuple) -> tuple:
+        """Cell, inputs and state.
+
+        The start is computed anew, as `unroll` does: so a learned initial state is differentiated.
+        """
         fixed = eqx.filter((self.cell, self.xs, self.state), is_float, inverse=True)
         cell, xs, offset = eqx.combine(moving, fixed)
-        # The start is computed anew, as `unroll` does: a learned initial state is differentiated.
-        state = jax.tree.map(_moved, offset, self.start, cell.initial((BATCH,)))
-        return floats(unroll(cell, xs, state, **options))
+        return cell, xs, jax.tree.map(_moved, offset, self.start, cell.initial((BATCH,)))
 
-    def loss(self, moving: tuple, **options) -> jax.Array:
-        pairs = zip(
-            jax.tree.leaves(self.weights), jax.tree.leaves(self.run(moving, **options)), strict=True
-        )
+    def loss(self, outputs: Any) -> jax.Array:
+        pairs = zip(jax.tree.leaves(self.weights), jax.tree.leaves(outputs), strict=True)
         return sum((jnp.vdot(w, y).real for w, y in pairs), jnp.zeros(()))
 
     @cached_property
     def slopes(self) -> Callable[[tuple], Any]:
         """`moving -> (loss, gradient)`, compiled."""
-        return jax.jit(jax.value_and_grad(self.loss))
+        return jax.jit(jax.value_and_grad(lambda moving: self.loss(self.run(moving))))
 
     @cached_property
     def gradients(self) -> dict[str, tuple]:

@@ -9,11 +9,11 @@ import jax
 from ._explain import CellError, explain
 from .case import Case
 from .derivatives import (
-    compiling_changes_nothing,
     derivative_is_finite,
     derivative_is_right,
     every_parameter_is_reached,
     forward_mode_is_reverse_mode,
+    gradient_is_that_of_a_scan,
     memory_changes_nothing,
     vmap_over_seeds_works,
 )
@@ -21,6 +21,7 @@ from .methods import (
     batch_axes_are_kept_apart,
     inputs_keep_their_axes,
     inputs_see_one_time,
+    own_dtypes_are_kept,
     state_keeps_its_shape,
     step_is_pure,
     values_are_finite,
@@ -34,37 +35,32 @@ from .running import (
 
 Check = Callable[[Case], None]
 
-# Where one of these fails, all that follow would fail for the same reason.
-FOUNDATIONS: tuple[Check, ...] = (
-    it_is_a_cell,
-    parameters_can_be_trained,
-    initial_gives_a_state,
-    inputs_keep_their_axes,
-    state_keeps_its_shape,
-    step_is_pure,
-    values_are_finite,
-    inputs_see_one_time,
-    batch_axes_are_kept_apart,
-    unroll_is_a_loop_of_steps,
-    derivative_is_finite,
+# Where a check of one stage fails, the later stages would fail for the same reason.
+STAGES: tuple[tuple[Check, ...], ...] = (
+    (it_is_a_cell,),
+    (parameters_can_be_trained,),
+    (initial_gives_a_state,),
+    (inputs_keep_their_axes,),
+    (state_keeps_its_shape,),
+    (step_is_pure,),
+    (own_dtypes_are_kept,),
+    (values_are_finite,),
+    (inputs_see_one_time,),
+    (batch_axes_are_kept_apart,),
+    (unroll_is_a_loop_of_steps,),
+    (derivative_is_finite,),
+    (derivative_is_right, every_parameter_is_reached),
+    (
+        gradient_is_that_of_a_scan,
+        forward_mode_is_reverse_mode,
+        memory_changes_nothing,
+        vmap_over_seeds_works,
+        lengths_give_each_sequence_alone,
+        weights_survive_a_file,
+    ),
 )
 
-# Where the derivative is wrong or cannot be had, these say nothing new.
-OF_THE_DERIVATIVE: tuple[Check, ...] = (
-    derivative_is_right,
-    forward_mode_is_reverse_mode,
-    memory_changes_nothing,
-    compiling_changes_nothing,
-    vmap_over_seeds_works,
-)
-
-CHECKS: tuple[Check, ...] = (
-    *FOUNDATIONS,
-    *OF_THE_DERIVATIVE,
-    every_parameter_is_reached,
-    lengths_give_each_sequence_alone,
-    weights_survive_a_file,
-)
+CHECKS: tuple[Check, ...] = tuple(check for stage in STAGES for check in stage)
 
 
 def check_cell(
@@ -89,24 +85,23 @@ def check_cell(
         >>> ostinato.testing.check_cell(MyCell(3, 16, key=jax.random.key(0)))
     """
     name = cell.__name__ if isinstance(cell, type) else type(cell).__name__
-    problems: list[str] = []
-    failed: list[Check] = []
     with quick_compilation():
         case = Case(cell, inputs, state=state, noisy=noisy)
         with jax.enable_x64(True):
-            for check in CHECKS:
-                if check in OF_THE_DERIVATIVE and set(failed) & set(OF_THE_DERIVATIVE):
-                    continue
-                try:
-                    check(case)
-                except Exception as error:
-                    failed.append(check)
-                    problems.append(f"{name}: {explain(error, doing=check.__name__)}")
-                    if check in FOUNDATIONS:
-                        break
-    if problems:
-        raise CellError("\n".join(dict.fromkeys(problems)))
+            for stage in STAGES:
+                problems = [line for check in stage if (line := _problem(check, case))]
+                if problems:
+                    lines = dict.fromkeys(f"{name}: {line}" for line in problems)
+                    raise CellError("\n".join(lines))
     return [check.__name__ for check in CHECKS]
+
+
+def _problem(check: Check, case: Case) -> str | None:
+    try:
+        check(case)
+    except Exception as error:  # whatever a cell raises is shown to its author
+        return explain(error)
+    return None
 
 
 @contextmanager

@@ -38,9 +38,6 @@ def state_keeps_its_shape(case: Case) -> None:
     if not case.can_step:
         return
     _check_step(case.cell, case.xs[0])
-    with jax.enable_x64(case.wide):
-        _check_step(case.own, case.own_inputs[0][0])
-    _refuse_rounding(case)
 
 
 def _check_step(cell: Any, x: np.ndarray) -> None:
@@ -57,21 +54,15 @@ def _check_step(cell: Any, x: np.ndarray) -> None:
         )
     new, y = result
     expected, got = describe(state), describe(new)
-    if _shapes(new) != _shapes(state) and _shapes(y) == _shapes(state):
-        raise CellError(
-            f"step returned its output first: write return state, y; the state is {expected}, and "
-            f"the pair was {describe(result)}"
-        )
+    swapped = "; the second of the pair would fit: if that is the state, write return state, y"
+    hint = swapped if _shapes(y) == _shapes(state) else "; return what initial returns"
     if _shapes(new)[0] != _shapes(state)[0]:
         raise CellError(
-            f"step must return a state built like the one it got: expected {expected}, got {got}; "
-            "return the same tuples, lists and keys as initial"
+            f"step must return a state built like the one it got, of the same tuples, lists and "
+            f"keys: expected {expected}, got {got}{hint}"
         )
     if _shapes(new) != _shapes(state):
-        raise CellError(
-            f"step must keep the state's shape: expected {expected}, got {got}; return arrays of "
-            "the shapes that initial returns"
-        )
+        raise CellError(f"step must keep the state's shape: expected {expected}, got {got}{hint}")
     if not jax.tree.leaves(y):
         raise CellError("step returned no output: write return state, y with an array y")
     check_arrays(y, "step", (BATCH,))
@@ -91,6 +82,15 @@ def _check_step(cell: Any, x: np.ndarray) -> None:
 
 def _shapes(tree: Any) -> tuple:
     return jax.tree.structure(tree), [x.shape for x in jax.tree.leaves(tree)]
+
+
+def own_dtypes_are_kept(case: Case) -> None:
+    """The same in the cell's own dtypes; and in float64 nothing is rounded to fewer bits."""
+    if not case.can_step:
+        return
+    with jax.enable_x64(case.wide):
+        _check_step(case.own, case.own_inputs[0][0])
+    _refuse_rounding(case)
 
 
 def _refuse_rounding(case: Case) -> None:
@@ -140,7 +140,7 @@ def step_is_pure(case: Case) -> None:
     before = jax.tree.structure(case.cell)
     state, u = case.start, case.cell.inputs(case.xs[0])
     first, second = case.cell.step(state, u), case.cell.step(state, u)
-    third = case.one_step(case.cell, state, case.xs[0])
+    _, third = case.once(case.cell, state, case.xs[0])
     for other, how in ((second, "called twice"), (third, "compiled")):
         if distance(first, other) > 1e-12 * scale(first):
             raise CellError(
@@ -160,7 +160,7 @@ def values_are_finite(case: Case) -> None:
         return
     state, still = case.start, True
     for t, x in enumerate(case.xs):
-        new, y = jax.device_get(case.one_step(case.cell, state, x))
+        new, y = jax.device_get(case.once(case.cell, state, x)[1])
         _refuse_nan(y, "step returns", f"in the output of step {t}")
         _refuse_nan(new, "step returns", f"in the state after step {t}", state)
         still = still and distance(new, state) == 0
@@ -194,9 +194,9 @@ def inputs_see_one_time(case: Case) -> None:
     """`inputs` of all steps at once is `inputs` of each."""
     if not case.can_step:
         return
-    us = case.cell.inputs(case.xs)
+    us = jax.device_get(case.cell.inputs(case.xs))
     for t in range(STEPS):
-        if apart(at(us, t), case.cell.inputs(case.xs[t])):
+        if apart(at(us, t), case.once(case.cell, case.start, case.xs[t])[0]):
             raise CellError(
                 f"inputs mixes times: step {t} of inputs(xs) is not inputs(xs[{t}]); it is called "
                 "once for all steps and must treat leading axes alike"
@@ -212,7 +212,7 @@ def batch_axes_are_kept_apart(case: Case) -> None:
     alone = [_both(case, state, x, ()) for state, x in rows]
     # The axes (2, 3): each sequence of the batch, and beside it its neighbours.
     state, x = jax.tree.map(_square, (case.state, case.xs[0]))
-    square = _both(case, state, x, x.shape[: 2])
+    square = _both(case, state, x, x.shape[:2])
     if case.noisy:
         return None
     for method, i in itertools.product(("inputs", "step"), range(BATCH)):
@@ -228,8 +228,7 @@ def batch_axes_are_kept_apart(case: Case) -> None:
 def _both(case: Case, state: Any, x: np.ndarray, batch: tuple[int, ...]) -> dict[str, Any]:
     """What `inputs` and `step` give for these batch axes."""
     try:
-        step = case.one_step(case.cell, state, x)
-        return {"inputs": case.cell.inputs(x), "step": step}
+        return dict(zip(("inputs", "step"), case.once(case.cell, state, x), strict=True))
     except Exception as error:
         raise CellError(
             f"{explain(error)}, for the batch axes {batch}: a batch has any number of axes, so "

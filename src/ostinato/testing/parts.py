@@ -12,7 +12,7 @@ import numpy as np
 
 from ..cells import Cell
 from ._explain import CellError, explain
-from ._trees import at, distance, is_float
+from ._trees import at, distance, is_float, plain
 from .case import BATCH, Case
 
 ARGUMENTS = {"initial": ("batch",), "inputs": ("x",), "step": ("state", "u")}
@@ -52,7 +52,7 @@ def it_is_a_cell(case: Case) -> None:
 def parameters_can_be_trained(case: Case) -> None:
     """Every parameter is a JAX array of finite numbers, and no static field holds one."""
     for path, value, declared, static in _fields(case.own):
-        holds = type(value).__module__ == "numpy" and "a NumPy array" or "a JAX array"
+        holds = (type(value).__module__ == "numpy" and "a NumPy array") or "a JAX array"
         if static:
             if isinstance(value, np.ndarray | jax.Array):
                 raise CellError(
@@ -74,7 +74,7 @@ def parameters_can_be_trained(case: Case) -> None:
                 f"{path} is a random key, which cannot be saved with the parameters: keep "
                 "jax.random.key_data(key), and in step use jax.random.wrap_key_data"
             )
-        elif eqx.is_inexact_array(value) and not bool(jnp.all(jnp.isfinite(value))):
+        elif eqx.is_inexact_array(value) and not np.isfinite(plain(value)).all():
             raise CellError(
                 f"the parameter {path} holds NaN or infinity: look at how __init__ makes it"
             )
@@ -101,7 +101,7 @@ def initial_gives_a_state(case: Case) -> None:
     found = {}
     for batch in BATCHES:
         try:
-            found[batch] = case.cell.initial(batch)
+            found[batch] = jax.device_get(case.cell.initial(batch))
         except Exception as error:
             if batch == (BATCH,):
                 raise
@@ -112,14 +112,14 @@ def initial_gives_a_state(case: Case) -> None:
         if found[batch] is None:
             raise CellError("initial returned None: return the state, or () if there is none")
         check_arrays(found[batch], f"initial({batch})", batch)
-    again = case.cell.initial((BATCH,))
+    again = jax.device_get(case.cell.initial((BATCH,)))
     if _unlike(found[(BATCH,)], again) or distance(found[(BATCH,)], again) > 0:
         raise CellError(
             "initial is not pure: called twice it gives different states; it must depend on batch "
             "and the parameters alone, so take random numbers from a key in a field"
         )
     for leaf in jax.tree.leaves(again):
-        if is_float(leaf) and bool(jnp.any(jnp.isnan(leaf))):
+        if is_float(leaf) and np.isnan(plain(leaf)).any():
             raise CellError("initial returns NaN: give the state numbers, such as jnp.zeros")
     if not case.noisy:
         for batch in BATCHES:

@@ -40,9 +40,7 @@ def _agrees_in_own_dtypes(case: Case, xs: np.ndarray) -> None:
         raise
     dtypes = [np.result_type(x) for x in jax.tree.leaves(loop)]
     if dtypes != [np.result_type(x) for x in jax.tree.leaves((ys, final))]:
-        raise CellError(
-            f"unroll gives other dtypes than a loop of step, for inputs of {xs.dtype}"
-        )
+        raise CellError(f"unroll gives other dtypes than a loop of step, for inputs of {xs.dtype}")
     coarse = max((_spacing(d) for d in dtypes), default=0.0)
     if apart((ys, final), loop, 20 * coarse**0.75):
         raise CellError(f"unroll differs from a loop of step, for inputs of {xs.dtype}")

@@ -110,16 +110,6 @@ class NoState(Mine):
 
 
 @sound
-class NoneInState(Mine):
-    def initial(self, batch):
-        return super().initial(batch), None
-
-    def step(self, state, u):
-        h, y = super().step(state[0], u)
-        return (h, None), y
-
-
-@sound
 class NoParameters(Cell):
     """A moving average."""
 
@@ -271,16 +261,6 @@ class Normalised(Mine):
         a = state @ self.R
         a = (a - a.mean(-1, keepdims=True)) / jnp.sqrt(a.var(-1, keepdims=True) + 1e-5)
         h = jnp.tanh(u + self.gain * a)
-        return h, h
-
-
-@sound
-class LowRank(Mine):
-    A: jax.Array = parameter(3, 4, 1)
-    B: jax.Array = parameter(4, 1, 4)
-
-    def step(self, state, u):
-        h = jnp.tanh(u + self.gain * (state @ (self.R + self.A @ self.B)))
         return h, h
 
 

@@ -39,21 +39,21 @@ class NaNInitial(Mine):
         return jnp.full((*batch, 4), jnp.nan, self.R.dtype)
 
 
-@fault("derivative with respect to state is NaN", "at the state of initial", "jnp.where")
+@fault("derivative with respect to state is NaN", "from the state of initial", "jnp.where")
 class NormOfZero(Mine):
     def step(self, state, u):
         h, y = super().step(state, u)
         return h, y / (1 + jnp.linalg.norm(state, axis=-1, keepdims=True))
 
 
-@fault("derivative with respect to", "infinite", "at the state of initial", "jnp.where")
+@fault("derivative with respect to", "infinite", "from the state of initial", "jnp.where")
 class RootOfZero(Mine):
     def step(self, state, u):
         h, y = super().step(state, u)
         return h, y + jnp.sqrt(jnp.abs(state) * (state >= 0))
 
 
-@fault("derivative with respect to parameter", "NaN", "at the state of initial", "jnp.where")
+@fault("derivative with respect to parameter", "NaN", "from the state of initial", "jnp.where")
 class WhereAfterwards(Mine):
     """The usual mistake: `where` hides the NaN of the value, but not that of the derivative."""
 

@@ -10,6 +10,11 @@ def is_float(x) -> bool:
     return hasattr(x, "dtype") and jnp.issubdtype(x.dtype, jnp.inexact)
 
 
+def same_structure(a, b) -> bool:
+    one, other = jax.tree.structure(a), jax.tree.structure(b)
+    return bool(one == other)  # type: ignore[operator]
+
+
 def floats(tree):
     return eqx.filter(tree, is_float)
 

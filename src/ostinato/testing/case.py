@@ -12,6 +12,7 @@ import numpy as np
 from ..cells._cell import parameter_dtype, try_input_sizes
 from ..through_time import can_step, unroll
 from ..through_time._check import describe
+from ._compile import quickly
 from ._explain import CellError, explain
 from ._trees import at, floats, is_float, like_normal, to_float64
 
@@ -42,7 +43,7 @@ class Case:
             noisy: the cell draws noise by place in the batch, so that a sequence alone differs.
         """
         self.name, self.noisy, self.can_step = type(cell).__name__, noisy, can_step(cell)
-        self.own, self.wide = cell, bool(jax.config.jax_enable_x64)
+        self.own, self.wide = cell, bool(jax.config.read("jax_enable_x64"))
         self._inputs, self._state = inputs, state
         with jax.enable_x64(True):
             self.cell = jax.tree.map(to_float64, cell)
@@ -99,9 +100,14 @@ class Case:
             )
         return jax.tree.map(lambda x: np.stack([x] * BATCH), _as(given, one))
 
-    def unroll(self, xs: Any, state: Any, **options) -> Any:
-        """Outputs and final state, as NumPy arrays."""
-        return jax.device_get(unroll(self.cell, xs, state, **options))
+    def unroll(self, xs: Any, state: Any, *, cell: Any = None, **options) -> Any:
+        """Outputs and final state, as NumPy arrays, of the cell or of another one."""
+        cell = self.cell if cell is None else cell
+        return jax.device_get(self._unroll(cell, xs, state, **options))
+
+    @cached_property
+    def _unroll(self) -> Callable[..., Any]:
+        return quickly(lambda cell, xs, state, **options: unroll(cell, xs, state, **options))
 
     @cached_property
     def once(self) -> Callable[[Any, Any, Any], Any]:
@@ -111,7 +117,7 @@ class Case:
             u = cell.inputs(x)
             return u, cell.step(state, u)
 
-        return eqx.filter_jit(once)
+        return quickly(once)
 
     def loop(self, cell: Any, xs: Any, state: Any, reverse: bool = False) -> Any:
         """What `unroll` should give: outputs and final state by one compiled step after another."""
@@ -180,7 +186,7 @@ class Case:
     @cached_property
     def slopes(self) -> Callable[[tuple], Any]:
         """`moving -> (loss, gradient)`, compiled."""
-        return jax.jit(jax.value_and_grad(lambda moving: self.loss(self.run(moving))))
+        return quickly(jax.value_and_grad(lambda moving: self.loss(self.run(moving))))
 
     @cached_property
     def gradients(self) -> dict[str, tuple]:

@@ -1,7 +1,6 @@
 """The list of checks, and `check_cell`, which runs them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -85,14 +84,11 @@ def check_cell(
         >>> ostinato.testing.check_cell(MyCell(3, 16, key=jax.random.key(0)))
     """
     name = cell.__name__ if isinstance(cell, type) else type(cell).__name__
-    with quick_compilation():
-        case = Case(cell, inputs, state=state, noisy=noisy)
-        with jax.enable_x64(True):
-            for stage in STAGES:
-                problems = [line for check in stage if (line := _problem(check, case))]
-                if problems:
-                    lines = dict.fromkeys(f"{name}: {line}" for line in problems)
-                    raise CellError("\n".join(lines))
+    case = Case(cell, inputs, state=state, noisy=noisy)
+    with jax.enable_x64(True):
+        for stage in STAGES:
+            if problems := [line for check in stage if (line := _problem(check, case))]:
+                raise CellError("\n".join(dict.fromkeys(f"{name}: {line}" for line in problems)))
     return [check.__name__ for check in CHECKS]
 
 
@@ -102,14 +98,3 @@ def _problem(check: Check, case: Case) -> str | None:
     except Exception as error:  # whatever a cell raises is shown to its author
         return explain(error)
     return None
-
-
-@contextmanager
-def quick_compilation() -> Iterator[None]:
-    """Compile without most optimisations: the nets are tiny, and compiling takes all the time."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    try:
-        yield
-    finally:
-        jax.config.update("jax_disable_most_optimizations", before)

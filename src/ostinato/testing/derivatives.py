@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import jax
 import numpy as np
 
+from ._compile import quickly
 from ._explain import CellError
 from ._trees import at, dot, norm
 from .case import Case
@@ -26,7 +27,7 @@ def derivative_is_finite(case: Case) -> None:
             if not finite.all():
                 what = "NaN" if np.isnan(slope).any() else "infinite"
                 raise CellError(
-                    f"step: the derivative with respect to {name} is {what} at {place}, where the "
+                    f"step: the derivative with respect to {name} is {what} from {place}, where the "
                     "value is finite: look for a root, norm or division at zero, and keep zero "
                     "from it with jnp.where before it, or add a small number"
                 )
@@ -139,7 +140,7 @@ def _is_at_kink(loss: Callable[[float], float], claimed: float) -> bool:
 
 def forward_mode_is_reverse_mode(case: Case) -> None:
     """`⟨w, J t⟩ = ⟨Jᵀ w, t⟩`, and linearising gives the same J."""
-    _, change = jax.jit(lambda m, t: jax.jvp(case.run, (m,), (t,)))(case.moving, case.tangent)
+    _, change = quickly(lambda m, t: jax.jvp(case.run, (m,), (t,)))(case.moving, case.tangent)
     forwards = dot(jax.tree.map(np.conj, case.weights), change)
     reverse = dot(case.gradient, case.tangent)
     if not abs(forwards - reverse) <= 1e-10 * max(norm(case.gradient) * norm(case.tangent), 1e-12):
@@ -158,7 +159,7 @@ def gradient_is_that_of_a_scan(case: Case) -> None:
     """The gradient of `unroll` is that of JAX's own scan over the steps."""
     if not case.can_step:
         return
-    plain = jax.jit(jax.grad(lambda moving: case.loss(case.run_scan(moving))))(case.moving)
+    plain = quickly(jax.grad(lambda moving: case.loss(case.run_scan(moving))))(case.moving)
     if _differ(case.gradient, plain):
         raise CellError("step: the gradient of unroll is not that of jax.lax.scan over step")
 
@@ -169,7 +170,7 @@ def memory_changes_nothing(case: Case) -> None:
     def lean(moving):
         return case.loss(case.run(moving, memory=1))
 
-    value, gradient = jax.jit(jax.value_and_grad(lean))(case.moving)
+    value, gradient = quickly(jax.value_and_grad(lean))(case.moving)
     if _differ(gradient, case.gradient):
         raise CellError("step: unroll(..., memory=1) changes the gradient")
     if not abs(value - case.slopes(case.moving)[0]) <= 1e-10 * max(1.0, abs(value)):
@@ -180,7 +181,7 @@ def vmap_over_seeds_works(case: Case) -> None:
     """Several sets of parameters at once give what each gives."""
     both = jax.tree.map(lambda x, t: np.stack([x, x + 0.1 * t]), case.moving, case.tangent)
     gradients = jax.vmap(jax.grad(lambda moving: case.loss(case.run(moving))))
-    many = jax.device_get(jax.jit(gradients)(both))
+    many = jax.device_get(quickly(gradients)(both))
     second = case.slopes(at(both, 1))[1]
     if _differ(at(many, 0), case.gradient) or _differ(at(many, 1), second):
         raise CellError("step: vmap over parameters gives another gradient")

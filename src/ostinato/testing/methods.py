@@ -11,7 +11,7 @@ import numpy as np
 from ..cells._cell import parameter_dtype
 from ..through_time._check import describe
 from ._explain import CellError, explain
-from ._trees import apart, at, distance, is_float, row, scale
+from ._trees import apart, at, distance, is_float, row, same_structure, scale
 from .case import BATCH, STEPS, Case
 from .parts import check_arrays
 
@@ -137,7 +137,7 @@ def step_is_pure(case: Case) -> None:
     """The same state and input give the same result, compiled or not."""
     if not case.can_step:
         return
-    before = jax.tree.structure(case.cell)
+    before = jax.tree.map(lambda x: x, case.cell)
     state, u = case.start, case.cell.inputs(case.xs[0])
     first, second = case.cell.step(state, u), case.cell.step(state, u)
     _, third = case.once(case.cell, state, case.xs[0])
@@ -147,7 +147,7 @@ def step_is_pure(case: Case) -> None:
                 f"step is not pure: {how} with the same state and input it gives another result; "
                 "it must depend on its arguments and parameters alone"
             )
-    if jax.tree.structure(case.cell) != before:
+    if not same_structure(case.cell, before):
         raise CellError(
             "step changes a list or dictionary in a field of the cell: return what changes as part "
             "of the state"

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..cells import Cell
 from ._explain import CellError, explain
-from ._trees import at, distance, is_float, plain
+from ._trees import at, distance, is_float, plain, same_structure
 from .case import BATCH, Case
 
 ARGUMENTS = {"initial": ("batch",), "inputs": ("x",), "step": ("state", "u")}
@@ -113,7 +113,7 @@ def initial_gives_a_state(case: Case) -> None:
             raise CellError("initial returned None: return the state, or () if there is none")
         check_arrays(found[batch], f"initial({batch})", batch)
     again = jax.device_get(case.cell.initial((BATCH,)))
-    if _unlike(found[(BATCH,)], again) or distance(found[(BATCH,)], again) > 0:
+    if not same_structure(found[(BATCH,)], again) or distance(found[(BATCH,)], again) > 0:
         raise CellError(
             "initial is not pure: called twice it gives different states; it must depend on batch "
             "and the parameters alone, so take random numbers from a key in a field"
@@ -154,7 +154,3 @@ def check_arrays(tree: Any, method: str, leading: tuple[int, ...]) -> None:
                 f"{method} must return arrays whose first axes are {leading}, got shape "
                 f"{leaf.shape}{place}"
             )
-
-
-def _unlike(a, b) -> bool:
-    return jax.tree.structure(a) != jax.tree.structure(b)

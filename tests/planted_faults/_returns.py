@@ -58,7 +58,7 @@ class NoOutput(Mine):
         return super().step(state, u)[0], None
 
 
-@fault("step returned a generator", "return, not yield")
+@fault("step is a generator", "return, not yield")
 class Generator(Mine):
     def step(self, state, u):
         yield super().step(state, u)

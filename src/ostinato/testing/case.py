@@ -128,15 +128,18 @@ class Case:
         return jax.tree.map(lambda *y: np.stack(y), *(ys[::-1] if reverse else ys)), state
 
     @cached_property
+    def states(self) -> dict[str, Any]:
+        """The states from which derivatives are judged, by name."""
+        name = "a state that it reaches" if self._state is None else "the given state"
+        return {"the state of initial": self.start, name: self.state}
+
+    @cached_property
     def places(self) -> dict[str, tuple]:
-        """Where derivatives are judged: the moving parts at two states, by name."""
-
-        def place(state):
-            offset = jax.tree.map(_offset, state, self.start)
-            return floats((self.cell, self.xs, offset))
-
-        where = "a state that it reaches" if self._state is None else "the given state"
-        return {"the state of initial": place(self.start), where: place(self.state)}
+        """What moves, for each of the states: see `moving`."""
+        return {
+            name: floats((self.cell, self.xs, jax.tree.map(_offset, state, self.start)))
+            for name, state in self.states.items()
+        }
 
     @property
     def moving(self) -> tuple:
@@ -156,9 +159,9 @@ class Case:
         """A number for each output: the loss is their weighted sum."""
         return like_normal(23, jax.eval_shape(self.run, self.moving))
 
-    def run(self, moving: tuple, **options) -> Any:
-        """The float outputs of `unroll`, as a function of `moving`."""
-        return floats(unroll(*self._whole(moving), **options))
+    def run(self, moving: tuple, state: Any = None, **options) -> Any:
+        """The float outputs of `unroll` as a function of `moving`; all else is that of `state`."""
+        return floats(unroll(*self._whole(moving, state), **options))
 
     def run_scan(self, moving: tuple) -> Any:
         """The same by JAX's own scan."""
@@ -170,12 +173,13 @@ class Case:
         final, ys = jax.lax.scan(step, state, xs)
         return floats((ys, final))
 
-    def _whole(self, moving: tuple) -> tuple:
+    def _whole(self, moving: tuple, state: Any = None) -> tuple:
         """Cell, inputs and state.
 
         The start is computed anew, as `unroll` does: so a learned initial state is differentiated.
         """
-        fixed = eqx.filter((self.cell, self.xs, self.state), is_float, inverse=True)
+        state = self.state if state is None else state
+        fixed = eqx.filter((self.cell, self.xs, state), is_float, inverse=True)
         cell, xs, offset = eqx.combine(moving, fixed)
         return cell, xs, jax.tree.map(_moved, offset, self.start, cell.initial((BATCH,)))
 
@@ -183,15 +187,19 @@ class Case:
         pairs = zip(jax.tree.leaves(self.weights), jax.tree.leaves(outputs), strict=True)
         return sum((jnp.vdot(w, y).real for w, y in pairs), jnp.zeros(()))
 
+    def slopes(self, moving: tuple, place: str | None = None) -> Any:
+        """The loss and its gradient; what is no float is that of a place, by default the last."""
+        state = self.state if place is None else self.states[place]
+        return self._slopes(moving, state)
+
     @cached_property
-    def slopes(self) -> Callable[[tuple], Any]:
-        """`moving -> (loss, gradient)`, compiled."""
-        return quickly(jax.value_and_grad(lambda moving: self.loss(self.run(moving))))
+    def _slopes(self) -> Callable[[tuple, Any], Any]:
+        return quickly(jax.value_and_grad(lambda moving, state: self.loss(self.run(moving, state))))
 
     @cached_property
     def gradients(self) -> dict[str, tuple]:
         """The gradient at each place."""
-        return {name: jax.device_get(self.slopes(x)[1]) for name, x in self.places.items()}
+        return {name: jax.device_get(self.slopes(x, name)[1]) for name, x in self.places.items()}
 
     @property
     def gradient(self) -> tuple:

@@ -39,6 +39,8 @@ def it_is_a_cell(case: Case) -> None:
         expected = f"{name}({', '.join(('self', *arguments))})"
         if not callable(method):
             raise CellError(f"{name} must be a method: write def {expected}, without @property")
+        if inspect.isgeneratorfunction(method) or inspect.iscoroutinefunction(method):
+            raise CellError(f"{name} is a generator or async: use return, not yield or await")
         try:
             inspect.signature(method).bind(*arguments)
         except TypeError:
@@ -137,8 +139,6 @@ def check_arrays(tree: Any, method: str, leading: tuple[int, ...]) -> None:
     """Refuse leaves that are no arrays, or whose first axes are not `leading`."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         place = f" at {jax.tree_util.keystr(path)}" if path else ""
-        if inspect.isgenerator(leaf) or inspect.iscoroutine(leaf):
-            raise CellError(f"{method} returned a {type(leaf).__name__}: use return, not yield")
         if isinstance(leaf, bool | int | float | complex):
             raise CellError(
                 f"{method} must return arrays, got the Python number {leaf!r}{place}: write "

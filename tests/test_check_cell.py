@@ -1,142 +1,192 @@
 """`check_cell` on a user's own cell: it accepts a right one, and says what is wrong with others."""
 
-import random
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ostinato.cells import Cell
+from ostinato.cells import LSTM, Cell, Jordan
+from ostinato.cells._cell import input_size
 from ostinato.testing import CHECKS, CellError, check_cell
+from planted_faults import FAULTS, Mine, parameter
+from planted_faults._numbers import scaled
+from planted_faults._purity import NoiseByPlace
+from sound_cells import SLSTM, SOUND, Counter, NoProjection
+
+# Not every day: sound cells that are like another one in what is checked.
+ALIKE = {
+    "Clipped",
+    "CondInside",
+    "DelayLine",
+    "DictState",
+    "DropoutByKey",
+    "EquinoxInside",
+    "FixedLoopInside",
+    "Flag",
+    "Float16",
+    "MaxPooled",
+    "Normalised",
+    "NumPyConstant",
+    "PlainExponentialGate",
+    "Prints",
+    "SafeWhere",
+    "ScalarOutput",
+    "SLSTMFromOne",
+    "TiedWeights",
+    "Wrapper",
+}
 
 
-def weights(seed, *shape):
-    return jnp.asarray(0.7 * np.random.default_rng(seed).normal(size=shape), jnp.float32)
+def line(cell, *arguments, **options):
+    """The one line that `check_cell` gives."""
+    with pytest.raises(CellError) as raised:
+        check_cell(cell, *arguments, **options)
+    message = str(raised.value)
+    assert "\n" not in message  # the one fault, and nothing that follows from it
+    return message
 
 
-class Mine(Cell):
-    """A correct cell. All others differ from it in one thing."""
-
-    W: jax.Array = eqx.field(default_factory=lambda: weights(0, 3, 4))
-    R: jax.Array = eqx.field(default_factory=lambda: weights(1, 4, 4))
-    gain: jax.Array = eqx.field(default_factory=lambda: weights(2, 4))
-
-    def initial(self, batch):
-        return jnp.zeros((*batch, self.R.shape[0]), self.R.dtype)
-
-    def inputs(self, x):
-        return x @ self.W
-
-    def step(self, state, u):
-        h = jnp.tanh(u + self.gain * (state @ self.R))
-        return h, h
+def test_there_are_enough_cases():
+    assert len(FAULTS) >= 50
+    assert len(SOUND) >= 20
 
 
-class LargerState(Mine):
-    def step(self, state, u):
-        h, y = super().step(state, u)
-        return jnp.concatenate([h, h], axis=-1), y
+@pytest.mark.parametrize(
+    "cell",
+    [pytest.param(c, marks=[pytest.mark.slow] if c.__name__ in ALIKE else []) for c in SOUND],
+)
+def test_a_sound_cell_passes(cell):
+    assert check_cell(cell()) == [check.__name__ for check in CHECKS]
 
 
-class OtherStructure(Mine):
-    def step(self, state, u):
-        h, y = super().step(state, u)
-        return (h, h), y
+@pytest.mark.filterwarnings("ignore:A JAX array is being set as static")
+@pytest.mark.parametrize("cell", FAULTS)
+def test_a_fault_is_named(cell):
+    message = line(cell())
+    assert message.startswith(f"{cell.__name__}: ")
+    for words in FAULTS[cell]:
+        assert words in message
+    if not message.startswith(f"{cell.__name__}: it is not a Cell"):
+        assert any(method in message for method in ("step", "inputs", "initial", "__init__", "."))
 
 
-class Impure(Mine):
-    def step(self, state, u):
-        h, _ = super().step(state, u)
-        return h, h + random.random()
-
-
-class MixedBatch(Mine):
-    def step(self, state, u):
-        return super().step(state - state.mean(0), u)
-
-
-class MixedTimes(Mine):
-    def inputs(self, x):
-        return jnp.cumsum(x, axis=0) @ self.W
-
-
-@jax.custom_jvp
-def scaled(gain, x):
-    return gain * x
-
-
-@scaled.defjvp
-def wrong_in_the_gain(primals, tangents):
-    (gain, x), (d_gain, d_x) = primals, tangents
-    return gain * x, 1.5 * d_gain * x + gain * d_x
-
-
-class WrongDerivative(Mine):
-    def step(self, state, u):
-        h = jnp.tanh(u + scaled(self.gain, state @ self.R))
-        return h, h
-
-
-class Unreachable(Mine):
-    def step(self, state, u):
-        h = jnp.tanh(u + state @ self.R)
-        return h, h
-
-
-class NoBatch(Mine):
-    def initial(self, batch):
-        return jnp.zeros(self.R.shape[0], self.R.dtype)
-
-
-class HardCoded(Mine):
-    def initial(self, batch):
-        return jnp.zeros((*batch, self.R.shape[0]), jnp.float32)
+def test_a_class_is_not_a_cell():
+    assert "Mine: check_cell takes a cell, not its class" in line(Mine)
 
 
 class TwoFaults(Mine):
     """A wrong derivative, and a parameter that nothing reads."""
 
-    unused: jax.Array = eqx.field(default_factory=lambda: weights(3, 4))
+    unused: jax.Array = parameter(3, 4)
 
     def step(self, state, u):
         h = jnp.tanh(u + scaled(self.gain, state @ self.R))
         return h, h
-
-
-FAULTS = {
-    LargerState: ["step must keep the state's shape", "float64(2, 4)", "float64(2, 8)"],
-    OtherStructure: ["step must return a state built like the one it got", "float64(2, 4)"],
-    Impure: ["step is not pure", "same state and input"],
-    MixedBatch: ["batch axes are mishandled", "than alone"],
-    MixedTimes: ["inputs mixes times"],
-    WrongDerivative: ["the derivative with respect to parameter .gain is wrong", "differences"],
-    Unreachable: ["never reaches the parameter .gain"],
-    NoBatch: ["initial((2,)) must return arrays whose first axes are (2,)", "(4,)"],
-    HardCoded: ["initial returns float32 where step returns float64", "dtype of a parameter"],
-}
-
-
-def test_a_correct_cell_passes():
-    assert jax.tree.leaves(Mine())[0].dtype == jnp.float32
-    assert check_cell(Mine()) == [check.__name__ for check in CHECKS]
-
-
-@pytest.mark.parametrize("cell", FAULTS)
-def test_a_fault_is_named(cell):
-    with pytest.raises(CellError) as raised:
-        check_cell(cell())
-    message = str(raised.value)
-    assert "\n" not in message  # the one fault, and nothing that follows from it
-    assert message.startswith(f"{cell.__name__}")
-    for words in FAULTS[cell]:
-        assert words in message
 
 
 def test_all_faults_are_reported():
     with pytest.raises(CellError) as raised:
         check_cell(TwoFaults())
     wrong, unused = str(raised.value).split("\n")
-    assert "TwoFaults: the derivative with respect to parameter .gain is wrong" in wrong
+    assert "TwoFaults: step: the derivative with respect to parameter .gain is wrong" in wrong
     assert "TwoFaults: the loss never reaches the parameter .unused" in unused
+
+
+class OnlyWhenLarge(Mine):
+    """A wrong derivative at states that it does not reach by itself."""
+
+    def step(self, state, u):
+        h, y = super().step(state, u)
+        return h, y + jnp.where(state > 5, jax.lax.stop_gradient(state), 0.0)
+
+
+def test_a_cell_is_judged_at_the_given_state():
+    message = line(OnlyWhenLarge(), state=np.full(4, 6.0))
+    assert "OnlyWhenLarge: step: the derivative with respect to state" in message
+    check_cell(OnlyWhenLarge())
+
+
+def test_a_given_state_must_fit():
+    message = line(Mine(), state=np.zeros((2, 4)))
+    assert "expected float64(4,), got float64(2, 4)" in message
+
+
+def test_noise_by_place_in_the_batch_may_be_announced():
+    check_cell(NoiseByPlace(), noisy=True)
+
+
+def test_precision_of_the_process_is_kept():
+    """In a process without 64-bit numbers a cell is judged by what it does there."""
+    with jax.enable_x64(False):
+        cell = WithDefaultConstant()
+        check_cell(cell)
+        assert not jax.config.read("jax_enable_x64")
+    assert "step has a constant or a cast of float64" in line(cell)
+
+
+class WithDefaultConstant(Mine):
+    def step(self, state, u):
+        h, y = super().step(state, u)
+        return h * jnp.linspace(0.5, 0.9, 4), y
+
+
+class NaNLater(Counter):
+    """A derivative that is NaN from the seventh step on, at the root of zero."""
+
+    def step(self, state, u):
+        new, y = super().step(state, u)
+        beyond = jnp.maximum(jnp.abs(y) - 2, 0.0)
+        return new, y + jnp.sqrt(jnp.where(state[1][..., None] < 6, 1.0, beyond))
+
+
+def test_nan_at_later_steps_is_named():
+    """Comparisons with NaN would pass."""
+    assert "is NaN from a state that it reaches" in line(NaNLater())
+
+
+@pytest.mark.parametrize(
+    "sizes", [(0, 4), (3, 0), (-1, 4), (3.5, 4), ("3", 4), (True, 4), (None, 4)]
+)
+def test_sizes_are_positive_whole_numbers(sizes):
+    with pytest.raises(ValueError, match="must be positive whole numbers, got a weight matrix of"):
+        LSTM(*sizes, key=jax.random.key(0))
+
+
+def test_sizes_of_outputs_too():
+    with pytest.raises(ValueError, match="got a weight matrix of 0 rows and 4 columns"):
+        Jordan(3, 4, outputs=0, key=jax.random.key(0))
+    assert LSTM(np.int64(3), np.int32(4), key=jax.random.key(0)).W.shape == (3, 16)
+
+
+class Broken(Mine):
+    def step(self, state, u):
+        raise RuntimeError("not written yet")
+
+
+def test_input_size_shows_the_only_exception():
+    with pytest.raises(RuntimeError, match="not written yet"):
+        input_size(Broken())
+
+
+def test_input_size_of_other_cells():
+    assert input_size(SLSTM()) == 3
+    with pytest.raises(ValueError, match=r"none of the sizes of its parameters, \[4, 5, 6\]"):
+        input_size(NoProjection(W=jnp.ones((6, 5))))
+
+
+class OneOutput(Cell):
+    W: jax.Array = eqx.field(default_factory=lambda: jnp.ones(3))
+
+    def initial(self, batch):
+        return jnp.zeros(batch, self.W.dtype)
+
+    def inputs(self, x):
+        return x @ self.W
+
+    def step(self, state, u):
+        return state + u, state + u
+
+
+def test_input_size_of_a_cell_with_one_number_as_output():
+    assert input_size(OneOutput()) == 3

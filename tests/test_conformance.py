@@ -4,10 +4,13 @@ from functools import cache
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from members import CELLS, WIRINGS
 from ostinato.testing import CHECKS, every_parameter_is_reached
+
+MEMBERS = CELLS | WIRINGS
 
 
 @pytest.fixture(autouse=True)
@@ -16,9 +19,6 @@ def quick_compilation():
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
-
-
-MEMBERS = CELLS | WIRINGS
 
 
 @cache
@@ -41,12 +41,26 @@ ALIKE = {
     "name", [pytest.param(n, marks=[pytest.mark.slow] if n in ALIKE else []) for n in MEMBERS]
 )
 def test_conforms(name):
-    """One test a member: its compiled functions are shared by the checks."""
+    """One test per member: its compiled functions are shared by the checks."""
     case = member(name)
     for check in CHECKS:
         if name == "simple step" and check is every_parameter_is_reached:
             continue  # a threshold has no slope: see the test below
         check(case)
+    compiling_changes_nothing(case)
+
+
+def compiling_changes_nothing(case):
+    """The gradient compiled is the gradient interpreted."""
+    with jax.disable_jit():
+        plain = jax.grad(lambda moving: case.loss(case.run(moving)))(case.moving)
+    same(plain, case.gradient)
+
+
+def same(gradient, expected):
+    scale = max(1.0, *(np.abs(x).max(initial=0) for x in jax.tree.leaves(expected)))
+    for x, y in zip(jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-10 * scale)
 
 
 def test_a_threshold_has_no_gradient():

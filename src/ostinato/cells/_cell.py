@@ -1,6 +1,7 @@
 """The contract of a cell, and the few helpers that the built-in cells share."""
 
 import abc
+import operator
 from typing import Any
 
 import equinox as eqx
@@ -91,9 +92,21 @@ def project(cell: eqx.Module, x, weight: jax.Array, bias: jax.Array | None = Non
 
 def draw(init: Initialiser, key: jax.Array, rows: int, columns: int, blocks: int = 1) -> jax.Array:
     """`blocks` matrices of shape `(rows, columns)`, drawn one by one and set side by side."""
+    if not (_is_size(rows) and _is_size(columns)):
+        raise ValueError(
+            "the sizes of a cell must be positive whole numbers, got a weight matrix of "
+            f"{rows!r} rows and {columns!r} columns"
+        )
     dtype = jnp.result_type(float)
     keys = jax.random.split(key, blocks)
     return jnp.concatenate([init(k, (rows, columns), dtype) for k in keys], axis=1)
+
+
+def _is_size(n: Any) -> bool:
+    try:
+        return operator.index(n) > 0 and not isinstance(n, bool)
+    except TypeError:
+        return False
 
 
 def zeros(*shape: int) -> jax.Array:
@@ -111,30 +124,62 @@ def split(x: jax.Array, count: int) -> list[jax.Array]:
 
 
 def input_size(cell: Cell) -> int:
-    """The size of the vectors that a cell reads, found by trying the sizes of its parameters."""
-    shapes = [x.shape for x in jax.tree.leaves(eqx.filter(cell, eqx.is_array))]
-    for size in sorted({n for shape in shapes for n in shape}):
-        try:
-            output_size(cell, size)
-        except Exception:  # whatever a cell raises, this size does not fit
-            continue
+    """The size of the vectors that a cell reads, found by trying the sizes of its parameters.
+
+    Where no size fits and the cell raises the same exception for each, that exception is raised.
+    """
+    size, in_step, in_inputs = try_input_sizes(cell)
+    if size is not None:
         return size
+    errors = list((in_step or in_inputs).values())
+    if len({(type(error), str(error)) for error in errors}) == 1:
+        raise errors[0]
     raise ValueError(
         f"{type(cell).__name__} was expected to be a cell that reads vectors; it takes none of the "
-        f"sizes of its parameters, {sorted({n for shape in shapes for n in shape})}"
-    )
+        f"sizes of its parameters, {sorted(in_step | in_inputs)}"
+    ) from errors[0]
+
+
+def try_input_sizes(
+    cell: Cell, batch: tuple[int, ...] = ()
+) -> tuple[int | None, dict[int, Exception], dict[int, Exception]]:
+    """The input size that fits a cell, or else what `step` and `inputs` raised for each size.
+
+    A size that `inputs` takes is likely to be right, and the fault in `step`. A cell without
+    parameters is tried with the whole numbers among its fields, and with 1.
+    """
+    shapes = [x.shape for x in jax.tree.leaves(eqx.filter(cell, eqx.is_array))]
+    sizes = sorted({n for shape in shapes for n in shape}) or [*_whole_numbers(cell), 1]
+    in_step: dict[int, Exception] = {}
+    in_inputs: dict[int, Exception] = {}
+    for size in sizes:
+        x = jax.ShapeDtypeStruct((*batch, size), parameter_dtype(cell))
+        failures = in_inputs
+        try:
+            u = eqx.filter_eval_shape(lambda cell, x: cell.inputs(x), cell, x)
+            failures = in_step
+            eqx.filter_eval_shape(lambda cell, u: cell.step(cell.initial(batch), u), cell, u)
+        except Exception as error:  # whatever a cell raises, this size does not fit
+            failures[size] = error
+            continue
+        return size, {}, {}
+    return None, in_step, in_inputs
+
+
+def _whole_numbers(cell: eqx.Module) -> list[int]:
+    return sorted({n for n in vars(cell).values() if _is_size(n)})
 
 
 def output_size(cell: Cell, inputs: int) -> int:
-    """The size of a cell's output, for inputs of that size."""
+    """The size of a cell's output, for inputs of that size; of the first if it has several."""
     x = jax.ShapeDtypeStruct((inputs,), parameter_dtype(cell))
 
     def one_step(cell, x):
         return cell.step(cell.initial(()), cell.inputs(x))[1]
 
-    return eqx.filter_eval_shape(one_step, cell, x).shape[-1]
+    return jax.tree.leaves(eqx.filter_eval_shape(one_step, cell, x))[0].shape[-1]
 
 
 def parameter_dtype(cell: eqx.Module):
-    """The floating dtype of a cell's parameters."""
-    return jnp.result_type(*jax.tree.leaves(eqx.filter(cell, eqx.is_inexact_array)))
+    """The floating dtype of a cell's parameters; JAX's default for a cell without any."""
+    return jnp.result_type(*jax.tree.leaves(eqx.filter(cell, eqx.is_inexact_array)) or [float])

@@ -1,0 +1,21 @@
+"""Check your own cell: the conformance suite that every built-in cell and wiring passes.
+
+Example:
+    >>> ostinato.testing.check_cell(MyCell(3, 16, key=jax.random.key(0)))
+
+It works in float64 on a copy of the cell, takes some seconds, and raises `CellError` with one
+line for everything that is wrong. The checks, in the order in which they run:
+
+    parts          the parameters, the arguments of the methods, `initial`
+    methods        `inputs` and `step` one by one
+    running        `unroll` against a loop of steps
+    derivatives    against finite differences, and by every way to compute them
+"""
+
+from ._explain import CellError as CellError
+from .case import BATCH as BATCH
+from .case import STEPS as STEPS
+from .case import Case as Case
+from .check import CHECKS as CHECKS
+from .check import check_cell as check_cell
+from .derivatives import every_parameter_is_reached as every_parameter_is_reached

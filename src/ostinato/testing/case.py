@@ -1,0 +1,239 @@
+"""A cell with everything that a check of it needs: inputs, states, directions, its gradient."""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..cells._cell import parameter_dtype, try_input_sizes
+from ..through_time import can_step, unroll
+from ..through_time._check import describe
+from ._compile import quickly
+from ._explain import CellError, explain
+from ._trees import at, floats, is_float, like_normal, to_float64
+
+STEPS = 5
+BATCH = 2
+
+
+class Case:
+    """A cell in float64 with inputs, a state and directions to differentiate in.
+
+    Everything random has a fixed seed, and is made when it is first asked for.
+
+    Attributes:
+        own: the cell as it was given.
+        cell: the same in float64.
+        wide: whether JAX had 64-bit numbers when the case was made; `own` is run so.
+    """
+
+    def __init__(
+        self, cell: Any, inputs: int | None = None, *, state: Any = None, noisy: bool = False
+    ):
+        """
+        Args:
+            cell: a cell, or a layer for `unroll`.
+            inputs: size of the input vectors, or number of symbols; by default found by trying.
+            state: a state of one sequence, like `cell.initial(())`, to judge the cell at; by
+                default one that it reaches from `initial`.
+            noisy: the cell draws noise by place in the batch, so that a sequence alone differs.
+        """
+        self.name, self.noisy, self.can_step = type(cell).__name__, noisy, can_step(cell)
+        self.own, self.wide = cell, bool(jax.config.read("jax_enable_x64"))
+        self._inputs, self._state = inputs, state
+        with jax.enable_x64(True):
+            self.cell = jax.tree.map(to_float64, cell)
+        self.lengths = np.array([STEPS - 2, STEPS])
+
+    @cached_property
+    def xs(self) -> np.ndarray:
+        return self._sequence(20)
+
+    def _sequence(self, seed: int) -> np.ndarray:
+        random = np.random.default_rng(seed)
+        if self.cell.input_axes:
+            return random.standard_normal((STEPS, BATCH, self._size))
+        symbols = 2 if self._inputs is None else self._inputs
+        return random.integers(symbols, size=(STEPS, BATCH))
+
+    @cached_property
+    def _size(self) -> int:
+        if self._inputs is not None:
+            return self._inputs
+        if not self.can_step:
+            raise CellError("inputs: say how large the input vectors are, check_cell(cell, size)")
+        size, in_step, in_inputs = try_input_sizes(self.cell, (BATCH,))
+        if size is not None:
+            return size
+        errors = in_step or in_inputs
+        first, error = next(iter(errors.items()))
+        if len({(type(error), str(error)) for error in errors.values()}) > 1:
+            raise CellError(
+                f"{explain(error)}, for input vectors of size {first}; the sizes of its "
+                f"parameters were tried, {sorted(in_step | in_inputs)}: if the inputs have "
+                "another, say check_cell(cell, size)"
+            )
+        return first  # whatever the size, the checks of inputs and step will say what is wrong
+
+    @cached_property
+    def start(self) -> Any:
+        """The state of `initial`, for the batch."""
+        return jax.device_get(self.cell.initial((BATCH,)))
+
+    @cached_property
+    def state(self) -> Any:
+        """A state that the cell reaches from `initial` on other inputs, or the given one."""
+        if self._state is None:
+            xs = self._sequence(21)
+            run = self.unroll if not self.can_step else partial(self.loop, self.cell)
+            return run(xs, self.start)[1]
+        one = jax.tree.map(lambda x: at(x, 0), self.start)
+        given = jax.tree.map(np.asarray, self._state)
+        if describe(jax.tree.map(np.zeros_like, one)) != describe(_as(given, one)):
+            raise CellError(
+                f"the given state must be one of a single sequence, like initial(()): expected "
+                f"{describe(one)}, got {describe(given)}"
+            )
+        return jax.tree.map(lambda x: np.stack([x] * BATCH), _as(given, one))
+
+    def unroll(self, xs: Any, state: Any, *, cell: Any = None, **options) -> Any:
+        """Outputs and final state, as NumPy arrays, of the cell or of another one."""
+        cell = self.cell if cell is None else cell
+        return jax.device_get(self._unroll(cell, xs, state, **options))
+
+    @cached_property
+    def _unroll(self) -> Callable[..., Any]:
+        return quickly(lambda cell, xs, state, **options: unroll(cell, xs, state, **options))
+
+    @cached_property
+    def once(self) -> Callable[[Any, Any, Any], Any]:
+        """`(cell, state, x) -> (inputs(x), (state, y))`, compiled."""
+
+        def once(cell, state, x):
+            u = cell.inputs(x)
+            return u, cell.step(state, u)
+
+        return quickly(once)
+
+    def loop(self, cell: Any, xs: Any, state: Any, reverse: bool = False) -> Any:
+        """What `unroll` should give: outputs and final state by one compiled step after another."""
+        ys = []
+        for x in xs[::-1] if reverse else xs:
+            state, y = jax.device_get(self.once(cell, state, x)[1])
+            ys.append(y)
+        return jax.tree.map(lambda *y: np.stack(y), *(ys[::-1] if reverse else ys)), state
+
+    @cached_property
+    def states(self) -> dict[str, Any]:
+        """The states from which derivatives are judged, by name."""
+        name = "a state that it reaches" if self._state is None else "the given state"
+        return {"the state of initial": self.start, name: self.state}
+
+    @cached_property
+    def places(self) -> dict[str, tuple]:
+        """What moves, for each of the states: see `moving`."""
+        return {
+            name: floats((self.cell, self.xs, jax.tree.map(_offset, state, self.start)))
+            for name, state in self.states.items()
+        }
+
+    @property
+    def moving(self) -> tuple:
+        """What is differentiated: parameters, inputs and state, where they are float.
+
+        The state is given as its difference from `initial`, so that a learned initial state moves
+        with its parameters.
+        """
+        return list(self.places.values())[-1]
+
+    @cached_property
+    def tangent(self) -> Any:
+        return like_normal(22, self.moving)
+
+    @cached_property
+    def weights(self) -> Any:
+        """A number for each output: the loss is their weighted sum."""
+        return like_normal(23, jax.eval_shape(self.run, self.moving))
+
+    def run(self, moving: tuple, state: Any = None, **options) -> Any:
+        """The float outputs of `unroll` as a function of `moving`; all else is that of `state`."""
+        return floats(unroll(*self._whole(moving, state), **options))
+
+    def run_scan(self, moving: tuple) -> Any:
+        """The same by JAX's own scan."""
+        cell, xs, state = self._whole(moving)
+
+        def step(state, x):
+            return cell.step(state, cell.inputs(x))
+
+        final, ys = jax.lax.scan(step, state, xs)
+        return floats((ys, final))
+
+    def _whole(self, moving: tuple, state: Any = None) -> tuple:
+        """Cell, inputs and state.
+
+        The start is computed anew, as `unroll` does: so a learned initial state is differentiated.
+        """
+        state = self.state if state is None else state
+        fixed = eqx.filter((self.cell, self.xs, state), is_float, inverse=True)
+        cell, xs, offset = eqx.combine(moving, fixed)
+        return cell, xs, jax.tree.map(_moved, offset, self.start, cell.initial((BATCH,)))
+
+    def loss(self, outputs: Any) -> jax.Array:
+        pairs = zip(jax.tree.leaves(self.weights), jax.tree.leaves(outputs), strict=True)
+        return sum((jnp.vdot(w, y).real for w, y in pairs), jnp.zeros(()))
+
+    def slopes(self, moving: tuple, place: str | None = None) -> Any:
+        """The loss and its gradient; what is no float is that of a place, by default the last."""
+        state = self.state if place is None else self.states[place]
+        return self._slopes(moving, state)
+
+    @cached_property
+    def _slopes(self) -> Callable[[tuple, Any], Any]:
+        return quickly(jax.value_and_grad(lambda moving, state: self.loss(self.run(moving, state))))
+
+    @cached_property
+    def gradients(self) -> dict[str, tuple]:
+        """The gradient at each place."""
+        return {name: jax.device_get(self.slopes(x, name)[1]) for name, x in self.places.items()}
+
+    @property
+    def gradient(self) -> tuple:
+        return list(self.gradients.values())[-1]
+
+    @cached_property
+    def own_inputs(self) -> list[np.ndarray]:
+        """Inputs in the cell's own dtype; for vectors also whole numbers, which it may take."""
+        if not self.own.input_axes:
+            return [self.xs]
+        with jax.enable_x64(self.wide):
+            dtype = parameter_dtype(self.own)
+        return [self.xs.astype(dtype), np.round(2 * self.xs).astype(np.int32)]
+
+
+def _as(tree, like):
+    """The float arrays of a tree in the dtypes of another one, if it has as many leaves."""
+    leaves, tree_def = jax.tree.flatten(tree)
+    others = jax.tree.leaves(like)
+    if len(leaves) != len(others):
+        return tree
+    cast = [x.astype(y.dtype) if is_float(x) else x for x, y in zip(leaves, others, strict=True)]
+    return jax.tree.unflatten(tree_def, cast)
+
+
+def _offset(state, start):
+    """The difference from the start, where that is finite; whole numbers as they are."""
+    if not is_float(start):
+        return state
+    finite = np.isfinite(start)
+    return np.where(finite, state - np.where(finite, start, 0), state)
+
+
+def _moved(offset, start, traced):
+    if not is_float(start):
+        return offset
+    return jnp.where(np.isfinite(start), traced + offset, offset)

@@ -1,0 +1,230 @@
+"""Checks of derivatives: finite, right, the same however they are computed, and none missing."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import jax
+import numpy as np
+
+from ._compile import quickly
+from ._explain import CellError
+from ._trees import at, dot, norm
+from .case import Case
+
+SIZES = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # steps of finite differences, the likeliest first
+ENTRIES = 64  # of an array, looked at one by one where the function may have kinks
+
+
+def derivative_is_finite(case: Case) -> None:
+    """No derivative is NaN or infinite, at `initial` or later."""
+    for place, gradient in case.gradients.items():
+        state = jax.tree.leaves(case.places[place][2])
+        names = _names(case)
+        slopes = jax.tree.leaves(gradient)
+        for i, (name, slope) in enumerate(zip(names, slopes, strict=True)):
+            finite = np.isfinite(slope)
+            if (j := i - len(slopes) + len(state)) >= 0:
+                finite |= ~np.isfinite(state[j])  # along an infinite entry there is no derivative
+            if not finite.all():
+                what = "NaN" if np.isnan(slope).any() else "infinite"
+                raise CellError(
+                    f"step: the derivative with respect to {name} is {what} from {place}, where "
+                    "the value is finite: look for a root, norm or division at zero, and keep zero "
+                    "from it with jnp.where before it, or add a small number"
+                )
+
+
+def derivative_is_right(case: Case) -> None:
+    """The gradient agrees with finite differences, for each parameter, inputs and state.
+
+    Central differences of several sizes are compared, from two states. Where none agrees, the
+    entries are looked at one by one: at a kink, such as that of ReLU, there is no right slope.
+    """
+    names = _names(case)
+    wrong: dict[str, tuple[float, float]] = {}
+    for place, gradient in case.gradients.items():
+        for i, name in enumerate(names):
+            if name not in wrong and (found := _compared(case, place, gradient, i)):
+                wrong[name] = found
+    if not wrong:
+        return
+    (first, (claimed, measured)), *_ = wrong.items()
+    all_names = " and ".join([", ".join(list(wrong)[:-1]), list(wrong)[-1]]).removeprefix(" and ")
+    if all(slope == 0 for slope, _ in wrong.values()):
+        raise CellError(
+            f"step: the derivative with respect to {all_names} is zero, but the outputs depend on "
+            f"it (finite differences give {measured:.9g}): look for stop_gradient, or a custom "
+            "derivative, in inputs and step"
+        )
+    raise CellError(
+        f"step: the derivative with respect to {all_names} is wrong: along one direction "
+        f"{'' if len(wrong) == 1 else 'of ' + first + ' '}it is {claimed:.9g}, finite differences "
+        f"give {measured:.9g}; look at the custom_jvp, custom_vjp or stop_gradient on its way"
+    )
+
+
+def _compared(case: Case, place: str, gradient: tuple, i: int) -> tuple[float, float] | None:
+    """Claimed and measured slope along a direction of the i-th array, if they differ."""
+    leaves, tree = jax.tree.flatten(case.places[place])
+    slope = np.asarray(jax.tree.leaves(gradient)[i])
+    fixed = ~np.isfinite(leaves[i])
+
+    def along(direction: np.ndarray) -> tuple[Callable[[float], float], float]:
+        def loss(moved: float) -> float:
+            changed = np.where(fixed, leaves[i], leaves[i] + moved * direction)
+            at_it = jax.tree.unflatten(tree, [*leaves[:i], changed, *leaves[i + 1 :]])
+            return float(case.slopes(at_it, place)[0])
+
+        return loss, dot(np.where(fixed, 0, slope), direction)
+
+    random = np.random.default_rng(i).standard_normal((2, *slope.shape))
+    normal = random[0] + 1j * random[1] if np.iscomplexobj(slope) else random[0]
+    steepest = np.where(fixed, 0, slope.conj())
+    loss, claimed = along(normal / _length(normal) + steepest / _length(steepest))
+    if _agrees(loss, claimed):
+        return None
+    for direction in _entries(steepest, i):  # one at a time: kinks of several would mix
+        one, own = along(direction)
+        if not _agrees(one, own) and not _is_at_kink(one, own):
+            return own, _central(one, SIZES[0])
+    if slope.size > ENTRIES and not _is_at_kink(loss, claimed):
+        return claimed, _central(loss, SIZES[0])
+    return None
+
+
+def _length(x: np.ndarray) -> float:
+    return max(float(np.linalg.norm(x)), 1e-300)
+
+
+def _entries(steepest: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """Directions along single entries: those of the largest slopes, and others."""
+    order = np.argsort(-np.abs(steepest).ravel(), kind="stable")
+    first, rest = order[: ENTRIES // 2], order[ENTRIES // 2 :]
+    others = np.random.default_rng(seed).permutation(rest)[: ENTRIES // 2]
+    for entry, unit in itertools.product((*first, *others), _units(steepest)):
+        direction = np.zeros(steepest.size, steepest.dtype)
+        direction[entry] = unit
+        yield direction.reshape(steepest.shape)
+
+
+def _units(like: np.ndarray) -> tuple[complex, ...]:
+    return (1, 1j) if np.iscomplexobj(like) else (1,)
+
+
+def _central(loss: Callable[[float], float], size: float) -> float:
+    return (loss(size) - loss(-size)) / (2 * size)
+
+
+def _noise(value: float, size: float) -> float:
+    """What rounding errors may make of a difference quotient."""
+    return 64 * float(np.finfo(float).eps) * abs(value) / size
+
+
+def _agrees(loss: Callable[[float], float], claimed: float) -> bool:
+    """Whether a slope is that of central differences of some size."""
+    value = loss(0.0)
+    for size in SIZES:
+        measured = _central(loss, size)
+        largest = max(abs(measured), abs(claimed))
+        noise = min(_noise(value, size), 1e-4 * largest)
+        if abs(measured - claimed) <= 1e-6 * largest + noise + 1e-9:
+            return True
+    return False
+
+
+def _is_at_kink(loss: Callable[[float], float], claimed: float) -> bool:
+    """Whether the slopes of the two sides differ, by about as much as the claimed one is off.
+
+    Where several kinks meet, such as |x| + relu(x) at zero, JAX's slope need not be between those
+    of the two sides. At the edge of where the loss is finite nothing can be said against a slope.
+    """
+    size, value = SIZES[-1], loss(0.0)
+    right, left = (loss(size) - value) / size, (value - loss(-size)) / size
+    if not np.isfinite([right, left]).all():
+        return True
+    jump, noise = abs(right - left), _noise(value, size)
+    is_kink = jump > 1e-3 * max(abs(right), abs(left)) + 4 * noise
+    return is_kink and abs(claimed - (right + left) / 2) <= 2 * jump
+
+
+def forward_mode_is_reverse_mode(case: Case) -> None:
+    """`⟨w, J t⟩ = ⟨Jᵀ w, t⟩`, and linearising gives the same J."""
+    _, change = quickly(lambda m, t: jax.jvp(case.run, (m,), (t,)))(case.moving, case.tangent)
+    forwards = dot(jax.tree.map(np.conj, case.weights), change)
+    reverse = dot(case.gradient, case.tangent)
+    if not abs(forwards - reverse) <= 1e-10 * max(norm(case.gradient) * norm(case.tangent), 1e-12):
+        raise CellError(
+            f"step: forward mode gives {forwards:.15g}, reverse mode {reverse:.15g}: look at its "
+            "custom_jvp or custom_vjp"
+        )
+
+
+def _differ(gradient: tuple, from_gradient: tuple) -> bool:
+    apart = jax.tree.map(lambda x, y: np.asarray(x) - np.asarray(y), gradient, from_gradient)
+    return not norm(apart) <= 1e-10 * max(1.0, norm(from_gradient))
+
+
+def gradient_is_that_of_a_scan(case: Case) -> None:
+    """The gradient of `unroll` is that of JAX's own scan over the steps."""
+    if not case.can_step:
+        return
+    plain = quickly(jax.grad(lambda moving: case.loss(case.run_scan(moving))))(case.moving)
+    if _differ(case.gradient, plain):
+        raise CellError("step: the gradient of unroll is not that of jax.lax.scan over step")
+
+
+def memory_changes_nothing(case: Case) -> None:
+    """`memory="sqrt"` gives the value and the gradient of `"all"`."""
+
+    def lean(moving):
+        return case.loss(case.run(moving, memory=1))
+
+    value, gradient = quickly(jax.value_and_grad(lean))(case.moving)
+    if _differ(gradient, case.gradient):
+        raise CellError("step: unroll(..., memory='sqrt') changes the gradient")
+    if not abs(value - case.slopes(case.moving)[0]) <= 1e-10 * max(1.0, abs(value)):
+        raise CellError("step: unroll(..., memory='sqrt') changes the value")
+
+
+def vmap_over_seeds_works(case: Case) -> None:
+    """Several sets of parameters at once give what each gives."""
+    both = jax.tree.map(lambda x, t: np.stack([x, x + 0.1 * t]), case.moving, case.tangent)
+    gradients = jax.vmap(jax.grad(lambda moving: case.loss(case.run(moving))))
+    many = jax.device_get(quickly(gradients)(both))
+    second = case.slopes(at(both, 1))[1]
+    if _differ(at(many, 0), case.gradient) or _differ(at(many, 1), second):
+        raise CellError("step: vmap over parameters gives another gradient")
+
+
+def every_parameter_is_reached(case: Case) -> None:
+    """No parameter has a gradient of exactly zero."""
+    leaves, tree = jax.tree.flatten(case.moving)
+    for i, name in enumerate(_names(case)):
+        slopes = [jax.tree.leaves(gradient)[i] for gradient in case.gradients.values()]
+        if not name.startswith("parameter") or any(np.any(slope) for slope in slopes):
+            continue
+
+        def loss(moved: float, i=i) -> float:
+            changed = leaves[i] + moved * jax.tree.leaves(case.tangent)[i]
+            return float(
+                case.slopes(jax.tree.unflatten(tree, [*leaves[:i], changed, *leaves[i + 1 :]]))[0]
+            )
+
+        if not _agrees(loss, 0.0):
+            continue  # a wrong derivative, which is a check of its own
+        why = (
+            "nothing reads it: use it in step or inputs, or remove it"
+            if loss(1.0) == loss(0.0)
+            else "step or inputs reads it by way of round, sign, argmax or a comparison, which "
+            "have no slope: use a smooth function"
+        )
+        raise CellError(f"the loss never reaches the {name}, its gradient is zero: {why}")
+
+
+def _names(case: Case) -> list[str]:
+    """A name for each array that moves."""
+    kinds = ("parameter", "inputs", "state")
+    return [
+        f"{kinds[path[0].idx]} {jax.tree_util.keystr(path[1:])}".strip()
+        for path, _ in jax.tree_util.tree_leaves_with_path(case.moving)
+    ]

@@ -1,0 +1,248 @@
+"""The command line: every verb with every option, in its own process' place.
+
+Verbs and options are read from the program itself, so a new option is drawn without a change here;
+only what it takes to be valid and quick is listed below, where its type does not say it.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import warnings
+from typing import Any
+
+from .outcomes import ACCEPTED, REFUSED, Case, Failed, check, described
+from .ready import RUNS, added, changed, content, copied, fox
+from .values import path, word
+
+# Valid and quick, by option; for the others the type decides.
+GOOD: dict[str, tuple[str, ...]] = {
+    "task": ("text", "adding", "xor"),
+    "level": ("characters", "bytes"),
+    "encoding": ("utf-8", "latin-1", "ascii"),
+    "split": ("90/5/5", "80/10/10", "100/0/0"),
+    "cell": ("mlstm", "lstm"),
+    "units": ("4",),
+    "layers": ("1", "2"),
+    "length": ("8", "5"),
+    "batch": ("3",),
+    "steps": ("2",),
+    "learner": ("adam", "sgd"),
+    "schedule": ("cosine", "constant", "plateau"),
+    "clip": ("1", "auto", "off"),
+    "gradient": ("full", "truncated"),
+    "damping": ("structural",),
+    "form": ("pre-activation",),
+    "ratio": ("damped",),
+    "judge": ("gradient",),
+    "draw": ("fresh",),
+    "precision": ("float32",),
+    "memory": ("all", "sqrt"),
+    "backend": ("auto", "scan"),
+    "part": ("valid", "test"),
+    "samples": ("0", "20"),
+    "prompt": ("the", "fox", ""),
+    "stop": (".", "o"),
+    "budget": ("800",),
+    "devices": ("1",),
+    "krylov": ("2",),
+    "iterations": ("2",),
+}
+BY_TYPE = {"integer": ("1", "2"), "integer range": ("1", "2"), "float": ("0", "0.1"), "path": ()}
+BASE = "--units 4 --batch 3 --length 8 --steps 2".split()
+# Where a large number is a lot of work and no mistake: it is interrupted as by Ctrl-C.
+ENDLESS = {"train": ("steps", "iterations"), "sample": ("length",), "evaluate": ("samples",)}
+PATIENCE = 4.0
+CLAIMS = ("toy-net", "softmax-hessian", "damping-rule-of-004", "nonsense", "toy-nte", "")
+FORMS = ("apart",) * 6 + ("joined",) * 3 + ("no value", "twice", "negated", "misspelt", "short")
+WARNING = "ostinato: warning"
+
+
+def command_line(case: Case) -> str:
+    """Draw a command, run it, and judge it by its exit code, what it printed and what it left."""
+    chance, verb = case.chance, case.chance.choice(VERBS)
+    fox(case.scratch)
+    (case.folder / "fox.txt").write_bytes(fox(case.scratch).read_bytes())
+    words = _words(case, verb)
+    as_json = verb in HAS_JSON and chance.random() < 0.3
+    if as_json:  # first of all, where nothing can take it for a value
+        words.insert(2 if verb == "data" else 1, "--json")
+    case.what = "ostinato " + " ".join(map(repr, words))
+    return ran(case, words, as_json)
+
+
+VERBS = (
+    ("train",) * 9 + ("sample",) * 5 + ("evaluate",) * 4 + ("lens",) + ("verify", "data", "") * 1
+)
+HAS_JSON = ("train", "sample", "evaluate", "verify", "data")
+
+
+def _words(case: Case, verb: str) -> list[str]:
+    """A command of a verb: its base, a few options, and now and then something out of place."""
+    chance = case.chance
+    if verb == "":
+        return [word(chance) for _ in range(chance.randint(0, 2))] or ["--help"]
+    words = [verb, *_base(case, verb)]
+    few = (0, 0, 1, 1) if verb == "lens" else (0, 1, 1, 1, 2, 2, 3)
+    for _ in range(chance.choice(few)):
+        words += _option(case, verb)
+    if chance.random() < 0.06:
+        words.insert(chance.randint(1, len(words)), chance.choice(("--", word(chance), "-h", "-")))
+    if chance.random() < 0.04 and verb not in ("verify", "data"):
+        del words[chance.randrange(1, len(words))]
+        case.interrupt = True  # without its base a run is a long one
+    return words
+
+
+def _base(case: Case, verb: str) -> list[str]:
+    chance = case.chance
+    if verb == "verify":
+        return [chance.choice((*CLAIMS, word(chance).lstrip("-") or "x"))]
+    if verb == "data":
+        name = chance.choice(("tinyshakespeare", "mnist", "jsb", "nonsense", word(chance)))
+        return chance.choice((["list"], ["path", name], ["path"], ["get", "nonsense"], [name]))
+    if verb != "train":
+        run = str(copied(case, chance.choice([*RUNS])))
+        if chance.random() < 0.15:
+            run = path(chance, case.folder)
+        return [run]
+    draw = chance.random()
+    if draw < 0.12:
+        run = str(copied(case, chance.choice([*RUNS])))
+        return ["--resume", "--run", run, *(["--steps", "4"] if chance.random() < 0.3 else [])]
+    if draw < 0.22:
+        return ["--task", "adding", *BASE]
+    return ["fox.txt" if draw < 0.85 else path(chance, case.folder), *BASE]
+
+
+def _option(case: Case, verb: str) -> list[str]:
+    """One option in one of its forms, most of them right."""
+    chance, form = case.chance, case.chance.choice(FORMS)
+    options = _options(verb)
+    option: Any = chance.choice(options)
+    name, key = option.opts[-1], option.name
+    if form == "negated":
+        return [f"--no-{name.lstrip('-')}"]
+    if form == "misspelt":
+        name = name[:-1] + chance.choice(("", "x", "é"))
+    if form == "short":
+        name = name[1:3]
+    if option.is_flag and chance.random() < 0.9:
+        return [name]
+    value = _value(case, key, option.type.name)
+    if key in ENDLESS.get(verb, ()) and len(value) > 2:
+        case.interrupt = True
+    if form == "no value":
+        return [name]
+    if form == "joined":
+        return [f"{name}={value}"]
+    again = [name, _value(case, key, option.type.name)] if form == "twice" else []
+    return [name, value, *again]
+
+
+def _value(case: Case, key: str, kind: str) -> str:
+    chance = case.chance
+    if kind in ("path", "file") and chance.random() < 0.8:
+        return chance.choice((path(chance, case.folder), "fox.txt", "text/config.json"))
+    good = GOOD.get(key) or BY_TYPE.get(kind) or ("x",)
+    return chance.choice(good) if chance.random() < 0.45 else word(chance)
+
+
+def _options(verb: str) -> list:
+    """The options of a verb, as the program itself has them."""
+    import typer
+
+    from ostinato import cli
+
+    command: Any = typer.main.get_command(cli.app)
+    found = command.commands[verb]
+    if verb == "data":
+        found = found.commands["path"]
+    return [p for p in found.params if p.param_type_name == "option"]
+
+
+def ran(case: Case, words: list[str], as_json: bool) -> str:
+    """Run a command in this process, and judge it."""
+    interrupted = case.interrupt
+    before = content(case.folder)
+    code, out, err = _run(words, PATIENCE if interrupted else None)
+    after = content(case.folder)
+    lines = [line for line in re.split(r"[\n\r]", err) if line.strip()]
+    shown = " | ".join(lines)[:200]
+    check("Traceback" not in err, f"a traceback on standard error: {shown}")
+    check(
+        not re.search(r"(?m)^\S+:\d+: \w*Warning", err),
+        f"a Python warning on standard error: {shown}",
+    )
+    verb = words[0] if words else ""
+    good = (0, 1) if verb == "verify" else (0, 2, 3)
+    check(code in (*good, 2) or (interrupted and code in (1, 130)), f"exit code {code}: {shown}")
+    if code:
+        said = [line for line in lines if not line.startswith(WARNING)]
+        one = len(said) == 1 and said[0].startswith("ostinato: ")
+        check(one or (verb == "verify" and code == 1), f"not one line for exit {code}: {shown}")
+    helped = {"-h", "--help", "--version"} & set(words)
+    if as_json and not helped and not interrupted:
+        _check_json(out, code)
+    lost = changed(before, after)
+    if verb == "train" and "--resume" in words and code != 2:
+        lost = []
+    check(not lost, f"exit {code}, and changed {lost[:1]}")
+    if code == 2:
+        check(after == before, f"refused, and left {added(before, after)[:1]}")
+    if code == 0 and verb in ("sample", "evaluate", "verify", "data"):
+        check(after == before, f"{verb} left {added(before, after)[:1]}")
+    return REFUSED if code == 2 else ACCEPTED
+
+
+def _check_json(out: str, code: int) -> None:
+    def no_number(name: str):
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        json.loads(out, parse_constant=no_number)
+    except ValueError as error:
+        start = out[:60].replace("\n", " ")
+        raise Failed(
+            f"--json with exit {code} printed no JSON document: {error}: {start!r}"
+        ) from None
+
+
+def _run(words: list[str], patience: float | None = None) -> tuple[int, str, str]:
+    """The exit code of a command, what it printed, and what it said on standard error."""
+    from ostinato import cli
+
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="strict")
+    err = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace")
+    argv, stdin = sys.argv, sys.stdin
+    timer = None
+    if patience is not None:
+        timer = threading.Timer(patience, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+    sys.argv, sys.stdin = ["ostinato", *words], io.StringIO()
+    code: Any = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            with warnings.catch_warnings():
+                try:
+                    cli.main()
+                finally:
+                    if timer is not None:
+                        timer.cancel()
+    except SystemExit as end:
+        code = end.code if end.code is not None else 0
+    except Exception as error:
+        raise Failed(f"traceback: {described(error)}") from error
+    except KeyboardInterrupt as error:
+        raise Failed(f"traceback: {described(error)}") from error
+    finally:
+        sys.argv, sys.stdin = argv, stdin
+    if not isinstance(code, int):
+        raise Failed(f"the exit code is {code!r:.100}")
+    for stream in (out, err):
+        stream.flush()
+    return code, *(s.buffer.getvalue().decode("utf-8") for s in (out, err))  # type: ignore[attr-defined]

@@ -64,6 +64,14 @@ EMPTY = Lines(name="empty", **WORDS, series=[Series("none", [], [])], x_title="x
 CHARTS = [LINES, MAP, UNITS, BARS, PLANE, EMPTY]
 
 
+def test_a_picture_is_not_written_through_a_link(tmp_path):
+    outside, place = tmp_path / "precious", tmp_path / "chart.png"
+    outside.write_text("precious")
+    place.symlink_to(outside)
+    write_picture(EMPTY, place)
+    assert outside.read_text() == "precious" and not place.is_symlink()
+
+
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
 def test_is_a_picture_and_plain_json(chart, tmp_path):
     write_picture(chart, tmp_path / "chart.png")

@@ -194,6 +194,16 @@ def test_no_server(target):
     assert part(target).read_bytes() == BODY[:1000]
 
 
+def test_a_link_is_not_written_through(server, target, tmp_path):
+    outside = tmp_path / "precious"
+    outside.write_text("precious")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part(target).symlink_to(outside)
+    with pytest.raises(BadInput, match="is a symbolic link"):
+        download(server.url, target, len(BODY), SHA)
+    assert outside.read_text() == "precious"
+
+
 def test_stalled_server(server, target):
     server.cut = 0
     with pytest.raises(BadInput, match=r"stopped after 0 of 256,000 bytes \(timed out\)"):

@@ -1,10 +1,12 @@
 """Charts as PNG files, by matplotlib."""
 
+import io
 import math
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
+from ..files import write_whole
 from .charts import (
     COLOURS,
     SHARES,
@@ -30,7 +32,9 @@ def write_picture(chart: Chart, path: Path) -> None:
     Example:
         >>> write_picture(chart, Path("loss.png"))
     """
-    picture(chart).savefig(path, format="png")
+    drawn = io.BytesIO()
+    picture(chart).savefig(drawn, format="png")
+    write_whole(path, drawn.getvalue())
 
 
 def picture(chart: Chart) -> Any:

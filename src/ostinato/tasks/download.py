@@ -44,6 +44,8 @@ def download(
         >>> download("https://example.org/a.txt", Path("a.txt"), size=5, sha256="2cf24d…")
     """
     part = target.with_name(target.name + ".part")
+    if part.is_symlink():
+        raise BadInput(f"{part} is a symbolic link; nothing is written through it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if part.exists() and part.stat().st_size > size:

@@ -12,8 +12,15 @@ from jax.random import key
 
 from compare import same
 from ostinato.cells import GRU, LSTM, MLSTM, Delay
-from ostinato.through_time import Online, bptt, general_bptt, rtrl, rtrl_start, truncated_bptt
-from ostinato.through_time.theorem import gradients_by_theorem
+from ostinato.through_time import (
+    Online,
+    bptt,
+    general_bptt,
+    gradients_by_theorem,
+    rtrl,
+    rtrl_start,
+    truncated_bptt,
+)
 from ostinato.wiring import Bidirectional, Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 7, 2

@@ -12,6 +12,7 @@ from .gradients import rtrl_start as rtrl_start
 from .gradients import truncated_bptt as truncated_bptt
 from .online1997 import online1997 as online1997
 from .online1997 import online1997_start as online1997_start
+from .theorem import gradients_by_theorem as gradients_by_theorem
 from .unroll import starting_state as starting_state
 from .unroll import taps as taps
 from .unroll import unroll as unroll

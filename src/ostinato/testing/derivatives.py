@@ -177,7 +177,7 @@ def memory_changes_nothing(case: Case) -> None:
     """`memory="sqrt"` gives the value and the gradient of `"all"`."""
 
     def lean(moving):
-        return case.loss(case.run(moving, memory=1))
+        return case.loss(case.run(moving, memory="sqrt"))
 
     value, gradient = quickly(jax.value_and_grad(lean))(case.moving)
     if _differ(gradient, case.gradient):

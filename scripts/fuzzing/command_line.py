@@ -5,6 +5,8 @@ only what it takes to be valid and quick is listed below, where its type does no
 """
 
 import contextlib
+import functools
+import inspect
 import io
 import json
 import os
@@ -12,8 +14,12 @@ import re
 import signal
 import sys
 import threading
+import typing
 import warnings
+from pathlib import Path
 from typing import Any
+
+import typer
 
 from .outcomes import ACCEPTED, REFUSED, Case, Failed, check, described
 from .ready import RUNS, added, changed, content, copied, fox
@@ -52,7 +58,7 @@ GOOD: dict[str, tuple[str, ...]] = {
     "krylov": ("2",),
     "iterations": ("2",),
 }
-BY_TYPE = {"integer": ("1", "2"), "integer range": ("1", "2"), "float": ("0", "0.1"), "path": ()}
+BY_TYPE = {int: ("1", "2"), float: ("0", "0.1"), str: ("x",), Path: ("new",), bool: ("yes",)}
 BASE = "--units 4 --batch 3 --length 8 --steps 2".split()
 # Where a large number is a lot of work and no mistake: it is interrupted as by Ctrl-C.
 ENDLESS = {"train": ("steps", "iterations"), "sample": ("length",), "evaluate": ("samples",)}
@@ -122,47 +128,55 @@ def _base(case: Case, verb: str) -> list[str]:
 def _option(case: Case, verb: str) -> list[str]:
     """One option in one of its forms, most of them right."""
     chance, form = case.chance, case.chance.choice(FORMS)
-    options = _options(verb)
-    option: Any = chance.choice(options)
-    name, key = option.opts[-1], option.name
+    name, key, kind = chance.choice(options(verb))
     if form == "negated":
         return [f"--no-{name.lstrip('-')}"]
     if form == "misspelt":
         name = name[:-1] + chance.choice(("", "x", "é"))
     if form == "short":
         name = name[1:3]
-    if option.is_flag and chance.random() < 0.9:
+    if kind is bool and chance.random() < 0.9:
         return [name]
-    value = _value(case, key, option.type.name)
+    value = _value(case, key, kind)
     if key in ENDLESS.get(verb, ()) and len(value) > 2:
         case.interrupt = True
     if form == "no value":
         return [name]
     if form == "joined":
         return [f"{name}={value}"]
-    again = [name, _value(case, key, option.type.name)] if form == "twice" else []
+    again = [name, _value(case, key, kind)] if form == "twice" else []
     return [name, value, *again]
 
 
-def _value(case: Case, key: str, kind: str) -> str:
+def _value(case: Case, key: str, kind: type) -> str:
     chance = case.chance
-    if kind in ("path", "file") and chance.random() < 0.8:
+    if kind is Path and chance.random() < 0.8:
         return chance.choice((path(chance, case.folder), "fox.txt", "text/config.json"))
-    good = GOOD.get(key) or BY_TYPE.get(kind) or ("x",)
+    good = GOOD.get(key) or BY_TYPE[kind]
     return chance.choice(good) if chance.random() < 0.45 else word(chance)
 
 
-def _options(verb: str) -> list:
-    """The options of a verb, as the program itself has them."""
-    import typer
-
+@functools.cache
+def options(verb: str) -> list[tuple[str, str, type]]:
+    """The options of a verb, as the program itself has them: name, parameter and type."""
     from ostinato import cli
 
-    command: Any = typer.main.get_command(cli.app)
-    found = command.commands[verb]
-    if verb == "data":
-        found = found.commands["path"]
-    return [p for p in found.params if p.param_type_name == "option"]
+    app = cli.data if verb == "data" else cli.app
+    found = []
+    for command in app.registered_commands:
+        assert command.callback is not None
+        if verb not in ("data", command.name or command.callback.__name__):
+            continue
+        for parameter in inspect.signature(command.callback).parameters.values():
+            annotation, *infos = typing.get_args(parameter.annotation) or (None,)
+            if not infos or isinstance(infos[0], typer.models.ArgumentInfo):
+                continue
+            given = (infos[0].default, *(infos[0].param_decls or ()))
+            names = [name for name in given if isinstance(name, str) and name.startswith("--")]
+            names = names or ["--" + parameter.name.replace("_", "-")]
+            kind = next(t for t in BY_TYPE if t is annotation or annotation == (t | None))
+            found.append((names[-1], parameter.name, kind))
+    return found
 
 
 def ran(case: Case, words: list[str], as_json: bool) -> str:
@@ -184,7 +198,8 @@ def ran(case: Case, words: list[str], as_json: bool) -> str:
     if code:
         said = [line for line in lines if not line.startswith(WARNING)]
         one = len(said) == 1 and said[0].startswith("ostinato: ")
-        check(one or (verb == "verify" and code == 1), f"not one line for exit {code}: {shown}")
+        quiet = not said and (interrupted or (verb == "verify" and code == 1))
+        check(one or quiet, f"not one line for exit {code}: {shown}")
     helped = {"-h", "--help", "--version"} & set(words)
     if as_json and not helped and not interrupted:
         _check_json(out, code)

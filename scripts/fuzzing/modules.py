@@ -97,7 +97,7 @@ def modules(case: Case) -> str:
 
 def _size(chance: random.Random, usual: int) -> Any:
     """A size: mostly right, and never so large that making it would be right and slow."""
-    size = mostly(chance, (usual, usual, 1, 0, -1, 2.0, float(usual)), 0.9)
+    size = mostly(chance, (*[usual] * 12, 1, 0, -1, 2.0, float(usual)), 0.95)
     return usual if isinstance(size, int) and 10**3 < size < 2**40 else size
 
 

@@ -113,6 +113,9 @@ def shape(words: str) -> str:
     """A message without its numbers and quotations, so that alike failures are counted together."""
     if words.startswith("a message of"):  # where it was made tells enough
         words = re.sub(r"(\.py:\d+ in \w+\)).*", r"\1", words)
+    words = re.sub(r"(not one line for exit \d+:).*─ Error.*", r"\1 a box", words)
+    if words.startswith("a Python warning"):
+        words = re.sub(r":.*?(/ostinato/\S+ \w+Warning).*", r": …\1", words)
     words = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", words)
     words = re.sub(r"(?<![\w:])(/[\w.~-]+)+/?", "/…", words)
     number = r"(\.py:\d+)|-?\d+(\.\d+)?(e[+-]?\d+)?"

@@ -143,8 +143,9 @@ def _compare(found: tuple, expected: tuple, dtype: str, options: dict, steps: in
         check(a.shape == b.shape, f"shapes {a.shape} and {b.shape}")
         check(a.dtype == b.dtype, f"{a.dtype} by unroll, {b.dtype} by steps")
         a, b = (np.asarray(x).astype(float) for x in (a, b))
+        apart = np.nanmax(np.abs(a - b), initial=0)
         close = np.allclose(a, b, tolerance, tolerance, equal_nan=True)
-        check(close, f"unroll differs from the loop of steps by {np.nanmax(np.abs(a - b)):.3g}")
+        check(close, f"unroll differs from the loop of steps by {apart:.3g}")
 
 
 def gradients(case: Case) -> str:

@@ -65,8 +65,8 @@ def one(
     try:
         outcome, words = AREAS[area][0](case), ""
         assert outcome in (ACCEPTED, REFUSED)
-    except Refused:
-        outcome, words = REFUSED, ""
+    except Refused as refusal:
+        outcome, words = REFUSED, str(refusal)
     except Failed as failure:
         outcome, words = "failed", str(failure)
         if shown:

@@ -419,7 +419,7 @@ def test_weights_that_are_not_finite(adding, ostinato, monkeypatch):
 
 def test_a_text_of_three_characters(ostinato, tmp_path):
     (tmp_path / "three").write_text("aba")
-    sizes = ("--units", "2", "--steps", "1", "--run", "run")
+    sizes = ("--cell", "simple", "--units", "2", "--steps", "1", "--run", "run")
     assert ostinato("train", "three", *sizes)[0] == 0
     code, out, err = ostinato("lens", "run")
     assert code == 0 and not err and "a longer text" in out

@@ -11,6 +11,8 @@ import os
 from dataclasses import field, fields
 from typing import Any
 
+import jax.numpy as jnp
+
 from ..cells import CELLS
 from ..errors import BadInput
 from ..learning import FIRST_ORDER, GRADIENTS, SCHEDULES
@@ -31,7 +33,6 @@ SECOND_ORDER = (HF, SADDLE_FREE)
 LEARNERS = (*FIRST_ORDER, *SECOND_ORDER)
 
 MOST = 2**31 - 1  # of whole numbers, which JAX counts in 32 bits
-MOST_FLOAT = 3.4e38  # what float32 holds
 
 
 def _names(of) -> str:
@@ -162,7 +163,7 @@ class Config:
             object.__setattr__(self, "file", os.path.realpath(self.file))
         if self.clip not in ("auto", "off"):
             try:
-                good = 0 < float(self.clip) < MOST_FLOAT
+                good = float(self.clip) > 0 and _is_finite(float(self.clip))
             except ValueError:
                 good = False
             if not good:
@@ -239,10 +240,8 @@ def check_curriculum(first: int, length: int) -> None:
 
 
 def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value) and abs(value) <= MOST_FLOAT
-    except OverflowError:
-        return False
+    """Whether a number is finite in the precision of JAX, float32 unless it is set otherwise."""
+    return abs(value) <= float(jnp.finfo(jnp.result_type(float)).max)  # False of NaN
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,107 @@
+"""A sample of `scripts/fuzz.py`, and that it notices what it is there to notice."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parent.parent / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+from fuzzing.outcomes import Failed, Refused, attempt, shape  # noqa: E402
+from fuzzing.ready import changed, content  # noqa: E402
+from fuzzing.watch import watched  # noqa: E402
+
+
+def test_a_sample_of_all_areas_passes():
+    command = [sys.executable, SCRIPTS / "fuzz.py", "--cases", "60", "--seed", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| **all** | " in done.stdout
+    assert "FAILED" not in done.stdout
+
+
+def _raise(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("one line"), TypeError("one line"), FileNotFoundError(2, "none", "a.txt")]
+)
+def test_one_line_is_a_refusal(error):
+    with pytest.raises(Refused):
+        attempt(lambda: _raise(error))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("x"),
+        AssertionError(),
+        OverflowError("large"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no start byte"),
+        ValueError("two\nlines"),
+        ValueError("long " * 100),
+        ValueError(""),
+        OSError("no file"),
+    ],
+)
+def test_anything_else_is_a_failure(error):
+    with pytest.raises(Failed):
+        attempt(lambda: _raise(error))
+
+
+def test_alike_failures_have_one_shape():
+    one = shape("KeyError (runs/trouble.py:63 in logged): 'norm' of /tmp/a/b at step 12")
+    assert one == shape("KeyError (runs/trouble.py:63 in logged): 'loss' of /tmp/c at step -7")
+    assert one != shape("KeyError (runs/trouble.py:64 in logged): 'norm' of /tmp/a/b at step 12")
+
+
+def test_a_change_of_a_folder_is_seen(tmp_path):
+    (tmp_path / "a").write_text("a")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("a")
+    before = content(tmp_path)
+    assert changed(before, content(tmp_path)) == []
+    (tmp_path / "a").write_text("b")
+    (tmp_path / "link").unlink()
+    assert sorted(changed(before, content(tmp_path))) == ["a", "link"]
+
+
+DEATHS = {
+    "abort": "os.abort()",
+    "exit": "os._exit(3)",
+    "hang": "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(60)",
+    "memory": "x = bytearray(400 << 20); time.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_the_death_of_a_process_is_one_failure(death, tmp_path, monkeypatch):
+    """The parent goes on with the next case in a new process."""
+    package = tmp_path / "fuzzing"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "worker.py").write_text(
+        "import json, os, signal, sys, time\n"
+        f"open({str(tmp_path / 'worker.log')!r}, 'w').write('last words')\n"
+        "for case in json.load(sys.stdin):\n"
+        "    print(json.dumps({'begins': case}), flush=True)\n"
+        "    if case[1] == 1:\n"
+        f"        {DEATHS[death]}\n"
+        "    end = {'ends': case, 'outcome': 'accepted', 'words': '', 'what': '', 'seconds': 0}\n"
+        "    print(json.dumps(end), flush=True)\n"
+    )
+    (tmp_path / "what").write_text("a case")
+    monkeypatch.setattr("fuzzing.watch.SCRIPTS", tmp_path)
+    monkeypatch.setattr("fuzzing.watch.MEMORY", 300 << 20)
+    monkeypatch.setattr("fuzzing.watch.GRACE", 2.0)
+    found = list(watched([("area", number) for number in range(3)], 0, tmp_path, 0.5))
+    outcomes = [end["outcome"] for end in found]
+    assert outcomes == ["accepted", "abort" if death == "exit" else death, "accepted"]
+    assert found[1]["ends"] == ["area", 1]
+    if death == "abort":
+        assert signal.SIGABRT.name in found[1]["words"]

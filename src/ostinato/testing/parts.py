@@ -39,7 +39,8 @@ def it_is_a_cell(case: Case) -> None:
         expected = f"{name}({', '.join(('self', *arguments))})"
         if not callable(method):
             raise CellError(f"{name} must be a method: write def {expected}, without @property")
-        if inspect.isgeneratorfunction(method) or inspect.iscoroutinefunction(method):
+        function = inspect.unwrap(method)
+        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             raise CellError(f"{name} is a generator or async: use return, not yield or await")
         try:
             inspect.signature(method).bind(*arguments)

@@ -35,7 +35,7 @@ from ostinato.wiring import Network, OneHot, Readout
 SYMBOLS, UNITS, LENGTH = 70, 170, 200
 WHOLE, PART, ITERATIONS = 400, 100, 50
 OBJECTIVE = Objective(Softmax())
-DAMPING = Damping(tikhonov=0.0, structural=0.1, form="activation")  # document 004's, for its mLSTM
+DAMPING = Damping(tikhonov=0.0, structural=0.1, form="activation")  # Krause's (2015), for its mLSTM
 FORMS = "activation", "pre-activation"
 WAYS = "forward", "linearised", "reversed twice"
 GPU = jax.default_backend() == "gpu"

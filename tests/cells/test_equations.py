@@ -321,7 +321,7 @@ def loss_of(xs, state, weights):
 
 
 def online(cell, xs, state, weights):
-    """The truncated gradient of `Σ_t ⟨w_t, h_t⟩` by document 004 (2.17), without going back.
+    """The truncated gradient of `Σ_t ⟨w_t, h_t⟩` by Krause (2015) (2.17), without going back.
 
     For every weight that leads to i or g of a unit there is one running derivative of that unit's
     c. What the weight does through `h_{t-1}` is left out, so that it moves no other unit.

@@ -151,7 +151,7 @@ def test_what_it_refuses():
 
 
 def test_the_toy_net():
-    """Figures 7 and 8 of document 002: it fades, stays or explodes."""
+    """Figures 7 and 8 of Lipton et al. (2015): it fades, stays or explodes."""
     lags = [0, 1, 10, 300]
     w = np.array([0.5, 1.0, -1.0, 1.5])
     found = toy_contribution(w, lags)

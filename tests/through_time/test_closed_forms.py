@@ -142,7 +142,7 @@ def rnn_backward(w, s, d_out):
     return gradients | {("h", "i"): outer(d.H_in, s.x)}  # (2.9)
 
 
-# The LSTM and the multiplicative LSTM of document 004 are one reference. They differ in what the
+# The LSTM and the multiplicative LSTM of Krause (2015) are one reference. They differ in what the
 # gates and H_in, below h, read in place of M: the LSTM reads M(t) = H_out(t-1).
 
 GATES = ("omega", "phi", "h", "rho")  # in the order of the blocks of `W` and `R`

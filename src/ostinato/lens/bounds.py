@@ -36,7 +36,7 @@ def preactivation_jacobian_norms(
 
     with t - k factors (R as in the equation, the transpose of the cell's array).
 
-    Source: document 000 section 1.6, (1.62).
+    Source: Galvan (2015) section 1.6, (1.62).
 
     Returns:
         `PreactivationNorms` for the lags 0 to t: the first step has a pre-activation, the state
@@ -64,7 +64,7 @@ def hochreiter_bound(cell: Simple, lags: Any) -> jax.Array:
     the activation: 1 for tanh, relu and identity, 1/4 for sigmoid. Below 1 all long-range
     dependence fades exponentially.
 
-    Source: Hochreiter (1991); document 000 (1.63-1.67), for the max norm. It prints the power
+    Source: Hochreiter (1991); Galvan (2015) (1.63-1.67), for the max norm. It prints the power
     t - k - 1, one less than there are factors, which the norm can exceed: a linear net of one unit
     with R = 2 has `∂a_t/∂a_{t-1} = 2`.
 
@@ -91,7 +91,7 @@ def singular_value_bound(cell: Simple, lags: Any) -> jax.Array:
     `σmax(R)` is the largest singular value. It is never above `hochreiter_bound`. Arguments and
     result are the same.
 
-    Source: document 000 (1.68-1.71), which has the power t - k - 1 here too.
+    Source: Galvan (2015) (1.68-1.71), which has the power t - k - 1 here too.
     """
     # Proof. ‖R diag(d)‖₂ ≤ σmax(R) max|d|, and ‖AB‖₂ ≤ ‖A‖₂ ‖B‖₂. The max norm is no larger than
     # the spectral norm: |A_ij| = |e_iᵀ A e_j| ≤ ‖A‖₂. And σmax(R) ≤ r ‖R‖max, as above.

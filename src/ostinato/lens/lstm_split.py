@@ -47,7 +47,7 @@ class ForgetShare(NamedTuple):
     Attributes:
         lags: t - τ, where t is the last step.
         forget: `‖∏ diag(f)‖`, the largest of the units' products.
-        product: `‖∏ (Q + diag(f))‖`, document 001 (4.18).
+        product: `‖∏ (Q + diag(f))‖`, Delgado del Cerro (2021) (4.18).
         exact: `‖∂c_t/∂c_τ‖`. (4.18) leaves out what goes from h through the output gate to the
             next h, past all c; without recurrent weights at the output gate the two are the same.
         unexplained: `‖∏ (Q + diag(f)) - ∏ diag(f)‖ / ‖∏ (Q + diag(f))‖`: 0 where the forget gates
@@ -76,7 +76,7 @@ def memory_split(cell: LSTM, xs: Any, state: Any = None) -> MemorySplit:
     It is the exact derivative where the output gate's recurrent part is held still: `c_{t-1}` moves
     `c_t` directly and by way of `h_{t-1} = o tanh(c_{t-1})`.
 
-    Source: document 001 (4.16-4.17), with Rᵀ where (4.13) prints R.
+    Source: Delgado del Cerro (2021) (4.16-4.17), with Rᵀ where (4.13) prints R.
 
     Args:
         cell: an `LSTM` or a `PeepholeLSTM`.
@@ -100,10 +100,10 @@ def forget_share(
     Norms are the largest singular value, in float64. Where a product is below the smallest number,
     what is relative to it is NaN.
 
-    Source: document 001 (4.18) and the end of section 4.4, which concludes from ‖Q‖ < 1 that the
-    forget gates govern long dependencies. It does not follow, since Q + diag(f) may be above one
-    where Q and f are not: a new `LSTM(3, 32)` with ‖Q‖ < 0.5 at every step passes on 10⁴ times what
-    its forget gates do after 50 steps.
+    Source: Delgado del Cerro (2021), (4.18) and the end of section 4.4, which concludes from
+    ‖Q‖ < 1 that the forget gates govern long dependencies. It does not follow, since Q + diag(f)
+    may be above one where Q and f are not: a new `LSTM(3, 32)` with ‖Q‖ < 0.5 at every step passes
+    on 10⁴ times what its forget gates do after 50 steps.
 
     Args:
         cell, xs, state: those of `memory_split`.
@@ -143,7 +143,7 @@ def forget_share(
 
 
 def memory_conditions(cell: LSTM, xs: Any, state: Any = None) -> dict[str, Condition]:
-    """The conditions of document 001 section 4.4, each evaluated on a net and its inputs.
+    """The conditions of Delgado del Cerro (2021), section 4.4, evaluated on a net and its inputs.
 
     First those under which `∂δc(t-1)/∂δc(t)` vanishes, then `small Q`, that is `‖Q‖ < 1`, and the
     six sets of restrictions from which it is said to follow. It need not: the document takes c

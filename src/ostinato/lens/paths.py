@@ -61,8 +61,8 @@ def path_sum(
 
     (`R[n, m]` is from unit n to unit m) and the entry is the sum over all paths.
 
-    Source: document 000 (1.72) and figures 1.11 and 1.12. There the paths of t - k arcs are counted
-    as here, `units^(t - k - 1)`, since both ends are given.
+    Source: Galvan (2015), (1.72) and figures 1.11 and 1.12. There the paths of t - k arcs are
+    counted as here, `units^(t - k - 1)`, since both ends are given.
 
     Args:
         cell: a `Simple` cell of few units.
@@ -119,7 +119,7 @@ def toy_contribution(
     output are one. For linear units it is `w^lag`: it fades for |w| < 1, stays for |w| = 1 and
     explodes for |w| > 1.
 
-    Source: document 002 section 3.2, figures 7 and 8.
+    Source: Lipton et al. (2015) section 3.2, figures 7 and 8.
 
     Args:
         w: the recurrent weight, or an array of them.

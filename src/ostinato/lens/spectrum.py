@@ -17,8 +17,8 @@ from .recurrent_matrices import zero_input
 def spectral_radius(matrix: Any) -> np.ndarray:
     """The largest absolute eigenvalue of each matrix `(..., n, n)`.
 
-    It is no bound of the largest singular value, which document 000 section 1.6 equates it with for
-    diagonalisable matrices: [[0.5, 10], [0, 0.4]] has 0.5, and the singular value 10.02.
+    It is no bound of the largest singular value, which Galvan (2015), section 1.6, equates it with
+    for diagonalisable matrices: [[0.5, 10], [0, 0.4]] has 0.5, and the singular value 10.02.
     """
     matrix = np.asarray(matrix)
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
@@ -65,7 +65,7 @@ def fixed_points(
     and points that are the same are given once. Where fixed points fill a line or more, each start
     gives one of its own. A cell with noise keeps that of its first step; better turn it off.
 
-    Sources: Sussillo and Barak (2013); document 001 section 2.4, for the stability.
+    Sources: Sussillo and Barak (2013); Delgado del Cerro (2021) section 2.4, for the stability.
 
     Args:
         cell: a cell or a network that has a step.

@@ -86,7 +86,7 @@ def dynamic_evaluate(
     with θ₀ the trained weights. The state is carried on, the gradient ends at the window's
     beginning, and noise is off. With a rate of 0 this is static evaluation.
 
-    Source: Krause et al. (2018), the form by gradient descent; Graves (2013); spec section 4.
+    Source: Krause et al. (2018), the form by gradient descent; Graves (2013).
 
     Args:
         network: reads symbols and gives a logit for each. It is not changed.
@@ -159,7 +159,7 @@ def words_of(text: str) -> list[str]:
 def word_fail_rate(text: str, words: Collection[str]) -> float | None:
     """The share of a text's words that are not among `words`; `None` where it has no words.
 
-    Source: document 001 section 5.2.5.
+    Source: Delgado del Cerro (2021) section 5.2.5.
 
     Example:
         >>> word_fail_rate("The cat szat.", {"the", "cat", "sat"})  # 1 of 3

@@ -12,7 +12,7 @@ to the outputs of one step and sequence, with a vector; the matrix is never form
     Sigmoid    `s ⊙ (1 - s) ⊙ v`,    s = sigmoid(o)
     Squared    `v`
 
-Sources: document 004 (2.22) and, for the Hessians, (3.23).
+Sources: Krause (2015) (2.22) and, for the Hessians, (3.23).
 """
 
 from collections.abc import Callable

@@ -19,7 +19,7 @@ class Xor(Synthetic):
     `solved` is the ceiling less half a point, four standard errors of what luck with the random
     bits does to the held-out accuracy at the usual length.
 
-    Source: Elman (1990), Finding structure in time; spec section 6.
+    Source: Elman (1990), Finding structure in time.
 
     Shapes: xs and targets `(T, B)`, symbols 0 and 1.
 

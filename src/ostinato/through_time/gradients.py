@@ -4,8 +4,8 @@
     truncated_bptt   errors stop at the border of a window, the state is carried across: the
                      gradient of training on long streams
     rtrl             real-time recurrent learning: exact, forwards, without a past
-    general_bptt     the theorem of document 001, chapter 3: exact, for any cell, and also with
-                     weights and losses of their own at each step
+    general_bptt     the theorem of Delgado del Cerro (2021), chapter 3: exact, for any cell; also
+                     with weights and losses of their own at each step
     online1997       the first LSTM's own algorithm, forwards; in a file of its own
 
 Each is `method(cell, loss, xs, targets, state=None) -> (value, gradient, state)`: the summed loss,
@@ -167,7 +167,7 @@ def general_bptt(
     targets: Any,
     state: Any = None,
 ) -> Result:
-    """The general theorem of document 001, chapter 3, for any cell.
+    """The general theorem of Delgado del Cerro (2021), chapter 3, for any cell.
 
     With `z_k` the state after step k, `Γ_T = ∇L_T`, `Γ_k = ∇L_k + Γ_{k+1} ∂z_{k+1}/∂z_k` and
     `∂L/∂θ = Σ_k ⟨Γ_k, ∂⁺z_k/∂θ⟩` (3.3, 3.4), where `∂⁺` differentiates one step with the state

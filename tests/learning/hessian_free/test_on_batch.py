@@ -148,7 +148,7 @@ def finite_differences(function, at, h=1e-6):
 def test_eq_3_28_as_printed():
     """For tanh units: R-forward, then BPTT with μ R(h_t) joined to the error at the pre-activation.
 
-    Both written out step by step from document 004, algorithm 4 and (3.25) to (3.30).
+    Both written out step by step from Krause (2015), algorithm 4 and (3.25) to (3.30).
     """
     cell = Simple(2, 3, key=key(0))
     random = np.random.default_rng(0)

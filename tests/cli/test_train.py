@@ -132,7 +132,7 @@ def test_runs_that_are_taken_half_there_or_another_s(ostinato, text, tmp_path):
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     one_line(ostinato("train", text, "--run", "mine"), "is not an empty folder")
     shutil.copytree("a", "newer")
-    (tmp_path / "newer" / "model.json").write_text('{"format": 2}')
+    (tmp_path / "newer" / "model.json").write_text('{"format": 99}')
     for verb in (["sample"], ["evaluate"], ["train", "--resume", "--run"]):
         one_line(ostinato(*verb, "newer"), "newer version of Ostinato")
     (tmp_path / "other.txt").write_text("Ökonomie")

@@ -71,8 +71,6 @@ def evaluate(
     if file is not None and part is not None:
         raise BadInput("--part is of the run's own data; give it or a file, not both")
     check_seed(seed)
-    if words is not None:
-        check_file(words, "list of words")
     found = open_run(run)
     with found.precision():
         if found.vocabulary is None:
@@ -82,6 +80,8 @@ def evaluate(
                     raise BadInput(f"{name} is for texts; {run} has learned {found.config.task}")
             result = _of_task(found, part or "valid")
         else:
+            if words is not None:
+                check_file(words, "list of words")
             step = (evaluation.RATE if rate is None else rate) if dynamic else None
             result = _of_text(found, found.vocabulary, file, part or "valid", step)
             count = SAMPLES if samples is None else samples

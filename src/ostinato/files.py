@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import secrets
+import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -55,6 +56,9 @@ def append_line(path: Path, line: bytes) -> None:
         if path.is_symlink():
             raise BadInput(f"{path} is a symbolic link; nothing is written through it") from None
         raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise BadInput(f"{path} is not a regular file; nothing is written to it")
     with os.fdopen(handle, "r+b") as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)

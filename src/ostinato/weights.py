@@ -102,6 +102,8 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
 
 def notes_of(path: str | os.PathLike) -> dict[str, str]:
     """The notes of a packed file, after checking that no bit of it has changed."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Damaged(f"{path} is not a regular file")  # a pipe would be waited for
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > min(_LARGEST_HEADER, Path(path).stat().st_size):

@@ -69,6 +69,8 @@ class Cell(eqx.Module):
 def check_vectors(cell: eqx.Module, x, weight: jax.Array) -> None:
     """Refuse an `x` that is not of shape `(..., inputs)` and of the dtype of `weight`."""
     name, size = type(cell).__name__, weight.shape[0]
+    if not hasattr(x, "dtype") or not hasattr(x, "shape"):
+        raise TypeError(f"{name} expects an array of shape (..., {size}), got {type(x).__name__}")
     if not jnp.issubdtype(jnp.result_type(x), jnp.inexact):
         raise TypeError(
             f"{name} expects floating-point inputs of shape (..., {size}), got "

@@ -23,7 +23,7 @@ def normal(std: float = 0.1) -> Initialiser:
     """
 
     def init(key, shape, dtype):
-        return std * jax.random.normal(key, shape, dtype)
+        return float(std) * jax.random.normal(key, shape, dtype)
 
     return init
 
@@ -35,7 +35,13 @@ def glorot() -> Initialiser:
 
 def orthogonal(gain: float = 1.0) -> Initialiser:
     """`gain` times an orthogonal matrix, uniformly drawn (Saxe et al., 2013)."""
-    return jax.nn.initializers.orthogonal(gain)
+    made = jax.nn.initializers.orthogonal(gain)
+
+    def init(key, shape, dtype):
+        exact = jnp.promote_types(dtype, jnp.float32)  # 16-bit floats have no QR decomposition
+        return made(key, shape, exact).astype(dtype)
+
+    return init
 
 
 def sparse(probability: float = 0.1, std: float = 0.1) -> Initialiser:

@@ -38,6 +38,8 @@ def times_average(clip: str) -> float | None:
 def check_clip(clip: str) -> None:
     """Refuse a setting that is none."""
     try:
+        if not isinstance(clip, str):
+            raise ValueError
         times = times_average(clip)
         good = clip == "off" or (
             0 < float(clip) < 3.4e38 if times is None else LEAST <= times <= MOST
@@ -47,7 +49,7 @@ def check_clip(clip: str) -> None:
     if not good:
         raise BadInput(
             f"clip must be a positive number, 'auto', '{LEAST:g}x' to '{MOST:g}x' or 'off', "
-            f"got {clip}"
+            f"got {clip!s:.40}"
         )
 
 
@@ -64,6 +66,7 @@ def clip_factor(clip: str, norm: jax.Array, average: Average) -> tuple[jax.Array
         >>> clip_factor("1", jnp.asarray(4.0), no_average())[0]
         0.25
     """
+    check_clip(clip)
     if clip == "off":
         return jnp.ones_like(norm), average
     times = times_average(clip)

@@ -1,5 +1,7 @@
 """From easy to hard: the length of the sequences as a function of the step."""
 
+from ..errors import BadInput
+
 STAGES = 5
 
 
@@ -13,5 +15,7 @@ def length_at(step: int, steps: int, first: int, last: int) -> int:
         >>> [length_at(s, 100, 10, 160) for s in (0, 10, 20, 30, 40, 50)]
         [10, 20, 40, 80, 160, 160]
     """
+    if not 1 <= first <= last:
+        raise BadInput(f"lengths must rise from 1 or more, got {first} to {last}")
     stage = min(STAGES - 1, 2 * STAGES * step // max(1, steps))
     return round(first * (last / first) ** (stage / (STAGES - 1)))

@@ -31,6 +31,10 @@ def factor(name: str, steps: int, warmup: int = 0) -> Callable[[jax.Array], jax.
     """
     if name not in SCHEDULES:
         raise BadInput(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")
+    if warmup < 0 or steps < 1:
+        raise BadInput(
+            f"a schedule has 1 step or more and no negative warmup, got {steps}, {warmup}"
+        )
     quarters = {max(1, steps * k // 4): 0.5 for k in (1, 2, 3)}
     follow = {
         "step": optax.piecewise_constant_schedule(1.0, quarters),

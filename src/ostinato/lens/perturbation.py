@@ -88,6 +88,8 @@ def _step(xs: Any, at: int) -> int:
     first = jax.tree.leaves(xs)[0]
     if first.ndim < 2 or first.shape[1] < 2:
         raise BadInput(f"perturbing needs a batch of two sequences or more, got {first.shape}")
+    if not -first.shape[0] <= at < first.shape[0]:
+        raise BadInput(f"there is no step {at} in sequences of {first.shape[0]} steps")
     return range(first.shape[0])[at]
 
 

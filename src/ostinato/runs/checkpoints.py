@@ -54,6 +54,8 @@ class Checkpoints:
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
+            if self.folder.is_symlink():
+                raise BadInput(f"{self.folder} is a link that leads nowhere") from None
             return []
         except OSError as error:
             raise BadInput(f"{self.folder} cannot be read: {error.strerror}") from None

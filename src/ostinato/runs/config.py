@@ -213,9 +213,11 @@ class Config:
     @classmethod
     def from_json(cls, found: dict) -> "Config":
         """A configuration from its JSON, refusing what it does not know."""
+        if not isinstance(found, dict):
+            raise BadInput(f"a configuration is one JSON object, got {_shown(found)}")
         known = {setting.name for setting in fields(cls)}
         if strange := sorted(found.keys() - known):
-            raise BadInput(f"the configuration has {strange[0]!r}, which is not a setting")
+            raise BadInput(f"the configuration has {strange[0]!r:.40}, which is not a setting")
         return cls(**upgraded(found))
 
     def __str__(self) -> str:
@@ -269,7 +271,8 @@ def _check(setting: dataclasses.Field, value: Any) -> None:
     if below is not None and value >= below:
         raise BadInput(f"{name} must be below {below}, got {_shown(value)}")
     if among is not None and value not in among:
-        raise BadInput(f"{name} must be one of {', '.join(among)}; got {value}")
+        shown = f"{value:.60}" if value.isprintable() else _shown(value)
+        raise BadInput(f"{name} must be one of {', '.join(among)}; got {shown}")
 
 
 def check_curriculum(first: int, length: int) -> None:
@@ -292,4 +295,4 @@ def _shown(value: Any) -> str:
     """A value in a message; Python refuses to write out the longest numbers."""
     if isinstance(value, int) and abs(value) >= 10**40:
         return f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits"
-    return repr(value)
+    return f"{value!r:.60}"

@@ -312,6 +312,8 @@ def _check_unchanged(path: Path, config: Config, made: dict) -> None:
 
 
 def _read(path: Path) -> dict:
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is not a regular file")  # a pipe would be waited for
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -26,7 +26,7 @@ def read_events(folder: Path) -> list[dict]:
     """
     path = folder / NAME
     found: list[dict] = []
-    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
     damaged = []
     for number, line in enumerate(lines, 1):
         event = _event(line)

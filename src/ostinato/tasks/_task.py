@@ -91,6 +91,24 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
+def checked_count(count: int, what: str = "steps of a sequence") -> int:
+    """A number of steps or sequences, which is whole and at least 1."""
+    try:
+        good = not isinstance(count, bool) and operator.index(count) >= 1
+    except TypeError:
+        good = False
+    if not good:
+        raise BadInput(f"the {what} must be a whole number of at least 1, got {count!r:.40}")
+    return int(count)
+
+
+def checked_part(part: str) -> str:
+    """The name of a part that is held out."""
+    if part not in ("valid", "test"):
+        raise BadInput(f"the part must be valid or test, got {part!r:.40}")
+    return part
+
+
 def random(seed: int, *place: int) -> np.random.Generator:
     """A generator of random numbers for one place, for example `random(seed, TRAIN, index)`."""
     return np.random.default_rng([seed, *place])

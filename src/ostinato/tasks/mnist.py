@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ._passes import in_order, shuffled
-from ._task import Batch, Task, accuracy, checked_seed
+from ._task import Batch, Task, accuracy, checked_part, checked_seed
 from .locate import find_data
 from .losses import Softmax
 from .synthetic import at_last
@@ -69,7 +69,7 @@ class SequentialMNIST(Task):
         return self._some("train", shuffled(self.seed, index, size, len(self.parts["train"][1])))
 
     def held_out(self, part, size):
-        for some in in_order(len(self.parts[part][1]), size):
+        for some in in_order(len(self.parts[checked_part(part)][1]), size):
             yield self._some(part, some)
 
     def score(self, outputs, targets):

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ._passes import in_order, shuffled
-from ._task import Batch, Task, checked_seed, random
+from ._task import Batch, Task, checked_part, checked_seed, random
 from .locate import find_data
 from .losses import Sigmoid
 
@@ -64,7 +64,7 @@ class Chorales(Task):
         return _padded(some, length)
 
     def held_out(self, part, size):
-        rolls = self.parts[part]
+        rolls = self.parts[checked_part(part)]
         longest = max(map(len, rolls)) - 1
         for some in in_order(len(rolls), size):
             yield _padded(rolls[some], longest)

@@ -115,7 +115,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder:
     except BadInput:
         raise
     except (LookupError, ValueError):  # "undefined" and names that can be none are ValueErrors
-        raise BadInput(f"there is no encoding {encoding!r}; try utf-8 or latin-1") from None
+        raise BadInput(f"there is no encoding {encoding!r:.40}; try utf-8 or latin-1") from None
 
 
 def _place(error: UnicodeError, done: int, size: int) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ._passes import in_order
-from ._task import Batch, Task, checked_seed, random
+from ._task import Batch, Task, checked_part, checked_seed, random
 
 HELD_OUT = 1000
 TRAIN = 0
@@ -44,7 +44,7 @@ class Synthetic(Task):
 
     def held_out(self, part: str, size: int) -> Iterator[Batch]:
         xs, targets, weights, _ = self.draw(
-            random(self.seed, PLACES[part], 0), HELD_OUT, self.length
+            random(self.seed, PLACES[checked_part(part)], 0), HELD_OUT, self.length
         )
         for some in in_order(HELD_OUT, size):
             yield Batch(xs[:, some], targets[:, some], weights[:, some])

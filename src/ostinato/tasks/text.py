@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ..errors import BadInput
-from ._task import Batch, Task, checked_seed, random
+from ._task import Batch, Task, checked_count, checked_part, checked_seed, random
 from .losses import Softmax, bits
 from .vocabulary import Vocabulary
 
@@ -49,13 +49,15 @@ class Text(Task):
             carry: contiguous streams instead of independent sequences.
             seed: of the offsets and places.
         """
+        if not all(0 <= share <= 1 for share in split) or sum(split) > 1 + 1e-9:
+            raise BadInput(f"the shares of split must be from 0 to 1, and 1 in all, got {split}")
         first, second = (round(x * len(symbols)) for x in (split[0], split[0] + split[1]))
         self.parts = {
             "train": symbols[:first],
             "valid": symbols[first:second],
             "test": symbols[second:],
         }
-        self.vocabulary, self.length, self.carry = vocabulary, length, carry
+        self.vocabulary, self.length, self.carry = vocabulary, checked_count(length), carry
         self.seed = checked_seed(seed)
         self.inputs = self.outputs = len(vocabulary)
         unit = "character" if vocabulary.level == "characters" else "byte"
@@ -78,8 +80,8 @@ class Text(Task):
         return cls(vocabulary.encode(text), vocabulary, **options)
 
     def batch(self, index, size, length=None):
-        length, text = length or self.length, self.parts["train"]
-        length = min(length, len(text) - 1)
+        text, size = self.parts["train"], checked_count(size, "sequences of a batch")
+        length = min(self.length if length is None else checked_count(length), len(text) - 1)
         if not self.carry:
             starts = random(self.seed, 0, index).integers(0, len(text) - length, size)
             return _windows(text, starts, length, first=True)
@@ -101,7 +103,7 @@ class Text(Task):
         return max(1, (symbols - length) // (size * length))
 
     def held_out(self, part, size):
-        return streams(self.parts[part], size, self.length)
+        return streams(self.parts[checked_part(part)], size, self.length)
 
     def score(self, outputs, targets) -> jax.Array:
         return bits(outputs, targets)
@@ -113,8 +115,8 @@ def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:
     The streams are as even as can be; where one is shorter its last window has weights of zero. A
     window is never longer than the text.
     """
-    length = min(length, max(len(text) - 1, 1))
-    size = max(1, min(size, (len(text) - 1) // length))
+    length = min(checked_count(length), max(len(text) - 1, 1))
+    size = max(1, min(checked_count(size, "sequences of a batch"), (len(text) - 1) // length))
     borders = np.linspace(0, len(text) - 1, size + 1).astype(int)
     lengths = np.diff(borders)
     for begin in range(0, int(lengths.max(initial=0)), length):

@@ -55,7 +55,8 @@ def is_whole(x: Any) -> bool:
 
 def in_line(x: Any) -> str:
     """Anything on one line, for a message."""
-    return " ".join(repr(x).split())
+    words = " ".join(repr(x).split())
+    return words if len(words) <= 100 else f"{words[:100]} …"
 
 
 def check_compute(compute: Any) -> Any:

@@ -213,7 +213,7 @@ def _in_chunks(cell, xs, state, valid, taps, options: _Options):
     state, ys = jax.lax.scan(
         lambda state, piece: run(parameters, state, piece), state, pieces, reverse=options.reverse
     )
-    ys = jax.tree.map(lambda y: y.reshape(-1, *y.shape[2:]), ys)
+    ys = jax.tree.map(lambda y: y.reshape(whole * chunk, *y.shape[2:]), ys)
     if rest:
         state, more = run(parameters, state, last)
         order = (more, ys) if options.reverse else (ys, more)

@@ -46,12 +46,6 @@ def count_parameters(module: Any) -> int:
     return sum(int(np.prod(x.shape)) for x in arrays if jnp.issubdtype(x.dtype, jnp.inexact))
 
 
-def is_finite(module: Any) -> bool:
-    """Whether every parameter of a module is a finite number."""
-    floats = jax.tree.leaves(eqx.filter(module, eqx.is_inexact_array))
-    return all(bool(np.isfinite(x).all()) for x in floats)
-
-
 def save_weights(path: str | os.PathLike, module: Any) -> None:
     """Write every array of a module to a safetensors file, by its path in the module.
 

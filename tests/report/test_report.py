@@ -204,7 +204,7 @@ def test_activity(adding, text):
     found = reading(text)
     part = text.run.vocabulary.decode(text.symbols)
     assert "".join(found.pieces) == part and len(found.values) == len(part)
-    logits = found.values @ text.network.readout.V + text.network.readout.b
+    logits = text.network.readout(found.values)
     ys = unroll(text.network, text.symbols.astype(np.int32))[0]
     assert np.asarray(logits) == pytest.approx(np.asarray(ys))
     assert activity(text.network, text.batch.xs).shape == (*text.batch.xs.shape, 8)

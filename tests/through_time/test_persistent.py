@@ -49,7 +49,7 @@ ONE_PROGRAM = Fit(programs=1, rows=16, groups=1, warps=4)
 # What a persistent kernel does not do, and why.
 UNFIT = {
     "delay": "neither (batch, units) nor (batch,)",
-    "zoneout": "not elementwise: random_fold_in",
+    "zoneout": "a value is in key<fry>, which kernels do not know",
     "gated feedback, tanh": "cut into single columns",
     "gated feedback, lstm": "cut into single columns",
     "gated feedback, gru": "cut into single columns",

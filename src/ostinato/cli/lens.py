@@ -10,8 +10,6 @@ from typer import Argument, Option
 from ..lens.doctor.finding import Finding
 from ..report import read_data, write_report
 from ..runs import examine, open_run
-from ..runs.sampling import NotFinite
-from ..weights import is_finite
 from .output import print_json, writing
 from .paths import check_new_folder, path
 
@@ -41,8 +39,6 @@ def lens(
         check_new_folder(out, "--out")
     if data is not None:
         read_data(found, data)  # what is wrong with it is to be said first
-    if found.steps() and not is_finite(found.network("last")):
-        raise NotFinite
     findings = examine(found, found.task())
     if not as_json:
         with writing():

@@ -105,7 +105,7 @@ def test_products_are_those_of_dense_matrices(name):
         return {
             "J": J,
             "Jh": Jh.reshape(-1, flat.size),
-            "Ja": [x.reshape(-1, flat.size) for x in jax.jacrev(products)(flat)],
+            "Ja": [x.reshape(-1, flat.size) for x in jax.jacfwd(products)(flat)],
             "slopes": slopes,
             "p": jax.nn.softmax(plain(flat)[0]),
             "H": (jax.vmap(f.hessian(flat))(every), H),

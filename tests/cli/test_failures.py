@@ -121,7 +121,7 @@ def test_weights_that_are_no_numbers(ostinato, damaged):
         ["lens", damaged],
     ):
         code, out, err = ostinato(*verb, "--json")
-        assert code == 2 and "outputs are not finite" in err and err.count("\n") == 1
+        assert code == 2 and "not finite" in err and err.count("\n") == 1
         assert "not finite" in json.loads(out, parse_constant=pytest.fail)["error"]
 
 

@@ -327,16 +327,12 @@ def test_killed_at_any_moment(longer, tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_at_twenty_random_moments(longer, tmp_path):
-    whole = train(longer, tmp_path / "whole")
-    moments = np.random.default_rng(0).uniform(0.0, 9.0, 20)
-    kills = sum(
-        killed_and_resumed(longer, tmp_path / f"run-{i}", [moment])
-        for i, moment in enumerate(moments)
-    )
-    assert kills >= 10
-    for i in range(20):
-        same(whole, open_run(tmp_path / f"run-{i}"))
+def test_kills_and_damaged_files():
+    """A sample of `scripts/kills.py`."""
+    script = Path(__file__).parents[2] / "scripts" / "kills.py"
+    command = [sys.executable, script, "--kills", "20", "--damages", "40", "--seed", "7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_curriculum_goes_from_short_to_long(config, tmp_path):

@@ -114,7 +114,7 @@ def structure(file: Path, case: Case) -> str:
     """A document with a value at a random place changed; signed again half of the time."""
     try:
         document = json.loads(file.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         return bits(file, case)
     words, document = mutated(document, case.chance)
     if isinstance(document, dict) and KEPT in document and case.chance.random() < 0.6:

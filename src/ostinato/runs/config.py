@@ -198,7 +198,7 @@ class Config:
         try:
             train, valid, test = (float(x) / 100 for x in self.split.split("/"))
         except ValueError:
-            raise BadInput(f"split must read like 90/5/5, got {self.split}") from None
+            raise BadInput(f"split must read like 90/5/5, got {_words(self.split)}") from None
         if not all(0 <= share <= 1 for share in (train, valid, test)):
             raise BadInput(f"the parts of split must be from 0 to 100, got {self.split}")
         if abs(train + valid + test - 1) > 1e-9:
@@ -271,8 +271,7 @@ def _check(setting: dataclasses.Field, value: Any) -> None:
     if below is not None and value >= below:
         raise BadInput(f"{name} must be below {below}, got {_shown(value)}")
     if among is not None and value not in among:
-        shown = f"{value:.60}" if value.isprintable() else _shown(value)
-        raise BadInput(f"{name} must be one of {', '.join(among)}; got {shown}")
+        raise BadInput(f"{name} must be one of {', '.join(among)}; got {_words(value)}")
 
 
 def check_curriculum(first: int, length: int) -> None:
@@ -289,6 +288,11 @@ def _is_finite(value: float) -> bool:
         return math.isfinite(value) and abs(value) <= MOST_FLOAT
     except OverflowError:
         return False
+
+
+def _words(value: str) -> str:
+    """A text in a message, as it is where it can be read."""
+    return f"{value:.60}" if value.isprintable() else _shown(value)
 
 
 def _shown(value: Any) -> str:

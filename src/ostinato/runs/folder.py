@@ -253,8 +253,8 @@ def open_run(path: str | Path) -> Run:
     model = _read(path / "model.json")
     if type(model.get("format")) is not int or not 1 <= model["format"] <= FORMAT:
         raise BadInput(
-            f"{path} was written by a newer version of Ostinato (format {model.get('format')!r}, "
-            f"this one reads up to {FORMAT}); install that version"
+            f"{path} was written by a newer version of Ostinato (format "
+            f"{model.get('format')!r:.40}, this one reads up to {FORMAT}); install that version"
         )
     try:
         config = Config.from_json(_read(path / "config.json"))

@@ -91,7 +91,7 @@ def _pieces(path: Path, encoding: str, advise: bool) -> Iterator[str]:
                 tip = "; give its --encoding (for example latin-1), or --level bytes"
                 where = _place(error, done, len(raw))
                 raise BadInput(
-                    f"{path} is not {encoding} text: {where}{tip if advise else ''}"
+                    f"{path} is not {encoding.strip()} text: {where}{tip if advise else ''}"
                 ) from None
             if "\0" in text:
                 tip = "; use --level bytes for binary files, or give the --encoding of a text"

@@ -109,7 +109,7 @@ def notes_of(path: str | os.PathLike) -> dict[str, str]:
         except (ValueError, AttributeError, RecursionError) as error:
             raise Damaged(f"{path} is not a safetensors file: {error}") from None
         if strange:
-            raise Damaged(f"{path} has the note {strange[0]!r}, which is not text")
+            raise Damaged(f"{path} has the note {strange[0]!r:.40}, which is not text")
         if CHECKSUM not in notes:  # written before there were checksums, or its name is damaged
             if any(re.fullmatch("[0-9a-f]{64}", note) for note in notes.values()):
                 raise Damaged(f"{path} is damaged: its checksum has lost its name")

@@ -80,7 +80,7 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
     base = normal(1.0) if base is None else base
 
     def init(key, shape, dtype):
-        if shape[0] != shape[1]:
+        if shape[0] != shape[1] or not shape[0]:
             raise ValueError(f"spectral_radius needs a square matrix, got shape {shape}")
         matrix = base(key, shape, dtype)
         # Eigenvalues of a general matrix exist on the CPU only, hence by way of the host.
@@ -88,7 +88,7 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
         largest = jax.pure_callback(_largest_eigenvalue, result, matrix, vmap_method="sequential")
         if not isinstance(largest, jax.core.Tracer) and largest == 0:
             raise ValueError(f"a matrix of spectral radius 0 cannot be scaled, shape {shape}")
-        return matrix * (radius / largest)
+        return matrix * (float(radius) / largest)
 
     return init
 

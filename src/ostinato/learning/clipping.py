@@ -67,6 +67,8 @@ def clip_factor(clip: str, norm: jax.Array, average: Average) -> tuple[jax.Array
         0.25
     """
     check_clip(clip)
+    if jnp.ndim(norm):
+        raise ValueError(f"a norm is one number, got an array of shape {jnp.shape(norm)}")
     if clip == "off":
         return jnp.ones_like(norm), average
     times = times_average(clip)

@@ -219,6 +219,8 @@ class _Lookup(Cell):
 
 def _check_symbols(encoding, x, symbols: int) -> None:
     name = type(encoding).__name__
+    if isinstance(x, str | bytes):
+        raise TypeError(f"{name} expects integer symbols, got {type(x).__name__}")
     if not jnp.issubdtype(jnp.result_type(x), jnp.integer):
         raise TypeError(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
     if not isinstance(x, jax.core.Tracer) and jnp.size(x):

@@ -69,6 +69,8 @@ class GatedFeedback(Cell):
         **options: Any,
     ) -> "GatedFeedback":
         """Layers of one kind of cell, the sizes worked out: `make(inputs, units, key=...)`."""
+        if not units:
+            raise ValueError("gated feedback needs at least one layer, got none")
         *keys, last = jax.random.split(key, len(units) + 1)
         below = [inputs, *units[:-1]]
         cells = [

@@ -40,9 +40,11 @@ class LayerNorm(Cell):
         """
         Args:
             cell: the cell to wrap; its inputs are vectors.
-            epsilon: added to the variance.
+            epsilon: added to the variance, which may be zero.
         """
-        self.cell, self.epsilon = cell, epsilon
+        if not 0 < epsilon < 1e30:
+            raise ValueError(f"epsilon must be a positive number, got {epsilon!r:.40}")
+        self.cell, self.epsilon = cell, float(epsilon)
         parameters, static = eqx.partition(cell, eqx.is_array)
         dtype = parameter_dtype(cell)
         x = jax.ShapeDtypeStruct((input_size(cell),), dtype)

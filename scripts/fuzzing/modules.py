@@ -123,7 +123,7 @@ def _cell(chance: random.Random):
         if name in _names(make) and chance.random() < 0.3
     }
     if chance.random() < 0.03:
-        options[text(chance)] = 1
+        options["".join(filter(str.isprintable, text(chance)))] = 1
     return _call(make, _size(chance, INPUTS), _size(chance, UNITS), key=_any_key(chance), **options)
 
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from ._activations import activation
 from ._cell import Cell, check_vectors, draw, zeros
+from .delay import inverse
 from .initialisers import Initialiser, glorot, orthogonal
 
 
@@ -107,7 +108,7 @@ class AdditiveDelay(Cell):
         """`(I - ΔT A)⁻¹` of the terms without delay; for row vectors, as the weights are."""
         now = [A for A, delay in zip(self.A, self.delays[0], strict=True) if delay == 0]
         one = jnp.eye(self.A.shape[-1], dtype=self.A.dtype)
-        return jnp.linalg.inv(one - self.dt * sum(now, jnp.zeros_like(one)))
+        return inverse(one - self.dt * sum(now, jnp.zeros_like(one)))
 
 
 def _later(past: jax.Array, new: jax.Array) -> jax.Array:

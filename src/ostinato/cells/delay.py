@@ -83,4 +83,10 @@ class Delay(Cell):
 
     def _inverse(self) -> jax.Array:
         """`M`; for row vectors, as `A`, `B` and `C` are used here."""
-        return jnp.linalg.inv(jnp.eye(self.A.shape[0], dtype=self.A.dtype) - self.dt * self.A)
+        return inverse(jnp.eye(self.A.shape[0], dtype=self.A.dtype) - self.dt * self.A)
+
+
+def inverse(matrix: jax.Array) -> jax.Array:
+    """The inverse in the matrix's dtype; LAPACK has none for 16-bit floats."""
+    exact = jnp.promote_types(matrix.dtype, jnp.float32)
+    return jnp.linalg.inv(matrix.astype(exact)).astype(matrix.dtype)

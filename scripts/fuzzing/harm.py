@@ -137,7 +137,7 @@ def log(file: Path, case: Case) -> str:
         try:
             words, line = mutated(json.loads(lines[at]), chance)
             lines[at] = written(line, chance)
-        except ValueError:
+        except (ValueError, RecursionError):
             words, lines[at] = "a strange line", chance.choice(("[" * 5000, "{}", "1", '"x"'))
     file.write_text("\n".join(lines))
     return f"line {at + 1}: {words}"
@@ -202,7 +202,7 @@ def header(file: Path, case: Case) -> str:
     size = int.from_bytes(data[:8], "little")
     try:
         document = json.loads(data[8 : 8 + size])
-    except ValueError:
+    except (ValueError, RecursionError):
         return bits(file, case)
     chance = case.chance
     if not isinstance(document, dict) or chance.random() < 0.1:

@@ -19,8 +19,8 @@ import tempfile
 from pathlib import Path
 
 from measure import machine, publish, table
+from ostinato.data.datasets import text_path
 from ostinato.runs import Config, train
-from ostinato.tasks.datasets import text_path
 
 TRAIN, HELD_OUT = 2_800_000, 200_000
 SYMBOLS, UNITS, LENGTH = 70, 170, 200

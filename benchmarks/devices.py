@@ -13,7 +13,8 @@ import jax
 import numpy as np
 
 import ostinato
-from ostinato.runs import open_run, sample
+from ostinato.decoding import sample
+from ostinato.runs import open_run
 
 
 def measured(path: str) -> dict[str, np.ndarray]:

@@ -21,8 +21,9 @@ import numpy as np
 import torch
 
 from measure import publish, table
+from ostinato.decoding import sample
 from ostinato.learning import Sequences
-from ostinato.runs import Config, sample
+from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.step import compiled_step
 from ostinato.tasks import Text, embedded_text

@@ -44,7 +44,7 @@ def _prompt(chance: random.Random) -> Any:
 
 
 def generating(case: Case) -> str:
-    from ostinato.runs.sampling import beam, sample
+    from ostinato.decoding import beam, sample
 
     chance, speaker = case.chance, _speaker(case.chance.randrange(2))
     prompt, count = _prompt(chance), mostly(chance, (1, 5, 20, 300), 0.85)

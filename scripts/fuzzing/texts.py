@@ -19,7 +19,7 @@ PLANES = ((0x20, 0x7F), (0x80, 0x800), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x100
 
 def texts(case: Case) -> str:
     """Read a generated file, and check everything that is made of it."""
-    from ostinato.tasks import read_symbols
+    from ostinato.data import read_symbols
 
     chance = case.chance
     data = _data(chance)

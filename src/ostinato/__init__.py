@@ -10,6 +10,8 @@ from ._lazy import attach
 if TYPE_CHECKING:
     from . import cells as cells
     from . import claims as claims
+    from . import data as data
+    from . import decoding as decoding
     from . import learning as learning
     from . import lens as lens
     from . import report as report
@@ -32,10 +34,13 @@ else:
     _MODULES = (
         "cells",
         "claims",
+        "data",
+        "decoding",
         "errors",
         "files",
         "learning",
         "lens",
+        "memory",
         "report",
         "runs",
         "tasks",

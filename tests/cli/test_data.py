@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ostinato.cli.data import app
+from ostinato.data.datasets import DATASETS, DataSet, File
 from ostinato.errors import BadInput
-from ostinato.tasks.datasets import DATASETS, DataSet, File
 
 BODY = b"a line of data\n" * 500
 

@@ -92,7 +92,7 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch, capsys, run):
     def broken(*_):
         raise ZeroDivisionError("of ours")
 
-    monkeypatch.setattr("ostinato.runs.sampling.opening", broken)
+    monkeypatch.setattr("ostinato.decoding.opening", broken)
     monkeypatch.setattr(sys, "argv", ["ostinato", "sample", str(run), "--json"])
     with pytest.raises(ZeroDivisionError):
         cli.main()
@@ -106,7 +106,7 @@ def test_the_machine_s_limits(ostinato, monkeypatch, run, error):
     def failing(*_):
         raise error
 
-    monkeypatch.setattr("ostinato.runs.sampling.opening", failing)
+    monkeypatch.setattr("ostinato.decoding.opening", failing)
     code, _, err = ostinato("sample", run)
     assert code == 2 and err.count("\n") == 1
     assert "out of memory (Unable to allocate 9 GiB)" in err or "some/file: broken" in err

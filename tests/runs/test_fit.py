@@ -5,6 +5,7 @@ import jax
 import numpy as np
 import pytest
 
+from ostinato import memory
 from ostinato.cells import CELLS
 from ostinato.errors import BadInput
 from ostinato.runs import Config, fit
@@ -95,14 +96,14 @@ def test_a_text_is_no_longer_than_it_is():
 
 
 def test_refuses_with_what_is_needed_and_what_is_there(monkeypatch):
-    monkeypatch.setattr(fit, "memory_here", lambda: 3 * 2**30)
-    fit.check_memory({"weights": 3 * 2**30}, {"weights": "fewer"})
+    monkeypatch.setattr(memory, "memory_here", lambda: 3 * 2**30)
+    memory.check_memory({"weights": 3 * 2**30}, {"weights": "fewer"})
     with pytest.raises(BadInput) as error:
-        fit.check_memory({"weights": 3 * 2**30, "states": 2**40}, {"states": "less"})
+        memory.check_memory({"weights": 3 * 2**30, "states": 2**40}, {"states": "less"})
     assert str(error.value) == (
         "this needs at least 1.0 TiB of memory (weights 3.0 GiB, states 1.0 TiB), and there are "
         "3.0 GiB here; try less"
     )
-    fit.check_memory({"weights": 2**33}, {"weights": "fewer"}, devices=4)
-    monkeypatch.setattr(fit, "memory_here", lambda: None)
-    fit.check_memory({"weights": 2**60}, {"weights": "fewer"})
+    memory.check_memory({"weights": 2**33}, {"weights": "fewer"}, devices=4)
+    monkeypatch.setattr(memory, "memory_here", lambda: None)
+    memory.check_memory({"weights": 2**60}, {"weights": "fewer"})

@@ -5,8 +5,9 @@ import os
 import numpy as np
 import pytest
 
+from ostinato.data import Vocabulary, read_symbols, reading
 from ostinato.errors import BadInput
-from ostinato.tasks import Text, Vocabulary, embedded_text, read_symbols, reading, streams
+from ostinato.tasks import Text, embedded_text, streams
 
 # Every symbol once and in the order of its number, so that a symbol says where it stands.
 COUNTING = "".join(chr(0x4E00 + n) for n in range(1000))

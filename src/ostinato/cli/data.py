@@ -15,8 +15,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from ..tasks.datasets import DATASETS, File, get, locate, missing, named
-from ..tasks.locate import cache_folder
+from ..data.datasets import DATASETS, File, get, locate, missing, named
+from ..data.locate import cache_folder
 from .output import print_json, writing
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: list them, get them, find them.")

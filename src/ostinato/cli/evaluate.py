@@ -9,9 +9,11 @@ import jax
 import numpy as np
 from typer import Argument, Option
 
+from .. import decoding
+from ..data import Vocabulary, check_file, read_symbols
 from ..errors import BadInput
-from ..runs import Run, evaluation, open_run, sampling
-from ..tasks import Text, Vocabulary, bits, check_file, read_symbols, streams
+from ..runs import Run, evaluation, open_run
+from ..tasks import Text, bits, streams
 from ..wiring import Network
 from .output import print_json, writing
 from .paths import path
@@ -145,7 +147,7 @@ def _of_text(
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise sampling.NotFinite
+        raise decoding.NotFinite
     return value
 
 
@@ -158,8 +160,8 @@ def _spelling(
     network: Network, vocabulary: Vocabulary, known: set[str], count: int, seed: int
 ) -> dict:
     """The word fail rate of generated text, without its last word, which may be cut."""
-    start, key = sampling.opening(vocabulary), jax.random.key(seed)
-    symbols = np.concatenate([*sampling.sample(network, start, count, key=key)])
+    start, key = decoding.opening(vocabulary), jax.random.key(seed)
+    symbols = np.concatenate([*decoding.sample(network, start, count, key=key)])
     text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
     rate, words = evaluation.word_fail_rate(text, known), len(evaluation.words_of(text))
     return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known)}

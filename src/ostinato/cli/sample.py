@@ -11,8 +11,9 @@ import jax
 import numpy as np
 from typer import Argument, Option
 
+from .. import decoding
 from ..errors import BadInput
-from ..runs import open_run, sampling
+from ..runs import open_run
 from .output import print_json, writing
 from .paths import path
 from .seeds import check_seed
@@ -54,22 +55,22 @@ def sample(
         vocabulary = found.vocabulary
         if vocabulary is None:
             raise BadInput(f"{run} has learned the task {found.config.task}; sample needs a text")
-        start = vocabulary.encode(prompt) if prompt else sampling.opening(vocabulary)
+        start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
         pieces: Iterator[np.ndarray]
         result: dict = {"run": str(run), "prompt": prompt}
         if beam is None:
             heat = 1.0 if temperature is None else temperature
             settings: dict[str, Any] = {"temperature": heat, "top_k": top_k, "top_p": top_p}
             key = jax.random.key(seed or 0)
-            pieces = sampling.sample(found.network(), start, length, key=key, **settings)
+            pieces = decoding.sample(found.network(), start, length, key=key, **settings)
             result |= {**settings, "seed": seed or 0}
         else:
-            symbols, log_probability = sampling.beam(found.network(), start, length, beam)
+            symbols, log_probability = decoding.beam(found.network(), start, length, beam)
             pieces = iter([symbols])
             result |= {"beam": beam, "bits": -log_probability / math.log(2)}
-        texts = sampling.as_text(pieces, vocabulary)
+        texts = decoding.as_text(pieces, vocabulary)
         if stop is not None:
-            texts = sampling.until(texts, stop)
+            texts = decoding.until(texts, stop)
         if as_json:
             print_json({**result, "text": "".join(texts)})
         else:

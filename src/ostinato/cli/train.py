@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from ..data.datasets import text_path
 from ..errors import BadInput
 from ..runs import Config, open_run
 from ..runs import train as run_training
 from ..runs.tensorboard import tensorboard_writer
-from ..tasks.datasets import text_path
 from .display import display
 from .output import print_json
 from .paths import check_new_folder, path

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..runs.sampling import as_text
+from ..decoding import as_text
 from ..through_time import unroll
 from ..wiring import Network
 from .subject import Subject

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ..data import read_symbols
 from ..errors import BadInput
 from ..runs import Run
 from ..runs.events import readable
 from ..runs.examination import last_network
-from ..tasks import Batch, Softmax, Task, Text, read_symbols, streams
+from ..tasks import Batch, Softmax, Task, Text, streams
 from ..tasks.losses import Sigmoid
 from ..wiring import Network
 

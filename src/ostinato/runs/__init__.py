@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from .examination import examine as examine
     from .folder import Run as Run
     from .folder import open_run as open_run
-    from .sampling import beam as beam
-    from .sampling import sample as sample
     from .training import train as train
     from .trouble import Diverged as Diverged
 else:
@@ -25,7 +23,6 @@ else:
         "fit",
         "folder",
         "looking",
-        "sampling",
         "step",
         "training",
         "trouble",
@@ -34,12 +31,10 @@ else:
         "Config": "config",
         "Diverged": "trouble",
         "Run": "folder",
-        "beam": "sampling",
         "dynamic_evaluate": "evaluation",
         "evaluate": "evaluation",
         "examine": "examination",
         "open_run": "folder",
-        "sample": "sampling",
         "train": "training",
     }
     __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..cells import CELLS, Cell
 from ..cells.initialisers import Initialiser, incoming, normal, spectral_radius
+from ..data import Vocabulary, read_symbols
 from ..errors import BadInput
 from ..learning import (
     Damping,
@@ -21,7 +22,7 @@ from ..learning import (
     SaddleFree,
     gradient_named,
 )
-from ..tasks import TASKS, Task, Text, Vocabulary, embedded_text, read_symbols
+from ..tasks import TASKS, Task, Text, embedded_text
 from ..weights import count_parameters
 from ..wiring import (
     Dropout,

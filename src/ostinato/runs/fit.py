@@ -13,15 +13,11 @@ So only what surely cannot fit is refused.
 
 import dataclasses
 import math
-import os
-from collections.abc import Mapping
-from typing import Any
 
 import equinox as eqx
-import jax
 
-from ..errors import BadInput
 from ..learning import Learner
+from ..memory import FLOAT, check_memory
 from ..tasks import Task, Text
 from ..tasks.synthetic import HELD_OUT, Synthetic
 from ..weights import count_parameters
@@ -29,7 +25,6 @@ from ..wiring import Network
 from .build import batch_size, network_shapes, parameter_count
 from .config import SADDLE_FREE, Config
 
-FLOAT = 4
 SMALL = 16  # units of the network on which shares are measured
 
 
@@ -89,49 +84,6 @@ def batch_shape(config: Config, task: Task) -> tuple[int, int]:
         if task.carry:
             size = min(size, symbols // steps)
     return steps, size
-
-
-def check_beam(network: Network, count: int, width: int) -> None:
-    """Refuse a beam search that needs more memory than there is."""
-    state = eqx.filter_eval_shape(lambda: network.initial(()))
-    each = count_parameters(state) + network.outputs
-    check_memory(
-        {"states": FLOAT * width * each, "texts": FLOAT * 2 * width * count},
-        {"states": "a narrower beam", "texts": "a narrower beam or a shorter text"},
-    )
-
-
-def check_memory(parts: Mapping[str, int], tips: Mapping[str, str], devices: int = 1) -> None:
-    """Refuse what needs more bytes than there are, with the tip for what needs most."""
-    there = memory_here()
-    total = sum(parts.values()) // devices
-    if there is None or total <= there:
-        return
-    most = max(parts, key=parts.__getitem__)
-    listed = ", ".join(f"{name} {shown(size)}" for name, size in parts.items())
-    raise BadInput(
-        f"this needs at least {shown(total)} of memory ({listed}), and there are {shown(there)} "
-        f"here; try {tips[most]}"
-    )
-
-
-def memory_here() -> int | None:
-    """The bytes of the device that computes, or `None` where that cannot be known."""
-    found: Any = jax.devices()[0].memory_stats() or {}
-    if "bytes_limit" in found:
-        return int(found["bytes_limit"])
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def shown(size: int) -> str:
-    """`1.5 GiB`."""
-    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
-        if size >= 1024**power:
-            return f"{size / 1024**power:,.1f} {unit}"
-    return f"{size:,} bytes"
 
 
 def _small(config: Config) -> Config:

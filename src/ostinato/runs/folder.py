@@ -19,9 +19,10 @@ from typing import Any
 
 import jax
 
+from ..data import Vocabulary
 from ..errors import BadInput
 from ..files import remove_leftovers, write_whole
-from ..tasks import Task, Text, Vocabulary
+from ..tasks import Task, Text
 from ..weights import Damaged
 from ..wiring import Network
 from .build import Sizes, build_task, matmul_precision, network_shapes

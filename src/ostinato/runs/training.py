@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..decoding import NotFinite, sample
 from ..errors import BadInput
 from ..files import locked
 from ..learning import Learner, Sequences, length_at
@@ -28,7 +29,6 @@ from .fit import check_fits
 from .folder import Run, check_free, create_run, open_run
 from .looking import Lens
 from .provenance import values_used
-from .sampling import NotFinite, sample
 from .signals import stop_signals
 from .step import compiled_step
 from .trouble import Diverged, check_losses

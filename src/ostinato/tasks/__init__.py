@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 
-from ._file import check_file as check_file
 from ._task import Batch as Batch
 from ._task import Task as Task
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .copy import Copy as Copy
-from .locate import find_data as find_data
 from .losses import Sigmoid as Sigmoid
 from .losses import Softmax as Softmax
 from .losses import Squared as Squared
@@ -19,13 +17,11 @@ from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
 from .permutation import Permutation as Permutation
-from .reading import read_symbols as read_symbols
 from .temporal_order import TemporalOrder as TemporalOrder
 from .temporal_order import TemporalOrder3 as TemporalOrder3
 from .text import Text as Text
 from .text import embedded_text as embedded_text
 from .text import streams as streams
-from .vocabulary import Vocabulary as Vocabulary
 from .xor import Xor as Xor
 
 # The tasks that make or find their own data, by the name that the command line uses. Each is called

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..data import find_data
 from ..errors import BadInput
 from ._passes import in_order, shuffled
 from ._task import Batch, Task, accuracy, checked_part, checked_seed
-from .locate import find_data
 from .losses import Softmax
 from .synthetic import at_last
 

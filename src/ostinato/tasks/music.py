@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from ..data import find_data
 from ..errors import BadInput
 from ._passes import in_order, shuffled
 from ._task import Batch, Task, checked_part, checked_seed, random
-from .locate import find_data
 from .losses import Sigmoid
 
 KEYS = 88

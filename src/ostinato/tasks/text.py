@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
+from ..data import Vocabulary
 from ..errors import BadInput
 from ._task import Batch, Task, checked_count, checked_part, checked_seed, random
 from .losses import Softmax, bits
-from .vocabulary import Vocabulary
 
 
 class Text(Task):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ostinato.data.locate import cache_folder, find_data
 from ostinato.errors import BadInput
-from ostinato.tasks.locate import cache_folder, find_data
 
 
 def put(folder, relative):

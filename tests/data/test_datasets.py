@@ -6,10 +6,10 @@ import os
 
 import pytest
 
+from ostinato.data import datasets
+from ostinato.data.datasets import DATASETS, DataSet, File, get, locate, missing, text_path
+from ostinato.data.download import is_right
 from ostinato.errors import BadInput
-from ostinato.tasks import datasets
-from ostinato.tasks.datasets import DATASETS, DataSet, File, get, locate, missing, text_path
-from ostinato.tasks.download import is_right
 
 TEXT = b"some text, again and again\n" * 100
 

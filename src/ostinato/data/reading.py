@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput
-from ._file import check_file
+from .files import check_file
 from .vocabulary import Vocabulary, code_points
 
 PIECE = 1 << 24

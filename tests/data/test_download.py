@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
+from ostinato.data.download import download
 from ostinato.errors import BadInput
-from ostinato.tasks.download import download
 
 BODY = bytes(range(256)) * 1000
 SHA = hashlib.sha256(BODY).hexdigest()

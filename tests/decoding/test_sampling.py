@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from ostinato.cells import GRU, LSTM
+from ostinato.data import Vocabulary
+from ostinato.decoding import as_text, beam, choose, opening, sample, sampling, until
 from ostinato.errors import BadInput
-from ostinato.runs import sampling
-from ostinato.runs.sampling import as_text, beam, choose, opening, sample, until
-from ostinato.tasks import Vocabulary
 from ostinato.through_time import unroll
 from ostinato.wiring import Bidirectional, Dropout, Embedding, Network, OneHot, Readout
 

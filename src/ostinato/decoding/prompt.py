@@ -1,0 +1,54 @@
+"""Reading a prompt: what sampling and beam search begin with."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import BadInput
+from ..through_time import can_step, starting_state, unroll
+from ..wiring import Network
+
+MOST = 2**31 - 1  # symbols are counted in 32 bits
+
+
+class NotFinite(BadInput):
+    """A network whose outputs are not finite, so that no symbol is more probable than another."""
+
+    def __init__(self):
+        super().__init__(
+            "the network's outputs are not finite numbers, so its weights are damaged or its "
+            "training diverged"
+        )
+
+
+def checked(network: Network, prompt: Any, count: int) -> jax.Array:
+    if not can_step(network):
+        raise ValueError("generating needs a network with a step, got one that reads both ways")
+    given = np.asarray(prompt)
+    if given.ndim != 1 or not given.size:
+        raise BadInput(f"a prompt is at least one symbol, (T,), got shape {given.shape}")
+    if not 1 <= count <= MOST:
+        limit = "at least 1" if count < 1 else f"at most {MOST}"
+        raise BadInput(f"the length to generate must be {limit}, got {count}")
+    network.check_inputs(given)
+    return jnp.asarray(given, jnp.int32)
+
+
+def before_last(network: Network, symbols: jax.Array, state: Any) -> tuple[Any, jax.Array]:
+    """The state before the last symbol of a prompt, and that symbol."""
+    if symbols.size > 1:
+        _, state = unroll(network, symbols[:-1], state)
+    return starting_state(network, symbols, state), symbols[-1]
+
+
+@eqx.filter_jit
+def inputs_table(network: Network) -> Any:
+    """What a step needs from each symbol, all in one product: a step then only looks it up."""
+    return network.inputs(jnp.arange(network.outputs))
+
+
+def row(table: Any, symbol: jax.Array) -> Any:
+    return jax.tree.map(lambda rows: rows[symbol], table)

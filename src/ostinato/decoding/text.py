@@ -1,0 +1,42 @@
+"""From symbols to text while they are being generated."""
+
+import codecs
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ..data import Vocabulary
+
+
+def opening(vocabulary: Vocabulary) -> np.ndarray:
+    """What stands before a text without a prompt: a newline, else a space, else symbol 0."""
+    for point in map(ord, "\n "):
+        if point in vocabulary.points:
+            return np.array([vocabulary.points.index(point)])
+    return np.array([0])
+
+
+def as_text(pieces: Iterable[np.ndarray], vocabulary: Vocabulary) -> Iterator[str]:
+    """Pieces of symbols as pieces of text; a character of several bytes waits for its last."""
+    if vocabulary.level == "characters":
+        yield from map(vocabulary.decode, pieces)
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    for piece in pieces:
+        yield decoder.decode(np.asarray(piece, np.uint8).tobytes())
+    yield decoder.decode(b"", final=True)
+
+
+def until(texts: Iterable[str], stop: str) -> Iterator[str]:
+    """Pieces of text up to the first `stop`, which may span pieces and is left out."""
+    held = ""
+    for text in texts:
+        held += text
+        if stop in held:
+            yield held[: held.index(stop)]
+            return
+        # What may be the beginning of the stop text has to wait.
+        wait = next(n for n in range(len(stop) - 1, -1, -1) if held.endswith(stop[:n]))
+        yield held[: len(held) - wait]
+        held = held[len(held) - wait :]
+    yield held

@@ -1,0 +1,44 @@
+"""How much memory the device has, and a refusal of what needs more."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+
+from .errors import BadInput
+
+FLOAT = 4  # bytes of a float32
+
+
+def check_memory(parts: Mapping[str, int], tips: Mapping[str, str], devices: int = 1) -> None:
+    """Refuse what needs more bytes than there are, with the tip for what needs most."""
+    there = memory_here()
+    total = sum(parts.values()) // devices
+    if there is None or total <= there:
+        return
+    most = max(parts, key=parts.__getitem__)
+    listed = ", ".join(f"{name} {shown(size)}" for name, size in parts.items())
+    raise BadInput(
+        f"this needs at least {shown(total)} of memory ({listed}), and there are {shown(there)} "
+        f"here; try {tips[most]}"
+    )
+
+
+def memory_here() -> int | None:
+    """The bytes of the device that computes, or `None` where that cannot be known."""
+    found: Any = jax.devices()[0].memory_stats() or {}
+    if "bytes_limit" in found:
+        return int(found["bytes_limit"])
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def shown(size: int) -> str:
+    """`1.5 GiB`."""
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
+        if size >= 1024**power:
+            return f"{size / 1024**power:,.1f} {unit}"
+    return f"{size:,} bytes"

@@ -53,7 +53,9 @@ def save_weights(path: str | os.PathLike, module: Any) -> None:
 
     Example:
         >>> save_weights("cell.safetensors", cell)
-        >>> cell = load_weights("cell.safetensors", LSTM(3, 16, key=key))
+        >>> restored = load_weights("cell.safetensors", like=cell)
+        >>> bool(eqx.tree_equal(restored, cell))
+        True
     """
     write_whole(path, pack(module))
 

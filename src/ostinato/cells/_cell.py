@@ -34,6 +34,9 @@ class Cell(eqx.Module):
         ...     def step(self, h, u):
         ...         h = jnp.tanh(u + h @ self.R)
         ...         return h, h
+        >>> ys, h = ostinato.unroll(Mine(jnp.ones((3, 8)), jnp.eye(8)), xs)
+        >>> ys.shape
+        (10, 4, 8)
     """
 
     @property

@@ -29,6 +29,9 @@ class AdditiveDelay(Cell):
 
     Example:
         >>> cell = AdditiveDelay(3, 16, key=jax.random.key(0), c=(0, 4), y=(1, 2, 8), x=(0, 3))
+        >>> ys, (c, y, x) = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 16)
     """
 
     A: jax.Array

@@ -24,6 +24,9 @@ class Delay(Cell):
 
     Example:
         >>> cell = Delay(3, 16, key=jax.random.key(0), delay=5, dt=0.1)
+        >>> ys, (c, past) = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 16)
     """
 
     A: jax.Array

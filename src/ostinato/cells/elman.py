@@ -23,6 +23,9 @@ class Elman(Cell):
 
     Example:
         >>> cell = Elman(3, 16, key=jax.random.key(0))
+        >>> ys, h = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 16)
     """
 
     has_recurrent_matrix: ClassVar[bool] = False  # to initialise; see `runs/build.py`

@@ -25,6 +25,9 @@ class GRU(Cell):
 
     Example:
         >>> cell = GRU(3, 16, key=jax.random.key(0))
+        >>> ys, h = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 16)
     """
 
     W: jax.Array

@@ -3,7 +3,10 @@
 Matrices act on row vectors, `h @ R`: a column holds the incoming weights of one unit.
 
 Example:
-    >>> Simple(10, 100, key=key, recurrent=spectral_radius(1.1, incoming(15)))
+    >>> recurrent = spectral_radius(1.1, incoming(15))
+    >>> cell = ostinato.cells.Simple(10, 100, key=jax.random.key(0), recurrent=recurrent)
+    >>> int((cell.R[:, 0] != 0).sum())  # incoming weights of the first unit
+    15
 """
 
 from collections.abc import Callable

@@ -23,6 +23,9 @@ class Jordan(Cell):
 
     Example:
         >>> cell = Jordan(3, 16, outputs=4, alpha=0.5, key=jax.random.key(0))
+        >>> ys, (s, y) = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 4)
     """
 
     # A network of it is made with `outputs=` and has no readout; see `runs/build.py`.

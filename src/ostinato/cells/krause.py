@@ -21,6 +21,8 @@ class KrauseLSTM(Cell):
 
     Example:
         >>> cell = KrauseLSTM(70, 195, key=jax.random.key(0))
+        >>> ostinato.count_parameters(cell)
+        206700
     """
 
     W: jax.Array
@@ -68,6 +70,8 @@ class MLSTM(Cell):
 
     Example:
         >>> cell = MLSTM(70, 170, key=jax.random.key(0))
+        >>> ostinato.count_parameters(cell)
+        204000
     """
 
     W: jax.Array

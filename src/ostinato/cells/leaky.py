@@ -18,6 +18,9 @@ class Leaky(Simple):
 
     Example:
         >>> cell = Leaky(3, 16, key=jax.random.key(0), alpha=0.9)
+        >>> ys, h = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 16)
     """
 
     alpha: float = eqx.field(static=True)

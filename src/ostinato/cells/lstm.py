@@ -21,6 +21,8 @@ class LSTM(Cell):
     Example:
         >>> cell = LSTM(3, 16, key=jax.random.key(0))
         >>> ys, (h, c) = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 16)
     """
 
     W: jax.Array
@@ -74,6 +76,11 @@ class PeepholeLSTM(LSTM):
     set `b` to zero for its equations.
 
     Shapes: as `LSTM`; the peepholes `p` are `(3, units)`, for i, f and o.
+
+    Example:
+        >>> cell = PeepholeLSTM(3, 16, key=jax.random.key(0), forget=2.0)
+        >>> cell.p.shape
+        (3, 16)
     """
 
     p: jax.Array

@@ -26,6 +26,9 @@ class LSTM1997(Cell):
 
     Example:
         >>> cell = LSTM1997(3, 16, key=jax.random.key(0), truncated=True)
+        >>> ys, (h, c) = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 16)
     """
 
     W: jax.Array

@@ -17,6 +17,8 @@ class MRNN(Cell):
 
     Example:
         >>> cell = MRNN(70, 280, key=jax.random.key(0))
+        >>> ostinato.count_parameters(cell)
+        196280
     """
 
     W: jax.Array

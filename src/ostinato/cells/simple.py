@@ -23,6 +23,8 @@ class Simple(Cell):
     Example:
         >>> cell = Simple(3, 16, key=jax.random.key(0), f="relu")
         >>> ys, h = ostinato.unroll(cell, xs)
+        >>> ys.shape, h.shape
+        ((10, 4, 16), (4, 16))
     """
 
     W: jax.Array

@@ -4,7 +4,9 @@ One claim a file. `ostinato verify` checks them all; `docs/claims.md` shows what
 
 Example:
     >>> for result in verify(["toy-net", "softmax-hessian"]):
-    ...     print(result.claim.name, result.finding.verdict, result.reproduces)
+    ...     print(result.claim.name, result.finding.verdict, sep=": ")
+    toy-net: holds when the unit is linear, or an active ReLU, and |w| ≠ 1
+    softmax-hessian: holds
 """
 
 import difflib

@@ -53,7 +53,12 @@ class Claim:
             varied to see that another verdict is possible.
 
     Example:
-        >>> CLAIMS["softmax-hessian"].verify().finding.evidence
+        >>> result = ostinato.claims.CLAIMS["xor-ceiling"].verify()
+        >>> print(result.finding.evidence)
+        over all 64 sequences of 3 triples the best prediction of every bit from those before it is
+        right in 66.7% (the task here has 66.7%).
+        >>> result.reproduces
+        True
     """
 
     name: str

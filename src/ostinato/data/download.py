@@ -39,9 +39,6 @@ def download(
         sha256: of its content, unpacked if the target's name ends in .gz or .bz2 (see `is_right`).
         show: called with the number of bytes that are there.
         timeout: seconds without any news after which the network counts as stalled.
-
-    Example:
-        >>> download("https://example.org/a.txt", Path("a.txt"), size=5, sha256="2cf24d…")
     """
     part = target.with_name(target.name + ".part")
     if part.is_symlink():
@@ -71,6 +68,12 @@ def is_right(path: Path, sha256: str, packing: str) -> bool:
 
     The checksum is of what is inside a .gz or .bz2 (`packing`), for the same data packed again are
     the same data.
+
+    Example:
+        >>> Path("a.txt").write_bytes(b"hello")
+        5
+        >>> is_right(Path("a.txt"), hashlib.sha256(b"hello").hexdigest(), packing="")
+        True
     """
     found = hashlib.sha256()
     try:

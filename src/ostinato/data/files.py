@@ -12,7 +12,8 @@ def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
 
     Example:
         >>> check_file("/dev/zero")
-        BadInput: /dev/zero is not a regular file; give a text file
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: /dev/zero is not a regular file; give a text file
     """
     try:
         found = os.stat(path)

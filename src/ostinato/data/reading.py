@@ -33,6 +33,8 @@ def read_symbols(
 
     Example:
         >>> symbols, vocabulary = read_symbols("book.txt")
+        >>> vocabulary.decode(symbols[:11])
+        'A statement'
     """
     path = Path(path)
     before = check_file(path)

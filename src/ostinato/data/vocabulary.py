@@ -14,7 +14,7 @@ class Vocabulary:
     Example:
         >>> v = Vocabulary.of_text("abba")
         >>> v.encode("ab"), v.decode([1, 0])
-        (array([0, 1]), 'ba')
+        (array([0, 1], dtype=uint8), 'ba')
     """
 
     points: tuple[int, ...]

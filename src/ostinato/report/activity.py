@@ -54,8 +54,8 @@ def activity(network: Network, xs: Any) -> np.ndarray:
     """h of every unit that the readout reads, at each step: `(T, *batch, units)`.
 
     Example:
-        >>> activity(network, symbols).shape
-        (1500, 128)
+        >>> activity(network, xs).shape
+        (10, 4, 8)
     """
     inputs = jnp.asarray(xs)
     if network.encoding is not None:

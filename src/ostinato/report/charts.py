@@ -37,7 +37,8 @@ class Series:
     """Numbers y at places x; `dashed` for what is computed without the run, such as a bound.
 
     Example:
-        >>> Series("training", [1, 2, 3], [4.6, 4.1, None])
+        >>> Series("training", x=[1, 2, 3], y=[4.6, 4.1, None]).dashed
+        False
     """
 
     name: str
@@ -137,7 +138,7 @@ def numbers(values: Iterable[Any]) -> list[float | None]:
     """Plain floats, with `None` for what is not finite.
 
     Example:
-        >>> numbers(np.array([1.0, np.nan]))
+        >>> numbers([1.0, float("nan")])
         [1.0, None]
     """
     found = (None if x is None else float(x) for x in values)

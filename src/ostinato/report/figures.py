@@ -28,7 +28,11 @@ def figure(chart: Chart) -> dict:
     """A chart as `{"data": [...], "layout": {...}}`.
 
     Example:
-        >>> figure(lines)["layout"]["xaxis"]["title"]["text"]
+        >>> from ostinato.report.charts import Series
+        >>> loss = Series("training", x=[1, 2, 3], y=[4.6, 4.1, 3.9])
+        >>> words = {"name": "loss", "title": "Loss", "caption": "", "x_title": "step"}
+        >>> drawn = figure(Lines(**words, y_title="nats", series=[loss]))
+        >>> drawn["layout"]["xaxis"]["title"]["text"]
         'step'
     """
     raise TypeError(f"{type(chart).__name__} is no chart that can be drawn")

@@ -14,8 +14,10 @@ def key_numbers(course: Course) -> dict[str, str]:
     """Size, steps, epochs, time and speed, and how good it is, as far as the log says.
 
     Example:
-        >>> key_numbers(subject(open_run("runs/text-mlstm-1")))["speed"]
-        '71,429 symbols per second'
+        >>> from ostinato.report.subject import course
+        >>> found = key_numbers(course(open_run("runs/text-mlstm-1")))
+        >>> found["steps"]
+        '4 of 4, done'
     """
     task, start = course.task, course.start
     most = course.run.config.steps

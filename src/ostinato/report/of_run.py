@@ -22,7 +22,9 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
     """The page of a run, everything on it measured; of a mere course, what its log says.
 
     Example:
-        >>> page_of(subject(open_run("runs/text-mlstm-1")), findings).sections[0].heading
+        >>> from ostinato.report.subject import course
+        >>> page = page_of(course(open_run("runs/text-mlstm-1")), findings=[])
+        >>> page.sections[0].heading
         'Learning'
     """
     config = course.run.config

@@ -60,7 +60,11 @@ def html(page: Page) -> str:
     """The page as one document.
 
     Example:
-        >>> Path("report.html").write_text(html(page), encoding="utf-8")
+        >>> from ostinato.report.of_run import page_of
+        >>> from ostinato.report.subject import course
+        >>> page = page_of(course(open_run("runs/text-mlstm-1")), findings=[])
+        >>> html(page)[:15]
+        '<!DOCTYPE html>'
     """
     from plotly.offline import get_plotlyjs
 

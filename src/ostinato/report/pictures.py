@@ -30,7 +30,12 @@ def write_picture(chart: Chart, path: Path) -> None:
     """Draw a chart into a PNG file.
 
     Example:
-        >>> write_picture(chart, Path("loss.png"))
+        >>> from ostinato.report.charts import Series
+        >>> loss = Series("training", x=[1, 2, 3], y=[4.6, 4.1, 3.9])
+        >>> words = {"name": "loss", "title": "Loss", "caption": "", "x_title": "step"}
+        >>> write_picture(Lines(**words, y_title="nats", series=[loss]), Path("loss.png"))
+        >>> Path("loss.png").exists()
+        True
     """
     drawn = io.BytesIO()
     picture(chart).savefig(drawn, format="png")

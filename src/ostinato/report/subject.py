@@ -68,7 +68,7 @@ def subject(run: Run, data: Path | None = None) -> Subject:
 
     Example:
         >>> subject(open_run("runs/text-mlstm-1")).batch.xs.shape
-        (50, 16)
+        (10, 16)
     """
     network = last_network(run)
     task = run.task()

@@ -32,7 +32,7 @@ def write_report(
 
     Example:
         >>> run = open_run("runs/text-mlstm-1")
-        >>> write_report(run, examine(run))
+        >>> write_report(run, findings=[])
         PosixPath('runs/text-mlstm-1/report.html')
     """
     if find_spec("plotly") is None or find_spec("matplotlib") is None:

@@ -65,8 +65,10 @@ def train(
         Diverged: the loss became NaN or exploded; the last good checkpoint is kept.
 
     Example:
-        >>> run = train(Config(task="adding", steps=500), "runs/adding")
-        >>> run.network()
+        >>> config = Config(task="adding", length=10, units=8, steps=5)
+        >>> run = train(config, "runs/adding")
+        >>> run.steps()[-1]  # of the last checkpoint
+        5
     """
     path, run = Path(folder), None
     if resume:

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 
 from .initialisers import Initialiser
 
+Pair = tuple[jax.Array, jax.Array]
+
 
 class Cell(eqx.Module):
     """Something that steps through time. Subclass it and write three methods.
@@ -69,7 +71,7 @@ class Cell(eqx.Module):
         """One step of time: `(state, inputs(x)) -> (state, y)`."""
 
 
-def check_vectors(cell: eqx.Module, x, weight: jax.Array) -> None:
+def check_vectors(cell: eqx.Module, x: Any, weight: jax.Array) -> None:
     """Refuse an `x` that is not of shape `(..., inputs)` and of the dtype of `weight`."""
     name, size = type(cell).__name__, weight.shape[0]
     if not hasattr(x, "dtype") or not hasattr(x, "shape"):
@@ -88,7 +90,9 @@ def check_vectors(cell: eqx.Module, x, weight: jax.Array) -> None:
         raise ValueError(f"{name} expects inputs of shape (..., {size}), got {x.shape}")
 
 
-def project(cell: eqx.Module, x, weight: jax.Array, bias: jax.Array | None = None) -> jax.Array:
+def project(
+    cell: eqx.Module, x: Any, weight: jax.Array, bias: jax.Array | None = None
+) -> jax.Array:
     """`x @ weight + bias` for `x` of shape `(..., inputs)`, after checking that it fits."""
     check_vectors(cell, x, weight)
     u = x @ weight
@@ -179,12 +183,12 @@ def output_size(cell: Cell, inputs: int) -> int:
     """The size of a cell's output, for inputs of that size; of the first if it has several."""
     x = jax.ShapeDtypeStruct((inputs,), parameter_dtype(cell))
 
-    def one_step(cell, x):
+    def one_step(cell: Cell, x: Any) -> Any:
         return cell.step(cell.initial(()), cell.inputs(x))[1]
 
     return jax.tree.leaves(eqx.filter_eval_shape(one_step, cell, x))[0].shape[-1]
 
 
-def parameter_dtype(cell: eqx.Module):
+def parameter_dtype(cell: eqx.Module) -> jnp.dtype:
     """The floating dtype of a cell's parameters; JAX's default for a cell without any."""
     return jnp.result_type(*jax.tree.leaves(eqx.filter(cell, eqx.is_inexact_array)) or [float])

@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from ._activations import activation
-from ._cell import Cell, check_vectors, draw, zeros
+from ._cell import Cell, Pair, check_vectors, draw, zeros
 from .delay import inverse
 from .initialisers import Initialiser, glorot, orthogonal
+
+Past = tuple[jax.Array, jax.Array, jax.Array]
 
 
 class AdditiveDelay(Cell):
@@ -82,7 +84,7 @@ class AdditiveDelay(Cell):
         self.C = jnp.stack([draw(input, k, inputs, units) for k in jax.random.split(w, len(x))])
         self.dt, self.f = dt, f
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Past:
         (inputs, units), dtype = self.C.shape[1:], self.A.dtype
         reach = [max(1, *given) for given in self.delays]
         c, y, x = (
@@ -91,15 +93,15 @@ class AdditiveDelay(Cell):
         )
         return c, activation(self.f)(y), x
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> Pair:
         check_vectors(self, x, self.C[0])
         now = [C for C, delay in zip(self.C, self.delays[2], strict=True) if delay == 0]
         return x @ (self.dt * sum(now, jnp.zeros_like(self.C[0])) @ self._inverse()), x
 
-    def step(self, state, u):
-        (cs, ys, xs), (u, x) = state, u
+    def step(self, state: Past, u: Pair) -> tuple[Past, jax.Array]:
+        (cs, ys, xs), (a, x) = state, u
         inverse = self._inverse()
-        c = u + cs[..., -1, :] @ inverse
+        c = a + cs[..., -1, :] @ inverse
         for past, weights, delays in zip(state, (self.A, self.B, self.C), self.delays, strict=True):
             for weight, delay in zip(weights, delays, strict=True):
                 if delay:

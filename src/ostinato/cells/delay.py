@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from ._activations import activation
-from ._cell import Cell, draw, project, rest
+from ._cell import Cell, Pair, draw, project, rest
 from .initialisers import Initialiser, glorot, orthogonal
 
 
@@ -68,15 +68,15 @@ class Delay(Cell):
         self.C = draw(input, c, inputs, units)
         self.delay, self.dt, self.f = delay, dt, f
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Pair:
         c = rest(batch, self.B)
         past = activation(self.f)(c)[..., None, :]
         return c, jnp.repeat(past, self.delay, axis=-2)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.dt * self.C @ self._inverse())
 
-    def step(self, state, u):
+    def step(self, state: Pair, u: jax.Array) -> tuple[Pair, jax.Array]:
         c, past = state
         inverse = self._inverse()
         c = u + c @ inverse + past[..., 0, :] @ (self.dt * self.B @ inverse)

@@ -58,12 +58,12 @@ class Elman(Cell):
         self.r = jax.random.uniform(r, (units,), self.W.dtype, -1, 1)
         self.f = f
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> jax.Array:
         return zeros(*batch, len(self.r)).astype(self.r.dtype)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.W, self.b)
 
-    def step(self, state, u):
+    def step(self, state: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
         h = activation(self.f)(u + self.r * state)
         return h, h

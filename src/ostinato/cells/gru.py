@@ -65,19 +65,20 @@ class GRU(Cell):
         self.d = zeros(units) if reset == "after" else None
         self.reset = reset
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> jax.Array:
         return rest(batch, self.R)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.W, self.b)
 
-    def step(self, state, u):
+    def step(self, state: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
         units = self.U.shape[0]
         gates, candidate = u[..., : 2 * units], u[..., 2 * units :]
         if self.reset == "before":
             z, r = split(jax.nn.sigmoid(gates + state @ self.R), 2)
             candidate = candidate + (r * state) @ self.U
         else:
+            assert self.d is not None
             a = state @ jnp.concatenate([self.R, self.U], axis=1)
             z, r = split(jax.nn.sigmoid(gates + a[..., : 2 * units]), 2)
             candidate = candidate + r * (a[..., 2 * units :] + self.d)

@@ -25,7 +25,7 @@ def normal(std: float = 0.1) -> Initialiser:
     weights of his LSTM and mLSTM, 0.05 for all weights of his mRNN.
     """
 
-    def init(key, shape, dtype):
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         return float(std) * jax.random.normal(key, shape, dtype)
 
     return init
@@ -40,7 +40,7 @@ def orthogonal(gain: float = 1.0) -> Initialiser:
     """`gain` times an orthogonal matrix, uniformly drawn (Saxe et al., 2013)."""
     made = jax.nn.initializers.orthogonal(gain)
 
-    def init(key, shape, dtype):
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         exact = jnp.promote_types(dtype, jnp.float32)  # 16-bit floats have no QR decomposition
         return made(key, shape, exact).astype(dtype)
 
@@ -53,7 +53,7 @@ def sparse(probability: float = 0.1, std: float = 0.1) -> Initialiser:
     The defaults are those of Krause (2015), section 4.2, for the recurrent weights of his RNN.
     """
 
-    def init(key, shape, dtype):
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         which, value = jax.random.split(key)
         kept = jax.random.bernoulli(which, probability, shape)
         return kept * (std * jax.random.normal(value, shape, dtype))
@@ -64,7 +64,7 @@ def sparse(probability: float = 0.1, std: float = 0.1) -> Initialiser:
 def incoming(count: int = 15, std: float = 1.0) -> Initialiser:
     """`count` incoming weights for each unit, from N(0, std²); the rest zero (Martens, 2010)."""
 
-    def init(key, shape, dtype):
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         rows, _ = shape
         if count > rows:
             raise ValueError(f"incoming({count}) needs at least {count} rows, got shape {shape}")
@@ -82,7 +82,7 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
     """
     base = normal(1.0) if base is None else base
 
-    def init(key, shape, dtype):
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         if shape[0] != shape[1] or not shape[0]:
             raise ValueError(f"spectral_radius needs a square matrix, got shape {shape}")
         matrix = base(key, shape, dtype)
@@ -96,7 +96,6 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
     return init
 
 
-def _largest_eigenvalue(matrix) -> np.ndarray:
-    matrix = np.asarray(matrix)
-    largest = np.abs(np.linalg.eigvals(matrix.astype(np.float64))).max()
+def _largest_eigenvalue(matrix: jax.Array) -> np.ndarray:
+    largest = np.abs(np.linalg.eigvals(np.asarray(matrix, np.float64))).max()
     return largest.astype(matrix.dtype)

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 
 from ._activations import activation
-from ._cell import Cell, draw, project, rest, zeros
+from ._cell import Cell, Pair, draw, project, rest, zeros
 from .initialisers import Initialiser, glorot
 
 
@@ -70,13 +70,13 @@ class Jordan(Cell):
         self.V = draw(recurrent, v, units, outputs)
         self.alpha, self.f, self.g = alpha, f, g
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Pair:
         return rest(batch, self.R), rest(batch, self.R)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.W, self.b)
 
-    def step(self, state, u):
+    def step(self, state: Pair, u: jax.Array) -> tuple[Pair, jax.Array]:
         s, y = state
         s = self.alpha * s + y
         h = activation(self.f)(u + s @ self.R)

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, draw, project, rest, split
+from ._cell import Cell, Pair, draw, project, rest, split
 from .initialisers import Initialiser, normal
 from .multiplicative import factor_size
 
@@ -47,13 +47,13 @@ class KrauseLSTM(Cell):
         self.W = draw(input, w, inputs, units, blocks=4)
         self.R = draw(recurrent, r, units, units, blocks=4)
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Pair:
         return rest(batch, self.R), rest(batch, self.R)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.W)
 
-    def step(self, state, u):
+    def step(self, state: Pair, u: jax.Array) -> tuple[Pair, jax.Array]:
         h, c = state
         return _remember(u + h @ self.R, c)
 
@@ -103,19 +103,19 @@ class MLSTM(Cell):
         self.Wm = draw(input, wm, factor_size(inputs, factor_inputs), units)
         self.Rm = draw(recurrent, rm, units, units)
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Pair:
         return rest(batch, self.R), rest(batch, self.R)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> Pair:
         return project(self, x, self.W), x[..., : self.Wm.shape[0]] @ self.Wm
 
-    def step(self, state, u):
-        (h, c), (u, factor) = state, u
+    def step(self, state: Pair, u: Pair) -> tuple[Pair, jax.Array]:
+        (h, c), (a, factor) = state, u
         m = factor * (h @ self.Rm)
-        return _remember(u + m @ self.R, c)
+        return _remember(a + m @ self.R, c)
 
 
-def _remember(a: jax.Array, c: jax.Array):
+def _remember(a: jax.Array, c: jax.Array) -> tuple[Pair, jax.Array]:
     # σ of all at once, that of g too: the compiler turns one long loop into faster code.
     i, f, _, o = split(jax.nn.sigmoid(a), 4)
     c = f * c + i * split(a, 4)[2]

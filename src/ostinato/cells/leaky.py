@@ -42,7 +42,7 @@ class Leaky(Simple):
         super().__init__(inputs, units, key=key, f=f, input=input, recurrent=recurrent)
         self.alpha = alpha
 
-    def step(self, state, u):
+    def step(self, state: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
         h = activation(self.f)(u + state @ self.R)
         h = (1 - self.alpha) * h + self.alpha * state
         return h, h

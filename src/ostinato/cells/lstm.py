@@ -1,9 +1,11 @@
 """The LSTM with forget gate and biases, and the one with peepholes."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, draw, project, rest, split, zeros
+from ._cell import Cell, Pair, draw, project, rest, split, zeros
 from .initialisers import Initialiser, glorot, orthogonal
 
 
@@ -51,13 +53,13 @@ class LSTM(Cell):
         self.R = draw(recurrent, r, units, units, blocks=4)
         self.b = zeros(4 * units).at[units : 2 * units].set(forget)
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Pair:
         return rest(batch, self.R), rest(batch, self.R)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.W, self.b)
 
-    def step(self, state, u):
+    def step(self, state: Pair, u: jax.Array) -> tuple[Pair, jax.Array]:
         h, c = state
         a = u + h @ self.R
         # σ of all at once, that of g too: the compiler turns one long loop into faster code.
@@ -85,13 +87,13 @@ class PeepholeLSTM(LSTM):
 
     p: jax.Array
 
-    def __init__(self, inputs: int, units: int, *, key: jax.Array, **options):
+    def __init__(self, inputs: int, units: int, *, key: jax.Array, **options: Any):
         """Args: those of `LSTM`; the peepholes start from N(0, 0.1²)."""
         main, peep = jax.random.split(key)
         super().__init__(inputs, units, key=main, **options)
         self.p = 0.1 * jax.random.normal(peep, (3, units), self.R.dtype)
 
-    def step(self, state, u):
+    def step(self, state: Pair, u: jax.Array) -> tuple[Pair, jax.Array]:
         h, c = state
         i, f, g, o = split(u + h @ self.R, 4)
         i = jax.nn.sigmoid(i + self.p[0] * c)

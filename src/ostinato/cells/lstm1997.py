@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, draw, project, rest, split, zeros
+from ._cell import Cell, Pair, draw, project, rest, split, zeros
 from .initialisers import Initialiser, glorot, orthogonal
 
 
@@ -59,13 +59,13 @@ class LSTM1997(Cell):
         self.b = zeros(3 * units)
         self.truncated = truncated
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Pair:
         return rest(batch, self.R), rest(batch, self.R)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.W, self.b)
 
-    def step(self, state, u):
+    def step(self, state: Pair, u: jax.Array) -> tuple[Pair, jax.Array]:
         h, c = state
         if self.truncated:
             h = jax.lax.stop_gradient(h)

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, draw, project, rest, zeros
+from ._cell import Cell, Pair, draw, project, rest, zeros
 from .initialisers import Initialiser, normal
 
 
@@ -52,15 +52,15 @@ class MRNN(Cell):
         self.Wm = draw(input, wm, factor_size(inputs, factor_inputs), units)
         self.Rm = draw(recurrent, rm, units, units)
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> jax.Array:
         return rest(batch, self.R)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> Pair:
         return project(self, x, self.W, self.b), x[..., : self.Wm.shape[0]] @ self.Wm
 
-    def step(self, state, u):
-        u, factor = u
-        h = jnp.tanh(u + (factor * (state @ self.Rm)) @ self.R)
+    def step(self, state: jax.Array, u: Pair) -> tuple[jax.Array, jax.Array]:
+        a, factor = u
+        h = jnp.tanh(a + (factor * (state @ self.Rm)) @ self.R)
         return h, h
 
 

@@ -57,12 +57,12 @@ class Simple(Cell):
         self.b = zeros(units)
         self.f = f
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> jax.Array:
         return rest(batch, self.R)
 
-    def inputs(self, x):
+    def inputs(self, x: jax.Array) -> jax.Array:
         return project(self, x, self.W, self.b)
 
-    def step(self, state, u):
+    def step(self, state: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
         h = activation(self.f)(u + state @ self.R)
         return h, h

@@ -1,6 +1,7 @@
 """A bound on the Jacobian of a net by lag, held against a thousand random nets."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def against_nets(
     medians = np.median(share, axis=1)
     lags = np.arange(1, len(share) + 1)
 
-    def draw(axes):
+    def draw(axes: Any) -> None:
         for low, high in ((10, 90), (30, 70)):
             edges = np.percentile(share, (low, high), axis=1)
             axes.fill_between(lags, *edges, alpha=0.25, color="tab:blue", label=f"{low}-{high} %")

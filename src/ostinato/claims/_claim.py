@@ -33,7 +33,7 @@ class Finding:
     numbers: dict[str, float]
     figure: Callable[[Any], None] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.verdict not in ("holds", "false") and not self.verdict.startswith("holds when "):
             raise ValueError(
                 f"a verdict must be 'holds', 'false' or 'holds when …', got {self.verdict!r}"

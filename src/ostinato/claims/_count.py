@@ -1,6 +1,6 @@
 """Counting the work in matrix products, from what JAX traces; nothing is timed or even run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from typing import Any
 
@@ -12,7 +12,7 @@ def multiplications(function: Callable, *arguments: Any) -> int:
     return _of(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
-def _of(jaxpr) -> int:
+def _of(jaxpr: Any) -> int:
     needed = set(_variables(jaxpr.outvars))
     total = 0
     for equation in reversed(jaxpr.eqns):
@@ -22,7 +22,7 @@ def _of(jaxpr) -> int:
     return total
 
 
-def _of_equation(equation) -> int:
+def _of_equation(equation: Any) -> int:
     name, parameters = equation.primitive.name, equation.params
     if name == "dot_general":
         (contracted, _), _ = parameters["dimension_numbers"]
@@ -36,7 +36,7 @@ def _of_equation(equation) -> int:
     return inside * (parameters["length"] if name == "scan" else 1)
 
 
-def _parts(values):
+def _parts(values: Iterable[Any]) -> Iterator[Any]:
     """The programs among an equation's parameters."""
     for value in values:
         if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
@@ -45,5 +45,5 @@ def _parts(values):
             yield from _parts(value)
 
 
-def _variables(atoms):
+def _variables(atoms: Iterable[Any]) -> list[Any]:
     return [atom for atom in atoms if not hasattr(atom, "val")]

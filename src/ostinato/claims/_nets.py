@@ -46,7 +46,7 @@ def tanh_nets(count: int = 1000, units: int = 8, steps: int = 10, seed: int = 0)
     return run(R, us, np.tanh, lambda a: 1 - np.tanh(a) ** 2)
 
 
-def drawn(kind: Callable, *sizes: int, seed: int = 0, scale: float = 0.7, **options) -> Any:
+def drawn(kind: Callable, *sizes: int, seed: int = 0, scale: float = 0.7, **options: Any) -> Any:
     """A cell all of whose parameters are normal numbers, so that no bias is zero."""
     key = jax.random.key(0)
     shapes = eqx.filter_eval_shape(kind, *sizes, key=key, **options)

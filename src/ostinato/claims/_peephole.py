@@ -30,10 +30,10 @@ def weights(inputs: int, units: int, seed: int = 0, scale: float = 0.7) -> Weigh
     return w | {("p", k): scale * rng.normal(size=units) for k in "ifo"}
 
 
-def step(w: Weights, x, y, c, bump=0.0) -> Step:
+def step(w: Weights, x: Any, y: Any, c: Any, bump: Any = 0.0) -> Step:
     """(4.1-4.5); `bump` is added to the new memory."""
 
-    def sigmoid(a):
+    def sigmoid(a: Any) -> Any:
         return 0.5 * (1 + np.tanh(0.5 * a))
 
     bar = {k: w["W", k] @ x + w["R", k] @ y for k in "zifo"}
@@ -45,7 +45,7 @@ def step(w: Weights, x, y, c, bump=0.0) -> Step:
     return Step(z, i, f, o, new, o * np.tanh(new), c)
 
 
-def forward(w: Weights, xs, y, c, bump=0.0) -> list[Step]:
+def forward(w: Weights, xs: Any, y: Any, c: Any, bump: Any = 0.0) -> list[Step]:
     """All steps; `bump` is added to the memory of the first."""
     steps: list[Step] = []
     for x in xs:

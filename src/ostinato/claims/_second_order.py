@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ READOUT = UNITS * OUTPUTS
 SIZE = READOUT + UNITS * (UNITS + INPUTS + 1)
 
 
-def outputs(theta, xs, units: int = UNITS, readouts: int = OUTPUTS):
+def outputs(theta: Any, xs: Any, units: int = UNITS, readouts: int = OUTPUTS) -> jax.Array:
     """`O = V tanh(W x + R h + b)` for all steps; theta holds V, R, W and b, in this order."""
     inputs = xs.shape[-1]
     cuts = np.cumsum([units * readouts, units * units, units * inputs])
@@ -27,7 +28,7 @@ def outputs(theta, xs, units: int = UNITS, readouts: int = OUTPUTS):
     return jnp.stack(found)
 
 
-def loss_of(found, targets):
+def loss_of(found: jax.Array, targets: Any) -> jax.Array:
     """Cross-entropy summed over time."""
     return -jnp.sum(targets * jax.nn.log_softmax(found))
 
@@ -40,7 +41,7 @@ def matrices() -> tuple[np.ndarray, np.ndarray]:
     targets = np.eye(OUTPUTS)[rng.integers(0, OUTPUTS, STEPS)]
 
     @jax.jit
-    def both(theta):
+    def both(theta: Any) -> tuple[jax.Array, jax.Array]:
         hessian = jax.hessian(lambda theta: loss_of(outputs(theta, xs), targets))(theta)
         J = jax.jacfwd(outputs)(theta, xs)
         p = jax.nn.softmax(outputs(theta, xs))[..., None]
@@ -58,10 +59,10 @@ def costs(functions: Iterable[Callable], units: int, symbols: int) -> list[float
     In units of those of the net's outputs. Nothing but shapes is used.
     """
 
-    def per_step(function):
+    def per_step(function: Callable) -> int:
         return counted(function, 4) - counted(function, 3)
 
-    def counted(function, steps):
+    def counted(function: Callable, steps: int) -> int:
         theta = jax.ShapeDtypeStruct((units * (units + 2 * symbols + 1),), float)
         xs = jax.ShapeDtypeStruct((steps, symbols), float)
         return multiplications(function, theta, theta, xs, xs)

@@ -1,5 +1,7 @@
 """Computing the states of a net from the last one to the first."""
 
+from typing import Any
+
 import numpy as np
 
 from ._claim import Claim, Finding
@@ -18,7 +20,7 @@ def check(linear: float = 0.01) -> Finding:
     growth = float((double[lost[1]] / double[0]) ** (1 / max(lost[1], 1)))
     gentle = recover(np.float64, linear, orthogonal=True)
 
-    def draw(axes):
+    def draw(axes: Any) -> None:
         axes.semilogy(single, label="random weights, float32")
         axes.semilogy(double, label="random weights, float64")
         axes.semilogy(gentle, label="orthogonal and nearly linear, float64")
@@ -45,7 +47,7 @@ def check(linear: float = 0.01) -> Finding:
     )
 
 
-def recover(kind, inputs: float = 1.0, orthogonal: bool = False) -> np.ndarray:
+def recover(kind: Any, inputs: float = 1.0, orthogonal: bool = False) -> np.ndarray:
     """The error after 0, 1, 2, … steps `h_{t-1} = R⁻¹ (atanh h_t - u_t)`; it counts up to 2."""
     rng = np.random.default_rng(0)
     R = rng.normal(size=(UNITS, UNITS)) / np.sqrt(UNITS)

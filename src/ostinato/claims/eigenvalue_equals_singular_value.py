@@ -1,5 +1,7 @@
 """The largest eigenvalue and the largest singular value of a diagonalisable matrix."""
 
+from typing import Any
+
 import numpy as np
 
 from ..lens import largest_singular_value, spectral_radius
@@ -8,7 +10,7 @@ from ._claim import Claim, Finding
 MATRIX = ((0.5, 10.0), (0.0, 0.4))
 
 
-def check(matrix=MATRIX) -> Finding:
+def check(matrix: Any = MATRIX) -> Finding:
     """Compare the two for a diagonalisable matrix."""
     matrix = np.asarray(matrix)
     values, vectors = np.linalg.eig(matrix)

@@ -1,5 +1,7 @@
 """The error flow through the memory of an LSTM with forget gates."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +17,7 @@ INPUTS, UNITS, STEPS = 2, 4, 30
 class ThroughMemory(LSTM):
     """The LSTM whose errors go back through c alone."""
 
-    def step(self, state, u):
+    def step(self, state: Any, u: jax.Array) -> tuple[Any, jax.Array]:
         h, c = state
         return super().step((jax.lax.stop_gradient(h), c), u)
 
@@ -26,8 +28,8 @@ def check(kind: type[LSTM] = ThroughMemory) -> Finding:
     xs, h, c = numbers(1, STEPS, INPUTS), numbers(2, UNITS), numbers(3, UNITS)
 
     @jax.jit
-    def flow(c):
-        def memory(c):
+    def flow(c: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def memory(c: jax.Array) -> tuple[jax.Array, jax.Array]:
             hs, (_, last) = unroll(cell, xs, (h, c))
             return last, hs
 

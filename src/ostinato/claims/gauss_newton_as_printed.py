@@ -1,5 +1,7 @@
 """The Gauss-Newton matrix with one Jacobian instead of two."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 
@@ -9,7 +11,7 @@ from ._nets import gap, numbers
 SIZE = 4
 
 
-def check(scale: float = 0.7, squash=jnp.tanh) -> Finding:
+def check(scale: float = 0.7, squash: Callable = jnp.tanh) -> Finding:
     """Both sides of (2.16) for `f = L(F(θ))`, `F(θ) = squash(A θ)`.
 
     F has as many outputs as parameters, for otherwise the printed sum cannot even be formed.
@@ -18,14 +20,14 @@ def check(scale: float = 0.7, squash=jnp.tanh) -> Finding:
     A = jnp.eye(SIZE) + scale * numbers(0, SIZE, SIZE)
     theta, target = numbers(1, SIZE), jax.nn.softmax(numbers(2, SIZE))
 
-    def F(theta):
+    def F(theta: jax.Array) -> jax.Array:
         return squash(A @ theta)
 
-    def L(y):
+    def L(y: jax.Array) -> jax.Array:
         return -jnp.sum(target * jax.nn.log_softmax(y))
 
     @jax.jit
-    def sides(theta):
+    def sides(theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         J, y = jax.jacfwd(F)(theta), F(theta)
         rest = jnp.einsum("i,ijk->jk", jax.grad(L)(y), jax.jacfwd(jax.jacfwd(F))(theta))
         once, exact = J.T @ jax.hessian(L)(y), jax.hessian(lambda theta: L(F(theta)))(theta)

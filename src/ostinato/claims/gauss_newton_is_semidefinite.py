@@ -1,5 +1,7 @@
 """The eigenvalues of the Gauss-Newton matrix and of the Hessian."""
 
+from typing import Any
+
 import numpy as np
 
 from ._claim import Claim, Finding
@@ -14,7 +16,7 @@ def check(swapped: bool = False) -> Finding:
     of_hessian, of_gauss_newton = map(np.linalg.eigvalsh, (hessian, gauss_newton))
     least = of_gauss_newton[0] / of_gauss_newton[-1]
 
-    def draw(axes):
+    def draw(axes: Any) -> None:
         axes.plot(of_hessian, "o", label="Hessian")
         axes.plot(of_gauss_newton, ".", label="Gauss-Newton")
         axes.axhline(0, color="black", linewidth=0.5)

@@ -1,6 +1,9 @@
 """The general theorem on backpropagation through time."""
 
+from collections.abc import Callable
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from ..cells import PeepholeLSTM
@@ -11,7 +14,7 @@ from ._nets import drawn, gap, numbers
 INPUTS, UNITS, STEPS, BATCH = 3, 4, 8, 2
 
 
-def check(other=general_bptt) -> Finding:
+def check(other: Callable = general_bptt) -> Finding:
     """Compare the theorem, or another method, with the engine's gradient."""
     cell = drawn(PeepholeLSTM, INPUTS, UNITS)
     xs, targets = numbers(1, STEPS, BATCH, INPUTS), numbers(2, STEPS, BATCH, UNITS)
@@ -26,7 +29,7 @@ def check(other=general_bptt) -> Finding:
     )
 
 
-def squared(y, target):
+def squared(y: jax.Array, target: jax.Array) -> jax.Array:
     return 0.5 * jnp.sum((y - target) ** 2)
 
 

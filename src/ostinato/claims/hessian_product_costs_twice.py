@@ -1,5 +1,7 @@
 """What a product with the Hessian costs, against one with the Gauss-Newton matrix."""
 
+from typing import Any
+
 import jax
 
 from ._claim import Claim, Finding
@@ -9,14 +11,14 @@ from ._second_order import costs, loss_of, outputs
 def check(units: int = 400, symbols: int = 70) -> Finding:
     """Count multiplications in matrix products, for the sizes of the document's tanh net."""
 
-    def gauss_newton(theta, v, xs, targets):
+    def gauss_newton(theta: Any, v: Any, xs: Any, targets: Any) -> jax.Array:
         found, push = jax.linearize(lambda theta: outputs(theta, xs, units, symbols), theta)
         at_outputs = jax.grad(lambda found: loss_of(found, targets))
         errors = jax.jvp(at_outputs, (found,), (push(v),))[1]
         return jax.linear_transpose(push, theta)(errors)
 
-    def hessian(theta, v, xs, targets):
-        def loss(theta):
+    def hessian(theta: Any, v: Any, xs: Any, targets: Any) -> jax.Array:
+        def loss(theta: Any) -> jax.Array:
             return loss_of(outputs(theta, xs, units, symbols), targets)
 
         return jax.jvp(jax.grad(loss), (theta,), (v,))[1]

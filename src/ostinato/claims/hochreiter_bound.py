@@ -4,12 +4,13 @@ import numpy as np
 
 from ._bound import VERDICT, against_nets
 from ._claim import Claim, Finding
+from ._nets import Nets
 
 
 def check(factor: float = 1.0) -> Finding:
     """The largest entry against the bound, with its base multiplied by `factor`."""
 
-    def growth(nets, steepest):
+    def growth(nets: Nets, steepest: np.ndarray) -> np.ndarray:
         return factor * nets.R.shape[1] * steepest * np.abs(nets.R).max(axis=(1, 2))
 
     return against_nets(growth, lambda J: np.abs(J).max(axis=(1, 2)))

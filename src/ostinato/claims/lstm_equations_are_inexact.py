@@ -1,5 +1,7 @@
 """The usual backward equations of the LSTM with peepholes."""
 
+from typing import Any
+
 import numpy as np
 
 from ._claim import Claim, Finding
@@ -16,7 +18,7 @@ def check(transposed: bool = True) -> Finding:
     xs, targets = rng.normal(size=(STEPS, INPUTS)), rng.normal(size=(STEPS, UNITS))
     y, c = rng.normal(size=(2, UNITS))
 
-    def loss(name, value):
+    def loss(name: tuple[str, str], value: np.ndarray) -> Any:
         ys = np.stack([step.y for step in forward({**w, name: value}, xs, y, c)])
         return 0.5 * np.sum((ys - targets) ** 2)
 
@@ -34,7 +36,7 @@ def check(transposed: bool = True) -> Finding:
     )
 
 
-def published(w: Weights, xs, targets, y, c, transposed: bool) -> Weights:
+def published(w: Weights, xs: Any, targets: Any, y: Any, c: Any, transposed: bool) -> Weights:
     """Section 4.2, (4.6-4.14)."""
     steps = forward(w, xs, y, c)
     ys = [y, *(step.y for step in steps)]

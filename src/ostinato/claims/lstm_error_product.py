@@ -33,7 +33,7 @@ def error_of_product(output_gate: float) -> float:
     factors = [printed_factor(w, *pair) for pair in pairwise(steps)]
     product = reduce(np.matmul, factors[::-1])  # of ∂c(t)/∂c(t-1), the last step first
 
-    def last(bump):
+    def last(bump: np.ndarray) -> np.ndarray:
         return forward(w, xs, y, c, bump)[-1].c
 
     return gap(product, derivative(last, np.zeros(UNITS)))

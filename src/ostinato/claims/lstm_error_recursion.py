@@ -1,5 +1,7 @@
 """The factor by which an error at the memory of an LSTM goes one step back."""
 
+from typing import Any
+
 import numpy as np
 
 from ._claim import Claim, Finding
@@ -16,7 +18,7 @@ def check(units: int = 4) -> Finding:
     xs, (y, c) = rng.normal(size=(2, INPUTS)), rng.normal(size=(2, units))
     printed = printed_factor(w, *forward(w, xs, y, c))
 
-    def later(bump):
+    def later(bump: np.ndarray) -> Any:
         return forward(w, xs, y, c, bump)[1].c
 
     jacobian = derivative(later, np.zeros(units))  # ∂c(t)/∂c(t-1)

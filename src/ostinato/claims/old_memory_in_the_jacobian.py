@@ -18,7 +18,7 @@ def check(old: bool = True) -> Finding:
     s = step(w, x, y, c)
     of_memory = s.i * (1 - s.i) * w["p", "i"] * s.z + s.f * (1 - s.f) * w["p", "f"] * c + s.f
 
-    def jacobian(memory):
+    def jacobian(memory: np.ndarray) -> np.ndarray:
         gate = np.tanh(memory) * s.o * (1 - s.o) * w["p", "o"]
         return np.diag((gate + s.o * (1 - np.tanh(s.c) ** 2)) * of_memory)
 

@@ -16,7 +16,7 @@ def check(threshold: float = 1.0) -> Finding:
     """
 
     @jax.jit
-    def output(xs):
+    def output(xs: jax.Array) -> jax.Array:
         m = y = jnp.zeros(())
         for x in xs:
             y = jax.nn.relu(m + x)

@@ -1,5 +1,7 @@
 """What the R-forward pass costs."""
 
+from typing import Any
+
 import jax
 
 from ._claim import Claim, Finding
@@ -9,7 +11,7 @@ from ._second_order import costs, outputs
 def check(units: int = 400, symbols: int = 70) -> Finding:
     """Count multiplications in matrix products, for the sizes of the document's tanh net."""
 
-    def both(theta, v, xs, targets):
+    def both(theta: Any, v: Any, xs: Any, targets: Any) -> Any:
         return jax.jvp(lambda theta: outputs(theta, xs, units, symbols), (theta,), (v,))
 
     ratio = costs((both,), units, symbols)[0] - 1

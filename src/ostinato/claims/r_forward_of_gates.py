@@ -1,9 +1,11 @@
 """The directional derivative of gates, with and without the slope of their squashing."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
-from ..cells import MLSTM, KrauseLSTM
+from ..cells import MLSTM, Cell, KrauseLSTM
 from ._claim import Claim, Finding
 from ._nets import drawn, gap, numbers
 
@@ -34,7 +36,7 @@ def check(with_slope: bool = False) -> Finding:
     )
 
 
-def outputs(cell, xs):
+def outputs(cell: Cell, xs: jax.Array) -> jax.Array:
     state, found = cell.initial(()), []
     for x in xs:
         state, y = cell.step(state, cell.inputs(x))
@@ -42,7 +44,7 @@ def outputs(cell, xs):
     return jnp.stack(found)
 
 
-def r_forward(w, v, xs, with_slope: bool):
+def r_forward(w: Any, v: Any, xs: jax.Array, with_slope: bool) -> jax.Array:
     """(7.1-7.7), or with a factor (7.28-7.35); the blocks of a cell are i, f, g, o."""
     h = c = rh = rc = jnp.zeros(UNITS)
     found = []

@@ -18,7 +18,7 @@ def check(f: str = "relu") -> Finding:
     xs = numbers(1, LAG + 1, UNITS)
     first, *us = cell.inputs(xs)
 
-    def last(a):
+    def last(a: jax.Array) -> jax.Array:
         for u in us:
             a = activation(f)(a) @ cell.R + u
         return a

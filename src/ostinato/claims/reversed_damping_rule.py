@@ -1,5 +1,7 @@
 """Which way the damping has to move with the reduction ratio."""
 
+from typing import Any
+
 import numpy as np
 
 from ..learning.hessian_free.damping import HIGH, LOW, LOWER, RAISE
@@ -14,7 +16,7 @@ def check(printed: tuple[float, float] = PRINTED) -> Finding:
     paths = {"as printed": minimise(*printed), "exchanged": minimise(RAISE, LOWER)}
     with_printed, with_other = (path[-1] for path in paths.values())
 
-    def draw(axes):
+    def draw(axes: Any) -> None:
         for name, path in paths.items():
             axes.semilogy(np.maximum(path, 1e-30), label=name)
         axes.set(xlabel="step", ylabel="Rosenbrock's function")

@@ -1,5 +1,7 @@
 """Real-time recurrent learning against backpropagation through time."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 
 from ..cells import GRU
@@ -11,7 +13,7 @@ from .general_theorem import squared
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 8, 2
 
 
-def check(method=rtrl) -> Finding:
+def check(method: Callable = rtrl) -> Finding:
     """Compare the method that goes forwards with the one that goes back."""
     cell = drawn(GRU, INPUTS, UNITS)
     xs, targets = numbers(1, STEPS, BATCH, INPUTS), numbers(2, STEPS, BATCH, UNITS)

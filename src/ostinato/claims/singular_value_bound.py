@@ -4,12 +4,13 @@ import numpy as np
 
 from ._bound import VERDICT, against_nets
 from ._claim import Claim, Finding
+from ._nets import Nets
 
 
 def check(factor: float = 1.0) -> Finding:
     """The longest column, `‖J e_i‖`, against the bound, with its base multiplied by `factor`."""
 
-    def growth(nets, steepest):
+    def growth(nets: Nets, steepest: np.ndarray) -> np.ndarray:
         return factor * steepest * np.linalg.svd(nets.R, compute_uv=False)[:, 0]
 
     return against_nets(growth, lambda J: np.linalg.norm(J, axis=1).max(axis=1))

@@ -1,5 +1,7 @@
 """The Hessian of cross-entropy at the input of a softmax."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,7 @@ from ._nets import gap
 OUTPUTS = 5
 
 
-def check(printed=lambda p: np.diag(p) - np.outer(p, p)) -> Finding:
+def check(printed: Callable = lambda p: np.diag(p) - np.outer(p, p)) -> Finding:
     """Compare the formula with automatic differentiation."""
     o = np.random.default_rng(0).normal(size=OUTPUTS)
     exact = jax.jit(jax.hessian(lambda o: jnp.log(jnp.sum(jnp.exp(o))) - o[0]))(o)

@@ -1,5 +1,7 @@
 """The error in a net whose spectral radius is below one."""
 
+from typing import Any
+
 import numpy as np
 
 from ..lens import spectral_radius
@@ -7,7 +9,7 @@ from ._claim import Claim, Finding
 from .spectral_radius_is_sufficient import NILPOTENT
 
 
-def check(weights=NILPOTENT, lag: int = 50) -> Finding:
+def check(weights: Any = NILPOTENT, lag: int = 50) -> Finding:
     """Hold one unit near saturation by its input, the other where it is steep."""
     R = np.asarray(weights)
     radius = spectral_radius(R)

@@ -1,5 +1,7 @@
 """Convergence without input, and forgetting the first state, with a spectral radius below one."""
 
+from typing import Any
+
 import numpy as np
 
 from ..lens import spectral_radius
@@ -9,7 +11,7 @@ from ._claim import Claim, Finding
 NILPOTENT = ((2.0, -8.0), (0.5, -2.0))
 
 
-def check(weights=NILPOTENT, steps: int = 1000) -> Finding:
+def check(weights: Any = NILPOTENT, steps: int = 1000) -> Finding:
     """Run `c ← R tanh(c)` from a small state and from a large one."""
     R = np.asarray(weights)
     radius = spectral_radius(R)
@@ -22,7 +24,7 @@ def check(weights=NILPOTENT, steps: int = 1000) -> Finding:
         path.append((small, large))
     moved, apart = np.abs(large - path[-2][1]).max(), np.linalg.norm(large - small)
 
-    def draw(axes):
+    def draw(axes: Any) -> None:
         for n, start in enumerate(("small", "large")):
             axes.plot([states[n][0] for states in path[:30]], ".-", label=f"from a {start} state")
         axes.set(xlabel="step", ylabel="first unit")

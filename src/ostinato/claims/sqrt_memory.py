@@ -1,5 +1,7 @@
 """What it costs to keep the states of every √T-th step only."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 
@@ -17,11 +19,11 @@ def check(memory: str | int = "sqrt") -> Finding:
     cell = drawn(Simple, UNITS, UNITS)
     xs = numbers(1, STEPS, UNITS)
 
-    def run(R, memory="all"):
+    def run(R: jax.Array, memory: str | int = "all") -> jax.Array:
         with_other = jax.tree.map(lambda x: R if x is cell.R else x, cell)
         return jnp.sum(unroll(with_other, xs, memory=memory)[0] ** 2)
 
-    def gradient(memory):
+    def gradient(memory: str | int) -> Callable[[jax.Array], jax.Array]:
         return jax.grad(lambda R: run(R, memory))
 
     each = UNITS * UNITS

@@ -1,6 +1,7 @@
 """Squashing functions with a growing slope."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def check(slope: float = 1000.0) -> Finding:
             at_tau = min(at_tau, f(np.zeros(1))[0] - low)
             steepest = min(steepest, derivative(f, np.array([TAU]), slope)[0])
 
-    def draw(axes):
+    def draw(axes: Any) -> None:
         fine = np.linspace(-1, 1, 801)
         for alpha in (1, 5, 25, 125):
             axes.plot(fine, logistic(alpha * (fine - TAU)), label=f"α = {alpha}")
@@ -51,7 +52,7 @@ def check(slope: float = 1000.0) -> Finding:
     )
 
 
-def derivative(f, x: np.ndarray, slope: float) -> np.ndarray:
+def derivative(f: Callable, x: np.ndarray, slope: float) -> np.ndarray:
     """Of `f(slope (x - τ))` by x, for a logistic function or tanh."""
     y = f(slope * (x - TAU))
     return slope * (1 - y**2 if f is np.tanh else y * (1 - y))

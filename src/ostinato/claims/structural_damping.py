@@ -42,7 +42,7 @@ def unpack(v: np.ndarray, like: dict) -> dict:
     return {name: part.reshape(like[name].shape) for name, part in zip(like, parts, strict=True)}
 
 
-def r_forward(w: dict, v: dict, xs, hs) -> np.ndarray:
+def r_forward(w: dict, v: dict, xs: np.ndarray, hs: list[np.ndarray]) -> np.ndarray:
     """R(H(t)) for all t, by algorithm 4."""
     found = [np.zeros(UNITS)]
     for t, x in enumerate(xs):
@@ -51,7 +51,9 @@ def r_forward(w: dict, v: dict, xs, hs) -> np.ndarray:
     return np.array(found[1:])
 
 
-def backward(w: dict, xs, hs, changes: np.ndarray, where: str) -> np.ndarray:
+def backward(
+    w: dict, xs: np.ndarray, hs: list[np.ndarray], changes: np.ndarray, where: str
+) -> np.ndarray:
     """(3.27-3.30) with μ = 1, for a net without outputs."""
     d_in, found = np.zeros(UNITS), {name: np.zeros_like(x) for name, x in w.items()}
     for t in range(STEPS - 1, -1, -1):

@@ -1,5 +1,7 @@
 """One recurrent unit: what is left of an input as time passes."""
 
+from typing import Any
+
 import numpy as np
 
 from ..lens import toy_contribution
@@ -18,10 +20,10 @@ def check(below: float = 0.9, one: float = 1.0, above: float = 1.1) -> Finding:
     }
     left = {at: abs(float(curve[-1])) for at, curve in curves.items()}
 
-    def vanishes_or_explodes(kind):
+    def vanishes_or_explodes(kind: str) -> bool:
         return left[kind, below] < 1e-3 and left[kind, above] > 1e3
 
-    def draw(axes):
+    def draw(axes: Any) -> None:
         for (kind, w), curve in curves.items():
             if kind != "ReLU":  # the same as linear here
                 style = "-" if kind == "linear" else "--"

@@ -3,6 +3,7 @@
 from functools import partial
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -21,10 +22,10 @@ def check(window: int = STEPS // 2) -> Finding:
     xs = numbers(1, STEPS, 2) * (jnp.arange(STEPS) == 0)[:, None]
     counts = (jnp.arange(STEPS) == STEPS - 1).astype(xs.dtype)
 
-    def loss(y, count):
+    def loss(y: jax.Array, count: jax.Array) -> jax.Array:
         return count * jnp.sum(y)
 
-    def seen(window):
+    def seen(window: int) -> float:
         method = eqx.filter_jit(partial(truncated_bptt, window=window))
         _, gradient, _ = method(cell, loss, xs, counts)
         return float(np.linalg.norm(gradient.W))

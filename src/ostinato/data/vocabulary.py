@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import BadInput
 
@@ -29,7 +30,7 @@ class Vocabulary:
         return cls(tuple(range(256)), "bytes")
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         """The smallest unsigned integer that holds a symbol."""
         return np.min_scalar_type(max(len(self) - 1, 0))
 
@@ -56,7 +57,7 @@ class Vocabulary:
             )
         return symbols.astype(self.dtype)
 
-    def decode(self, symbols) -> str:
+    def decode(self, symbols: npt.ArrayLike) -> str:
         """The text of some symbols; of bytes, what is not UTF-8 becomes U+FFFD."""
         points = np.array(self.points, np.uint32)[np.asarray(symbols, np.int64)]
         if self.level == "bytes":

@@ -1,8 +1,8 @@
 """Every example in a docstring of the package runs and prints what the docstring says.
 
 A module is tested as soon as it has an example. What an example uses without defining it comes from
-its module, or else from `doctest_names.py`. Examples run in JAX's default precision, in an empty
-folder; one that mentions `runs/text-mlstm-1` or `book.txt` finds a small run or a text there.
+its module, or else from `doctest_names.py`. Each docstring runs in JAX's default precision, in an
+empty folder; one that mentions `runs/text-mlstm-1` or `book.txt` finds a small run or a text there.
 """
 
 import ast
@@ -117,20 +117,22 @@ def namespace(module, test):
 def run_examples(name, folder):
     """Run the examples of a module; the report of those that failed, empty if none did."""
     module, reports = importlib.import_module(name), []
-    for test in examples_of(module):
+    for number, test in enumerate(examples_of(module)):
+        here = folder / str(number)
+        here.mkdir()
         source = "".join(example.source for example in test.examples)
         if BOOK in source:
-            (folder / BOOK).write_text(TEXT, encoding="utf-8")
+            (here / BOOK).write_text(TEXT, encoding="utf-8")
         if str(RUN) in source:
-            shutil.copytree(run_folder(), folder, dirs_exist_ok=True)
+            shutil.copytree(run_folder(), here, dirs_exist_ok=True)
         test.globs = namespace(module, test)
-        doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=reports.append)
+        with contextlib.chdir(here):
+            doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=reports.append)
     return "\n".join(reports)
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_run(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_examples_run(name, tmp_path):
     with jax.enable_x64(False):
         report = run_examples(name, tmp_path)
     if name in NOT_YET:

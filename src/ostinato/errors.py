@@ -1,9 +1,14 @@
-"""What is wrong with what a person gave us, in one line."""
+"""Errors caused by user input."""
 
 
 class BadInput(ValueError):
-    """A mistake in a file, a setting or a folder: what was wrong, where, and what would be right.
+    """A mistake in a file, setting or folder, in one line: what, where, and what would be right.
 
-    The command line prints the message alone and exits with 2; anything else is a fault of ours
-    and keeps its traceback.
+    The command line prints the message without a traceback and exits with 2. Any other exception
+    is a bug in Ostinato and keeps its traceback.
+
+    Example:
+        >>> raise BadInput("units must be at least 1, got 0")
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: units must be at least 1, got 0
     """

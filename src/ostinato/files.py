@@ -1,4 +1,4 @@
-"""Atomic file writes, and a lock that ends with its process."""
+"""Atomic file writes, and a folder lock that is released when its process ends."""
 
 import errno
 import os
@@ -17,10 +17,17 @@ _LEFTOVER = re.compile(r".+\.[0-9a-f]{8}\.part")
 
 
 def write_whole(path: str | os.PathLike, data: bytes) -> None:
-    """Write a file beside its place, sync it, and rename it: a crash leaves the old one or the new.
+    """Write a file atomically: after a crash there is the old content or the new, never a mixture.
 
-    The file beside it has a name of its own and is always new, so nothing is ever written through
-    a symbolic link. On an error nothing is left behind and the old file stays.
+    The data go to a new temporary file in the same folder, which is synced and renamed. Because
+    the temporary file is always new, nothing is ever written through a symbolic link. On an error
+    the temporary file is removed and the old file stays.
+
+    Example:
+        >>> write_whole("notes.txt", b"one")
+        >>> write_whole("notes.txt", b"two")
+        >>> os.listdir(), Path("notes.txt").read_bytes()
+        (['notes.txt'], b'two')
     """
     path = Path(path)
     if not path.parent.is_dir():
@@ -36,7 +43,7 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
         raise
-    if os.name == "posix":  # the rename itself
+    if os.name == "posix":  # sync the rename itself
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -45,9 +52,16 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Add a line to a file, on a line of its own even where a crash left the last one unfinished.
+    """Append a line to a file, first ending the last line if a crash left it incomplete.
 
-    A symbolic link in place of the file is refused.
+    Raises `BadInput` if the path is a symbolic link or not a regular file.
+
+    Example:
+        >>> Path("log").write_bytes(b"complete\\nincompl")
+        16
+        >>> append_line(Path("log"), b"next")
+        >>> Path("log").read_text().splitlines()
+        ['complete', 'incompl', 'next']
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
@@ -67,7 +81,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what a killed process left of `write_whole`; call it with the folder's lock held."""
+    """Remove temporary files that a killed process left; call it while holding the lock."""
     with suppress(FileNotFoundError):
         for entry in os.scandir(folder):
             if _LEFTOVER.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
@@ -76,10 +90,10 @@ def remove_leftovers(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one process; another that asks for it is refused.
+    """Lock a folder for this process; a second process gets `BadInput`.
 
-    The operating system holds the lock (`flock`), so a process that is killed leaves none behind.
-    The lock file is removed at the end.
+    The operating system holds the lock (`flock`), so a killed process leaves none behind. The lock
+    file is removed at the end.
     """
     path = folder / ".lock"
     handle = _lock(path)
@@ -87,7 +101,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            path.unlink(missing_ok=True)  # while it is still held: see `_lock`
+            path.unlink(missing_ok=True)  # before the lock is released: see `_lock`
         os.close(handle)
 
 
@@ -97,7 +111,7 @@ def _lock(path: Path) -> int:
         handle = os.open(path, flags, 0o666)
         try:
             _hold(handle)
-            # Whoever held it before may have removed the file after it was opened here.
+            # The previous holder may have removed the file after it was opened here.
             if os.path.exists(path) and os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
         except BlockingIOError:

@@ -1,7 +1,7 @@
-"""The parameters of a module: how many there are, and keeping them in a file.
+"""Count, save and load the parameters of a module.
 
-A file is in the safetensors format, with notes in its header. One of the notes is the SHA-256 of
-the whole file (taken with zeros in its own place), so that a single changed bit is noticed.
+Files are in the safetensors format, with notes in the header's metadata. One note is the SHA-256 of
+the whole file, computed with zeros in place of the checksum, so a single flipped bit is detected.
 """
 
 import hashlib
@@ -27,15 +27,15 @@ _LARGEST_HEADER = 100_000_000  # the limit of the format
 
 
 class Damaged(ValueError):
-    """A file of weights that cannot be read, or whose checksum is wrong."""
+    """A weights file that cannot be read, or whose checksum is wrong."""
 
 
 class Differs(ValueError):
-    """A file of weights of another structure than the module that they are for."""
+    """A weights file whose structure is not that of the module."""
 
 
 def count_parameters(module: Any) -> int:
-    """The number of floating-point parameters of a module, or of its shapes.
+    """The number of floating-point parameters of a module of arrays or `ShapeDtypeStruct`s.
 
     Example:
         >>> count_parameters(ostinato.cells.MLSTM(70, 170, key=jax.random.key(0)))
@@ -47,9 +47,9 @@ def count_parameters(module: Any) -> int:
 
 
 def save_weights(path: str | os.PathLike, module: Any) -> None:
-    """Write every array of a module to a safetensors file, by its path in the module.
+    """Write every array of a module to a safetensors file, named by its path in the module.
 
-    The write is atomic: a crash leaves the old file or the new one.
+    The write is atomic (see `write_whole`).
 
     Example:
         >>> save_weights("cell.safetensors", cell)
@@ -61,26 +61,26 @@ def save_weights(path: str | os.PathLike, module: Any) -> None:
 
 
 def load_weights(path: str | os.PathLike, like: Module) -> Module:
-    """The module `like` with the arrays of a file, after checking that they fit."""
+    """The module `like` with its arrays replaced by those of a file, which must match."""
     return unpack(path, like)[0]
 
 
 def pack(tree: Any, notes: dict[str, str] | None = None) -> bytes:
-    """Every array of a tree in the safetensors format, by its path in the tree, with notes."""
+    """Every array of a tree in the safetensors format, named by its path, with notes."""
     arrays = {name: np.asarray(x) for name, x in _named(tree).items()}
     data = safetensors.numpy.save(arrays, metadata={**(notes or {}), CHECKSUM: _BLANK})
     return _marked(data, _BLANK, hashlib.sha256(data).hexdigest())
 
 
 def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Module, dict[str, str]]:
-    """The tree `like` with the arrays of a file, after checking that they fit, and the notes.
+    """The tree `like` with its arrays replaced by those of a file, and the file's notes.
 
-    Shapes can stand in `like` in place of arrays. With `part="network"` only the arrays below
-    `network` in the packed tree are looked at.
+    `like` may hold `ShapeDtypeStruct`s instead of arrays. With `part="network"` only the arrays
+    under `network` in the packed tree are loaded.
 
     Raises:
         Damaged: the file cannot be read, or its checksum is wrong.
-        Differs: it is whole, but not of this structure; nothing but its header was read.
+        Differs: the file is intact but has other names, shapes or dtypes.
     """
     inside = part + "." if part else ""
     expected = {inside + name: x for name, x in _named(like).items()}
@@ -97,9 +97,9 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
 
 
 def notes_of(path: str | os.PathLike) -> dict[str, str]:
-    """The notes of a packed file, after checking that no bit of it has changed."""
+    """The notes of a packed file, after verifying its checksum."""
     if os.path.exists(path) and not os.path.isfile(path):
-        raise Damaged(f"{path} is not a regular file")  # a pipe would be waited for
+        raise Damaged(f"{path} is not a regular file")  # opening a pipe would block
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > min(_LARGEST_HEADER, Path(path).stat().st_size):
@@ -126,7 +126,7 @@ def notes_of(path: str | os.PathLike) -> dict[str, str]:
 
 
 def _check_fit(path: Any, file: Any, found: set[str], expected: dict, like: Any) -> None:
-    """Compare names, shapes and dtypes, by the header alone."""
+    """Compare names, shapes and dtypes, reading only the header."""
     if missing := sorted(expected.keys() - found):
         raise Differs(f"{path} has no {missing[0]}, which {type(like).__name__} needs")
     if extra := sorted(found - expected.keys()):
@@ -140,7 +140,7 @@ def _check_fit(path: Any, file: Any, found: set[str], expected: dict, like: Any)
             )
 
 
-# As safetensors writes them.
+# Names of dtypes in NumPy and in safetensors.
 _DTYPES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
     "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",

@@ -1,4 +1,7 @@
-"""The cells: one equation a file. `Cell` is the contract; `initialisers` the initial weights."""
+"""Recurrent cells, one equation per file.
+
+`Cell` is the interface that all of them implement; `initialisers` has the initial weights.
+"""
 
 from collections.abc import Callable
 
@@ -18,8 +21,7 @@ from .lstm1997 import LSTM1997 as LSTM1997
 from .multiplicative import MRNN as MRNN
 from .simple import Simple as Simple
 
-# The cells by the name that the command line uses. Each is called as `CELLS[name](inputs, units,
-# key=key)`.
+# The cells by their names on the command line; call one as `CELLS[name](inputs, units, key=key)`.
 CELLS: dict[str, Callable[..., Cell]] = {
     "simple": Simple,
     "elman": Elman,

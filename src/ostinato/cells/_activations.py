@@ -1,4 +1,4 @@
-"""The elementwise functions that a cell's options may name."""
+"""Elementwise activation functions, by name."""
 
 from collections.abc import Callable
 
@@ -23,12 +23,12 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def activation(name: str) -> Activation:
-    """The function of that name, or one line that says which names there are."""
+    """The activation function called `name`; a `ValueError` lists the valid names."""
     if name not in ACTIVATIONS:
         raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
     return ACTIVATIONS[name]
 
 
 def slope(name: str, a: jax.Array) -> jax.Array:
-    """The derivative of that function at each number of an array."""
+    """The derivative of the activation function called `name`, elementwise at `a`."""
     return jax.jvp(activation(name), (a,), (jnp.ones_like(a),))[1]

@@ -1,4 +1,4 @@
-"""The contract of a cell, and the few helpers that the built-in cells share."""
+"""The interface of a cell, and helpers that the built-in cells share."""
 
 import abc
 import operator
@@ -14,13 +14,14 @@ Pair = tuple[jax.Array, jax.Array]
 
 
 class Cell(eqx.Module):
-    """Something that steps through time. Subclass it and write three methods.
+    """A recurrent cell. Subclass it and implement `initial`, `inputs` and `step`.
 
-    A cell has no batch and no time of its own: `batch` below is any tuple of axes, `()` among
-    them, and every array of the state has the batch axes first. All three methods are pure.
+    A cell knows nothing about batch size or sequence length: `batch` is any tuple of axes,
+    including `()`, and every array of the state has the batch axes first. All three methods must
+    be pure.
 
-    Write recurrent products as `h @ self.R`. The engine finds every product with a weight that
-    does not change with time; nothing has to be marked.
+    Write recurrent products as `h @ self.R`. The engine finds every product with a weight that is
+    constant over time; nothing has to be marked.
 
     Example:
         >>> class Mine(Cell):
@@ -43,16 +44,16 @@ class Cell(eqx.Module):
 
     @property
     def input_axes(self) -> int:
-        """How many of the last axes of an input belong to it: 1 for vectors, 0 for symbols."""
+        """How many trailing axes one input has: 1 for vectors, 0 for symbols."""
         return 1
 
     @property
     def can_step(self) -> bool:
-        """False where a part must see the whole sequence, so that only `unroll` works."""
+        """False if a part of it needs the whole sequence; such a cell works with `unroll` only."""
         return True
 
     def check_inputs(self, xs: Any) -> None:
-        """Refuse inputs that compiled code could not refuse, such as symbols out of range."""
+        """Raise for inputs that compiled code cannot check, such as symbols out of range."""
 
     @abc.abstractmethod
     def initial(self, batch: tuple[int, ...]) -> Any:
@@ -60,19 +61,19 @@ class Cell(eqx.Module):
 
     @abc.abstractmethod
     def inputs(self, x: Any) -> Any:
-        """What a step needs from the input `(..., inputs)` alone.
+        """The part of a step that depends only on the input `(..., inputs)`.
 
-        It is called once for all steps, with the time as one more leading axis, so that it costs
-        one large product.
+        It is called once for all steps, with time as one more leading axis, so it costs one large
+        matrix product.
         """
 
     @abc.abstractmethod
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
-        """One step of time: `(state, inputs(x)) -> (state, y)`."""
+        """One time step: `(state, inputs(x)) -> (new state, output)`."""
 
 
 def check_vectors(cell: eqx.Module, x: Any, weight: jax.Array) -> None:
-    """Refuse an `x` that is not of shape `(..., inputs)` and of the dtype of `weight`."""
+    """Raise unless `x` has the shape `(..., inputs)` and the dtype of `weight`."""
     name, size = type(cell).__name__, weight.shape[0]
     if not hasattr(x, "dtype") or not hasattr(x, "shape"):
         raise TypeError(f"{name} expects an array of shape (..., {size}), got {type(x).__name__}")
@@ -93,14 +94,14 @@ def check_vectors(cell: eqx.Module, x: Any, weight: jax.Array) -> None:
 def project(
     cell: eqx.Module, x: Any, weight: jax.Array, bias: jax.Array | None = None
 ) -> jax.Array:
-    """`x @ weight + bias` for `x` of shape `(..., inputs)`, after checking that it fits."""
+    """`x @ weight + bias`, after checking that `x` has the shape `(..., inputs)`."""
     check_vectors(cell, x, weight)
     u = x @ weight
     return u if bias is None else u + bias
 
 
 def draw(init: Initialiser, key: jax.Array, rows: int, columns: int, blocks: int = 1) -> jax.Array:
-    """`blocks` matrices of shape `(rows, columns)`, drawn one by one and set side by side."""
+    """Initialise `blocks` matrices `(rows, columns)` independently and concatenate the columns."""
     if not (_is_size(rows) and _is_size(columns)):
         raise ValueError(
             "the sizes of a cell must be positive whole numbers, got a weight matrix of "
@@ -123,19 +124,19 @@ def zeros(*shape: int) -> jax.Array:
 
 
 def rest(batch: tuple[int, ...], recurrent: jax.Array) -> jax.Array:
-    """A state of zeros for the units that `recurrent` `(units, ...)` reads."""
+    """A zero state `(*batch, units)` for a recurrent weight `(units, ...)`."""
     return jnp.zeros((*batch, recurrent.shape[0]), recurrent.dtype)
 
 
 def split(x: jax.Array, count: int) -> list[jax.Array]:
-    """The last axis in `count` equal parts."""
+    """Split the last axis into `count` equal parts."""
     return jnp.split(x, count, axis=-1)
 
 
 def input_size(cell: Cell) -> int:
-    """The size of the vectors that a cell reads, found by trying the sizes of its parameters.
+    """The size of a cell's input vectors, found by trying the sizes of its parameters.
 
-    Where no size fits and the cell raises the same exception for each, that exception is raised.
+    If no size fits and the cell raises the same exception for each, that exception is raised.
     """
     size, in_step, in_inputs = try_input_sizes(cell)
     if size is not None:
@@ -152,10 +153,10 @@ def input_size(cell: Cell) -> int:
 def try_input_sizes(
     cell: Cell, batch: tuple[int, ...] = ()
 ) -> tuple[int | None, dict[int, Exception], dict[int, Exception]]:
-    """The input size that fits a cell, or else what `step` and `inputs` raised for each size.
+    """The input size that fits a cell, or the exceptions of `step` and `inputs` for each size.
 
-    A size that `inputs` takes is likely to be right, and the fault in `step`. A cell without
-    parameters is tried with the whole numbers among its fields, and with 1.
+    If `inputs` accepts a size, the size is probably right and the fault is in `step`. A cell
+    without parameters is tried with the integers among its fields, and with 1.
     """
     shapes = [x.shape for x in jax.tree.leaves(eqx.filter(cell, eqx.is_array))]
     sizes = sorted({n for shape in shapes for n in shape}) or [*_whole_numbers(cell), 1]
@@ -168,7 +169,7 @@ def try_input_sizes(
             u = eqx.filter_eval_shape(lambda cell, x: cell.inputs(x), cell, x)
             failures = in_step
             eqx.filter_eval_shape(lambda cell, u: cell.step(cell.initial(batch), u), cell, u)
-        except Exception as error:  # whatever a cell raises, this size does not fit
+        except Exception as error:  # any exception means that this size does not fit
             failures[size] = error
             continue
         return size, {}, {}
@@ -180,7 +181,7 @@ def _whole_numbers(cell: eqx.Module) -> list[int]:
 
 
 def output_size(cell: Cell, inputs: int) -> int:
-    """The size of a cell's output, for inputs of that size; of the first if it has several."""
+    """The size of a cell's output for inputs of size `inputs`; of its first output if several."""
     x = jax.ShapeDtypeStruct((inputs,), parameter_dtype(cell))
 
     def one_step(cell: Cell, x: Any) -> Any:
@@ -190,5 +191,5 @@ def output_size(cell: Cell, inputs: int) -> int:
 
 
 def parameter_dtype(cell: eqx.Module) -> jnp.dtype:
-    """The floating dtype of a cell's parameters; JAX's default for a cell without any."""
+    """The floating-point dtype of a cell's parameters; JAX's default if it has none."""
     return jnp.result_type(*jax.tree.leaves(eqx.filter(cell, eqx.is_inexact_array)) or [float])

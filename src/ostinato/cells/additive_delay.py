@@ -1,4 +1,4 @@
-"""The additive delay equation with any number of delayed terms, by backward Euler."""
+"""The additive delay equation with several delayed terms, discretised by backward Euler."""
 
 from collections.abc import Sequence
 
@@ -17,17 +17,17 @@ Past = tuple[jax.Array, jax.Array, jax.Array]
 class AdditiveDelay(Cell):
     """`dc/dt = Σ A_k c(t - τ_c(k)) + Σ B_k y(t - τ_y(k)) + Σ C_k x(t - τ_x(k))`, `y = f(c)`.
 
-    In steps of ΔT, with delays that are whole numbers of steps, backward Euler gives
+    With step size ΔT and delays that are whole numbers of steps, backward Euler gives
 
         c_n = c_{n-1} + ΔT (Σ A_k c_{n-τ_c(k)} + Σ B_k y_{n-τ_y(k)} + Σ C_k x_{n-τ_x(k)})
 
-    which is solved for c_n: the terms `A_k c_n` without delay stand on its left side. Before the
-    first step c and x are zero. `Delay` is the case of one term each, with τ_c = τ_x = 0.
+    which is solved for c_n; the undelayed terms `A_k c_n` are moved to the left-hand side. Before
+    the first step c and x are zero. `Delay` is the case of one term each, with τ_c = τ_x = 0.
 
     Source: Delgado del Cerro (2021), section 2.1, (2.2), with linear α, β and γ.
 
-    Shapes: x `(..., inputs)`; state the last c, y and x, `(..., steps, size)` each, oldest first;
-    y `(..., units)`. A and B are `(terms, units, units)`, C is `(terms, inputs, units)`.
+    Shapes: x `(..., inputs)`; state: the most recent c, y and x, `(..., steps, size)` each, oldest
+    first; y `(..., units)`. A and B are `(terms, units, units)`, C is `(terms, inputs, units)`.
 
     Example:
         >>> cell = AdditiveDelay(3, 16, key=jax.random.key(0), c=(0, 4), y=(1, 2, 8), x=(0, 3))
@@ -61,12 +61,12 @@ class AdditiveDelay(Cell):
         Args:
             inputs, units: sizes of `x_t` and `c_t`.
             key: random key for the initial weights.
-            c, y, x: the delays τ_c, τ_y and τ_x in steps, one for each term. Those of y are at
-                least 1, for with y_n on the right side the equation could not be solved.
-            dt: the duration ΔT of a step.
+            c, y, x: the delays τ_c, τ_y and τ_x in steps, one per term. Those of y must be at
+                least 1; with y_n on the right-hand side the equation would be implicit in f.
+            dt: the step size ΔT.
             f: activation.
-            input, recurrent: initialisers of each `C_k` and `B_k`. `A_k` starts as -I without
-                delay, a decay, and as zero with one.
+            input, recurrent: initialisers of each `C_k` and `B_k`. An undelayed `A_k` starts as
+                -I, which is a decay; a delayed one starts as zero.
         """
         activation(f)
         self.delays = tuple(c), tuple(y), tuple(x)
@@ -110,12 +110,12 @@ class AdditiveDelay(Cell):
         return (_later(cs, c), _later(ys, y), _later(xs, x)), y
 
     def _inverse(self) -> jax.Array:
-        """`(I - ΔT A)⁻¹` of the terms without delay; for row vectors, as the weights are."""
+        """`(I - ΔT A)⁻¹` for the undelayed A, acting on row vectors like all weights."""
         now = [A for A, delay in zip(self.A, self.delays[0], strict=True) if delay == 0]
         one = jnp.eye(self.A.shape[-1], dtype=self.A.dtype)
         return inverse(one - self.dt * sum(now, jnp.zeros_like(one)))
 
 
 def _later(past: jax.Array, new: jax.Array) -> jax.Array:
-    """What is past one step later: the oldest gone, the newest last."""
+    """Shift a history by one step: drop the oldest entry, append the newest."""
     return jnp.concatenate([past[..., 1:, :], new[..., None, :]], axis=-2)

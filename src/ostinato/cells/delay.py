@@ -10,17 +10,17 @@ from .initialisers import Initialiser, glorot, orthogonal
 
 
 class Delay(Cell):
-    """`dc/dt = A c(t) + B f(c(t - τ)) + C x(t)`, in steps of `ΔT` with `τ = delay · ΔT`.
+    """`dc/dt = A c(t) + B f(c(t - τ)) + C x(t)` with step size `ΔT` and `τ = delay · ΔT`.
 
     Backward Euler gives `c_n = M (c_{n-1} + ΔT B y_{n-delay} + ΔT C x_n)` with
     `M = (I - ΔT A)⁻¹` and `y_n = f(c_n)`. With `delay=1` this is a recurrent network with
-    `R = ΔT M B` and `W = ΔT M C`; where A is diagonal and very negative, the first term vanishes
-    and it is `Simple` without bias. `AdditiveDelay` has any number of delayed terms.
+    `R = ΔT M B` and `W = ΔT M C`; if A is diagonal and strongly negative, the first term vanishes
+    and the cell becomes `Simple` without bias. `AdditiveDelay` has several delayed terms.
 
     Source: Delgado del Cerro (2021), section 2.1, (2.1-2.5).
 
-    Shapes: x `(..., inputs)`, state `(c, past)` with c `(..., units)` and past
-    `(..., delay, units)`, the last outputs, oldest first; y `(..., units)`.
+    Shapes: x `(..., inputs)`; state `(c, past)` with c `(..., units)` and past
+    `(..., delay, units)`, the most recent outputs, oldest first; y `(..., units)`.
 
     Example:
         >>> cell = Delay(3, 16, key=jax.random.key(0), delay=5, dt=0.1)
@@ -53,9 +53,9 @@ class Delay(Cell):
             inputs, units: sizes of `x_t` and `c_t`.
             key: random key for the initial weights.
             delay: τ in steps, at least 1.
-            dt: the duration ΔT of a step.
+            dt: the step size ΔT.
             f: activation.
-            input, recurrent: initialisers of `C` and `B`; `A` starts as -I, a decay.
+            input, recurrent: initialisers of `C` and `B`; `A` starts as -I, which is a decay.
         """
         activation(f)
         if not isinstance(delay, int) or delay < 1 or dt <= 0:
@@ -85,11 +85,11 @@ class Delay(Cell):
         return (c, past), y
 
     def _inverse(self) -> jax.Array:
-        """`M`; for row vectors, as `A`, `B` and `C` are used here."""
+        """`M`, acting on row vectors like `A`, `B` and `C`."""
         return inverse(jnp.eye(self.A.shape[0], dtype=self.A.dtype) - self.dt * self.A)
 
 
 def inverse(matrix: jax.Array) -> jax.Array:
-    """The inverse in the matrix's dtype; LAPACK has none for 16-bit floats."""
+    """The inverse of a matrix in its own dtype; 16-bit floats go through float32 for LAPACK."""
     exact = jnp.promote_types(matrix.dtype, jnp.float32)
     return jnp.linalg.inv(matrix.astype(exact)).astype(matrix.dtype)

@@ -1,4 +1,4 @@
-"""Elman's cell with context units, one for each hidden unit."""
+"""Elman's cell with one context unit per hidden unit."""
 
 from typing import ClassVar
 
@@ -11,13 +11,13 @@ from .initialisers import Initialiser, glorot
 
 
 class Elman(Cell):
-    """`h_t = f(W x_t + r ⊙ h_{t-1} + b)`: every unit hears its own past and no other's.
+    """`h_t = f(W x_t + r ⊙ h_{t-1} + b)`: every unit sees only its own past.
 
-    The context unit of a hidden unit holds its last state, which comes along an edge of fixed
-    weight 1, and feeds it back to the same hidden unit along an edge with the weight r. With a full
-    matrix of edges from context to hidden units instead of these, the cell is `Simple`.
+    Each hidden unit has a context unit, which copies the unit's previous activation (a connection
+    of fixed weight 1) and feeds it back with weight r. With a full matrix of connections from
+    context to hidden units, the cell is `Simple`.
 
-    Source: Lipton et al. (2015), section 3.1, on Elman (1990), who has the full matrix.
+    Source: Lipton et al. (2015), section 3.1, on Elman (1990), whose network has the full matrix.
 
     Shapes: x `(..., inputs)`, state and y `(..., units)`; r `(units,)`.
 
@@ -49,7 +49,7 @@ class Elman(Cell):
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
             f: `tanh`, `sigmoid`, `relu`, `identity` or `step`.
-            input: initialiser of `W`; `r` is uniform in ±1, and the bias starts at zero.
+            input: initialiser of `W`; `r` starts uniform in [-1, 1], the bias at zero.
         """
         activation(f)
         w, r = jax.random.split(key)

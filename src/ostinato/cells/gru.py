@@ -1,4 +1,4 @@
-"""The gated recurrent unit, with the reset before or after the product."""
+"""The gated recurrent unit, with the reset gate before or after the matrix product."""
 
 import equinox as eqx
 import jax
@@ -11,15 +11,14 @@ from .initialisers import Initialiser, glorot, orthogonal
 class GRU(Cell):
     """`h_t = (1 - z) ⊙ h_{t-1} + z ⊙ h̃`, `z, r = σ(W x_t + R h_{t-1} + b)`.
 
-    The candidate, by `reset`:
+    `reset` selects the candidate:
 
     - `"before"` the product: `h̃ = tanh(W x_t + U (r ⊙ h_{t-1}) + b)` (Cho et al., 2014; Galvan,
       2015, 2.6-2.9);
     - `"after"` it: `h̃ = tanh(W x_t + r ⊙ (U h_{t-1} + d) + b)`, as in cuDNN and
-      `torch.nn.GRU`. One product a step instead of two. (Those two call `1 - z` what is called
-      z here.)
+      `torch.nn.GRU`; one product per step instead of two. (Their z is `1 - z` here.)
 
-    z, r and h̃ stand side by side in `W` and `b`; z and r in `R`.
+    The blocks of `W` and `b` are z, r, h̃, in this order; those of `R` are z, r.
 
     Shapes: x `(..., inputs)`, state and y `(..., units)`.
 

@@ -1,4 +1,4 @@
-"""Initial weights. An initialiser is `init(key, (rows, columns), dtype) -> array`.
+"""Weight initialisers: functions `init(key, (rows, columns), dtype) -> array`.
 
 Matrices act on row vectors, `h @ R`: a column holds the incoming weights of one unit.
 
@@ -21,8 +21,8 @@ Initialiser = Callable[[jax.Array, tuple[int, int], jnp.dtype], jax.Array]
 def normal(std: float = 0.1) -> Initialiser:
     """Every entry from N(0, std²).
 
-    Krause (2015), sections 4.2 to 4.5: 0.1 for input and output weights of his RNN and for all
-    weights of his LSTM and mLSTM, 0.05 for all weights of his mRNN.
+    Krause (2015), sections 4.2 to 4.5, uses 0.1 for the input and output weights of the RNN and
+    for all weights of the LSTM and mLSTM, and 0.05 for all weights of the mRNN.
     """
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
@@ -37,7 +37,7 @@ def glorot() -> Initialiser:
 
 
 def orthogonal(gain: float = 1.0) -> Initialiser:
-    """`gain` times an orthogonal matrix, uniformly drawn (Saxe et al., 2013)."""
+    """`gain` times a uniformly distributed orthogonal matrix (Saxe et al., 2013)."""
     made = jax.nn.initializers.orthogonal(gain)
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
@@ -48,9 +48,9 @@ def orthogonal(gain: float = 1.0) -> Initialiser:
 
 
 def sparse(probability: float = 0.1, std: float = 0.1) -> Initialiser:
-    """Each entry kept with `probability` and then from N(0, std²), the rest zero.
+    """Each entry is nonzero with `probability`, and then from N(0, std²).
 
-    The defaults are those of Krause (2015), section 4.2, for the recurrent weights of his RNN.
+    The defaults are those of Krause (2015), section 4.2, for the recurrent weights of the RNN.
     """
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
@@ -62,7 +62,7 @@ def sparse(probability: float = 0.1, std: float = 0.1) -> Initialiser:
 
 
 def incoming(count: int = 15, std: float = 1.0) -> Initialiser:
-    """`count` incoming weights for each unit, from N(0, std²); the rest zero (Martens, 2010)."""
+    """`count` nonzero incoming weights per unit, from N(0, std²) (Martens, 2010)."""
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         rows, _ = shape
@@ -76,9 +76,9 @@ def incoming(count: int = 15, std: float = 1.0) -> Initialiser:
 
 
 def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialiser:
-    """A matrix from `base` (by default `normal(1)`), scaled to a spectral radius.
+    """A square matrix from `base` (default `normal(1)`), scaled to the given spectral radius.
 
-    The radius is the largest absolute eigenvalue; the matrix must be square.
+    The spectral radius is the largest absolute eigenvalue.
     """
     base = normal(1.0) if base is None else base
 
@@ -86,7 +86,7 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
         if shape[0] != shape[1] or not shape[0]:
             raise ValueError(f"spectral_radius needs a square matrix, got shape {shape}")
         matrix = base(key, shape, dtype)
-        # Eigenvalues of a general matrix exist on the CPU only, hence by way of the host.
+        # JAX computes eigenvalues of a general matrix on the CPU only, hence the callback.
         result = jax.ShapeDtypeStruct((), dtype)
         largest = jax.pure_callback(_largest_eigenvalue, result, matrix, vmap_method="sequential")
         if not isinstance(largest, jax.core.Tracer) and largest == 0:

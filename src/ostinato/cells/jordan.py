@@ -1,4 +1,4 @@
-"""The Jordan cell: the context is fed by the output."""
+"""The Jordan cell, which feeds back its output."""
 
 from typing import ClassVar
 
@@ -13,10 +13,10 @@ from .initialisers import Initialiser, glorot
 class Jordan(Cell):
     """`s_t = α s_{t-1} + y_{t-1}`, `h_t = f(W x_t + R s_t + b)`, `y_t = g(V h_t)`.
 
-    `V` is the network's readout: y is what the loss reads, and what the context is fed with. A
-    network of this cell therefore has no readout of its own, `Network(cell, None)`.
+    `V` is the network's readout: the loss reads y, and y is fed back into the context s. A network
+    of this cell therefore has no readout of its own: `Network(cell, None)`.
 
-    Source: Jordan (1986); Lipton et al. (2015), section 3.1 and figure 5. The context `s` decays by
+    Source: Jordan (1986); Lipton et al. (2015), section 3.1 and figure 5. The context s decays by
     the fixed factor α.
 
     Shapes: x `(..., inputs)`, state `(s, y)` of `(..., outputs)` each, y `(..., outputs)`.
@@ -28,7 +28,7 @@ class Jordan(Cell):
         (10, 4, 4)
     """
 
-    # A network of it is made with `outputs=` and has no readout; see `runs/build.py`.
+    # Built with `outputs=` and used without a readout; see `runs/build.py`.
     reads_out: ClassVar[bool] = True
 
     W: jax.Array
@@ -56,7 +56,7 @@ class Jordan(Cell):
         Args:
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
-            outputs: size of `y_t`; by default `units`, for a layer with others above it.
+            outputs: size of `y_t`; defaults to `units`, for a layer below others.
             alpha: the context's decay.
             f, g: activations of the hidden and the output units.
             input, recurrent: initialisers of `W`, and of `R` and `V`.

@@ -1,4 +1,4 @@
-"""The LSTM and the multiplicative LSTM of Krause (2015): no biases, linear block input."""
+"""The LSTM and the multiplicative LSTM of Krause (2015): no biases, and a linear block input."""
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +11,11 @@ from .multiplicative import factor_size
 class KrauseLSTM(Cell):
     """`c_t = f ⊙ c_{t-1} + i ⊙ g`, `h_t = tanh(c_t ⊙ o)`.
 
-    `i, f, o = σ(W x_t + R h_{t-1})` and `g = W x_t + R h_{t-1}`, without biases. The four stand
-    side by side in `W` and `R`, in the order i, f, g, o.
+    `i, f, o = σ(W x_t + R h_{t-1})` and `g = W x_t + R h_{t-1}`, without biases. The blocks of `W`
+    and `R` are i, f, g, o, in this order.
 
-    Source: Krause (2015), algorithm 2, and section 4.3 for the initial weights. It has `4h² + 4nh`
-    parameters.
+    Source: Krause (2015), algorithm 2, and section 4.3 for the initial weights. With n inputs and
+    h units it has `4h² + 4nh` parameters.
 
     Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
 
@@ -63,8 +63,8 @@ class MLSTM(Cell):
 
     `m_t = (W_m x_t) ⊙ (R_m h_{t-1})`; all gates and the block input read `R m_t`.
 
-    Source: Krause (2015), (4.7-4.10) and algorithm 7; section 4.5 for the initial weights. It has
-    `5h² + 5nh` parameters.
+    Source: Krause (2015), (4.7-4.10) and algorithm 7; section 4.5 for the initial weights. With n
+    inputs and h units it has `5h² + 5nh` parameters.
 
     Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
 
@@ -93,8 +93,7 @@ class MLSTM(Cell):
         Args:
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
-            factor_inputs: how many of the inputs, counted from the first, reach `W_m`; by
-                default all.
+            factor_inputs: how many of the inputs, from the first, `W_m` reads; default all.
             input, recurrent: initialisers of each block of `W` and `W_m`, `R` and `R_m`.
         """
         w, r, wm, rm = jax.random.split(key, 4)
@@ -116,7 +115,7 @@ class MLSTM(Cell):
 
 
 def _remember(a: jax.Array, c: jax.Array) -> tuple[Pair, jax.Array]:
-    # σ of all at once, that of g too: the compiler turns one long loop into faster code.
+    # One sigmoid over all blocks, g included, compiles to faster code than three.
     i, f, _, o = split(jax.nn.sigmoid(a), 4)
     c = f * c + i * split(a, 4)[2]
     h = jnp.tanh(c * o)

@@ -1,4 +1,4 @@
-"""The leaky integrator."""
+"""The leaky integrator cell."""
 
 import equinox as eqx
 import jax
@@ -11,8 +11,8 @@ from .simple import Simple
 class Leaky(Simple):
     """`h_t = (1 - α) f(W x_t + R h_{t-1} + b) + α h_{t-1}`.
 
-    Source: Galvan (2015), (2.22), with `h_{t-1}` where it prints `h_t`. At α = 0 it is `Simple`;
-    near 1 the units change slowly.
+    Source: Galvan (2015), (2.22), with `h_{t-1}` where the text prints `h_t`. With α = 0 it is
+    `Simple`; with α near 1 the units change slowly.
 
     Shapes: x `(..., inputs)`, state and y `(..., units)`.
 
@@ -36,7 +36,7 @@ class Leaky(Simple):
         input: Initialiser = glorot(),
         recurrent: Initialiser = orthogonal(),
     ):
-        """Args: those of `Simple`, and `alpha`, from 0 to 1: how much of the state stays."""
+        """Args: those of `Simple`, and `alpha`, the fraction of the state that is kept (0 to 1)."""
         if not 0 <= alpha <= 1:
             raise ValueError(f"alpha must be from 0 to 1, got {alpha}")
         super().__init__(inputs, units, key=key, f=f, input=input, recurrent=recurrent)

@@ -1,4 +1,4 @@
-"""The LSTM with forget gate and biases, and the one with peepholes."""
+"""The LSTM with forget gate and biases, without and with peepholes."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class LSTM(Cell):
     """`c_t = f ⊙ c_{t-1} + i ⊙ g`, `h_t = o ⊙ tanh(c_t)`.
 
     `i, f, o = σ(W x_t + R h_{t-1} + b)` and `g = tanh(W x_t + R h_{t-1} + b)`, each with its own
-    weights. The four stand side by side in `W`, `R` and `b`, in the order i, f, g, o.
+    weights. The blocks of `W`, `R` and `b` are i, f, g, o, in this order.
 
     Source: Hochreiter and Schmidhuber (1997), Gers et al. (2000); Lipton et al. (2015),
     section 4.1.
@@ -62,7 +62,7 @@ class LSTM(Cell):
     def step(self, state: Pair, u: jax.Array) -> tuple[Pair, jax.Array]:
         h, c = state
         a = u + h @ self.R
-        # σ of all at once, that of g too: the compiler turns one long loop into faster code.
+        # One sigmoid over all blocks, g included, compiles to faster code than three.
         i, f, _, o = split(jax.nn.sigmoid(a), 4)
         c = f * c + i * jnp.tanh(split(a, 4)[2])
         h = o * jnp.tanh(c)
@@ -70,9 +70,9 @@ class LSTM(Cell):
 
 
 class PeepholeLSTM(LSTM):
-    """The LSTM whose gates see the memory.
+    """The LSTM whose gates also read the memory cell c.
 
-    To the pre-activations of i and f is added `p ⊙ c_{t-1}`, to that of o `p ⊙ c_t`.
+    `p ⊙ c_{t-1}` is added to the pre-activations of i and f, and `p ⊙ c_t` to that of o.
 
     Source: Gers and Schmidhuber (2000); Delgado del Cerro (2021), (4.1-4.5), which has no biases:
     set `b` to zero for its equations.

@@ -1,4 +1,4 @@
-"""The LSTM as first published: no forget gate, and a truncated gradient."""
+"""The original LSTM: no forget gate, and optionally its truncated gradient."""
 
 import equinox as eqx
 import jax
@@ -11,13 +11,13 @@ from .initialisers import Initialiser, glorot, orthogonal
 class LSTM1997(Cell):
     """`c_t = c_{t-1} + i ⊙ g`, `h_t = o ⊙ tanh(c_t)`.
 
-    `i, g, o = σ(W x_t + R h_{t-1} + b)`: the block input is squashed by σ too. The three stand
-    side by side in `W`, `R` and `b`, in the order i, g, o.
+    `i, g, o = σ(W x_t + R h_{t-1} + b)`; the block input g also goes through σ. The blocks of `W`,
+    `R` and `b` are i, g, o, in this order.
 
-    With `truncated=True` the cell computes the same, but errors flow back in time through `c`
-    alone, and not through `h_{t-1}` into the gates: `∂c_t/∂c_{t-1} = 1` exactly, so that the
-    error neither vanishes nor explodes. This is the gradient of the original learning algorithm;
-    it is not the gradient of the loss.
+    `truncated=True` changes the gradient and not the output: errors flow back in time through `c`
+    only, not through `h_{t-1}` into the gates. Then `∂c_t/∂c_{t-1} = 1` exactly, and the error
+    neither vanishes nor explodes. This is the gradient of the original learning algorithm, not the
+    gradient of the loss.
 
     Source: Hochreiter and Schmidhuber (1997); Galvan (2015), (2.1-2.5). The truncation: Krause
     (2015), (2.17).
@@ -50,7 +50,7 @@ class LSTM1997(Cell):
         Args:
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
-            truncated: differentiate as the original algorithm does.
+            truncated: use the truncated gradient of the original algorithm.
             input, recurrent: initialisers of each block of `W` and `R`; biases start at zero.
         """
         w, r = jax.random.split(key)

@@ -1,4 +1,4 @@
-"""The multiplicative RNN: the input chooses the transition."""
+"""The multiplicative RNN, whose transition depends on the input."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ class MRNN(Cell):
     """`m_t = (W_m x_t) ⊙ (R_m h_{t-1})`, `h_t = tanh(b + W x_t + R m_t)`.
 
     Source: Sutskever et al. (2011); Krause (2015), (2.19-2.20), and section 4.2 for the initial
-    weights. It has `2h² + 2nh + h` parameters.
+    weights. With n inputs and h units it has `2h² + 2nh + h` parameters.
 
     Shapes: x `(..., inputs)`, state and y `(..., units)`.
 
@@ -41,8 +41,8 @@ class MRNN(Cell):
         Args:
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
-            factor_inputs: how many of the inputs, counted from the first, reach `W_m`; by
-                default all. In the stack of Krause (2015), (4.4), the layer below is no factor.
+            factor_inputs: how many of the inputs, from the first, `W_m` reads; default all. In
+                the stack of Krause (2015), (4.4), `W_m` does not read the layer below.
             input, recurrent: initialisers of `W` and `W_m`, `R` and `R_m`; the bias starts at 0.
         """
         w, r, wm, rm = jax.random.split(key, 4)
@@ -65,7 +65,7 @@ class MRNN(Cell):
 
 
 def factor_size(inputs: int, factor_inputs: int | None) -> int:
-    """The number of inputs that reach `W_m`, checked."""
+    """The number of inputs that `W_m` reads; raises if it is out of range."""
     if factor_inputs is None:
         return inputs
     if not 0 < factor_inputs <= inputs:

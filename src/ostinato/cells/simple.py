@@ -1,4 +1,4 @@
-"""The simple recurrent cell (Elman)."""
+"""The simple recurrent cell, also called Elman network."""
 
 import equinox as eqx
 import jax
@@ -12,11 +12,10 @@ class Simple(Cell):
     """`h_t = f(W x_t + R h_{t-1} + b)`.
 
     Sources: Elman (1990); Galvan (2015), definitions 3-4; Delgado del Cerro (2021), (2.5); Lipton
-    et al. (2015), section 3; Krause (2015), (2.1). With `step` as `f` the cell is a network of
-    threshold units, and its gradient is zero.
+    et al. (2015), section 3; Krause (2015), (2.1). With `f="step"` the units are threshold units,
+    and the gradient is zero.
 
-    The initial weights are not Krause's: his (section 4.2) are `input=normal(0.1)` and
-    `recurrent=sparse()`.
+    Krause (2015), section 4.2, initialises with `input=normal(0.1)` and `recurrent=sparse()`.
 
     Shapes: x `(..., inputs)`, state and y `(..., units)`.
 

@@ -1,4 +1,4 @@
-"""Where data come from: batches, vocabularies, readers of files, data sets and their download."""
+"""Vocabularies, file readers, and named data sets with their download."""
 
 from .files import check_file as check_file
 from .locate import find_data as find_data

@@ -1,6 +1,6 @@
-"""The data sets that have a name: where each is from, and how to know that it is the right one.
+"""Named data sets: their sources, licences and checksums.
 
-Nothing here downloads anything but `get`, and only `ostinato data get` calls it.
+Only `get` downloads anything, and only `ostinato data get` calls it.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ class File:
     """One file of a data set.
 
     Attributes:
-        path: under `$OSTINATO_DATA` or the cache folder.
+        path: relative to `$OSTINATO_DATA` or the cache folder.
         url: where it is downloaded from.
-        size: of the download in bytes.
-        sha256: of the content; of a .gz or .bz2, of what is inside.
+        size: bytes of the download.
+        sha256: checksum of the content; for a .gz or .bz2, of the decompressed content.
     """
 
     path: str
@@ -39,7 +39,7 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """What has a name; `text` if it is one file of text that can be trained on by its name."""
+    """A data set; `text` is true if it is one text file that `ostinato train NAME` can learn."""
 
     description: str
     source: str
@@ -49,7 +49,7 @@ class DataSet:
 
     @property
     def size(self) -> int:
-        """Of all downloads, in bytes."""
+        """Bytes of all downloads together."""
         return sum(file.size for file in self.files)
 
 
@@ -74,8 +74,8 @@ DATASETS: dict[str, DataSet] = {
         "test data of gensim 4.4.0, github.com/piskvorky/gensim",
         "CC BY-SA",
         (
-            # The checksum is that of the file in the package gensim 4.4.0. The address is the same
-            # path in its repository; should that file differ, it is refused.
+            # The checksum is of the file in the package gensim 4.4.0, the address the same path in
+            # its repository. If the file there changes, the checksum will not match.
             File(
                 "enwiki_xml/enwiki-latest-pages-articles1-shortened.xml.bz2",
                 f"{GITHUB}/piskvorky/gensim/develop/gensim/test/test_data"
@@ -135,19 +135,19 @@ DATASETS: dict[str, DataSet] = {
 
 
 def named(name: str) -> DataSet:
-    """The data set of that name."""
+    """The data set called `name`."""
     if name not in DATASETS:
         raise BadInput(f"there is no data set {name!r}; there are {', '.join(DATASETS)}")
     return DATASETS[name]
 
 
 def locate(name: str) -> list[Path]:
-    """Where the files of a data set are; an error says how to get them."""
+    """The paths of a data set's files; if one is missing, the error says how to get it."""
     return [find_data(file.path) for file in named(name).files]
 
 
 def missing(name: str) -> list[File]:
-    """The files of a data set that are not there."""
+    """The files of a data set that are missing."""
     absent = []
     for file in named(name).files:
         try:
@@ -158,9 +158,9 @@ def missing(name: str) -> list[File]:
 
 
 def get(name: str, show: Callable[[File, int], None] = lambda file, done: None) -> list[Path]:
-    """Download what is missing of a data set into the cache folder, and check the rest.
+    """Download the missing files of a data set into the cache folder, and verify the others.
 
-    `show` is called with the file and the number of bytes that have arrived.
+    `show` is called with the file and the number of bytes received so far.
     """
     absent = missing(name)
     for file in named(name).files:
@@ -176,9 +176,9 @@ def get(name: str, show: Callable[[File, int], None] = lambda file, done: None) 
 
 
 def text_path(name: str) -> Path | None:
-    """The text of a data set, or `None` if no text has that name.
+    """The path of a data set's text, or `None` if there is no text of that name.
 
-    A packed text is unpacked into the cache folder, the first time.
+    A compressed text is decompressed into the cache folder once.
     """
     if name not in DATASETS or not DATASETS[name].text:
         return None
@@ -201,7 +201,7 @@ def text_path(name: str) -> Path | None:
 
 
 def _unpack(packed: Path, text: Path) -> None:
-    """Write beside, then rename, so that a text that is there is whole."""
+    """Decompress to a temporary file, then rename it, so the text is never incomplete."""
     text.parent.mkdir(parents=True, exist_ok=True)
     handle, part = tempfile.mkstemp(dir=text.parent)
     try:

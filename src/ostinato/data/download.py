@@ -1,4 +1,4 @@
-"""Download a file: resumed where it was cut, and in place only when it is the right one."""
+"""Resumable downloads with a checksum."""
 
 import bz2
 import gzip
@@ -28,17 +28,17 @@ def download(
 ) -> None:
     """Download `url` to `target`.
 
-    What has arrived is kept beside the target as `….part`, and the next try asks the server for the
-    rest (HTTP `Range`, RFC 9110, section 14). A server that sends the whole file instead starts it
-    anew. Only a file of the right size and content is renamed to `target`; a wrong one is deleted.
+    An incomplete download is kept as `target.part`, and the next call requests only the rest (HTTP
+    `Range`, RFC 9110, section 14). If the server sends the whole file instead, the download starts
+    over. The file is renamed to `target` only if its size and checksum are right, else deleted.
 
     Args:
-        url: where the file is.
-        target: where it goes; folders are made.
-        size: of the file in bytes.
-        sha256: of its content, unpacked if the target's name ends in .gz or .bz2 (see `is_right`).
-        show: called with the number of bytes that are there.
-        timeout: seconds without any news after which the network counts as stalled.
+        url: the address of the file.
+        target: the path to save it as; missing folders are created.
+        size: the expected size in bytes.
+        sha256: the expected checksum; of a .gz or .bz2, of the decompressed content.
+        show: called with the number of bytes received so far.
+        timeout: seconds without data after which the download fails.
     """
     part = target.with_name(target.name + ".part")
     if part.is_symlink():
@@ -64,10 +64,10 @@ def download(
 
 
 def is_right(path: Path, sha256: str, packing: str) -> bool:
-    """Whether a file has this content.
+    """Whether the content of a file has this checksum.
 
-    The checksum is of what is inside a .gz or .bz2 (`packing`), for the same data packed again are
-    the same data.
+    For a `packing` of .gz or .bz2 the checksum is of the decompressed content, because the same
+    data can be compressed differently.
 
     Example:
         >>> Path("a.txt").write_bytes(b"hello")
@@ -86,14 +86,14 @@ def is_right(path: Path, sha256: str, packing: str) -> bool:
 
 
 def unpacked(path: Path, packing: str) -> BinaryIO:
-    """A file opened for reading, unpacked on the way if `packing` is .gz or .bz2."""
+    """Open a file for reading, decompressing it if `packing` is .gz or .bz2."""
     if packing == ".gz":
         return cast(BinaryIO, gzip.open(path))
     return cast(BinaryIO, bz2.open(path)) if packing == ".bz2" else open(path, "rb")
 
 
 def _fetch(url: str, part: Path, size: int, show: Callable[[int], None], timeout: float) -> None:
-    """Get what is missing of `part`."""
+    """Download what is missing from `part`."""
     done = part.stat().st_size if part.exists() else 0
     headers = {"User-Agent": "ostinato"} | ({"Range": f"bytes={done}-"} if done else {})
     request = urllib.request.Request(url, headers=headers)
@@ -109,7 +109,7 @@ def _fetch(url: str, part: Path, size: int, show: Callable[[int], None], timeout
         if done and answer.status != HTTPStatus.PARTIAL_CONTENT:
             done = 0
         elif done and not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
-            part.unlink()  # another piece than the one asked for: ask for the whole
+            part.unlink()  # not the range that was requested: start over
             return _fetch(url, part, size, show, timeout)
         if answer.length is not None and done + answer.length != size:
             raise BadInput(f"{url} has {done + answer.length:,} bytes where {size:,} are expected")
@@ -127,5 +127,5 @@ def _fetch(url: str, part: Path, size: int, show: Callable[[int], None], timeout
 
 
 def _reason(error: Exception) -> str:
-    """The cause in one line; urllib wraps it once more."""
+    """The cause in one line; urllib wraps the actual error."""
     return " ".join(str(getattr(error, "reason", None) or error).split())

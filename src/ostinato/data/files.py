@@ -1,4 +1,4 @@
-"""Files that a person names: only those that can be read from beginning to end."""
+"""Check files given by the user."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ from ..errors import BadInput
 
 
 def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
-    """Refuse what is not a regular file: a pipe would be waited for, a device may never end.
+    """Raise `BadInput` unless `path` is a regular file; a pipe may block, a device never end.
 
     Example:
         >>> check_file("/dev/zero")

@@ -1,30 +1,30 @@
-"""Where the files of data sets lie."""
+"""Find the files of data sets."""
 
 import os
 from pathlib import Path
 
 from ..errors import BadInput
 
-# Data sets whose folder is not called as they are.
+# Data sets whose folder has another name.
 NAMES = {"enwiki_xml": "enwiki"}
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: `$OSTINATO_CACHE`, else `~/.cache/ostinato`."""
+    """The folder for downloads: `$OSTINATO_CACHE`, or else `~/.cache/ostinato`."""
     given = os.environ.get("OSTINATO_CACHE")
     return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
 
 
 def data_folders() -> list[Path]:
-    """Where data sets are looked for: `$OSTINATO_DATA` if it is set, then the cache."""
+    """The folders to search: `$OSTINATO_DATA` if it is set, then the cache."""
     given = os.environ.get("OSTINATO_DATA")
     return [*([Path(given).expanduser()] if given else []), cache_folder()]
 
 
 def find_data(relative: str) -> Path:
-    """The path of a data set's file, in the first of `data_folders` that has it.
+    """The path of a data set's file in the first of `data_folders` that has it.
 
-    Nothing is downloaded here; where the file is missing, the message says how to get it.
+    Nothing is downloaded; if the file is missing, the error says how to get it.
 
     Args:
         relative: the folder of the data set and the name of the file, for example

@@ -20,16 +20,20 @@ def read_symbols(
     encoding: str = "utf-8",
     vocabulary: Vocabulary | None = None,
 ) -> tuple[np.ndarray, Vocabulary]:
-    """The symbols of a file and their vocabulary: the given one, or the file's own.
+    """The symbols of a text file, and their vocabulary.
 
-    The file is decoded piece by piece, twice where its vocabulary has to be found first, so that
-    memory stays near the size of the result.
+    The file is decoded in pieces, twice if the vocabulary is not given, so memory use stays near
+    the size of the result.
 
     Args:
         path: a regular file.
         level: "characters" or "bytes".
-        encoding: of the characters, one of Python's text encodings.
-        vocabulary: of a trained network, which must have all characters of the file.
+        encoding: a text encoding known to Python.
+        vocabulary: that of a trained network, which must contain every character of the file; by
+            default the characters of the file.
+
+    Returns:
+        The symbols as an array of the smallest unsigned integer type, and the vocabulary.
 
     Example:
         >>> symbols, vocabulary = read_symbols("book.txt")
@@ -81,7 +85,7 @@ def _characters(
 
 
 def _pieces(path: Path, encoding: str, advise: bool) -> Iterator[str]:
-    """The text of a file. Where `advise`, the options of `ostinato train` can still be changed."""
+    """The text of a file in pieces. With `advise`, errors name the options of `ostinato train`."""
     decoder = _decoder(encoding)
     done = 0
     with open(path, "rb") as file:
@@ -109,14 +113,14 @@ def _pieces(path: Path, encoding: str, advise: bool) -> Iterator[str]:
 
 def _decoder(encoding: str) -> codecs.IncrementalDecoder:
     try:
-        "".encode(encoding)  # refuses what is no encoding of text, such as base64
+        "".encode(encoding)  # raises for codecs that are not text encodings, such as base64
         found = codecs.lookup(encoding)
         if found.name in DOMAIN_NAMES:
             raise BadInput(f"the encoding {encoding} is for domain names; try utf-8 or latin-1")
         return codecs.getincrementaldecoder(encoding)()
     except BadInput:
         raise
-    except (LookupError, ValueError):  # "undefined" and names that can be none are ValueErrors
+    except (LookupError, ValueError):  # "undefined" and malformed names raise ValueError
         raise BadInput(f"there is no encoding {encoding!r:.40}; try utf-8 or latin-1") from None
 
 

@@ -1,4 +1,4 @@
-"""The symbols of a text and their numbers."""
+"""The mapping between characters or bytes and integer symbols."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from ..errors import BadInput
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """The characters of a text in the order of their code points, or the 256 bytes.
+    """The distinct characters of a text, sorted by code point, or the 256 byte values.
 
     Example:
         >>> v = Vocabulary.of_text("abba")
@@ -31,18 +31,18 @@ class Vocabulary:
 
     @property
     def dtype(self) -> np.dtype:
-        """The smallest unsigned integer that holds a symbol."""
+        """The smallest unsigned integer type that holds every symbol."""
         return np.min_scalar_type(max(len(self) - 1, 0))
 
     def __len__(self) -> int:
         return len(self.points)
 
     def encode(self, text: str | bytes, begin: int = 0) -> np.ndarray:
-        """The symbols of a text; characters the vocabulary lacks are refused by name and place.
+        """The symbols of a text; raises `BadInput` at the first unknown character.
 
         Args:
             text: the text, or a piece of one.
-            begin: the place of its first character.
+            begin: the position of its first character in the whole text, for the error message.
         """
         if self.level == "bytes":
             return np.frombuffer(_bytes(text) if isinstance(text, str) else text, np.uint8)
@@ -58,7 +58,7 @@ class Vocabulary:
         return symbols.astype(self.dtype)
 
     def decode(self, symbols: npt.ArrayLike) -> str:
-        """The text of some symbols; of bytes, what is not UTF-8 becomes U+FFFD."""
+        """The text for some symbols; bytes that are not UTF-8 become U+FFFD."""
         points = np.array(self.points, np.uint32)[np.asarray(symbols, np.int64)]
         if self.level == "bytes":
             return points.astype(np.uint8).tobytes().decode(errors="replace")
@@ -69,7 +69,7 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, found: dict) -> "Vocabulary":
-        """What `as_json` gave, checked."""
+        """The inverse of `as_json`, with validation."""
         points, level = found["points"], found["level"]
         if level == "bytes" and points == list(range(256)):
             return cls.of_bytes()
@@ -82,7 +82,7 @@ class Vocabulary:
 
 
 def _bytes(text: str) -> bytes:
-    """The bytes of a text; bytes of a command line that are not UTF-8 stay as they are."""
+    """Encode as UTF-8, keeping bytes that Python decoded with `surrogateescape`."""
     try:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError as error:

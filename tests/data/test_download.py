@@ -178,7 +178,7 @@ def test_shorter_than_expected(server, target):
 def test_not_found(server, target):
     server.status = 404
     begun(target, BODY[:1000])
-    with pytest.raises(BadInput, match=f"{server.url} cannot be had: 404 Not Found"):
+    with pytest.raises(BadInput, match=f"cannot download {server.url}: 404 Not Found"):
         download(server.url, target, len(BODY), SHA)
     assert part(target).read_bytes() == BODY[:1000]
 

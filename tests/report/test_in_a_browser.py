@@ -80,7 +80,7 @@ BARS = Bars(
     title="Gates",
     caption="Most are open.",
     bars=["layer 1, update gate", "layer 2, block input"],
-    parts={"low (shut)": [0.1, 0.2], "between": [0.4, 0.3], "high (open)": [0.5, 0.5]},
+    parts={"low (closed)": [0.1, 0.2], "between": [0.4, 0.3], "high (open)": [0.5, 0.5]},
 )
 VALUES = np.array([[0.5, -0.25], [0.1, 1.0], [0.0, 0.0]])
 PAGE = Page(

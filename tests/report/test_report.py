@@ -103,7 +103,7 @@ def test_looks_while_learning(adding):
     assert np.array(heat.values).T.tolist() == [look["gradient"][".cell.R"] for look in looks]
     (memory,) = of_log.memory_over_training(adding)
     assert memory.series[0].y == [look["memory"][".cell.R"] for look in looks]
-    assert memory.levels == {"the farthest that was looked at": 11, "the task needs": 6}
+    assert memory.levels == {"largest lag measured": 11, "lag that the task needs": 6}
 
 
 def test_a_curriculum_gives_holes(adding):
@@ -156,7 +156,7 @@ def test_three_ways(adding):
     assert found.keys() == expected.keys()
     for name, curve in expected.items():
         assert found[name] == pytest.approx(np.asarray(curve) / np.max(curve))
-    assert chart.series[2].x == lags.tolist() and chart.levels == {"faded": 0.01}
+    assert chart.series[2].x == lags.tolist() and chart.levels == {"1% of the peak": 0.01}
 
 
 def test_the_bounds_of_a_simple_cell(adding):

@@ -59,7 +59,7 @@ def download(
         done = part.stat().st_size if part.exists() else 0
         raise BadInput(
             f"the download of {url} stopped after {done:,} of {size:,} bytes ({_reason(error)}); "
-            "the same command, given again, goes on from there"
+            "run the same command again to continue"
         ) from None
 
 
@@ -104,7 +104,7 @@ def _fetch(url: str, part: Path, size: int, show: Callable[[int], None], timeout
         if done and error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink()
             return _fetch(url, part, size, show, timeout)
-        raise BadInput(f"{url} cannot be had: {error.code} {error.reason}") from None
+        raise BadInput(f"cannot download {url}: {error.code} {error.reason}") from None
     with answer:
         if done and answer.status != HTTPStatus.PARTIAL_CONTENT:
             done = 0

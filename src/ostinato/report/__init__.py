@@ -1,4 +1,4 @@
-"""The report of a run: one page that needs nothing else, and a picture of every chart."""
+"""The report of a run: one self-contained HTML page, and a PNG of every chart."""
 
 from .subject import read_data as read_data
 from .subject import subject as subject

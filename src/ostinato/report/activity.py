@@ -1,4 +1,4 @@
-"""What the units do while a network reads, and which of them is worth a look."""
+"""Unit activations while a network reads a text, and which unit to show first."""
 
 import dataclasses
 from typing import Any
@@ -17,13 +17,13 @@ UNITS = 256
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """A text and the activity of all units after each of its symbols.
+    """A text, and the activation of every unit after each of its symbols.
 
     Attributes:
-        pieces: the text, one piece a symbol. A character of several bytes comes with its last.
+        pieces: the text, one piece per symbol; a multi-byte character belongs to its last byte.
         values: `(symbols, units)`.
         first: the unit to show first.
-        caption: what is seen.
+        caption: what the figure shows.
     """
 
     pieces: list[str]
@@ -33,7 +33,7 @@ class Reading:
 
 
 def reading(subject: Subject) -> Reading | None:
-    """The beginning of the subject's text with its units' activity; `None` if it is no text."""
+    """The beginning of the subject's text with its activations; `None` if the task is not text."""
     vocabulary = subject.run.vocabulary
     if subject.symbols is None or vocabulary is None:
         return None
@@ -43,15 +43,16 @@ def reading(subject: Subject) -> Reading | None:
     pieces = list(as_text(symbols[:, None], vocabulary))[: len(symbols)]
     shown = "" if every.shape[1] == values.shape[1] else f", the first {UNITS} of {every.shape[1]}"
     caption = (
-        f"The first {len(symbols):,} symbols of {subject.where}. Each is coloured by h of one unit "
-        f"after it was read{shown}: red above zero, blue below, up to the largest that this unit "
-        "comes to. Shown first is the unit that changes most slowly, of the half that change most."
+        f"The first {len(symbols):,} symbols of {subject.where}. The colour is the activation h of "
+        f"one unit after it has read the symbol{shown}: red is positive, blue is negative, scaled "
+        "to this unit's largest value. The first unit shown is the slowest of the more variable "
+        "half."
     )
     return Reading(pieces, values, slowest(values), caption)
 
 
 def activity(network: Network, xs: Any) -> np.ndarray:
-    """h of every unit that the readout reads, at each step: `(T, *batch, units)`.
+    """The activation h of every unit that the readout reads: `(T, *batch, units)`.
 
     Example:
         >>> activity(network, xs).shape
@@ -64,7 +65,7 @@ def activity(network: Network, xs: Any) -> np.ndarray:
 
 
 def slowest(values: np.ndarray) -> int:
-    """The unit with the largest variance for the size of its steps, of the livelier half.
+    """The unit that changes most slowly for its variance, among the more variable half.
 
     Args:
         values: `(T, units)`.

@@ -1,9 +1,9 @@
-"""Charts as plain numbers, made once and drawn by any library.
+"""Charts as plain numbers, independent of the library that draws them.
 
-    Lines   named series against one axis, with levels to compare them with
-    Heat    a table of numbers as colours
-    Bars    shares of a whole, one bar a name
-    Plane   complex numbers, with the unit circle
+    Lines   named series, with reference levels
+    Heat    a heat map
+    Bars    stacked horizontal bars whose parts add up to 1
+    Plane   points in the complex plane, with the unit circle
 
 A number that is not finite is `None`, as in a run's events.
 """
@@ -14,13 +14,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-# Told apart by most eyes, on white and on black (after Okabe and Ito).
+# Distinguishable with colour blindness, on white and on black (after Okabe and Ito).
 COLOURS = ("#2a7fbf", "#d9601a", "#12966f", "#c2699b", "#d99a1c", "#8a6fc0", "#5bb0dc", "#8c8c5a")
 
-# The parts of a bar: low, between, high.
+# Colours of the parts of a bar: low, between, high.
 SHARES = ("#2a7fbf", "#b8b8b8", "#d9601a")
 
-# Levels to compare with: a colour, a dash for the page and one for the pictures.
+# Styles of reference levels: a colour, a dash for plotly and one for matplotlib.
 LEVELS = (
     ("#6b7280", "dash", "--"),
     ("#94703c", "dot", ":"),
@@ -28,13 +28,13 @@ LEVELS = (
     ("#3f7f78", "longdash", (0, (8, 4))),
 )
 
-# How many powers of ten the colours of a map tell apart.
+# The range of a logarithmic heat map, in powers of ten.
 DECADES = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """Numbers y at places x; `dashed` for what is computed without the run, such as a bound.
+    """Values y at positions x; `dashed` for what does not come from the run, such as a bound.
 
     Example:
         >>> Series("training", x=[1, 2, 3], y=[4.6, 4.1, None]).dashed
@@ -49,12 +49,12 @@ class Series:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What all charts have.
+    """The fields that all charts share.
 
     Attributes:
-        name: for files and links: lower case, without spaces.
-        title: what it is.
-        caption: what is seen, and how to read it, in a sentence or two.
+        name: for file names and links: lower case, without spaces.
+        title: the heading.
+        caption: what the chart shows and how to read it, in a sentence or two.
     """
 
     name: str
@@ -64,15 +64,15 @@ class Chart:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Lines(Chart):
-    """Series against one axis.
+    """A line chart.
 
     Attributes:
-        series: what is drawn, in the order of the legend.
-        x_title, y_title: of the axes.
-        log_x, log_y: whether an axis is logarithmic; what is not positive is then left out.
-        from_zero: whether a linear y axis begins at zero.
-        levels: horizontal lines to compare with, by name, such as chance. Their names and values
-            stand in the legend, where nothing crosses them.
+        series: the lines, in the order of the legend.
+        x_title, y_title: titles of the axes.
+        log_x, log_y: whether an axis is logarithmic; values that are not positive are left out.
+        from_zero: whether a linear y axis starts at zero.
+        levels: horizontal reference lines by name, such as chance. The legend shows their names
+            and values, so that no line crosses a label.
     """
 
     series: list[Series]
@@ -86,12 +86,12 @@ class Lines(Chart):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Heat(Chart):
-    """A table of numbers as colours: `values[i][j]` stands at `y[i]`, upwards, and `x[j]`.
+    """A heat map: `values[i][j]` is drawn at row `y[i]`, counted upwards, and column `x[j]`.
 
     Attributes:
-        x, y: what the columns and rows are called; all have the same size, whatever their numbers.
-        x_title, y_title, z_title: of the axes and of the colours.
-        log: colours by the logarithm, from dark to light; else from blue by white, zero, to red.
+        x, y: labels of columns and rows, which are evenly spaced whatever their values.
+        x_title, y_title, z_title: titles of the axes and of the colour bar.
+        log: a logarithmic scale from dark to light; else blue to red with white at zero.
     """
 
     x: Sequence[float]
@@ -105,7 +105,7 @@ class Heat(Chart):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Bars(Chart):
-    """Shares of a whole: `parts[part][i]` is that of bar i, and all parts of a bar add up to 1."""
+    """Stacked bars: `parts[part][i]` is a share of bar i; the parts of a bar add up to 1."""
 
     bars: list[str]
     parts: dict[str, list[float]]
@@ -113,13 +113,13 @@ class Bars(Chart):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plane(Chart):
-    """Points of the complex plane by the name of their set, with the unit circle."""
+    """Named sets of points in the complex plane, drawn with the unit circle."""
 
     points: dict[str, list[complex]]
 
 
 def level_lines(chart: Lines) -> list[tuple[str, float, tuple[str, str, Any]]]:
-    """The levels from the highest down: what the legend says, the height, and the style."""
+    """The reference levels from highest to lowest: label, height and style."""
     found = sorted(chart.levels.items(), key=lambda pair: -pair[1])
     return [
         (f"{name}: {level:.4g}", level, LEVELS[i % len(LEVELS)])
@@ -128,14 +128,14 @@ def level_lines(chart: Lines) -> list[tuple[str, float, tuple[str, str, Any]]]:
 
 
 def ends(chart: Lines) -> tuple[float, float]:
-    """From where to where the series go; a little to both sides of one place alone."""
+    """The first and last x of all series, widened if they are the same."""
     places = [x for one in chart.series for x in one.x] or [0, 1]
     low, high = min(places), max(places)
     return (low, high) if low < high else (low - 1, high + 1)
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:
-    """Plain floats, with `None` for what is not finite.
+    """Plain floats, with `None` for values that are not finite.
 
     Example:
         >>> numbers([1.0, float("nan")])
@@ -146,9 +146,9 @@ def numbers(values: Iterable[Any]) -> list[float | None]:
 
 
 def logarithms(heat: Heat) -> tuple[list[list[float | None]], float, float]:
-    """The base-10 logarithms of a table, the least and the largest to tell apart by colour.
+    """The base-10 logarithms of a heat map, and the lower and upper end of its colour scale.
 
-    A number of zero or below has none; one far below the largest is as dark as can be.
+    Values that are not positive become `None`. The scale spans at most `DECADES` powers of ten.
     """
     found = [[_logarithm(x) for x in row] for row in heat.values]
     known = [x for row in found for x in row if x is not None] or [0.0]
@@ -161,12 +161,12 @@ def _logarithm(x: float | None) -> float | None:
 
 
 def extent(heat: Heat) -> float:
-    """The largest absolute number of a table, or 1 where all are zero."""
+    """The largest absolute value of a heat map, or 1 if all are zero."""
     return max((abs(x) for row in heat.values for x in row if x is not None), default=1.0) or 1.0
 
 
 def thinned(count: int, most: int = 12) -> list[int]:
-    """Every, every second, fifth, tenth, … of `count` places, so that there are at most so many.
+    """Indices of every 1st, 2nd, 5th, 10th, … of `count` ticks, at most `most` of them.
 
     Example:
         >>> thinned(50, 5)

@@ -1,4 +1,4 @@
-"""Charts as figures of plotly.js: plain dictionaries, whose general look the page gives them."""
+"""Charts as plotly.js figures: plain dictionaries. The page's script adds the common style."""
 
 import math
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def figure(chart: Chart) -> dict:
         >>> drawn["layout"]["xaxis"]["title"]["text"]
         'step'
     """
-    raise TypeError(f"{type(chart).__name__} is no chart that can be drawn")
+    raise TypeError(f"cannot draw a chart of type {type(chart).__name__}")
 
 
 @figure.register
@@ -75,7 +75,7 @@ def _lines(chart: Lines) -> dict:
         "showlegend": len(data) > 1,
         "hovermode": "closest",
     }
-    if not chart.log_x and last - first <= 10:  # steps and lags are whole numbers
+    if not chart.log_x and last - first <= 10:  # steps and lags are integers
         layout["xaxis"]["dtick"] = 1
     if chart.from_zero:
         layout["yaxis"]["rangemode"] = "tozero"
@@ -105,7 +105,7 @@ def _heat(chart: Heat) -> dict:
         if len(every) > 1:
             powers = [every[i] for i in thinned(len(every), 5)]
             bar |= {"tickvals": powers, "ticktext": [f"10<sup>{p}</sup>" for p in powers]}
-        else:  # less than a power of ten from end to end
+        else:  # the values span less than a power of ten
             places = [low + (high - low) * k / 4 for k in range(5)]
             bar |= {"tickvals": places, "ticktext": [f"{10**p:.2g}" for p in places]}
         trace |= {"z": values, "zmin": low, "zmax": high, "colorscale": "Viridis"}
@@ -190,10 +190,9 @@ def _axis(title: str) -> dict:
 
 
 def _powers(values: list[float]) -> dict:
-    """A logarithmic axis for some numbers, with ticks at powers of ten, or at 1, 2 and 5 times.
+    """A logarithmic axis, with ticks at powers of ten, or at 1, 2 and 5 times powers of ten.
 
-    Where the numbers are so near to each other that fewer than two of these lie between them, the
-    ticks divide their range.
+    If fewer than two of these fall into the range of the values, the ticks divide the range evenly.
     """
     logs = [math.log10(x) for x in values if x > 0] or [0.0]
     low, high = math.floor(min(logs)), math.ceil(max(logs))
@@ -213,6 +212,6 @@ def _powers(values: list[float]) -> dict:
 
 
 def _named(labels: Sequence[float]) -> dict:
-    """Ticks of an axis with one place for each label."""
+    """Ticks of an axis with one position per label."""
     places = thinned(len(labels))
     return {"tickvals": places, "ticktext": [f"{labels[i]:g}" for i in places], "showgrid": False}

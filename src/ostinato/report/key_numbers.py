@@ -1,4 +1,4 @@
-"""The numbers of a run that matter most, in words and with their units."""
+"""The key numbers of a run, formatted with their units."""
 
 from collections import Counter
 from statistics import median
@@ -11,7 +11,7 @@ from .subject import Course
 
 
 def key_numbers(course: Course) -> dict[str, str]:
-    """Size, steps, epochs, time and speed, and how good it is, as far as the log says.
+    """Parameters, steps, epochs, time, speed and best validation, as far as the log has them.
 
     Example:
         >>> from ostinato.report.subject import course
@@ -49,7 +49,7 @@ def key_numbers(course: Course) -> dict[str, str]:
 
 
 def epochs(course: Course, steps: int) -> float:
-    """How often the training part of a text was read in so many steps."""
+    """How many epochs of a text's training part so many steps make."""
     task, config = course.task, course.run.config
     assert isinstance(task, Text)
     lengths = Counter({task.length: steps})
@@ -69,7 +69,7 @@ def epochs(course: Course, steps: int) -> float:
 
 
 def total_seconds(course: Course) -> float:
-    """The time that a run took, over all its parts: the clock starts anew where it went on."""
+    """The total time of a run; each resume restarts the clock, so the parts are added up."""
     total = latest = 0.0
     for event in course.events:
         if event["kind"] in ("start", "resume"):
@@ -79,16 +79,16 @@ def total_seconds(course: Course) -> float:
 
 
 def speed(course: Course) -> float | None:
-    """Symbols per second while it trained: the median over the entries of the log.
+    """Symbols per second of training: the median over log entries.
 
-    So what the first entry spent on compiling does not count.
+    The median leaves out the compilation time in the first entry.
     """
     entries = [e for e in course.of_kind("train") if "symbols" in e and e.get("took", 0.0) > 0]
     return median(e["symbols"] / e["took"] for e in entries) if entries else None
 
 
 def in_words(seconds: float) -> str:
-    """A time in the two largest units that it has.
+    """A duration in its two largest units.
 
     Example:
         >>> in_words(7.25), in_words(190), in_words(7400)

@@ -1,4 +1,4 @@
-"""Charts of how a run went, from its events."""
+"""Charts of the course of a run, from its events."""
 
 import re
 
@@ -16,7 +16,7 @@ YARDSTICKS = ("chance", "bigram", "order 5")
 
 
 def losses(course: Course) -> list[Chart]:
-    """Training and validation by step: one chart where both have a unit in common, else two."""
+    """Training and validation loss by step: one chart if they share a unit, else two."""
     task, factor = course.task, factor_to_metric(course.task.metric)
     training = _series(course, "train", "loss", "training", factor or 1.0)
     valid = _series(course, "valid", "value", "validation")
@@ -29,7 +29,7 @@ def losses(course: Course) -> list[Chart]:
     if factor is not None:
         both = [training, valid] if valid.x else [training]
         return [_learning("loss", task.metric.capitalize(), caption, both, task.metric, levels)]
-    words = f"What is minimised; it is not the {task.metric} that counts in the end."
+    words = f"The loss that is minimised; the validation metric is {task.metric}."
     y_title = f"loss{course.in_nats}"
     found: list[Chart] = [_learning("loss", "Training loss", words, [training], y_title, {})]
     if valid.x:
@@ -39,7 +39,7 @@ def losses(course: Course) -> list[Chart]:
 
 
 def gradient_maps(course: Course) -> list[Chart]:
-    """The gradient by lag and step, one map for each recurrent weight; none without `--lens`."""
+    """The gradient by lag and step, one map per recurrent weight; empty without `--lens`."""
     found: list[Chart] = []
     for name in _names(course, "gradient"):
         looks = [look for look in course.of_kind("lens") if name in look["gradient"]]
@@ -50,9 +50,9 @@ def gradient_maps(course: Course) -> list[Chart]:
                 name=f"gradient-{_slug(name)}",
                 title=f"Gradient by lag: {words}",
                 caption=(
-                    "The error that the loss of one step sends back to the pre-activations: "
-                    f"{words}, by how many steps it has come (the lag). A column that darkens "
-                    "upwards is a gradient that vanishes; one that brightens, one that explodes."
+                    "The gradient of one step's loss with respect to earlier pre-activations: "
+                    f"{words}, by how many steps earlier they are (the lag). A column that gets "
+                    "darker upwards is a vanishing gradient; brighter, an exploding one."
                 ),
                 x=[look["step"] for look in looks],
                 y=lags,
@@ -67,7 +67,7 @@ def gradient_maps(course: Course) -> list[Chart]:
 
 
 def memory_over_training(course: Course) -> list[Chart]:
-    """The memory length that the gradient gives, by step; none without `--lens`."""
+    """The memory length by the gradient, over training; empty without `--lens`."""
     looks = course.of_kind("lens")
     if not looks:
         return []
@@ -76,17 +76,17 @@ def memory_over_training(course: Course) -> list[Chart]:
         Series(words_for(course, name), steps, numbers(look["memory"].get(name) for look in looks))
         for name in _names(course, "memory")
     ]
-    levels = {"the farthest that was looked at": float(max(look["lags"][-1] for look in looks))}
+    levels = {"largest lag measured": float(max(look["lags"][-1] for look in looks))}
     words = ""
     if course.task.lag is not None:
-        levels["the task needs"] = float(course.task.lag)
-        words = " Below what the task needs, the gradient cannot teach it all."
+        levels["lag that the task needs"] = float(course.task.lag)
+        words = " Below the lag that the task needs, the gradient cannot teach all of it."
     return [
         Lines(
             name="memory",
-            title="Memory length while learning",
+            title="Memory length during training",
             caption=(
-                "The largest lag at which the gradient is still a hundredth of its peak, at each "
+                "The largest lag at which the gradient is at least 1% of its peak, for each "
                 f"recurrent weight.{words}"
             ),
             series=series,
@@ -99,7 +99,7 @@ def memory_over_training(course: Course) -> list[Chart]:
 
 
 def steps_taken(course: Course) -> list[Chart]:
-    """The gradient's norm, how often it was clipped, and the rate or the damping."""
+    """Gradient norm, clipping, and learning rate or damping."""
     mean = _series(course, "train", "norm", "mean")
     largest = _series(course, "train", "largest_norm", "largest")
     levels = {}
@@ -111,8 +111,8 @@ def steps_taken(course: Course) -> list[Chart]:
             name="norm",
             title="Gradient norm",
             caption=(
-                "Over all weights, before clipping: the mean of the steps between two entries of "
-                "the log, and the largest of them. Spikes are gradients that explode."
+                "The norm over all weights, before clipping: mean and maximum over the steps "
+                "between two log entries. Spikes are exploding gradients."
             ),
             series=[mean] if mean.y == largest.y else [mean, largest],
             x_title=STEP,
@@ -125,14 +125,14 @@ def steps_taken(course: Course) -> list[Chart]:
 
 
 def words_for(course: Course, name: str) -> str:
-    """A recurrent weight in words: by its cell, where the network is there."""
+    """A readable name of a recurrent weight; by its cell, if the network is known."""
     if isinstance(course, Subject):
         return weight_name(name, course.network)
     return plain_name(name)
 
 
 def _names(course: Course, what: str) -> list[str]:
-    """The weights of which the looks tell something, in the order in which they came."""
+    """The weights that occur in the `lens` events, in order of appearance."""
     return list(dict.fromkeys(name for look in course.of_kind("lens") for name in look[what]))
 
 
@@ -145,8 +145,8 @@ def _rate(course: Course) -> list[Chart]:
         name="clipped",
         title="Clipped steps",
         caption=(
-            "The share of steps whose gradient was shortened. Near 1 it is the clipping, and not "
-            "the gradient, that decides how long a step is."
+            "The share of steps whose gradient was clipped. Near 1, the clipping threshold and not "
+            "the gradient determines the step size."
         ),
         series=[_series(course, "train", "clipped", "clipped")],
         x_title=STEP,
@@ -156,7 +156,7 @@ def _rate(course: Course) -> list[Chart]:
     rate = Lines(
         name="rate",
         title="Learning rate",
-        caption="As the schedule has it, after warm-up, decay and line search.",
+        caption="The learning rate after warm-up, schedule and line search.",
         series=[_series(course, "train", "rate", "rate")],
         x_title=STEP,
         y_title="learning rate",
@@ -166,7 +166,7 @@ def _rate(course: Course) -> list[Chart]:
 
 
 def _damping(course: Course) -> list[Chart]:
-    """What a learner that uses the curvature did."""
+    """Damping and reduction ratio of a second-order learner."""
     dampings = [
         _series(course, "train", key, name)
         for key, name in (("damping", "λ, on the weights"), ("structural", "μ, on the states"))
@@ -174,7 +174,7 @@ def _damping(course: Course) -> list[Chart]:
     damping = Lines(
         name="damping",
         title="Damping",
-        caption="How far the quadratic is distrusted; it falls while steps keep their promise.",
+        caption="Falls while the quadratic model predicts the loss well, rises when it does not.",
         series=[series for series in dampings if any(series.y)],
         x_title=STEP,
         y_title="damping",
@@ -182,10 +182,11 @@ def _damping(course: Course) -> list[Chart]:
     )
     ratio = Lines(
         name="ratio",
-        title="Reduction ratio and length of step",
+        title="Reduction ratio and step length",
         caption=(
-            "ρ is what a step gained over what the quadratic promised: near 1 it is right, at 0 or "
-            "below nothing was gained. A length of 0 is a step that was refused."
+            "ρ is the actual reduction of the loss over that predicted by the quadratic model: "
+            "near 1 the model is right, at 0 or below the step gained nothing. A length of 0 is a "
+            "rejected step."
         ),
         series=[
             _series(course, "train", "ratio", "ρ"),
@@ -207,7 +208,7 @@ def _series(course: Course, kind: str, key: str, name: str, factor: float = 1.0)
 def _learning(
     name: str, title: str, caption: str, series: list[Series], y_title: str, levels: dict
 ) -> Lines:
-    """A chart by step, with a logarithmic axis where the numbers differ much."""
+    """A chart by step, with a logarithmic axis if the values span a factor of 20."""
     values = [y for one in series for y in one.y if y is not None] + list(levels.values())
     wide = bool(values) and min(values) > 0 and max(values) > 20 * min(values)
     return Lines(
@@ -223,21 +224,21 @@ def _learning(
 
 
 def _yardsticks(course: Course, levels: dict[str, float]) -> str:
-    words = "Chance is the best answer that ignores the input."
+    words = "Chance is the best prediction that ignores the input."
     if "solved" in levels:
-        words += " From the line of solved on, the task counts as done."
+        words += " Past the line 'solved' the task counts as solved."
     if "bigram" in levels:
         words = (
-            "Chance knows how often each symbol occurs, bigram and order 5 count what follows the "
-            "last symbol and the last five."
+            "Chance predicts from symbol frequencies alone; bigram and order 5 are count models "
+            "that see the last symbol and the last five."
         )
     if course.of_kind("trouble"):
-        words += " The run diverged at the end."
+        words += " The run diverged."
     return words
 
 
 def _at(lags: list[int], own: list[int], values: list) -> np.ndarray:
-    """A profile at other lags than its own, which a curriculum makes shorter; NaN past its end."""
+    """Interpolate a profile to other lags; NaN past its end (a curriculum shortens early ones)."""
     found = np.array(values, float)
     if lags == own:
         return found
@@ -250,6 +251,6 @@ def _table(columns: list[np.ndarray]) -> list[list[float | None]]:
 
 
 def _slug(name: str) -> str:
-    """A name for a file: letters and digits, with dashes between."""
+    """A name for a file: letters and digits joined by dashes."""
     path = re.sub(r"\.cell(?=[. ])", "", name)
     return "-".join("".join(c if c.isalnum() else " " for c in path).split())

@@ -1,4 +1,4 @@
-"""Charts of what a network is now: what it remembers, its gates, its matrices, its units."""
+"""Charts of the trained network: its memory, gates, recurrent matrices and units."""
 
 import re
 from collections.abc import Iterable
@@ -26,11 +26,11 @@ from .of_log import LAG, words_for
 from .subject import Subject
 
 FADED = 0.01
-HIGHEST = 10.0  # up to which a bound is drawn, for the sake of the axis
+HIGHEST = 10.0  # bounds above this are not drawn; they would stretch the axis
 
 
 def gradient_now(subject: Subject) -> dict[str, np.ndarray]:
-    """The gradient of the last network by lag, for each recurrent weight."""
+    """The gradient of the trained network by lag, for each recurrent weight."""
     batch, at = subject.batch, subject.at
     errors = Lens(subject.task.loss).errors
     found = errors(subject.network, batch.xs, batch.targets[at], None, at)
@@ -38,14 +38,14 @@ def gradient_now(subject: Subject) -> dict[str, np.ndarray]:
 
 
 def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
-    """The gradient by lag as lines, for a run that did not look while it learned."""
+    """The gradient by lag as lines, for a run without `--lens`."""
     return Lines(
         name="gradient",
         title="Gradient by lag",
         caption=(
-            "The error that the loss of one step sends back to the pre-activations of each "
-            f"recurrent weight, by how many steps it has come, measured now on {_on(subject)}. "
-            "A run with --lens N shows here how it changed while the network learned."
+            "The gradient of one step's loss with respect to earlier pre-activations of each "
+            f"recurrent weight, by lag, measured after training on {_on(subject)}. Train with "
+            "--lens N to see how it changes during training."
         ),
         series=[
             Series(words_for(subject, name), list(range(len(profile))), numbers(profile))
@@ -58,7 +58,7 @@ def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> Char
 
 
 def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
-    """How far the last network looks back, by its gradient, its Jacobian and by trying."""
+    """How far back the network looks, by gradient, by Jacobian and by perturbation."""
     network, xs, at = subject.network, subject.batch.xs, subject.at
     whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
     probed = jacobian_by_lag(network, xs, at=at, probes=1, key=jax.random.key(0))
@@ -76,36 +76,36 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
         name="three-ways",
         title="How far back the network looks, three ways",
         caption=(
-            f"Shares of each curve's peak, on {_on(subject)}: the error that comes back (gradient),"
-            " how a state depends on an earlier one (Jacobian, by random probes), and how far the "
-            "output really moves when one earlier input is another (perturbation). "
-            f"Faded to a hundredth at lag: {reaches}.{words}"
+            f"Each curve relative to its peak, on {_on(subject)}: the gradient of the loss, the "
+            "Jacobian of a state by an earlier state (estimated with random probes), and how far "
+            "the output moves when one earlier input is replaced (perturbation). Fallen to 1% at "
+            f"lag: {reaches}.{words}"
         ),
         series=series + bounds,
         x_title=LAG,
-        y_title="share of the peak",
+        y_title="relative to the peak",
         log_y=True,
-        levels={"faded": FADED},
+        levels={"1% of the peak": FADED},
     )
 
 
 def gates(subject: Subject) -> list[Chart]:
-    """How often gates and units are at an end of their range."""
+    """How often gates and units saturate."""
     found = saturation(subject.network, subject.batch.xs)
     if not found:
         return []
     return [
         Bars(
             name="gates",
-            title="Gates and units at the ends of their range",
+            title="Saturation of gates and units",
             caption=(
-                f"Shares of all units and steps, on {_on(subject)}. Low is below 0.05 for a gate, "
-                "which is shut, below -0.95 for tanh, and zero for a ReLU; high is above 0.95. "
-                "What is low or high passes on little error."
+                f"Shares of all units and steps, on {_on(subject)}. Low is below 0.05 for a gate "
+                "(closed), below -0.95 for tanh, and zero for a ReLU; high is above 0.95. "
+                "Saturated units pass on little gradient."
             ),
             bars=_labels(found),
             parts={
-                "low (shut)": [one.low for one in found.values()],
+                "low (closed)": [one.low for one in found.values()],
                 "between": [max(0.0, 1 - one.low - one.high) for one in found.values()],
                 "high (open)": [one.high for one in found.values()],
             },
@@ -128,10 +128,10 @@ def spectrum(subject: Subject) -> list[Chart]:
             name="spectrum",
             title="Eigenvalues of the recurrent matrices",
             caption=(
-                "What lies outside the unit circle grows from step to step by the matrix alone, "
-                "what lies within it fades; squashing functions and gates come on top. The radius "
-                "is that of the eigenvalue farthest out, σ the largest singular value, by which a "
-                "vector is stretched at most."
+                "Directions with eigenvalues outside the unit circle grow from step to step by the "
+                "matrix alone, those inside it shrink; activation functions and gates are not "
+                "included. The radius is the largest absolute eigenvalue, σ the largest singular "
+                "value."
             ),
             points=points,
         )
@@ -139,27 +139,27 @@ def spectrum(subject: Subject) -> list[Chart]:
 
 
 def units_over_time(subject: Subject) -> Chart:
-    """The activity of all units in one sequence, for tasks that are no text."""
+    """The activation of all units over one sequence, for tasks other than text."""
     values = activity(subject.network, subject.batch.xs[:, :1])[:, 0, :UNITS]
     return Heat(
         name="units",
-        title="The units in one sequence",
+        title="Activations over one sequence",
         caption=(
-            f"h of each unit, which the readout reads, at every step of one sequence of "
-            f"{subject.where}. A row that keeps its colour is a unit that holds what it has seen; "
-            "a column that stands out is an input to which all units react."
+            f"The activation h of each unit at every step of one sequence of {subject.where}. A "
+            "row of constant colour is a unit that holds its value; a column that stands out is an "
+            "input to which all units respond."
         ),
         x=list(range(len(values))),
         y=list(range(values.shape[1])),
         values=[numbers(row) for row in values.T],
         x_title="step of the sequence",
         y_title="unit",
-        z_title="activity h",
+        z_title="activation h",
     )
 
 
 def _bounds(subject: Subject) -> tuple[list[Series], str]:
-    """The published bounds on the Jacobian, as far as they say anything, and words about them."""
+    """Published bounds on the Jacobian, up to `HIGHEST`, and a sentence about them."""
     cell = subject.network.cell
     if not isinstance(cell, Simple):
         return [], ""
@@ -168,18 +168,18 @@ def _bounds(subject: Subject) -> tuple[list[Series], str]:
     found, words = [], []
     for name, bound in both.items():
         values = np.asarray(bound(cell, lags), float)
-        words.append(f"{name} changes by a factor of {float(bound(cell, 1)):.3g} a step")
+        words.append(f"{name} changes by a factor of {float(bound(cell, 1)):.3g} per step")
         shown = lags[values <= HIGHEST]
         if len(shown) > 1:
             found.append(Series(name, shown.tolist(), numbers(values[shown]), dashed=True))
     return found, (
-        f" Gradient and Jacobian stay below both bounds, whatever the input is: {', '.join(words)}."
-        " A factor above 1 promises nothing."
+        f" For any input, gradient and Jacobian stay below both bounds: {', '.join(words)}. A "
+        "factor above 1 guarantees nothing."
     )
 
 
 def _labels(names: Iterable[str]) -> list[str]:
-    """Plain names, and "tanh 1" without its number where there is no second."""
+    """Readable names; "tanh 1" loses its number if there is no "tanh 2"."""
     found = [plain_name(name) for name in names]
     return [
         name.removesuffix(" 1")
@@ -200,6 +200,6 @@ def _of_peak(values: np.ndarray) -> list[float | None]:
 
 
 def _reach(lags: np.ndarray, values: np.ndarray) -> str:
-    """The memory length in words: past the last lag nothing is known."""
+    """The memory length in words; at the last lag it is a lower bound."""
     length = memory_length(values, lags, FADED)
     return f"{length} or more" if length == lags[-1] else str(length)

@@ -1,4 +1,4 @@
-"""What a report of a run shows, in its order."""
+"""The contents of a report, in order."""
 
 from ..lens.doctor.finding import Finding
 from .activity import reading
@@ -19,7 +19,7 @@ SAMPLES = 8
 
 
 def page_of(course: Course, findings: list[Finding]) -> Page:
-    """The page of a run, everything on it measured; of a mere course, what its log says.
+    """The page of a run: all charts of a `Subject`, or those from the log of a `Course`.
 
     Example:
         >>> from ostinato.report.subject import course
@@ -32,7 +32,7 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
     with course.run.precision():
         return Page(
             title=course.run.path.resolve().name,
-            subtitle=f"{config.task}, learned by {config.cell} cells with {config.learner}",
+            subtitle=f"{config.task}, {config.cell} cells, trained with {config.learner}",
             notice=trouble[-1]["words"] if trouble else "",
             numbers=key_numbers(course),
             findings=findings,
@@ -64,7 +64,7 @@ def sections_of(course: Course) -> list[Section]:
 
 
 def samples_of(course: Course) -> list[Sample]:
-    """What the network wrote while it learned, the last included; if it was often, some of it."""
+    """Samples from validations, evenly spaced and at most `SAMPLES`, including the last."""
     found = [event for event in course.of_kind("valid") if event.get("sample")]
     places = range(len(found) - 1, -1, -max(1, -(-len(found) // SAMPLES)))
     return [

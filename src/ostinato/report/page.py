@@ -1,4 +1,4 @@
-"""The page: one HTML file with all that it needs, for any browser and without a network."""
+"""The page: one self-contained HTML file, which needs no network."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ class Section(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A text that the network wrote, with words on when and how good it was."""
+    """A text sampled from the network, under a heading with step and validation loss."""
 
     heading: str
     text: str
@@ -31,17 +31,17 @@ class Sample(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """All that a page shows.
+    """The contents of a page.
 
     Attributes:
         title: the name of the run.
-        subtitle: what it has learned, and with what.
-        notice: what went wrong, if the run says so itself, else nothing.
-        numbers: the key numbers, by what they are.
-        findings: what the doctor says.
+        subtitle: task, cell and learner.
+        notice: why the run stopped, if it diverged; else empty.
+        numbers: the key numbers by name.
+        findings: the doctor's findings.
         sections: the charts.
-        samples: what the network wrote while it learned.
-        reading: a text with its units' activity, or `None`.
+        samples: texts sampled during training.
+        reading: a text with unit activations, or `None`.
         config: the settings.
     """
 
@@ -57,7 +57,7 @@ class Page:
 
 
 def html(page: Page) -> str:
-    """The page as one document.
+    """The page as one HTML document.
 
     Example:
         >>> from ostinato.report.of_run import page_of
@@ -92,13 +92,13 @@ def _part(name: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand in a script element: no `<` can end it."""
+    """JSON for a script element; `<` is escaped so that nothing in it can end the element."""
     words = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return words.replace("<", "\\u003c")
 
 
 def _unbroken(words: str) -> str:
-    """Words in which no line ends within an option such as `--clip`."""
+    """Escaped text in which options such as `--clip` are never broken across lines."""
     return re.sub(r"--[\w-]+", r'<span class="option">\g<0></span>', escape(words))
 
 
@@ -134,7 +134,7 @@ def _samples(samples: list[Sample]) -> str:
         f'<article><h3>{escape(one.heading)}</h3><pre lang="zxx">{escape(one.text)}</pre></article>'
         for one in samples
     )
-    hint = '<p class="hint">What the network wrote when it was validated.</p>'
+    hint = '<p class="hint">Sampled from the network at validations.</p>'
     return f'<section><h2>Samples</h2>{hint}<div class="samples">{found}</div></section>'
 
 
@@ -148,7 +148,7 @@ def _reading(reading: Reading | None) -> str:
 
 
 def _numbers(reading: Reading | None) -> dict | None:
-    """What the page's script needs: the text, and for each unit its activity, to three digits."""
+    """Data for the page's script: the text, and each unit's activations to three digits."""
     if reading is None:
         return None
     units = [[float(f"{x:.3g}") for x in unit] for unit in reading.values.T.tolist()]
@@ -156,7 +156,7 @@ def _numbers(reading: Reading | None) -> dict | None:
 
 
 def _settings(config: Config) -> str:
-    """All settings, those that are not as usual marked."""
+    """All settings; those that differ from their defaults are marked."""
     found = []
     for setting in dataclasses.fields(config):
         value = getattr(config, setting.name)

@@ -1,4 +1,4 @@
-"""Charts as PNG files, by matplotlib."""
+"""Charts as PNG files, drawn by matplotlib."""
 
 import io
 import math
@@ -43,7 +43,7 @@ def write_picture(chart: Chart, path: Path) -> None:
 
 
 def picture(chart: Chart) -> Any:
-    """A chart as a figure of matplotlib."""
+    """A chart as a matplotlib figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -57,7 +57,7 @@ def picture(chart: Chart) -> Any:
 
 @singledispatch
 def _draw(chart: Chart, axes: Any, figure: Any) -> None:
-    raise TypeError(f"{type(chart).__name__} is no chart that can be drawn")
+    raise TypeError(f"cannot draw a chart of type {type(chart).__name__}")
 
 
 @_draw.register

@@ -1,4 +1,4 @@
-"""What a report is about: a run, its last network, and the sequences on which it is measured."""
+"""The subject of a report: a run, its last network, and the sequences to measure it on."""
 
 import dataclasses
 from pathlib import Path
@@ -27,12 +27,12 @@ class Course:
 
     @property
     def start(self) -> dict:
-        """The event with which the run began, or went on."""
+        """The first `start` or `resume` event."""
         return next((e for e in self.events if e["kind"] in ("start", "resume")), {})
 
     @property
     def in_nats(self) -> str:
-        """The unit of the training loss and its derivatives, to stand behind what is measured."""
+        """The unit of the training loss and its derivatives, as a suffix for axis titles."""
         return " (nats)" if isinstance(self.task.loss, Softmax | Sigmoid) else ""
 
     def of_kind(self, kind: str) -> list[dict]:
@@ -41,14 +41,14 @@ class Course:
 
 @dataclasses.dataclass(frozen=True)
 class Subject(Course):
-    """A run with all that is looked at.
+    """A run with its network and the data to measure it on.
 
     Attributes:
-        network: that of the last checkpoint, with noise off.
+        network: the network of the last checkpoint, with noise off.
         batch: a few sequences.
-        at: the last step at which they have a loss.
-        symbols: of a text, what it begins with; of another task `None`.
-        where: what sequences and symbols are part of, in words.
+        at: the last step of `batch` that has a loss.
+        symbols: the beginning of the text; `None` for other tasks.
+        where: where batch and symbols come from, in words.
     """
 
     network: Network
@@ -59,12 +59,12 @@ class Subject(Course):
 
 
 def course(run: Run) -> Course:
-    """What is known of any run, also of one that has no checkpoint."""
+    """The part of a subject that a run without a checkpoint has, too."""
     return Course(run, run.task(), readable(run.events()))
 
 
 def subject(run: Run, data: Path | None = None) -> Subject:
-    """The subject of a report; for a text, `data` is another text to look at.
+    """The subject of a report; `data` is another text to measure the network on.
 
     Example:
         >>> subject(open_run("runs/text-mlstm-1")).batch.xs.shape
@@ -89,7 +89,7 @@ def subject(run: Run, data: Path | None = None) -> Subject:
 
 
 def read_data(run: Run, data: Path) -> np.ndarray:
-    """The symbols of another text, for a run that has learned one."""
+    """The symbols of another text, in the vocabulary of the run."""
     vocabulary = run.vocabulary
     if vocabulary is None:
         raise BadInput(f"--data is for texts; {run.path} has learned {run.config.task}")

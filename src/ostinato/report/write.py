@@ -1,4 +1,4 @@
-"""From a run folder to a report."""
+"""Write the report of a run."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,11 +21,11 @@ def write_report(
     """Write `report.html` and a PNG of every chart.
 
     Args:
-        run: the run, finished or not; of one without a checkpoint the page shows the log.
-        findings: what the doctor says of it.
-        folder: where; by default the page goes into the run folder, and the pictures into `report`
-            there.
-        data: another text, to measure the network on and to show its units on.
+        run: the run, finished or not. Without a checkpoint the page shows only the log.
+        findings: the doctor's findings, from `ostinato.runs.examine`.
+        folder: where to write; by default the page goes into the run folder, and the pictures into
+            its subfolder `report`.
+        data: another text, to measure the network on instead of the validation part.
 
     Returns:
         The path of the page.
@@ -36,7 +36,7 @@ def write_report(
         PosixPath('runs/text-mlstm-1/report.html')
     """
     if find_spec("plotly") is None or find_spec("matplotlib") is None:
-        raise BadInput("the report needs two more packages: pip install 'ostinato[plot]'")
+        raise BadInput("the report needs plotly and matplotlib: pip install 'ostinato[plot]'")
     page = page_of(subject(run, data) if run.steps() or data else course(run), findings)
     pictures = run.path / "report" if folder is None else folder
     pictures.mkdir(parents=True, exist_ok=True)
@@ -44,5 +44,5 @@ def write_report(
         for chart in section.charts:
             write_picture(chart, pictures / f"{chart.name}.png")
     path = (run.path if folder is None else folder) / PAGE
-    write_whole(path, html(page).encode(errors="backslashreplace"))  # a path may be no UTF-8
+    write_whole(path, html(page).encode(errors="backslashreplace"))  # a path may not be UTF-8
     return path

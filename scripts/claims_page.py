@@ -19,16 +19,16 @@ OPENING = """# Claims
 
 <!-- Written by `python3 scripts/claims_page.py`; change the claims, not this page. -->
 
-Statements from the literature on recurrent networks, each with a verdict that is computed and not
-quoted. `ostinato verify` checks them all again, and `ostinato verify NAME` one of them. This page
-is written by `python3 scripts/claims_page.py`.
+Statements from the literature on recurrent networks, each with a computed verdict.
+`ostinato verify` checks them all again, `ostinato verify NAME` one of them.
+`python3 scripts/claims_page.py` writes this page.
 
 """
 
 ADDING = """## Add a claim
 
 1. Write `src/ostinato/claims/your_claim.py`: a function `check` that computes and returns a
-   `Finding`, and `CLAIM`, with the statement, its source and the verdict that you know.
+   `Finding`, and `CLAIM`, with the statement, its source and the known verdict.
 
    ```python
    def check(weight: float = 0.5) -> Finding:
@@ -43,13 +43,13 @@ ADDING = """## Add a claim
    CLAIM = Claim("inputs-fade", "A linear unit forgets.", "Galvan (2015)", "holds", check)
    ```
 
-   The evidence is one sentence with the number that decides, and that number is computed. A verdict
-   is `holds`, `false` or `holds when …`. `check` runs in float64 and should take a second or two.
-   What may be varied to reach another verdict is an argument with a default. A `figure` draws on
+   The evidence is one sentence with the deciding number, which is computed. A verdict is `holds`,
+   `false` or `holds when …`. `check` runs in float64 and should take a second or two; its arguments
+   have defaults, and another value of one of them leads to another verdict. A `figure` draws on
    matplotlib axes.
 
-2. Add the module to `CLAIMS` in `src/ostinato/claims/__init__.py`, and to the table of changes in
-   `tests/claims/test_claims.py`: a change that must lead to another verdict.
+2. Add the module to `CLAIMS` in `src/ostinato/claims/__init__.py`, and to the table in
+   `tests/claims/test_claims.py` that changes an argument and expects another verdict.
 
 3. Run `python3 scripts/claims_page.py`.
 """

@@ -1,6 +1,6 @@
 """Statements from the literature on recurrent networks, each with a computed verdict.
 
-One claim a file. `ostinato verify` checks them all; `docs/claims.md` shows what was found.
+One claim per file. `ostinato verify` checks them all; `docs/claims.md` lists the results.
 
 Example:
     >>> for result in verify(["toy-net", "softmax-hessian"]):
@@ -118,7 +118,7 @@ CLAIMS: dict[str, Claim] = {
 
 
 def named(names: Iterable[str] | None = None) -> list[Claim]:
-    """The claims of these names, or all of them."""
+    """The claims with these names, or all claims."""
     found = []
     for name in CLAIMS if names is None else names:
         if name not in CLAIMS:
@@ -132,5 +132,5 @@ def named(names: Iterable[str] | None = None) -> list[Claim]:
 
 
 def verify(names: Iterable[str] | None = None) -> list[Result]:
-    """Check the claims of these names, or all of them, one after the other."""
+    """Check the claims with these names, or all claims, one after the other."""
     return [claim.verify() for claim in named(names)]

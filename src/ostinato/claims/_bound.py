@@ -1,4 +1,4 @@
-"""A bound on the Jacobian of a net by lag, held against a thousand random nets."""
+"""Test a bound on the Jacobian by lag on a thousand random networks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,11 +15,12 @@ ROUNDING = 1 + 1e-12
 def against_nets(
     growth: Callable[[Nets, np.ndarray], np.ndarray], size: Callable[[np.ndarray], np.ndarray]
 ) -> Finding:
-    """Compare `size(∂a_t/∂a_k)` with `growth ** (t - k)`, and with one power less as printed.
+    """Compare `size(∂a_t/∂a_k)` with `growth ** (t - k)`, and with the printed power `t - k - 1`.
 
     Args:
-        growth: of the nets and their steepest slopes `(nets,)`, the base of the bound `(nets,)`.
-        size: of Jacobians `(nets, units, units)`, what is bounded, `(nets,)`.
+        growth: the base of the bound `(nets,)`, from the networks and their steepest slopes
+            `(nets,)`.
+        size: the bounded quantity `(nets,)`, from Jacobians `(nets, units, units)`.
     """
     nets = tanh_nets()
     count = len(nets.R)
@@ -48,9 +49,9 @@ def against_nets(
         verdict = "false"
     return Finding(
         verdict,
-        f"of {count:,} random tanh nets {over.sum()} exceed the bound with t - k, the number of "
-        f"factors, as exponent and {over_as_printed.sum()} with t - k - 1 as printed; at lag "
-        f"{lags[-1]} the median net reaches {medians[-1]:.1e} of it.",
+        f"of {count:,} random tanh networks, {over.sum()} exceed the bound with the exponent t - k "
+        f"(the number of factors), and {over_as_printed.sum()} with t - k - 1 as printed; at lag "
+        f"{lags[-1]} the median network reaches {medians[-1]:.1e} of the bound.",
         {
             "nets": count,
             "over": float(over.sum()),

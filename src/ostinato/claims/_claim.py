@@ -1,4 +1,4 @@
-"""What a claim is: a statement from the literature, and the computation that decides it."""
+"""A claim: a statement from the literature, and the computation that decides it."""
 
 import dataclasses
 import time
@@ -19,12 +19,12 @@ SOURCES = {
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What a computation says about a statement.
+    """The result of checking a statement.
 
     Attributes:
         verdict: "holds", "false", or "holds when …" with the condition in words.
-        evidence: one plain sentence with the number that decides it.
-        numbers: all the numbers, by name.
+        evidence: one sentence with the deciding number.
+        numbers: all computed numbers by name.
         figure: draws the finding on matplotlib axes, or `None`.
     """
 
@@ -42,21 +42,21 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """A statement, where it stands, and how to check it.
+    """A statement, its source, and how to check it.
 
     Attributes:
-        name: what the statement says in a few words, joined by hyphens.
+        name: a short name, words joined by hyphens.
         text: the statement, as its author means it.
-        source: where it stands, by author and year; those in `SOURCES` have their titles there.
-        expected: the verdict that is known.
-        check: computes the finding, in float64. Its arguments, all with defaults, are what may be
-            varied to see that another verdict is possible.
+        source: author, year and place; `SOURCES` has the titles of those cited often.
+        expected: the known verdict.
+        check: computes the finding, in float64. Its arguments all have defaults; tests vary them
+            to show that another verdict is possible.
 
     Example:
         >>> result = ostinato.claims.CLAIMS["xor-ceiling"].verify()
         >>> print(result.finding.evidence)
         over all 64 sequences of 3 triples the best prediction of every bit from those before it is
-        right in 66.7% (the task here has 66.7%).
+        right for 66.7% of them (the task's ceiling is 66.7%).
         >>> result.reproduces
         True
     """
@@ -68,7 +68,7 @@ class Claim:
     check: Callable[..., Finding]
 
     def verify(self) -> "Result":
-        """Check the statement now, in float64 whatever JAX is set to."""
+        """Check the statement, in float64 whatever JAX's default precision."""
         start = time.perf_counter()
         with jax.enable_x64(True):
             finding = self.check()
@@ -77,7 +77,7 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A claim, what was found, and how many seconds that took."""
+    """A claim, its finding, and the seconds that the check took."""
 
     claim: Claim
     finding: Finding
@@ -85,5 +85,5 @@ class Result:
 
     @property
     def reproduces(self) -> bool:
-        """Whether the verdict is the one that is known."""
+        """Whether the verdict is the expected one."""
         return self.finding.verdict == self.claim.expected

@@ -1,4 +1,4 @@
-"""Counting the work in matrix products, from what JAX traces; nothing is timed or even run."""
+"""Count the multiplications in matrix products from the traced program, without running it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
@@ -8,7 +8,7 @@ import jax
 
 
 def multiplications(function: Callable, *arguments: Any) -> int:
-    """Scalar multiplications in the matrix products that the result of a call depends on."""
+    """The scalar multiplications in all matrix products that the result depends on."""
     return _of(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
@@ -28,7 +28,7 @@ def _of_equation(equation: Any) -> int:
         (contracted, _), _ = parameters["dimension_numbers"]
         left = equation.invars[0].aval.shape
         return prod(equation.outvars[0].aval.shape) * prod(left[axis] for axis in contracted)
-    if name == "paired":  # the engine's: a linear map given as a function
+    if name == "paired":  # the engine's primitive: a linear map given as a function
         count, forward = parameters["count"], parameters["forward"]
         operands = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in equation.invars]
         return multiplications(lambda *xs: forward(xs[:count], xs[count:]), *operands)
@@ -37,7 +37,7 @@ def _of_equation(equation: Any) -> int:
 
 
 def _parts(values: Iterable[Any]) -> Iterator[Any]:
-    """The programs among an equation's parameters."""
+    """The jaxprs among an equation's parameters."""
     for value in values:
         if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
             yield value

@@ -1,4 +1,4 @@
-"""Random nets for claims: the same numbers with any version of JAX, as NumPy draws them."""
+"""Random networks for claims, from NumPy's generator, so they do not depend on JAX's version."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Nets(NamedTuple):
-    """Many nets `a_{t+1} = R f(a_t) + u_t` along random inputs, side by side.
+    """A batch of networks `a_{t+1} = R f(a_t) + u_t`, driven by random inputs.
 
     Attributes:
         R: recurrent weights `(nets, units, units)`.
@@ -29,7 +29,7 @@ class Nets(NamedTuple):
 
 
 def run(R: np.ndarray, us: np.ndarray, f: Callable, derivative: Callable) -> Nets:
-    """Nets with the weights `R` and inputs `us` `(steps, nets, units)`, from `a_0 = us[0]`."""
+    """Networks with weights `R` and inputs `us` `(steps, nets, units)`, from `a_0 = us[0]`."""
     a, slopes = us[0], []
     for u in us[1:]:
         slopes.append(derivative(a))
@@ -38,7 +38,7 @@ def run(R: np.ndarray, us: np.ndarray, f: Callable, derivative: Callable) -> Net
 
 
 def tanh_nets(count: int = 1000, units: int = 8, steps: int = 10, seed: int = 0) -> Nets:
-    """Nets of tanh units, from weak recurrent weights to strong ones."""
+    """Networks of tanh units, with weak to strong recurrent weights."""
     rng = np.random.default_rng(seed)
     gain = rng.uniform(0.2, 3.0, (count, 1, 1)) / np.sqrt(units)
     R = gain * rng.normal(size=(count, units, units))
@@ -47,7 +47,7 @@ def tanh_nets(count: int = 1000, units: int = 8, steps: int = 10, seed: int = 0)
 
 
 def drawn(kind: Callable, *sizes: int, seed: int = 0, scale: float = 0.7, **options: Any) -> Any:
-    """A cell all of whose parameters are normal numbers, so that no bias is zero."""
+    """A cell whose parameters are all normally distributed, so that no bias is zero."""
     key = jax.random.key(0)
     shapes = eqx.filter_eval_shape(kind, *sizes, key=key, **options)
     rng = np.random.default_rng(seed)
@@ -55,12 +55,12 @@ def drawn(kind: Callable, *sizes: int, seed: int = 0, scale: float = 0.7, **opti
 
 
 def numbers(seed: int, *shape: int) -> jax.Array:
-    """Normal numbers."""
+    """Normally distributed numbers."""
     return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
 
 
 def gap(found: Any, expected: Any) -> float:
-    """The largest difference between two trees of arrays, relative to the largest number there."""
+    """The largest difference between two pytrees, relative to the largest entry of `expected`."""
     pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
     arrays = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
     difference = max(np.abs(a - b).max() for a, b in arrays)
@@ -68,7 +68,7 @@ def gap(found: Any, expected: Any) -> float:
 
 
 def derivative(function: Callable, at: np.ndarray) -> np.ndarray:
-    """The Jacobian of a NumPy function of a vector by a complex step, exact to rounding."""
+    """The Jacobian of a NumPy function by complex steps, exact to rounding."""
     size = 1e-100
     columns = [np.imag(function(at + size * 1j * row)) / size for row in np.eye(at.size)]
     return np.stack(columns, axis=-1)
@@ -79,5 +79,5 @@ def logistic(a: np.ndarray) -> np.ndarray:
 
 
 def apply(R: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """`R h` for many nets, `(nets, units, units)` and `(nets, units)`."""
+    """`R h` for a batch of networks, `(nets, units, units)` and `(nets, units)`."""
     return np.einsum("nij,nj->ni", R, h)

@@ -11,7 +11,7 @@ Weights = dict[tuple[str, str], Any]
 
 
 class Step(NamedTuple):
-    """What one step leaves behind."""
+    """The values of one step."""
 
     z: Any
     i: Any
@@ -19,11 +19,11 @@ class Step(NamedTuple):
     o: Any
     c: Any
     y: Any
-    before: Any  # c of the step before
+    before: Any  # c of the previous step
 
 
 def weights(inputs: int, units: int, seed: int = 0, scale: float = 0.7) -> Weights:
-    """Normal numbers for W, R and p."""
+    """Normally distributed W, R and p."""
     rng = np.random.default_rng(seed)
     w: Weights = {("W", k): scale * rng.normal(size=(units, inputs)) for k in "zifo"}
     w |= {("R", k): scale * rng.normal(size=(units, units)) for k in "zifo"}

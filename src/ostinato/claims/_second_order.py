@@ -1,4 +1,4 @@
-"""A tanh net with a softmax as a function of a vector: its second-order matrices, and costs."""
+"""A tanh network with softmax as a function of its parameter vector: curvature and costs."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -35,7 +35,7 @@ def loss_of(found: jax.Array, targets: Any) -> jax.Array:
 
 @cache
 def matrices() -> tuple[np.ndarray, np.ndarray]:
-    """The Hessian of the loss of a random net, and its Gauss-Newton matrix Jᵀ H_L J."""
+    """The Hessian of a random network's loss, and its Gauss-Newton matrix Jᵀ H_L J."""
     rng = np.random.default_rng(0)
     xs, theta = rng.normal(size=(STEPS, INPUTS)), rng.normal(size=SIZE)
     targets = np.eye(OUTPUTS)[rng.integers(0, OUTPUTS, STEPS)]
@@ -48,7 +48,7 @@ def matrices() -> tuple[np.ndarray, np.ndarray]:
         H_L = p * jnp.eye(OUTPUTS) - p * jnp.swapaxes(p, 1, 2)
         return hessian, jnp.einsum("tip,tij,tjq->pq", J, H_L, J)
 
-    with jax.enable_x64(True):  # what is kept must not depend on who asks first
+    with jax.enable_x64(True):  # the cached value must not depend on the first caller
         hessian, gauss_newton = both(theta)
     return np.asarray(hessian), np.asarray(gauss_newton)
 
@@ -56,7 +56,7 @@ def matrices() -> tuple[np.ndarray, np.ndarray]:
 def costs(functions: Iterable[Callable], units: int, symbols: int) -> list[float]:
     """The multiplications that functions of `(theta, v, xs, targets)` take for one more step.
 
-    In units of those of the net's outputs. Nothing but shapes is used.
+    Relative to those of the forward pass, and from shapes alone.
     """
 
     def per_step(function: Callable) -> int:

@@ -1,4 +1,4 @@
-"""Computing the states of a net from the last one to the first."""
+"""Recomputing the states of a network backwards from the last."""
 
 from typing import Any
 
@@ -34,11 +34,11 @@ def check(linear: float = 0.01) -> Finding:
         verdict = "holds"
     return Finding(
         verdict,
-        f"in a net with random weights the error grows {growth:.0f} times a step back, and exceeds "
-        f"0.1 after {lost[0]} steps in float32 and {lost[1]} in float64; in an orthogonal, nearly "
-        f"linear one it is {gentle[-1]:.0g} after {STEPS} steps.",
+        f"in a network with random weights the error grows by a factor of {growth:.0f} per step "
+        f"back, and exceeds 0.1 after {lost[0]} steps in float32 and {lost[1]} in float64; in an "
+        f"orthogonal, nearly linear network it is {gentle[-1]:.0g} after {STEPS} steps.",
         {
-            "growth a step": growth,
+            "growth per step": growth,
             "steps in float32": lost[0],
             "steps in float64": lost[1],
             "error of the orthogonal net": float(gentle[-1]),
@@ -48,7 +48,7 @@ def check(linear: float = 0.01) -> Finding:
 
 
 def recover(kind: Any, inputs: float = 1.0, orthogonal: bool = False) -> np.ndarray:
-    """The error after 0, 1, 2, … steps `h_{t-1} = R⁻¹ (atanh h_t - u_t)`; it counts up to 2."""
+    """The error after 0, 1, 2, … steps `h_{t-1} = R⁻¹ (atanh h_t - u_t)`, at most 2."""
     rng = np.random.default_rng(0)
     R = rng.normal(size=(UNITS, UNITS)) / np.sqrt(UNITS)
     R = (np.linalg.qr(R)[0] if orthogonal else R).astype(kind)

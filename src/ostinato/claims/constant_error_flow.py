@@ -1,4 +1,4 @@
-"""The constant error flow of the first LSTM."""
+"""The constant error flow of the original LSTM."""
 
 import jax
 import numpy as np
@@ -32,8 +32,8 @@ def error_flow(truncated: bool) -> float:
 
 CLAIM = Claim(
     "constant-error-flow",
-    "In the LSTM without forget gates errors flow back through a memory cell unchanged, as it has "
-    "a loop of weight one.",
+    "In the LSTM without forget gates errors flow back through a memory cell unchanged, because "
+    "its self-connection has weight one.",
     "Galvan (2015), section 2.1.1; Lipton et al. (2015), section 4.1; Krause (2015), section 2.2",
     "holds when errors go back through c alone",
     check,

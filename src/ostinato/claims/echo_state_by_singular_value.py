@@ -9,7 +9,7 @@ NETS, UNITS, STEPS = 1000, 10, 200
 
 
 def check(singular: float = 0.95) -> Finding:
-    """Drive random tanh nets from two first states with the same input."""
+    """Drive random tanh networks from two initial states with the same input."""
     rng = np.random.default_rng(0)
     R = rng.normal(size=(NETS, UNITS, UNITS))
     R[::2] = np.linalg.qr(R[::2])[0]  # half of them orthogonal: they forget most slowly
@@ -23,17 +23,17 @@ def check(singular: float = 0.95) -> Finding:
     bound = singular**STEPS
     return Finding(
         "holds" if left.max() <= min(bound, 1e-3) else "false",
-        f"after {STEPS} steps at most {left.max():.0g} of the difference between two first states "
-        f"is left in any of {NETS:,} nets with a largest singular value of {singular:g}, below "
-        f"{singular:g}^{STEPS} = {bound:.0g}.",
+        f"after {STEPS} steps at most {left.max():.0g} of the difference between two initial "
+        f"states remains in any of {NETS:,} networks with a largest singular value of "
+        f"{singular:g}, below {singular:g}^{STEPS} = {bound:.0g}.",
         {"left": float(left.max()), "bound": bound},
     )
 
 
 CLAIM = Claim(
     "echo-state-by-singular-value",
-    "A tanh net whose largest singular value is below one forgets its first state exponentially, "
-    "whatever its input.",
+    "A tanh network with a largest singular value below one forgets its initial state "
+    "exponentially, whatever its input.",
     "Galvan (2015), section 2.2.3 with eq. 1.71; Jaeger (2001)",
     "holds",
     check,

@@ -44,8 +44,8 @@ def check(kind: type[LSTM] = ThroughMemory) -> Finding:
     return Finding(
         "holds" if error < 1e-12 else "false",
         f"over {STEPS} steps ∂c_T/∂c_0 through c alone is the product of the forget gates to "
-        f"{error:.0g}; the slowest memory keeps {rate:.2f} a step.",
-        {"relative error": error, "kept a step": rate},
+        f"{error:.0g}; the slowest memory cell keeps {rate:.2f} per step.",
+        {"relative error": error, "kept per step": rate},
     )
 
 

@@ -32,8 +32,8 @@ def check(norm: float = 0.49, lag: int = 50) -> Finding:
     return Finding(
         "holds" if alike else "false",
         f"in {NETS} random LSTMs with norms of {norm:g}, where ‖Q‖ is at most {largest:.2f}, the "
-        f"whole product over {lag} steps is {middle:.3g} times that of the forget gates in the "
-        f"median, from {min(ratios):.2g} to {max(ratios):.2g}.",
+        f"whole product over {lag} steps is {middle:.3g} times that of the forget gates (median; "
+        f"range {min(ratios):.2g} to {max(ratios):.2g}).",
         {
             "median ratio": middle,
             "smallest": min(ratios),

@@ -9,7 +9,7 @@ from ._second_order import matrices
 
 
 def check(swapped: bool = False) -> Finding:
-    """Find the least eigenvalues for a random net; `swapped` takes the Hessian for the other."""
+    """The smallest eigenvalues for a random network; `swapped` exchanges the two matrices."""
     hessian, gauss_newton = matrices()
     if swapped:
         gauss_newton = hessian
@@ -26,8 +26,8 @@ def check(swapped: bool = False) -> Finding:
 
     return Finding(
         "holds" if least > -1e-12 else "false",
-        f"for a random net the least eigenvalue of the Hessian is {of_hessian[0]:.2g} and that of "
-        f"the Gauss-Newton matrix {of_gauss_newton[0]:.0g}, zero to rounding.",
+        f"for a random network the smallest eigenvalue of the Hessian is {of_hessian[0]:.2g}, that "
+        f"of the Gauss-Newton matrix {of_gauss_newton[0]:.0g}, which is zero to rounding.",
         {"least of Hessian": float(of_hessian[0]), "least of Gauss-Newton": float(least)},
         draw,
     )
@@ -35,8 +35,8 @@ def check(swapped: bool = False) -> Finding:
 
 CLAIM = Claim(
     "gauss-newton-is-semidefinite",
-    "With a convex loss the Gauss-Newton matrix has no negative eigenvalue, which the Hessian of a "
-    "net may have.",
+    "With a convex loss the Gauss-Newton matrix has no negative eigenvalue, which the Hessian of "
+    "a network may have.",
     "Krause (2015), section 3.3.2, eq. 3.18",
     "holds",
     check,

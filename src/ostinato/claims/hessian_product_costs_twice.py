@@ -9,7 +9,7 @@ from ._second_order import costs, loss_of, outputs
 
 
 def check(units: int = 400, symbols: int = 70) -> Finding:
-    """Count multiplications in matrix products, for the sizes of the document's tanh net."""
+    """Count multiplications in matrix products, for the tanh network of Krause (2015)."""
 
     def gauss_newton(theta: Any, v: Any, xs: Any, targets: Any) -> jax.Array:
         found, push = jax.linearize(lambda theta: outputs(theta, xs, units, symbols), theta)
@@ -27,8 +27,8 @@ def check(units: int = 400, symbols: int = 70) -> Finding:
     ratio = of_hessian / of_gauss_newton
     return Finding(
         "holds" if ratio > 1.8 else "false",
-        f"per step of a net of {units} units a Hessian product takes the multiplications of "
-        f"{of_hessian:.2f} forward passes and a Gauss-Newton product those of "
+        f"per step of a network of {units} units a Hessian product takes the multiplications of "
+        f"{of_hessian:.2f} forward passes, a Gauss-Newton product those of "
         f"{of_gauss_newton:.2f}: {ratio:.2f} times as much, not twice.",
         {"ratio": ratio, "Hessian": of_hessian, "Gauss-Newton": of_gauss_newton},
     )

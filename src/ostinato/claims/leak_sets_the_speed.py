@@ -9,21 +9,21 @@ NETS, UNITS, STEPS = 200, 8, 400
 
 
 def check(stays: bool = True) -> Finding:
-    """How many steps a reservoir takes to come half the way to where a constant input leads it.
+    """How many steps a reservoir takes to get halfway to its steady state under constant input.
 
-    `stays`: α is the share of the old state, as in (2.22); otherwise that of the new value.
+    `stays`: α weights the old state, as in (2.22); otherwise the new value.
     """
     slow, fast = (half_way(alpha if stays else 1 - alpha) for alpha in (0.1, 0.9))
     return Finding(
         "holds" if slow > fast else "false",
-        f"the median of {NETS} reservoirs takes {slow:g} and {fast:g} steps half the way to its "
-        "new state, with α = 0.1 and α = 0.9.",
+        f"the median of {NETS} reservoirs takes {slow:g} and {fast:g} steps to get halfway to its "
+        "steady state, with α = 0.1 and α = 0.9.",
         {"steps at 0.1": slow, "steps at 0.9": fast},
     )
 
 
 def half_way(kept: float) -> float:
-    """The median number of steps, of nets at rest that a constant input begins to drive."""
+    """The median number of steps, from rest, under constant input."""
     rng = np.random.default_rng(0)
     R = 0.5 * rng.normal(size=(NETS, UNITS, UNITS)) / np.sqrt(UNITS)
     u = rng.normal(size=(NETS, UNITS))

@@ -1,4 +1,4 @@
-"""The leaky integrator with the state that it computes on its own right side."""
+"""The leaky integrator with the new state on both sides of its equation."""
 
 import numpy as np
 

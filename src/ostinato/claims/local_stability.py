@@ -32,8 +32,8 @@ def check(of_weights: bool = False) -> Finding:
     right = (returned == (radius < 1))[clear]
     return Finding(
         "holds" if right.all() else "false",
-        f"it tells rightly for {right.sum()} of {clear.sum()} fixed points of random nets, "
-        f"{returned[clear].sum()} of them attracting, whether a net that starts near one returns.",
+        f"it predicts correctly for {right.sum()} of {clear.sum()} fixed points of random networks "
+        f"({returned[clear].sum()} of them attracting) whether a network started nearby returns.",
         {
             "right": float(right.sum()),
             "fixed points": float(clear.sum()),

@@ -31,7 +31,7 @@ def check(transposed: bool = True) -> Finding:
     return Finding(
         "false" if error < 1e-12 else "holds",
         f"on a random LSTM they agree with the derivative to {error:.0g}, with Rᵀ where "
-        f"(4.13) prints R (so printed they are off by {as_printed:.2g}).",
+        f"(4.13) prints R (as printed they are off by {as_printed:.2g}).",
         {"relative error": error, "relative error as printed": as_printed},
     )
 
@@ -63,7 +63,7 @@ def published(w: Weights, xs: Any, targets: Any, y: Any, c: Any, transposed: boo
 
 CLAIM = Claim(
     "lstm-equations-are-inexact",
-    "The usual backward equations of the LSTM are not exact, as they leave out indirect "
+    "The usual backward equations of the LSTM are not exact, because they leave out indirect "
     "dependencies.",
     "Delgado del Cerro (2021), section 4.3, on eq. 4.6-4.14",
     "false",

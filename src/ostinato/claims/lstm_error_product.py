@@ -1,4 +1,4 @@
-"""How an error at the memory of an LSTM goes back over many steps."""
+"""Backpropagation of an error at the memory cell of an LSTM over many steps."""
 
 from functools import reduce
 from itertools import pairwise
@@ -18,8 +18,8 @@ def check(output_gate: float = 1.0) -> Finding:
     verdict = "holds" if error < 1e-12 else "holds when the output gate does not read y"
     return Finding(
         verdict if without < 1e-12 else "false",
-        f"over {LAG} steps the product is off by {error:.2g}, as it leaves out what goes through "
-        f"the recurrent weights of the output gate; without those by {without:.0g}.",
+        f"over {LAG} steps the product is off by {error:.2g}, because it leaves out the path "
+        f"through the recurrent weights of the output gate; without these, by {without:.0g}.",
         {"relative error": error, "relative error without Rᵒ": without},
     )
 
@@ -41,7 +41,7 @@ def error_of_product(output_gate: float) -> float:
 
 CLAIM = Claim(
     "lstm-error-product",
-    "Over many steps the error at the memory goes back by the product of the factors Q + diag(f).",
+    "Over many steps the error at the memory is multiplied by the product of the Q + diag(f).",
     "Delgado del Cerro (2021), section 4.4, eq. 4.18",
     "holds when the output gate does not read y",
     check,

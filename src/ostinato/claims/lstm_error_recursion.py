@@ -1,4 +1,4 @@
-"""The factor by which an error at the memory of an LSTM goes one step back."""
+"""The factor of an error at the memory cell of an LSTM over one step back."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def check(units: int = 4) -> Finding:
 
 CLAIM = Claim(
     "lstm-error-recursion",
-    "The error at the memory goes back by ∂δc(t-1)/∂δc(t) = Q + diag(f), Q from gates and weights.",
+    "One step back, ∂δc(t-1)/∂δc(t) = Q + diag(f), where Q depends on gates and weights.",
     "Delgado del Cerro (2021), section 4.4, eq. 4.16-4.17",
     "holds when it is transposed",
     check,

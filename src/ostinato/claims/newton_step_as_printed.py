@@ -1,4 +1,4 @@
-"""The update of Newton's method without the point that it starts from."""
+"""Newton's update without the current point."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ SIZE = 5
 
 
 def check(start: float = 1.0, steps: int = 1) -> Finding:
-    """Minimise a convex quadratic, for which one whole Newton step is enough."""
+    """Minimise a convex quadratic, for which one full Newton step is enough."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(SIZE, SIZE))
     B, best = A @ A.T + np.eye(SIZE), rng.normal(size=SIZE)

@@ -1,4 +1,4 @@
-"""A readout of pre-activations leaves the last squashing out."""
+"""A readout of pre-activations skips the last nonlinearity."""
 
 import numpy as np
 
@@ -17,8 +17,8 @@ def check(reads: str = "a") -> Finding:
     return Finding(
         "holds" if errors[reads] < 1e-12 else "false",
         f"on XOR, with {UNITS} hidden units and the best readout, the mean squared error is "
-        f"{errors['a']:.2f} where it reads a_t, as much as without units, and {errors['phi']:.0g} "
-        "where it reads φ_t.",
+        f"{errors['a']:.2f} if it reads a_t, the same as without hidden units, and "
+        f"{errors['phi']:.0g} if it reads φ_t.",
         {"reading a": errors["a"], "reading φ": errors["phi"]},
     )
 

@@ -9,7 +9,7 @@ from ._second_order import costs, outputs
 
 
 def check(units: int = 400, symbols: int = 70) -> Finding:
-    """Count multiplications in matrix products, for the sizes of the document's tanh net."""
+    """Count multiplications in matrix products, for the tanh network of Krause (2015)."""
 
     def both(theta: Any, v: Any, xs: Any, targets: Any) -> Any:
         return jax.jvp(lambda theta: outputs(theta, xs, units, symbols), (theta,), (v,))
@@ -17,8 +17,9 @@ def check(units: int = 400, symbols: int = 70) -> Finding:
     ratio = costs((both,), units, symbols)[0] - 1
     return Finding(
         "holds" if abs(ratio - 2) < 0.2 else "false",
-        f"per step of a net of {units} units it takes {ratio:.2f} times the multiplications of a "
-        f"forward pass: two products for each of the forward pass's, but one with the input.",
+        f"per step of a network of {units} units it takes {ratio:.2f} times the multiplications of "
+        f"a forward pass: two products for every one of the forward pass, but only one with the "
+        f"input.",
         {"ratio": ratio},
     )
 

@@ -1,4 +1,4 @@
-"""The directional derivative of gates, with and without the slope of their squashing."""
+"""The directional derivative of gates, with and without the slope of the sigmoid."""
 
 from typing import Any
 

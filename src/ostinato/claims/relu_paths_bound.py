@@ -18,7 +18,7 @@ def check(signed: bool = True) -> Finding:
     return Finding(
         verdict if one == 0 else "false",
         f"with weights of both signs {both:.0%} of the entries are larger than those of R^{LAG}, "
-        f"as a disabled path may be one that cancels others; with positive weights {one:.0%}.",
+        f"because a disabled path may be one that cancels others; with positive weights {one:.0%}.",
         {"share above, both signs": both, "share above, one sign": one},
     )
 

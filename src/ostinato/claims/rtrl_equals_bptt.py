@@ -14,7 +14,7 @@ INPUTS, UNITS, STEPS, BATCH = 2, 3, 8, 2
 
 
 def check(method: Callable = rtrl) -> Finding:
-    """Compare the method that goes forwards with the one that goes back."""
+    """Compare forward-mode with reverse-mode gradients."""
     cell = drawn(GRU, INPUTS, UNITS)
     xs, targets = numbers(1, STEPS, BATCH, INPUTS), numbers(2, STEPS, BATCH, UNITS)
     found, expected = (eqx.filter_jit(f)(cell, squared, xs, targets)[1] for f in (method, bptt))

@@ -15,10 +15,9 @@ def check(below: float = 3.9, above: float = 5.0) -> Finding:
     worst = max(even, spread.max())
     return Finding(
         "holds" if worst < 1 else "false",
-        f"with weights up to {below:g}/units the error is multiplied by at most {worst:.3f} a "
-        f"step in {NETS + 1:,} nets; at {above:g}/units the condition is silent: the error of one "
-        f"net is multiplied by {even_above:.2f} a step, of the median net by "
-        f"{np.median(spread_above):.2f}.",
+        f"with weights up to {below:g}/units the error is multiplied by at most {worst:.3f} per "
+        f"step in {NETS + 1:,} networks; at {above:g}/units the condition says nothing: the factor "
+        f"is {even_above:.2f} in one network and {np.median(spread_above):.2f} in the median.",
         {
             "worst growth below": worst,
             "median growth below": float(np.median(spread)),

@@ -21,9 +21,9 @@ def check(printed: Callable = lambda p: np.diag(p) - np.outer(p, p)) -> Finding:
     least, second = np.linalg.eigvalsh(found)[:2]
     return Finding(
         "holds" if error < 1e-12 else "false",
-        f"for {OUTPUTS} outputs they differ by {error:.0g}; its least eigenvalue is {least:.0g}, "
-        f"for the vector of ones, and the next {second:.2g}: it is singular.",
-        {"relative error": error, "least eigenvalue": float(least), "second": float(second)},
+        f"for {OUTPUTS} outputs they differ by {error:.0g}; the smallest eigenvalue is {least:.0g} "
+        f"(for the vector of ones), the next {second:.2g}: the matrix is singular.",
+        {"relative error": error, "smallest eigenvalue": float(least), "second": float(second)},
     )
 
 

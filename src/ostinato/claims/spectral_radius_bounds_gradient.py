@@ -20,7 +20,7 @@ def check(weights: Any = NILPOTENT, lag: int = 50) -> Finding:
     return Finding(
         "holds" if growth < 1 else "false",
         f"in a net of two units with the spectral radius {radius:.0g}, of which an input saturates "
-        f"one, the error is multiplied by {growth:.2f} a step: {norm:.1e} after {lag} steps.",
+        f"one, the error is multiplied by {growth:.2f} per step: {norm:.1e} after {lag} steps.",
         {"spectral radius": float(radius), "growth": float(growth), "norm": float(norm)},
     )
 

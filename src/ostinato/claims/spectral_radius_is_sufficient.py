@@ -1,4 +1,4 @@
-"""Convergence without input, and forgetting the first state, with a spectral radius below one."""
+"""Convergence without input, and fading of the initial state, with a spectral radius below 1."""
 
 from typing import Any
 
@@ -32,8 +32,8 @@ def check(weights: Any = NILPOTENT, steps: int = 1000) -> Finding:
 
     return Finding(
         "holds" if moved < 1e-9 and apart < 1e-9 else "false",
-        f"a net of two units with the spectral radius {radius:.0g} still moves by {moved:.1f} a "
-        f"step after {steps:,} steps, {apart:.1f} away from where another first state has led.",
+        f"a network of two units with spectral radius {radius:.0g} still moves by {moved:.1f} per "
+        f"step after {steps:,} steps, and is {apart:.1f} away from one with another initial state.",
         {"spectral radius": float(radius), "moved": float(moved), "apart": float(apart)},
         draw,
     )
@@ -41,7 +41,8 @@ def check(weights: Any = NILPOTENT, steps: int = 1000) -> Finding:
 
 CLAIM = Claim(
     "spectral-radius-is-sufficient",
-    "With a spectral radius below one a net without input converges, and forgets its first state: "
+    "With a spectral radius below one a network without input converges and forgets its initial "
+    "state: "
     "the echo state property.",
     "Delgado del Cerro (2021), section 2.4, proposition; Galvan (2015), section 2.2.3",
     "false",

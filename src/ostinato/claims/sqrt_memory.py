@@ -1,4 +1,4 @@
-"""What it costs to keep the states of every √T-th step only."""
+"""The cost of keeping only the states of every √T-th step."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Structural damping: the equation, and the words that it stands for."""
+"""Structural damping: the printed equation against its description."""
 
 import numpy as np
 
@@ -31,9 +31,10 @@ def check(where: str = "H_in") -> Finding:
     return Finding(
         "holds" if error < 1e-12 else "false",
         f"on a random net the matrix of (3.28) differs from the Gauss-Newton matrix of the states "
-        f"by {error:.2f} of the largest entry, as it damps pre-activations, weighted by 1 - h²; "
-        f"symmetric it is, to {skew:.0g}, and its least eigenvalue is {least:.0g} of the largest.",
-        {"relative difference": error, "asymmetry": skew, "least eigenvalue": float(least)},
+        f"by {error:.2f} of the largest entry, because it damps pre-activations, weighted by "
+        f"1 - h²; it is symmetric to {skew:.0g}, and its smallest eigenvalue is {least:.0g} of the "
+        f"largest.",
+        {"relative difference": error, "asymmetry": skew, "smallest eigenvalue": float(least)},
     )
 
 

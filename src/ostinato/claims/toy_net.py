@@ -1,4 +1,4 @@
-"""One recurrent unit: what is left of an input as time passes."""
+"""One recurrent unit: the contribution of an input over time."""
 
 from typing import Any
 

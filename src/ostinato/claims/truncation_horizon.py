@@ -1,4 +1,4 @@
-"""What truncated backpropagation through time cannot see."""
+"""Dependencies beyond the window of truncated backpropagation through time."""
 
 from functools import partial
 
@@ -33,8 +33,8 @@ def check(window: int = STEPS // 2) -> Finding:
     short, whole = seen(window), seen(STEPS)
     return Finding(
         "holds" if short == 0 and whole > 0 else "false",
-        f"of an input {STEPS - 1} steps before the loss, windows of {window} steps see a gradient "
-        f"of {short:g}; in one window of {STEPS} steps it is {whole:.2g}.",
+        f"for an input {STEPS - 1} steps before the loss, the gradient is {short:g} in windows of "
+        f"{window} steps, and {whole:.2g} in one window of {STEPS} steps.",
         {"truncated": short, "whole": whole},
     )
 

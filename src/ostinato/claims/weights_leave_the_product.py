@@ -1,4 +1,4 @@
-"""Pulling the weights out of the product of Jacobians."""
+"""Factoring the weights out of a product of Jacobians."""
 
 from functools import reduce
 

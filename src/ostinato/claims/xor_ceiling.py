@@ -1,4 +1,4 @@
-"""The best that any net can do on temporal XOR."""
+"""The best possible accuracy on temporal XOR."""
 
 import itertools
 from collections import Counter
@@ -10,7 +10,7 @@ TRIPLES = 3
 
 
 def check(free: int = 2) -> Finding:
-    """For every beginning, the bit that follows it more often; `free` bits before each XOR."""
+    """Predict the more frequent next bit after every prefix; `free` bits before each XOR."""
     groups = [(*bits, sum(bits) % 2) for bits in itertools.product((0, 1), repeat=free)]
     sequences = [sum(chosen, ()) for chosen in itertools.product(groups, repeat=TRIPLES)]
     length = (free + 1) * TRIPLES
@@ -23,7 +23,8 @@ def check(free: int = 2) -> Finding:
     return Finding(
         "holds" if abs(best - 2 / 3) < 1e-12 else "false",
         f"over all {len(sequences)} sequences of {TRIPLES} triples the best prediction of every "
-        f"bit from those before it is right in {best:.1%} (the task here has {task:.1%}).",
+        f"bit from those before it is right for {best:.1%} of them (the task's ceiling is "
+        f"{task:.1%}).",
         {"best": best, "ceiling of the task": float(task)},
     )
 

@@ -63,3 +63,20 @@ class Docstrings(griffe.Extension):
         """A name that is imported `as` itself is public, by the convention of type checkers."""
         if isinstance(node, ast.ImportFrom):
             alias.public = any(name.asname == name.name == alias.name for name in node.names)
+
+    def on_attribute_instance(self, *, node: Any, attr: griffe.Attribute, **_: Any) -> None:
+        """`units: int = setting(128, "units per layer")` is a default and its description."""
+        call = getattr(node, "value", None)
+        if isinstance(node, ast.AnnAssign) and isinstance(call, ast.Call) and len(call.args) > 1:
+            default, words = call.args[:2]
+            if text := _words(words):
+                attr.value = ast.unparse(default)
+                attr.docstring = griffe.Docstring(text, parent=attr)
+
+
+def _words(node: ast.expr) -> str:
+    """The text of a string; what an f-string computes is left out."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    parts = node.values if isinstance(node, ast.JoinedStr) else []
+    return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in parts)

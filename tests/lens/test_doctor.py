@@ -101,9 +101,9 @@ def test_what_was_not_finite_is_no_sign_of_a_rate_too_low(column):
 def test_a_gap_is_no_fault_where_validation_beats_counting():
     evidence = CASES["some text"].recorded()
     assert "generalisation gap" in names(evidence)
-    easy = replace(evidence.goal, yardsticks={"bigram": 4.5, "order 5": 4.3})
+    easy = replace(evidence.goal, baselines={"bigram": 4.5, "order 5": 4.3})
     assert "generalisation gap" not in names(replace(evidence, goal=easy))
-    assert "generalisation gap" not in names(replace(evidence, goal=replace(easy, yardsticks={})))
+    assert "generalisation gap" not in names(replace(evidence, goal=replace(easy, baselines={})))
     # 0.5 bits of the usual 4.7 are a gap, 0.3 are none.
     last = evidence.history.validations[-1][1]
     for bits, is_gap in ((0.5, True), (0.3, False)):
@@ -154,10 +154,10 @@ def test_batches_of_a_text_of_a_few_characters(count):
 
 def test_evidence_without_the_newer_fields_can_be_read():
     found = CASES["some text"].recorded().as_json()
-    for name in ("yardsticks", "loss_factor"):
+    for name in ("baselines", "loss_factor"):
         del found["goal"][name]
     old = Evidence.from_json(found)
-    assert old.goal.yardsticks == {} and "generalisation gap" not in names(old)
+    assert old.goal.baselines == {} and "generalisation gap" not in names(old)
 
 
 def test_evidence_goes_to_json_and_back():

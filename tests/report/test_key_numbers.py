@@ -30,7 +30,7 @@ def test_epochs_are_what_was_read_of_the_text(settings, tmp_path):
 
             length = length_at(step, 60, 5, 20)
         one = found.task.batch(step, batch, length)
-        read += one.xs.size
+        read += one.inputs.size
         counts.append(one.first)
     symbols = len(found.task.parts["train"]) - 1
     # What is left over at the end of a pass is not read: less than a window of each stream.

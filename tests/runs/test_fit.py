@@ -92,7 +92,7 @@ def test_a_text_is_no_longer_than_it_is():
     task = Text.of("some text " * 20, length=10**9)
     config = Config(length=10**9, batch=10**9)
     assert fit.batch_shape(config, task) == (179, 1)
-    assert [len(x.xs) for x in task.held_out("valid", 32)] == [9]
+    assert [len(x.inputs) for x in task.held_out("valid", 32)] == [9]
 
 
 def test_refuses_with_what_is_needed_and_what_is_there(monkeypatch):

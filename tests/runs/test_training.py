@@ -18,7 +18,7 @@ import safetensors.numpy
 from ostinato.errors import BadInput
 from ostinato.runs import Config, Diverged, checkpoints, open_run, train, training
 from ostinato.runs import config as config_of_runs
-from ostinato.tasks import Squared
+from ostinato.tasks import SquaredError
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -155,7 +155,7 @@ def test_looks_through_the_lens(undisturbed, config, tmp_path):
 
 def test_the_remark_of_a_learner_is_kept(tmp_path, monkeypatch):
     """Products that are not numbers are survived, and the log says so."""
-    monkeypatch.setattr(Squared, "hessian", lambda self, outputs: lambda v: jnp.nan * v)
+    monkeypatch.setattr(SquaredError, "hessian", lambda self, outputs: lambda v: jnp.nan * v)
     settings = {"cell": "simple", "units": 4, "batch": 8, "length": 6, "steps": 2}
     run = train(Config(task="adding", learner="hf", **settings), tmp_path / "run")
     told = [e for e in run.events() if e["kind"] == "train"]

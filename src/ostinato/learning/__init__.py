@@ -10,6 +10,5 @@ from .hessian_free import Damping as Damping
 from .hessian_free import HessianFree as HessianFree
 from .hybrid import Hybrid as Hybrid
 from .objective import Objective as Objective
-from .objective import Sequences as Sequences
 from .saddle_free import SaddleFree as SaddleFree
 from .schedules import SCHEDULES as SCHEDULES

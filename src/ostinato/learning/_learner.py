@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .objective import Sequences
+from ..data import Batch
 
 
 class Learner(abc.ABC):
@@ -20,13 +20,13 @@ class Learner(abc.ABC):
     def initial(self, network: Any) -> Any:
         """The memory before the first step: a pytree of arrays."""
 
-    def start(self, network: Any, batch: Sequences) -> Any:
+    def start(self, network: Any, batch: Batch) -> Any:
         """What is carried from batch to batch, before the first: the network's state."""
-        return network.initial(batch.weights.shape[1:])
+        return network.initial((batch.sequences,))
 
     @abc.abstractmethod
     def step(
-        self, network: Any, memory: Any, state: Any, batch: Sequences
+        self, network: Any, memory: Any, state: Any, batch: Batch
     ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
         """One step on a batch.
 

@@ -25,11 +25,13 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..data import Batch
 from ..errors import BadInput
+from ..weights import trained
 from ._learner import Learner
 from .clipping import Average, clip_factor, no_average
 from .gradients import Full, Gradient
-from .objective import Objective, Sequences, trained
+from .objective import Objective
 from .schedules import factor
 
 PATIENCE = 2
@@ -87,7 +89,7 @@ class FirstOrder(Learner):
         schedule, warmup, clip, weight_decay: see the module's docstring.
 
     Example:
-        >>> learner = FirstOrder("adam", Objective(Softmax()), steps=1000)
+        >>> learner = FirstOrder("adam", Objective(CrossEntropy()), steps=1000)
         >>> memory = learner.initial(network)
         >>> network, memory, state, report = learner.step(network, memory, None, batch)
     """
@@ -125,7 +127,7 @@ class FirstOrder(Learner):
     def start(self, network, batch):
         return self.gradient.start(network, batch)
 
-    def step(self, network, memory, state, batch: Sequences):
+    def step(self, network, memory, state, batch: Batch):
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..data import Batch
 from ..errors import BadInput
 from ._learner import Learner
-from .objective import Sequences
 
 WHERE = ("after", "stuck")
 EVERY_LEARNERS = ("loss", "norm", "norms", "rate", "clipped", "moved")
@@ -73,7 +73,7 @@ class Hybrid(Learner):
             self.first.initial(network), self.second.initial(network), begin, nothing, nothing
         )
 
-    def step(self, network, memory: Memory, state, batch: Sequences):
+    def step(self, network, memory: Memory, state, batch: Batch):
         arrays, static = eqx.partition(network, eqx.is_array)
 
         def with_first(arrays, memory):

@@ -42,9 +42,10 @@ ONLINE_1997 = ("lstm1997", "lstm", "krause")
 DROPOUTS = ("dropout", "recurrent_dropout")
 
 
-def build_task(config: Config, vocabulary: Vocabulary | None = None) -> Task:
-    """The task of a configuration; for a text, with the vocabulary of a trained model if given."""
-    task = _task(config, vocabulary)
+def build_task(config: Config, artefacts: dict | None = None) -> Task:
+    """The task of a configuration, with the artefacts of a trained model if given."""
+    found = (artefacts or {}).get("vocabulary")
+    task = _task(config, None if found is None else Vocabulary.from_json(found))
     if config.curriculum is not None:
         check_curriculum(config.curriculum, task.length)
     return task
@@ -57,12 +58,12 @@ def _task(config: Config, vocabulary: Vocabulary | None) -> Task:
         if config.file is None:
             text = embedded_text()
             vocabulary = vocabulary or Vocabulary.of_text(text)
-            return Text(vocabulary.encode(text), vocabulary, **options)
+            return Text(vocabulary.encode(text), vocabulary, source="the embedded text", **options)
         try:
             symbols, vocabulary = read_symbols(
                 config.file, config.level, config.encoding, vocabulary
             )
-            return Text(symbols, vocabulary, **options)
+            return Text(symbols, vocabulary, source=str(config.file), **options)
         except BadInput as error:
             where = "" if str(config.file) in str(error) else f"{config.file}: "
             raise BadInput(f"{where}{error}") from None
@@ -73,6 +74,11 @@ def _task(config: Config, vocabulary: Vocabulary | None) -> Task:
     if config.file is not None:
         raise BadInput(f"the task {config.task} makes its own data; leave out {config.file}")
     return TASKS[config.task](seed=config.seed, **length)
+
+
+def task_class(config: Config) -> Any:
+    """The class of a configuration's task."""
+    return Text if config.task == "text" else TASKS[config.task]
 
 
 class Sizes(NamedTuple):

@@ -22,7 +22,7 @@ from ..learning.hessian_free.learner import JUDGES
 from ..learning.hessian_free.on_batch import FORMS
 from ..learning.hybrid import WHERE
 from ..tasks import TASKS
-from ..tasks._task import MOST_SEED
+from ..tasks.task import MOST_SEED
 
 LEVELS = ("characters", "bytes")
 PRECISIONS = ("float32", "bfloat16")

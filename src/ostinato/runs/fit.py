@@ -18,8 +18,7 @@ import equinox as eqx
 
 from ..learning import Learner
 from ..memory import FLOAT, check_memory
-from ..tasks import Task, Text
-from ..tasks.synthetic import HELD_OUT, Synthetic
+from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
 from .build import batch_size, network_shapes, parameter_count
@@ -56,9 +55,7 @@ def needed(config: Config, task: Task, learner: Learner, units: int) -> dict[str
     if config.learner == SADDLE_FREE:
         copies += config.krylov
     found = {"weights": copies * FLOAT * parameter_count(config, task, units)}
-    if not isinstance(task, Text | Synthetic):
-        return found  # of a finite set: it is there, so it fits
-    steps, size = batch_shape(config, task)
+    steps, size = task.batch_shape(batch_size(config))
     state = config.layers * _state(small) * units // SMALL
     if config.gradient == "rtrl":
         found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
@@ -70,20 +67,8 @@ def needed(config: Config, task: Task, learner: Learner, units: int) -> dict[str
         if config.memory == "all":
             found["outputs"] = FLOAT * steps * together * task.outputs
     numbers = 3 if task.symbolic else task.inputs + task.outputs + 1
-    held_out = HELD_OUT if isinstance(task, Synthetic) else 0
-    found["sequences"] = FLOAT * numbers * steps * max(size, held_out)
+    found["sequences"] = FLOAT * numbers * steps * max(size, task.held_out_together)
     return found
-
-
-def batch_shape(config: Config, task: Task) -> tuple[int, int]:
-    """Steps and sequences of the longest batch; a text has no more than its length."""
-    steps, size = task.length, batch_size(config)
-    if isinstance(task, Text):
-        symbols = len(task.parts["train"]) - 1
-        steps = min(steps, symbols)
-        if task.carry:
-            size = min(size, symbols // steps)
-    return steps, size
 
 
 def _small(config: Config) -> Config:

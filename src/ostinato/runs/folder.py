@@ -22,10 +22,10 @@ import jax
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..files import remove_leftovers, write_whole
-from ..tasks import Task, Text
+from ..tasks import Task
 from ..weights import Damaged
 from ..wiring import Network
-from .build import Sizes, build_task, matmul_precision, network_shapes
+from .build import Sizes, build_task, matmul_precision, network_shapes, task_class
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
@@ -43,7 +43,7 @@ class Run:
         path: the folder.
         config: the settings.
         sizes: what the network knows of its task.
-        vocabulary: of a text, else `None`.
+        artefacts: what the network needs of the data, as JSON; see `Task.artefacts`.
         made: what the run was made with: `network`, `task`, `used`, `versions` and `config`, all as
             plain JSON. Of a folder of format 1 only the fingerprint of a text is known.
 
@@ -55,7 +55,7 @@ class Run:
     path: Path
     config: Config
     sizes: Sizes
-    vocabulary: Vocabulary | None
+    artefacts: dict
     made: dict
 
     def with_steps(self, config: Config) -> "Run":
@@ -72,9 +72,24 @@ class Run:
 
     def task(self) -> Task:
         """The task with the run's own data, which must not have changed."""
-        task = build_task(self.config, self.vocabulary)
+        if "task" in self.made.get("given", []):
+            raise BadInput(
+                f"{self.path} was begun from Python with a task of its own, which the folder does "
+                "not hold: give it again, as in examine(run, task=...)"
+            )
+        task = build_task(self.config, self.artefacts)
         self._check_task(task)
         return task
+
+    def task_on(self, path: Path) -> Task:
+        """The task on another file; the run's own data need not be there."""
+        return task_class(self.config).on_file(path, self.config, self.artefacts)
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """Of a text, else `None`."""
+        found = self.artefacts.get("vocabulary")
+        return None if found is None else Vocabulary.from_json(found)
 
     def check(self, task: Task, network: Any, used: dict) -> None:
         """Refuse to go on with another task, another network, or other values than at first."""
@@ -102,10 +117,9 @@ class Run:
         if "class" in recorded and (found := difference({**recorded, "data": now["data"]}, now)):
             raise BadInput(f"{self.path} has learned another task: {found}{self._given('task')}")
         if data != now["data"]:
-            what = self.config.file or "the embedded text"
-            what = f"{what} is" if isinstance(task, Text) else f"the data of {task.name} are"
             raise BadInput(
-                f"{what} not, or no longer, what {self.path} was trained on{self._given('task')}"
+                f"{task.source} not, or no longer, what {self.path} was trained on"
+                f"{self._given('task')}"
             )
 
     def _check_network(self, network: Any) -> None:
@@ -203,7 +217,6 @@ def create_run(
         given: which of task and network are not of the configuration's making.
     """
     check_free(path)
-    vocabulary = task.vocabulary if isinstance(task, Text) else None
     sizes = Sizes(task.name, task.inputs, task.outputs, task.symbolic)
     made = {
         "run": secrets.token_hex(8),
@@ -217,13 +230,13 @@ def create_run(
     model = {
         "format": FORMAT,
         "sizes": sizes._asdict(),
-        "vocabulary": None if vocabulary is None else vocabulary.as_json(),
+        "artefacts": task.artefacts(),
         "made": made,
     }
     model["sha256"] = _checksum(model)
     write_whole(path / "model.json", json.dumps(model).encode())
     write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
-    return Run(path, config, sizes, vocabulary, json.loads(json.dumps(made)))
+    return Run(path, config, sizes, *json.loads(json.dumps((model["artefacts"], made))))
 
 
 def check_free(path: Path) -> None:
@@ -264,16 +277,31 @@ def open_run(path: str | Path) -> Run:
     try:
         if model["format"] > 1 and model.pop("sha256") != _checksum(model):
             raise ValueError("its checksum is wrong")
-        sizes, words = _sizes(model["sizes"]), model["vocabulary"]
-        vocabulary = None if words is None else Vocabulary.from_json(words)
+        sizes = _sizes(model["sizes"])
+        artefacts = _artefacts(model)
         made = model["made"] if model["format"] > 1 else {"task": {"data": model["data"]}}
         _check_made(made)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
-    if vocabulary is not None and len(vocabulary) != sizes.outputs:
+    run = Run(path, config, sizes, artefacts, made)
+    if run.vocabulary is not None and len(run.vocabulary) != sizes.outputs:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: its sizes do not agree")
     _check_unchanged(path, config, made)
-    return Run(path, config, sizes, vocabulary, made)
+    return run
+
+
+def _artefacts(model: dict) -> dict:
+    """Those of the task; until format 3 a vocabulary was the only one."""
+    if model["format"] < 3:
+        words = model["vocabulary"]
+        found = {} if words is None else {"vocabulary": words}
+    else:
+        found = model["artefacts"]
+    if not isinstance(found, dict):
+        raise TypeError("artefacts")
+    if "vocabulary" in found:
+        Vocabulary.from_json(found["vocabulary"])
+    return found
 
 
 def _checksum(model: dict) -> str:

@@ -24,7 +24,7 @@ import jax
 import numpy as np
 
 from ..learning import FIRST_ORDER
-from ..tasks import Task, Text
+from ..tasks import Task
 from .build import batch_size, curvature_size
 from .config import SECOND_ORDER, Config
 
@@ -58,25 +58,13 @@ def described(part: Any) -> Any:
 
 def described_task(task: Task) -> dict:
     """The class of a task, its sizes, and a fingerprint of its data."""
-    return {**_code(type(task)), "data": fingerprint(task)}
-
-
-def fingerprint(task: Task) -> str:
-    """A name for the data of a task: of a text all of it, else two training batches."""
-    digest = hashlib.sha256()
-    if isinstance(task, Text):
-        arrays = list(task.parts.values())
-    else:
-        arrays = [x for index in range(2) for x in jax.tree.leaves(task.batch(index, 2)[:3])]
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return {**_code(type(task)), "data": task.fingerprint()}
 
 
 def values_used(config: Config, task: Task, units: int | None) -> dict:
     """The settings that are found rather than given: by the budget, the task or the learner."""
     batch = task.batch(0, batch_size(config))
-    length, size = np.shape(batch.weights)
+    length, size = batch.steps, batch.sequences
     found: dict[str, Any] = {"batch": size, "length": length, "split": list(config.shares)}
     if config.learner in SECOND_ORDER:
         found["curvature_batch"] = curvature_size(config)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from ..data import Batch
 from ..errors import BadInput
-from ._task import Batch, accuracy
-from .losses import Softmax
+from .losses import CrossEntropy
+from .metrics import Accuracy
 from .synthetic import Synthetic
 
 
@@ -30,7 +31,7 @@ class Memorisation(Synthetic):
 
     Example:
         >>> batch = Memorisation(length=30, bits=5).batch(0, size=4)
-        >>> (batch.xs[:5] == batch.targets[-5:]).all()
+        >>> (batch.inputs[:5] == batch.targets[-5:]).all()
         True
     """
 
@@ -38,9 +39,8 @@ class Memorisation(Synthetic):
     inputs = 4
     outputs = 2
     symbolic = True
-    loss = Softmax()
-    metric = "accuracy"
-    higher_is_better = True
+    loss = CrossEntropy()
+    metrics = (Accuracy(),)
     chance = 1 / 2
     length = 110
 
@@ -66,9 +66,6 @@ class Memorisation(Synthetic):
         targets, weights = np.zeros((length, size), np.int32), np.zeros((length, size), np.float32)
         targets[-self.bits :], weights[-self.bits :] = bits, 1
         return Batch(shown_and_cued(bits, length, symbols=2), targets, weights)
-
-    def score(self, outputs, targets):
-        return accuracy(outputs, targets)
 
 
 def shown_and_cued(memory: np.ndarray, length: int, symbols: int) -> np.ndarray:

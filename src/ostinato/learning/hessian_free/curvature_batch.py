@@ -5,8 +5,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ...data import Batch
 from ...errors import BadInput
-from ..objective import Objective, Sequences
+from ..objective import Objective
 from .on_batch import OnBatch
 
 DRAWS = ("fresh", "turn")
@@ -24,14 +25,14 @@ def check_exact(objective: Objective, draw: str) -> None:
 
 
 def whole_and_part(
-    learner: Any, network: Any, batch: Sequences, state: Any, step: jax.Array
+    learner: Any, network: Any, batch: Batch, state: Any, step: jax.Array
 ) -> tuple[OnBatch, OnBatch]:
     """The learner's objective on a batch, and on the part of it whose curvature is used.
 
     The learner has an `objective`, and says by `curvature`, `draw` and `chunk` which part that is
     and how many sequences are done at once.
     """
-    size = learner.curvature or batch.weights.shape[1]
+    size = learner.curvature or batch.sequences
     part, before = curvature_batch(batch, state, size, learner.draw, step)
     return (
         OnBatch.in_chunks(learner.objective, network, batch, state, learner.chunk),
@@ -40,8 +41,8 @@ def whole_and_part(
 
 
 def curvature_batch(
-    batch: Sequences, state: Any, size: int, draw: str, step: jax.Array
-) -> tuple[Sequences, Any]:
+    batch: Batch, state: Any, size: int, draw: str, step: jax.Array
+) -> tuple[Batch, Any]:
     """`size` of the sequences, and the states before them.
 
     The batch falls into `size` groups of k neighbours, of which each gives one: `"fresh"`, any of
@@ -55,7 +56,7 @@ def curvature_batch(
         draw: `"fresh"` or `"turn"`.
         step: the number of the step, which is all that the choice depends on.
     """
-    whole = batch.weights.shape[1]
+    whole = batch.sequences
     if size > whole or whole % size:
         raise BadInput(
             f"the curvature batch must divide the batch of {whole} sequences, got {size}"
@@ -73,4 +74,4 @@ def curvature_batch(
         index = which.reshape(*(1,) * axis, size, *(1,) * (groups.ndim - axis - 1))
         return jnp.squeeze(jnp.take_along_axis(groups, index, axis + 1), axis + 1)
 
-    return jax.tree.map(lambda x: take(x, 1), batch), jax.tree.map(lambda x: take(x, 0), state)
+    return batch.over_sequences(take), jax.tree.map(lambda x: take(x, 0), state)

@@ -25,9 +25,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ...data import Batch
 from ...errors import BadInput
+from ...weights import trained
 from .._learner import Learner
-from ..objective import Objective, Sequences, trained
+from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
 from .curvature_batch import check_exact, whole_and_part
 from .damping import ADAPTS, Adapted, Damping, by_iteration, reduction_ratio
@@ -70,7 +72,7 @@ class HessianFree(Learner):
         chunk: at most so many sequences at once, to save memory; exact.
 
     Example:
-        >>> learner = HessianFree(Objective(Softmax()), Damping(0.01, 0.003), curvature=100)
+        >>> learner = HessianFree(Objective(CrossEntropy()), Damping(0.01, 0.003), curvature=100)
         >>> memory = learner.initial(network)
         >>> network, memory, state, report = learner.step(network, memory, state, batch)
         >>> report["damping"], report["ratio"], REASONS[report["reason"]]
@@ -103,13 +105,13 @@ class HessianFree(Learner):
         dtype = jnp.result_type(*jax.tree.leaves(parameters))
         return Memory(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def step(self, network, memory, state, batch: Sequences):
+    def step(self, network, memory, state, batch: Batch):
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
-    def _step(self, network, memory: Memory, state, batch: Sequences):
+    def _step(self, network, memory: Memory, state, batch: Batch):
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
-        sequences, size = (on.batch.weights.shape[1] for on in (whole, part))
+        sequences, size = (on.batch.sequences for on in (whole, part))
         theta, damping, scale = whole.start, self.damping, memory.scale
         value, gradient, final = whole.gradient(theta)
         judge = _Judge(whole, theta, value, gradient)
@@ -160,7 +162,7 @@ class HessianFree(Learner):
         last = jnp.where(broken, 0, solution.iterates[solution.last])
 
         norms = whole.norms(gradient)
-        judged = judge.on.batch.weights.shape[1]
+        judged = judge.on.batch.sequences
         work = (
             sequences  # the gradient
             + (solution.done + 2) * size  # products, one of them for the start and one for ρ

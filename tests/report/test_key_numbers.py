@@ -85,7 +85,7 @@ def test_trouble_counts_the_steps_in_which_it_came():
 
 def test_samples_with_their_steps():
     def valid(step):
-        return {"kind": "valid", "step": step, "value": 2.5, "sample": f"text {step}"}
+        return {"kind": "valid", "step": step, "value": 2.5, "preview": f"text {step}"}
 
     found = samples_of(course(valid(10), {**valid(20), "value": None}))
     assert found == [("Step 10: 2.5 bits per character", "text 10"), ("Step 20", "text 20")]

@@ -52,9 +52,9 @@ def test_bits_of_the_run_s_own_parts(run, part):
     symbols = opened.task().parts[part]
     (expected,) = measured(opened.network(), streams(symbols, 1, 30), (Bits(),))
     assert found["value"] == pytest.approx(expected, rel=1e-5)
-    assert found["metric"] == "bits per character" and found["per"] == "character"
+    assert found["metric"] == "bits per character"
     assert found["predicted"] == len(symbols) - 1
-    assert found["perplexity"] == pytest.approx(2 ** found["value"])
+    assert found["metrics"] == {"perplexity per character": pytest.approx(2 ** found["value"])}
     assert found["chance"] == opened.task().chance
     assert "word_fail_rate" not in found and "dynamic" not in found
 
@@ -151,8 +151,15 @@ def test_refuses_files_that_hold_nothing(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["x.txt"], ["--dynamic"], ["--words", "x"], ["--samples", "9"]]
+    "options, words",
+    [
+        (["x.txt"], "the task adding reads no files, got x.txt"),
+        *(
+            (options, r"is for texts; .* has learned adding")
+            for options in (["--dynamic"], ["--words", "x"], ["--samples", "9"])
+        ),
+    ],
 )
-def test_refuses_what_is_for_texts(adding, options):
-    with pytest.raises(BadInput, match=r"is for texts; .* has learned adding"):
+def test_refuses_what_is_for_texts(adding, options, words):
+    with pytest.raises(BadInput, match=words):
         CliRunner().invoke(app, ["evaluate", str(adding), *options], catch_exceptions=False)

@@ -51,7 +51,7 @@ def test_baselines_are_those_of_the_start(tmp_path):
     config = Config(file=str(tmp_path / "text"), length=5, cell="simple", units=2, steps=1)
     text = train(config, tmp_path / "run")
     goal, start = gather(text).goal, text.events()[0]
-    assert goal.baselines == {name: start[name] for name in ("bigram", "order 5")}
+    assert {**goal.baselines, "chance": goal.chance} == start["baselines"]
     assert goal.loss_factor == pytest.approx(1 / np.log(2))
 
 
@@ -70,7 +70,7 @@ def test_network_is_measured_by_the_lens(run):
     found = gather(run).network
     network, task = run.network("last"), run.task()
     batch = task.batch(0, 16)
-    errors = gradient_by_lag(network, batch.inputs, lambda o: task.loss(o, batch.targets[-1]))
+    errors = gradient_by_lag(network, batch.inputs, lambda o: task.loss.at(o, batch.targets[-1]))
     assert found.gradient.keys() == errors.keys()
     for name, profile in errors.items():
         np.testing.assert_allclose(found.gradient[name], profile, rtol=1e-5)

@@ -110,6 +110,7 @@ def _measured(run: Run, task: Task, part: str, own: bool) -> dict:
         "higher_is_better": first[0].higher_is_better,
         "chance": task.chance if own else None,
         "metrics": {metric.name: _or_none(value) for metric, value in others},
+        "predicted": int(sum(np.count_nonzero(batch.counted) for batch in task.evaluated(part))),
     }
 
 

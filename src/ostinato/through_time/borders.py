@@ -55,7 +55,7 @@ def find_borders(
 
 def restarted(state: Any, initial: Any, reset: jax.Array | None) -> Any:
     """The state before a step: the initial one where a sequence begins."""
-    if reset is None:
+    if reset is None or not jax.tree.leaves(state):
         return state
     return jax.tree.map(lambda first, x: where(reset, first, x), initial, state)
 

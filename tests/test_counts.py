@@ -12,7 +12,9 @@ import pytest
 from ostinato import Network, Readout, count_parameters
 from ostinato.cells import LSTM, MLSTM, MRNN, KrauseLSTM, Simple
 from ostinato.runs import Config
-from ostinato.runs.build import Sizes, build_network
+from ostinato.runs.build import build_network
+from ostinato.runs.network import Sizes
+from ostinato.tasks import TASKS
 from ostinato.wiring import Embedding, OneHot, Stack, Zoneout
 
 KEY = jax.random.key(0)
@@ -104,7 +106,7 @@ SETTINGS = {
 
 
 def size_of(settings, symbols, task="text"):
-    sizes = Sizes(task, symbols, symbols, True)
+    sizes = Sizes(task, symbols, symbols, True, TASKS[task].readout_bias)
     return count_parameters(
         eqx.filter_eval_shape(lambda: build_network(Config(task=task, **settings), sizes))
     )

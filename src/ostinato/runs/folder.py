@@ -18,17 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import optax
 
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..files import remove_leftovers, write_whole
-from ..tasks import Task, Text
+from ..tasks import TASKS, Task, Text
 from ..weights import Damaged
 from ..wiring import Network
-from .build import Sizes, build_task, matmul_precision, network_shapes
+from .budget import Units, network_shapes
+from .build import build_task, matmul_precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
+from .network import Sizes
 from .provenance import described, described_task, difference, versions
 
 # What may differ between a run and its continuation: the data's fingerprint speaks for the file.
@@ -60,26 +63,37 @@ class Run:
 
     def with_steps(self, config: Config) -> "Run":
         """The same run with the number of steps of a configuration that is otherwise its own."""
-        for setting in dataclasses.fields(config):
-            name = setting.name
-            asked, own = getattr(config, name), getattr(self.config, name)
-            if asked != own and name not in MAY_CHANGE:
-                raise BadInput(
-                    f"{self.path} was begun with {name} = {own}, so it cannot go on with {asked}; "
-                    "only steps can change"
-                )
+        if found := _change(self.config, config):
+            name, own, asked = found
+            raise BadInput(
+                f"{self.path} was begun with {name} = {own}, so it cannot go on with {asked}; "
+                "only steps can change"
+            )
         return dataclasses.replace(self, config=config)
 
     def task(self) -> Task:
         """The task with the run's own data, which must not have changed."""
-        task = build_task(self.config, self.vocabulary)
+        words = None if self.vocabulary is None else self.vocabulary.as_json()
+        task = build_task(self.config, {"vocabulary": words})
         self._check_task(task)
         return task
 
-    def check(self, task: Task, network: Any, used: dict) -> None:
-        """Refuse to go on with another task, another network, or other values than at first."""
+    def check(
+        self,
+        task: Task,
+        network: Any,
+        used: dict,
+        learner: optax.GradientTransformation | None = None,
+    ) -> None:
+        """Refuse to go on with another task, network or learner, or other values than at first."""
         self._check_task(task)
         self._check_network(network)
+        recorded = self.made.get("learner")
+        if (recorded is None) != (learner is None):
+            own = "a learner" if recorded is not None else "the learner of its configuration"
+            raise BadInput(f"{self.path} was begun with {own}{self._given('learner')}")
+        if found := difference(recorded, described(learner)):
+            raise BadInput(f"{self.path} was begun with another learner: {found}")
         for name, value in used.items():
             recorded = self.made.get("used", {}).get(name, value)
             if recorded != value:
@@ -102,7 +116,7 @@ class Run:
         if "class" in recorded and (found := difference({**recorded, "data": now["data"]}, now)):
             raise BadInput(f"{self.path} has learned another task: {found}{self._given('task')}")
         if data != now["data"]:
-            what = self.config.file or "the embedded text"
+            what = getattr(self.config, "file", None) or "the embedded text"
             what = f"{what} is" if isinstance(task, Text) else f"the data of {task.name} are"
             raise BadInput(
                 f"{what} not, or no longer, what {self.path} was trained on{self._given('task')}"
@@ -142,9 +156,10 @@ class Run:
         return network
 
     @property
-    def units(self) -> int | None:
+    def units(self) -> Units | None:
         """The units that the run was begun with, where they are known."""
-        return self.made.get("used", {}).get("units")
+        found = self.made.get("used", {}).get("units")
+        return tuple(found) if isinstance(found, list) else found
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -192,7 +207,13 @@ class Run:
 
 
 def create_run(
-    path: Path, config: Config, task: Task, network: Any, used: dict, given: list[str]
+    path: Path,
+    config: Config,
+    task: Task,
+    network: Any,
+    used: dict,
+    given: list[str],
+    learner: optax.GradientTransformation | None = None,
 ) -> Run:
     """A new run in an empty folder, whose lock is held.
 
@@ -200,16 +221,18 @@ def create_run(
         path: the folder.
         config, task, network: what is trained.
         used: the values that the run works with; see `values_used`.
-        given: which of task and network are not of the configuration's making.
+        given: which of task, network and learner are not of the configuration's making.
+        learner: the one that was given, if it was.
     """
     check_free(path)
     vocabulary = task.vocabulary if isinstance(task, Text) else None
-    sizes = Sizes(task.name, task.inputs, task.outputs, task.symbolic)
+    sizes = Sizes.of(task)
     made = {
         "run": secrets.token_hex(8),
         "versions": versions(),
         "task": described_task(task),
         "network": described(network),
+        "learner": described(learner),
         "given": given,
         "used": used,
         "config": config.as_json(),
@@ -281,9 +304,12 @@ def _checksum(model: dict) -> str:
 
 
 def _sizes(found: dict) -> Sizes:
+    name = found["name"]
+    if name in TASKS and "readout_bias" not in found:  # of a version before that was kept
+        found = {**found, "readout_bias": TASKS[name].readout_bias}
     sizes = Sizes(**found)
     numbers = (sizes.inputs, sizes.outputs)
-    if not isinstance(sizes.name, str) or not isinstance(sizes.symbolic, bool):
+    if not isinstance(name, str) or not all(isinstance(x, bool) for x in sizes[3:]):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
         raise TypeError(f"sizes of {numbers}")
@@ -297,19 +323,34 @@ def _check_made(made: Any) -> None:
     if not isinstance(made.get("given", []), list):
         raise TypeError("given")
     units = made.get("used", {}).get("units", 1)
-    if type(units) is not int or units < 1:
+    each = units if isinstance(units, list) and units else [units]
+    if any(type(n) is not int or n < 1 for n in each):
         raise TypeError(f"units of {units!r}")
 
 
 def _check_unchanged(path: Path, config: Config, made: dict) -> None:
     """Refuse a configuration that somebody has edited."""
-    now = config.as_json()
-    for name, value in made.get("config", {}).items():
-        if name in now and name not in MAY_CHANGE and now[name] != value:
-            raise BadInput(
-                f"{path / 'config.json'} has been changed: {name} = {now[name]}, but the run was "
-                f"made with {value}; put it back"
-            )
+    if "config" not in made:
+        return
+    try:
+        own = Config.from_json(made["config"])
+    except BadInput as error:
+        raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
+    if found := _change(own, config):
+        name, value, now = found
+        raise BadInput(
+            f"{path / 'config.json'} has been changed: {name} = {now}, but the run was made with "
+            f"{value}; put it back"
+        )
+
+
+def _change(own: Config, other: Config) -> tuple[str, Any, Any] | None:
+    """The first setting that differs and must not: its name and both values."""
+    one, two = own.flat(), other.flat()
+    for name in {**two, **one}:
+        if name not in MAY_CHANGE and one.get(name) != two.get(name):
+            return name, one.get(name), two.get(name)
+    return None
 
 
 def _read(path: Path) -> dict:

@@ -23,10 +23,11 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..learning import FIRST_ORDER
+from ..learning import Learner
 from ..tasks import Task, Text
-from .build import batch_size, curvature_size
-from .config import SECOND_ORDER, Config
+from .budget import Units
+from .build import batch_size
+from .config import Config
 
 OURS = __name__.split(".")[0]
 _LIBRARIES = {OURS, "equinox", "jax", "jaxlib", "numpy", "optax", *sys.stdlib_module_names}
@@ -73,16 +74,14 @@ def fingerprint(task: Task) -> str:
     return digest.hexdigest()
 
 
-def values_used(config: Config, task: Task, units: int | None) -> dict:
+def values_used(config: Config, task: Task, learner: Learner, units: Units | None) -> dict:
     """The settings that are found rather than given: by the budget, the task or the learner."""
     batch = task.batch(0, batch_size(config))
     length, size = np.shape(batch.weights)
-    found: dict[str, Any] = {"batch": size, "length": length, "split": list(config.shares)}
-    if config.learner in SECOND_ORDER:
-        found["curvature_batch"] = curvature_size(config)
-    else:
-        found["rate"] = FIRST_ORDER[config.learner][1] if config.rate is None else config.rate
-    return found if units is None else {**found, "units": units}
+    found: dict[str, Any] = {"batch": size, "length": length, **learner.found()}
+    if units is not None:
+        found["units"] = list(units) if isinstance(units, tuple) else units
+    return found
 
 
 def versions() -> dict[str, str]:

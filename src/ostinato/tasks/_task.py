@@ -2,14 +2,15 @@
 
 import abc
 import operator
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import NoSettings, options
 from .losses import Loss
 
 MOST_SEED = 2**32 - 1
@@ -50,8 +51,12 @@ class Task(abc.ABC):
         length: the number of steps of a sequence (the dial of the synthetic tasks).
         lag: how many steps an answer has to look back, at least, to see all that it needs; `None`
             where that is not known.
+        readout_bias: whether a cell without a rule of its own is read with a bias.
+        Settings: a dataclass of what a configuration can set; see `ostinato.settings`.
     """
 
+    Settings: ClassVar[type] = NoSettings
+    readout_bias: bool = True
     name: str
     inputs: int
     symbolic: bool = False
@@ -62,6 +67,20 @@ class Task(abc.ABC):
     chance: float
     solved: float | None = None
     length: int
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Task":
+        """The task of a configuration.
+
+        Args:
+            settings: an instance of `Settings`; those that are not `None` are options of the
+                constructor.
+            seed: of every batch.
+            artefacts: what a trained model keeps of its task, as JSON: a text's vocabulary.
+        """
+        return cls(seed=seed, **options(settings))  # type: ignore[call-arg]
 
     @property
     def lag(self) -> int | None:

@@ -12,7 +12,7 @@ from ..errors import BadInput
 from ._passes import in_order, shuffled
 from ._task import Batch, Task, accuracy, checked_part, checked_seed
 from .losses import Softmax
-from .synthetic import at_last
+from .synthetic import Length, at_last
 
 VALID = 5000
 PIXELS = 784
@@ -38,6 +38,7 @@ class SequentialMNIST(Task):
         (784, 32, 1)
     """
 
+    Settings = Length
     name = "mnist"
     inputs = 1
     outputs = 10

@@ -7,6 +7,7 @@ from ..errors import BadInput
 from ._passes import in_order, shuffled
 from ._task import Batch, Task, checked_part, checked_seed, random
 from .losses import Sigmoid
+from .synthetic import Length
 
 KEYS = 88
 
@@ -34,6 +35,7 @@ class Chorales(Task):
         (128, 8, 88)
     """
 
+    Settings = Length
     name = "jsb"
     inputs = outputs = KEYS
     loss = Sigmoid()

@@ -111,11 +111,6 @@ class Config:
             check_curriculum(self.training.curriculum, length)
         if self.learner.kind.exact and self.training.precision != "float32":
             raise BadInput(f"the learner {self.learner.name} needs --precision float32")
-        if self.first is not None and not hasattr(self.learner.settings, "first_steps"):
-            having = _having("learner", "first_steps")
-            raise BadInput(
-                f"first is a setting of {', '.join(having)}; the learner is {self.learner.name}"
-            )
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
@@ -288,6 +283,9 @@ def _members(given: dict[str, Any]) -> dict[str, Any]:
 
 def _owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[str, str]:
     """The section of every setting, whose names must differ."""
+    if "first" in chosen and "first_steps" not in settings_of(kinds["learner"]):
+        having = ", ".join(_having("learner", "first_steps"))
+        raise BadInput(f"first is a setting of {having}; the learner is {chosen['learner'][0]}")
     owners: dict[str, str] = {}
     for section, kind in kinds.items():
         for name in settings_of(kind):

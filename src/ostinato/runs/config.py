@@ -230,7 +230,7 @@ def flattened(found: dict[str, Any], kind: str = "configuration") -> dict[str, A
     names = {section: part["name"] for section, part in found.items() if "name" in part}
     if strange := sorted(names.keys() - ROLES.keys()):
         raise BadInput(f"[{strange[0]}] has no name")
-    if "first" in found and "name" not in found["first"]:
+    if "first" in found and not isinstance(found["first"].get("name"), str):
         raise BadInput("[first] needs the name of a learner")
     chosen = chosen_members({**USUAL, **names})
     kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
@@ -261,7 +261,18 @@ def _of_active(found: dict[str, Any]) -> dict[str, Any]:
     chosen = chosen_members({**USUAL, **_members(found)})
     kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
     active = {name for kind in kinds.values() for name in settings_of(kind)} | ROLES.keys()
-    return {name: value for name, value in found.items() if name in active}
+    ignored = all_settings("task").keys()  # another task's settings were never looked at
+    return {
+        name: value
+        for name, value in found.items()
+        if name in active or not (name in ignored or value in _defaults(name))
+    }
+
+
+def _defaults(name: str) -> list[Any]:
+    """The defaults that a setting has among the built-in members."""
+    kinds = [kind.Settings for members in REGISTRIES.values() for kind in members.values()]
+    return [settings_of(kind)[name].default for kind in kinds if name in settings_of(kind)]
 
 
 def all_settings(role: str) -> dict[str, list[str]]:
@@ -283,9 +294,18 @@ def _members(given: dict[str, Any]) -> dict[str, Any]:
 
 def _owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[str, str]:
     """The section of every setting, whose names must differ."""
-    if "first" in chosen and "first_steps" not in settings_of(kinds["learner"]):
-        having = ", ".join(_having("learner", "first_steps"))
-        raise BadInput(f"first is a setting of {having}; the learner is {chosen['learner'][0]}")
+    if "first" in chosen:
+        having, learner, first = (
+            _having("learner", "first_steps"),
+            chosen["learner"],
+            chosen["first"],
+        )
+        if "first_steps" not in settings_of(kinds["learner"]):
+            raise BadInput(
+                f"first is a setting of {', '.join(having)}; the learner is {learner[0]}"
+            )
+        if first[1].exact:
+            raise BadInput(f"first is a learner that follows the gradient, got {first[0]}")
     owners: dict[str, str] = {}
     for section, kind in kinds.items():
         for name in settings_of(kind):

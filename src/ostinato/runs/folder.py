@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import optax
 
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..files import remove_leftovers, write_whole
+from ..learning import Learner
 from ..tasks import TASKS, Task, Text
 from ..weights import Damaged
 from ..wiring import Network
@@ -32,7 +32,7 @@ from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
 from .network import Sizes
-from .provenance import described, described_task, difference, versions
+from .provenance import described, described_learner, described_task, difference, versions
 
 # What may differ between a run and its continuation: the data's fingerprint speaks for the file.
 MAY_CHANGE = ("steps", "file")
@@ -78,22 +78,15 @@ class Run:
         self._check_task(task)
         return task
 
-    def check(
-        self,
-        task: Task,
-        network: Any,
-        used: dict,
-        learner: optax.GradientTransformation | None = None,
-    ) -> None:
+    def check(self, task: Task, network: Any, used: dict, learner: Learner) -> None:
         """Refuse to go on with another task, network or learner, or other values than at first."""
         self._check_task(task)
         self._check_network(network)
-        recorded = self.made.get("learner")
-        if (recorded is None) != (learner is None):
-            own = "a learner" if recorded is not None else "the learner of its configuration"
-            raise BadInput(f"{self.path} was begun with {own}{self._given('learner')}")
-        if found := difference(recorded, described(learner)):
-            raise BadInput(f"{self.path} was begun with another learner: {found}")
+        recorded = self.made.get("learner")  # none in folders of earlier versions
+        if recorded is not None and (found := difference(recorded, described_learner(learner))):
+            raise BadInput(
+                f"{self.path} was begun with another learner: {found}{self._given('learner')}"
+            )
         for name, value in used.items():
             recorded = self.made.get("used", {}).get(name, value)
             if recorded != value:
@@ -213,7 +206,7 @@ def create_run(
     network: Any,
     used: dict,
     given: list[str],
-    learner: optax.GradientTransformation | None = None,
+    learner: Learner,
 ) -> Run:
     """A new run in an empty folder, whose lock is held.
 
@@ -222,7 +215,7 @@ def create_run(
         config, task, network: what is trained.
         used: the values that the run works with; see `values_used`.
         given: which of task, network and learner are not of the configuration's making.
-        learner: the one that was given, if it was.
+        learner: the one that trains it.
     """
     check_free(path)
     vocabulary = task.vocabulary if isinstance(task, Text) else None
@@ -232,7 +225,7 @@ def create_run(
         "versions": versions(),
         "task": described_task(task),
         "network": described(network),
-        "learner": described(learner),
+        "learner": described_learner(learner),
         "given": given,
         "used": used,
         "config": config.as_json(),

@@ -75,7 +75,7 @@ def find(role: str, name: Any) -> tuple[str, Any]:
         )
     if not where or not attribute.isidentifier() or "\0" in where:
         raise BadInput(
-            f"a {role} of your own reads module:Class or file.py:Class, got {name!r:.80}"
+            f"your own {role} is written module:Class or file.py:Class, got {name!r:.80}"
         )
     if where.endswith(".py") or os.sep in where:
         where = os.path.realpath(where)
@@ -95,7 +95,7 @@ def _instead(role: str, module: ModuleType) -> str:
         for name, x in vars(module).items()
         if isinstance(x, type) and issubclass(x, base) and x.__module__ == module.__name__
     ]
-    return f"; its {role}s are {', '.join(names)}" if names else f", and no {role} at all"
+    return f"; its {role}s are {', '.join(names)}" if names else ""
 
 
 def _imported(name: str) -> ModuleType:
@@ -108,7 +108,7 @@ def _imported(name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise BadInput(f"there is no module {name!r:.60} that Python can import") from None
         raise BadInput(f"{name} cannot be imported: {error}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"{name} cannot be imported: {_words(error)}") from error
 
 
@@ -134,7 +134,7 @@ def _from_file(path: Path) -> ModuleType:
         sys.path.append(str(path.parent))  # so that it can import its neighbours
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if before is None:
             del sys.modules[name]
         else:
@@ -144,7 +144,7 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"{error.msg} (line {error.lineno})"
     return f"{type(error).__name__}: {error}"
@@ -160,7 +160,7 @@ def _checked(role: str, name: str, found: Any) -> Any:
         needed = ", ".join(sorted(base.__abstractmethods__))
         raise BadInput(f"{name} {what}: it must be a subclass of {base.__name__} with {needed}")
     if missing := sorted(getattr(found, "__abstractmethods__", ())):
-        raise BadInput(f"{name} is no whole {role}: it lacks {', '.join(missing)}")
+        raise BadInput(f"{name} is not a complete {role}: it lacks {', '.join(missing)}")
     try:
         known = settings_of(found.Settings)  # type: ignore[attr-defined]
     except BadInput as error:

@@ -23,7 +23,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..learning import Learner
+from ..learning import Learner, Transformation
 from ..tasks import Task, Text
 from .budget import Units
 from .build import batch_size
@@ -55,6 +55,44 @@ def described(part: Any) -> Any:
     if callable(part) and hasattr(part, "__qualname__"):
         return _code(part)
     return repr(part) if isinstance(part, float) else type(part).__qualname__
+
+
+def described_learner(learner: Learner) -> Any:
+    """The class of a learner; of a transformation of optax, all that determines it."""
+    if isinstance(learner, Transformation):
+        return described_function(learner.transformation.update)
+    return _code(type(learner))
+
+
+def described_function(function: Any) -> Any:
+    """A function with what it closes over, rates and inner functions among it.
+
+    For transformations of optax, whose numbers are nowhere else.
+
+    Example:
+        >>> def times(factor):
+        ...     return lambda x: factor * x
+        >>> described_function(times(2.0))["factor"]
+        '2.0'
+    """
+    seen: set[int] = set()
+
+    def walk(part: Any) -> Any:
+        if isinstance(part, list | tuple):
+            return [walk(x) for x in part]
+        cells = getattr(part, "__closure__", None)
+        if not cells or id(part) in seen:
+            return described(part)
+        seen.add(id(part))
+        found = dict(_code(part))
+        for name, cell in zip(part.__code__.co_freevars, cells, strict=True):
+            try:
+                found[name] = walk(cell.cell_contents)
+            except ValueError:  # not filled yet
+                continue
+        return found
+
+    return walk(function)
 
 
 def described_task(task: Task) -> dict:
@@ -120,7 +158,8 @@ def _same_class(one: dict, other: dict) -> bool:
 
 def _words(value: Any) -> str:
     if isinstance(value, list):
-        return f"{len(value)} of them" if len(value) > 4 else json.dumps(value)
+        many = len(value) > 4 or any(isinstance(x, dict) for x in value)
+        return f"{len(value)} of them" if many else json.dumps(value)
     return str(value)
 
 

@@ -11,6 +11,7 @@ units = [150, 130]
 name = "lstm"
 """
 
+import errno
 import os
 import tomllib
 from pathlib import Path
@@ -21,7 +22,7 @@ from .config import ROLES, flattened
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """The flat settings of a TOML file, each of them checked; paths in it are relative to it."""
+    """The flat settings of a TOML file, each of them checked."""
     found = parsed_toml(path)
     try:
         return flattened(found)
@@ -30,11 +31,11 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parsed_toml(path: str | Path) -> dict[str, Any]:
-    """The sections of a TOML file as they are, but for paths of your own classes and of texts."""
+    """The sections of a TOML file; a text and your own classes may lie beside it."""
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
-            raise BadInput(f"{path} is not a regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         found = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from None
@@ -47,7 +48,7 @@ def parsed_toml(path: str | Path) -> dict[str, Any]:
             part["name"] = _beside(path, part["name"])
     task = found.get("task")
     if isinstance(task, dict) and isinstance(task.get("file"), str):
-        if (file := path.parent / task["file"]).exists():
+        if (file := path.parent / task["file"]).is_file():
             task["file"] = str(file)
     return found
 

@@ -89,10 +89,10 @@ def train(
     spread = over_devices(config.devices, batch_size(config))
     used = values_used(config, task, method, units)
     if run:
-        run.check(task, network, used, learner)
+        run.check(task, network, used, method)
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
-        run = run or create_run(path, config, task, network, used, given, learner)
+        run = run or create_run(path, config, task, network, used, given, method)
         with run.precision():
             return _Training(run, task, network, method, listener, spread, learner).go()
 

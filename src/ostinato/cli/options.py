@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BadInput
-from ..runs.config import ROLES, SHARED, USUAL
 from ..runs.members import REGISTRIES, find
+from ..runs.sections import ROLES, SHARED, USUAL
 from ..runs.toml import parsed_toml
 from ..settings import Setting, settings_of
 

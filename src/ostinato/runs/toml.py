@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from .config import ROLES, flattened
+from .config import flattened
+from .sections import ROLES
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

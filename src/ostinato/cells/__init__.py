@@ -1,7 +1,5 @@
 """The cells: one equation a file. `Cell` is the contract; `initialisers` the initial weights."""
 
-from collections.abc import Callable
-
 from . import initialisers as initialisers
 from ._cell import Cell as Cell
 from .additive_delay import AdditiveDelay as AdditiveDelay
@@ -20,7 +18,7 @@ from .simple import Simple as Simple
 
 # The cells by the name that the command line uses. Each is called as `CELLS[name](inputs, units,
 # key=key)`.
-CELLS: dict[str, Callable[..., Cell]] = {
+CELLS: dict[str, type[Cell]] = {
     "simple": Simple,
     "elman": Elman,
     "jordan": Jordan,

@@ -2,12 +2,13 @@
 
 import abc
 import operator
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..settings import NoSettings
 from .initialisers import Initialiser
 
 
@@ -34,7 +35,24 @@ class Cell(eqx.Module):
         ...     def step(self, h, u):
         ...         h = jnp.tanh(u + h @ self.R)
         ...         return h, h
+
+    Attributes:
+        Settings: a dataclass of what a configuration can set; see `ostinato.settings`. The cell is
+            made as `Class(inputs, units, key=key, **options)`, with every setting that is not
+            `None` as an option.
+        reads_out: whether the cell takes `outputs=`, and its output is the network's answer.
+        readout_bias: whether a network of this cell reads it with a bias, if the configuration
+            does not say; `None` for "as the task does".
+        has_recurrent_matrix: whether it takes an initialiser `recurrent=`.
+        factor_reads_input: whether, in a stack with skip connections, its factor reads the input
+            alone (option `factor_inputs=`).
     """
+
+    Settings: ClassVar[type] = NoSettings
+    reads_out: ClassVar[bool] = False
+    readout_bias: ClassVar[bool | None] = True
+    has_recurrent_matrix: ClassVar[bool] = True
+    factor_reads_input: ClassVar[bool] = False
 
     @property
     def input_axes(self) -> int:

@@ -1,13 +1,15 @@
 """The Jordan cell: the context is fed by the output."""
 
+import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 
-from ._activations import activation
+from ..settings import setting
+from ._activations import activation, function_of
 from ._cell import Cell, draw, project, rest, zeros
-from .initialisers import Initialiser, glorot
+from .initialisers import Initialiser, InitialWeights, glorot
 
 
 class Jordan(Cell):
@@ -25,7 +27,12 @@ class Jordan(Cell):
         >>> cell = Jordan(3, 16, outputs=4, alpha=0.5, key=jax.random.key(0))
     """
 
-    # A network of it is made with `outputs=` and has no readout; see `runs/build.py`.
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        alpha: float = setting(0.5, "how much of the past stays")
+        f: str = function_of("the units")
+        g: str = function_of("the output units", "identity")
+
     reads_out: ClassVar[bool] = True
 
     W: jax.Array

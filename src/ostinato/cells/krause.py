@@ -1,10 +1,12 @@
 """The LSTM and the multiplicative LSTM of Krause (2015): no biases, linear block input."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 
 from ._cell import Cell, draw, project, rest, split
-from .initialisers import Initialiser, normal
+from .initialisers import Initialiser, InitialWeights, normal
 from .multiplicative import factor_size
 
 
@@ -22,6 +24,9 @@ class KrauseLSTM(Cell):
     Example:
         >>> cell = KrauseLSTM(70, 195, key=jax.random.key(0))
     """
+
+    Settings = InitialWeights
+    readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
 
     W: jax.Array
     R: jax.Array
@@ -69,6 +74,9 @@ class MLSTM(Cell):
     Example:
         >>> cell = MLSTM(70, 170, key=jax.random.key(0))
     """
+
+    Settings = InitialWeights
+    readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
 
     W: jax.Array
     R: jax.Array

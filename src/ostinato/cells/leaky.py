@@ -1,8 +1,12 @@
 """The leaky integrator."""
 
+import dataclasses
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 
+from ..settings import setting
 from ._activations import activation
 from .initialisers import Initialiser, glorot, orthogonal
 from .simple import Simple
@@ -19,6 +23,12 @@ class Leaky(Simple):
     Example:
         >>> cell = Leaky(3, 16, key=jax.random.key(0), alpha=0.9)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(Simple.Settings):
+        alpha: float = setting(0.5, "how much of the past stays", least=0, most=1)
+
+    readout_bias: ClassVar[bool | None] = True
 
     alpha: float = eqx.field(static=True)
 

@@ -1,10 +1,13 @@
 """The LSTM with forget gate and biases, and the one with peepholes."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
+from ..settings import setting
 from ._cell import Cell, draw, project, rest, split, zeros
-from .initialisers import Initialiser, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
 
 
 class LSTM(Cell):
@@ -22,6 +25,10 @@ class LSTM(Cell):
         >>> cell = LSTM(3, 16, key=jax.random.key(0))
         >>> ys, (h, c) = ostinato.unroll(cell, xs)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        forget: float = setting(1.0, "initial bias of the forget gate")
 
     W: jax.Array
     R: jax.Array

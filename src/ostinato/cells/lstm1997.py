@@ -1,11 +1,14 @@
 """The LSTM as first published: no forget gate, and a truncated gradient."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..settings import setting
 from ._cell import Cell, draw, project, rest, split, zeros
-from .initialisers import Initialiser, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
 
 
 class LSTM1997(Cell):
@@ -27,6 +30,10 @@ class LSTM1997(Cell):
     Example:
         >>> cell = LSTM1997(3, 16, key=jax.random.key(0), truncated=True)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        truncated: bool = setting(False, "errors flow back through the memory cells alone")
 
     W: jax.Array
     R: jax.Array

@@ -13,7 +13,7 @@ to batch, so that with a length of 1 they learn online.
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -28,7 +28,13 @@ from .objective import Objective
 
 
 class Gradient(abc.ABC):
-    """A way to find the gradient."""
+    """A way to find the gradient.
+
+    Attributes:
+        carries_state: whether what is carried from batch to batch is the network's state.
+    """
+
+    carries_state: ClassVar[bool] = True
 
     def start(self, network: Any, batch: Batch) -> Any:
         """What is carried from batch to batch, before the first: the network's state."""
@@ -89,6 +95,7 @@ class Forwards(Gradient):
 
     method: Callable
     begin: Callable
+    carries_state: ClassVar[bool] = False
 
     def start(self, network, batch):
         return self.begin(network, jnp.asarray(batch.inputs))

@@ -60,6 +60,32 @@ class Hybrid(Learner):
     steps: int
     where: str = "after"
 
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.second.exact
+
+    @property
+    def usual_batch(self) -> int:  # type: ignore[override]
+        return self.second.usual_batch
+
+    @property
+    def log_every_step(self) -> bool:  # type: ignore[override]
+        return self.second.log_every_step
+
+    @property
+    def chunk(self) -> int | None:  # type: ignore[override]
+        return self.second.chunk
+
+    @property
+    def copies(self) -> int:
+        return self.second.copies
+
+    def found(self) -> dict[str, Any]:
+        return self.second.found()
+
+    def advice(self, rate: float) -> str:
+        return self.second.advice(rate)
+
     def __post_init__(self):
         if self.where not in WHERE:
             raise BadInput(f"where must be one of {', '.join(WHERE)}; got {self.where}")

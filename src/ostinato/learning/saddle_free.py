@@ -35,9 +35,9 @@ import jax.numpy as jnp
 
 from ..data import Batch
 from ..errors import BadInput
+from ..settings import setting
 from ..weights import trained
-from ._learner import Learner
-from .hessian_free.curvature_batch import check_exact, whole_and_part
+from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
 from .objective import Objective
@@ -107,7 +107,7 @@ class Memory(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class SaddleFree(Learner):
+class SaddleFree(Curved):
     """A saddle-free Newton learner.
 
     Attributes:
@@ -126,6 +126,10 @@ class SaddleFree(Learner):
         >>> report["damping"], report["ratio"], report["negative"], report["lowest"]
     """
 
+    @dataclasses.dataclass(frozen=True)
+    class Settings(CurvatureSettings):
+        krylov: int = setting(50, "dimensions of the subspace", least=1)
+
     objective: Objective
     count: int = 50
     damping: float = 0.1
@@ -139,6 +143,15 @@ class SaddleFree(Learner):
             raise BadInput(f"the subspace must have at least one dimension, got {self.count}")
         if self.damping < 0:
             raise BadInput("damping cannot be negative")
+
+    @classmethod
+    def from_settings(cls, name, settings, objective, steps, batch):
+        damping = {} if settings.tikhonov is None else {"damping": settings.tikhonov}
+        return cls(objective, settings.krylov, **damping, **settings.sizes(batch))
+
+    @property
+    def copies(self) -> int:
+        return self.count
 
     def initial(self, network):
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))

@@ -102,7 +102,7 @@ def steps_taken(course: Course) -> list[Chart]:
     mean = _series(course, "train", "norm", "mean")
     largest = _series(course, "train", "largest_norm", "largest")
     levels = {}
-    clip = course.run.config.clip
+    clip = getattr(course.run.config, "clip", "off")
     if clip not in ("auto", "off") and not clip.endswith("x") and not _damped(course):
         levels["clipped above"] = float(clip)
     found: list[Chart] = [

@@ -1,8 +1,5 @@
 """What is wrong with a run: its log, its data and its network, shown to the doctor."""
 
-import dataclasses
-from typing import Any
-
 import equinox as eqx
 import jax
 import numpy as np
@@ -15,7 +12,6 @@ from ..lens.doctor import Network as Measured
 from ..tasks import Task
 from ..wiring import Network
 from .build import batch_size
-from .config import Config
 from .evaluation import measured
 from .events import readable
 from .folder import Run
@@ -60,7 +56,7 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
         network = _measured(last_network(run, like), task, one, size) if run.steps() else None
     return Evidence(
         goal=_goal(task, events),
-        settings=_unusual(run.config),
+        settings=run.config.unusual(),
         history=_history(events),
         data=look_at_batches(task, one, two, size),
         network=network,
@@ -91,14 +87,6 @@ def _goal(task: Task, events: list[dict]) -> Goal:
         baselines={n: x for n, x in start.get("baselines", {}).items() if n != "chance"},
         loss_factor=task.metric.loss_factor,
     )
-
-
-def _unusual(config: Config) -> dict[str, Any]:
-    return {
-        setting.name: getattr(config, setting.name)
-        for setting in dataclasses.fields(config)
-        if getattr(config, setting.name) != setting.default
-    }
 
 
 def _history(events: list[dict]) -> History:

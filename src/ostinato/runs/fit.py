@@ -11,7 +11,6 @@ What is counted is a lower bound, in float32:
 So only what surely cannot fit is refused.
 """
 
-import dataclasses
 import math
 
 import equinox as eqx
@@ -21,13 +20,14 @@ from ..memory import FLOAT, check_memory
 from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
-from .build import batch_size, network_shapes, parameter_count
-from .config import SADDLE_FREE, Config
+from .budget import Units, network_shapes, parameter_count
+from .build import batch_size
+from .config import Config
 
 SMALL = 16  # units of the network on which shares are measured
 
 
-def check_fits(config: Config, task: Task, learner: Learner, units: int) -> None:
+def check_fits(config: Config, task: Task, learner: Learner, units: Units) -> None:
     """Refuse a run that needs more memory than there is.
 
     Example:
@@ -43,28 +43,27 @@ def check_fits(config: Config, task: Task, learner: Learner, units: int) -> None
             "outputs": "a smaller --batch or --length",
             "sequences": "a smaller --batch or --length",
         },
-        devices=config.devices,
+        devices=config.training.devices,
     )
 
 
-def needed(config: Config, task: Task, learner: Learner, units: int) -> dict[str, int]:
+def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[str, int]:
     """The bytes that a run needs, at least, by what they are for."""
     small = network_shapes(_small(config), task)
     memory = eqx.filter_eval_shape(learner.initial, small)
-    copies = 2 + count_parameters(memory) // count_parameters(small)
-    if config.learner == SADDLE_FREE:
-        copies += config.krylov
+    copies = 2 + count_parameters(memory) // count_parameters(small) + learner.copies
     found = {"weights": copies * FLOAT * parameter_count(config, task, units)}
     steps, size = task.batch_shape(batch_size(config))
-    state = config.layers * _state(small) * units // SMALL
-    if config.gradient == "rtrl":
+    state = _state(small) * sum(config.network.sizes(units)) // SMALL
+    gradient = getattr(config.learner.settings, "gradient", "full")
+    if gradient == "rtrl":
         found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
-    if config.gradient == "full":
+    if gradient == "full":
         # The chunks of a second-order learner, and those of --memory sqrt, come one by one.
-        kept = steps if config.memory == "all" else math.isqrt(steps)
-        together = min(size, config.chunk or size)
+        kept = steps if config.training.memory == "all" else math.isqrt(steps)
+        together = min(size, learner.chunk or size)
         found["states"] = FLOAT * kept * together * state
-        if config.memory == "all":
+        if config.training.memory == "all":
             found["outputs"] = FLOAT * steps * together * task.outputs
     numbers = 3 if task.symbolic else task.inputs + task.outputs + 1
     found["sequences"] = FLOAT * numbers * steps * max(size, task.held_out_together)
@@ -72,7 +71,7 @@ def needed(config: Config, task: Task, learner: Learner, units: int) -> dict[str
 
 
 def _small(config: Config) -> Config:
-    return dataclasses.replace(config, units=SMALL, budget=None, layers=1)
+    return config.replace(units=SMALL, budget=None, layers=1)
 
 
 def _state(shapes: Network) -> int:

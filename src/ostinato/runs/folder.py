@@ -22,14 +22,17 @@ import jax
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..files import remove_leftovers, write_whole
-from ..tasks import Task
+from ..learning import Learner
+from ..tasks import TASKS, Task
 from ..weights import Damaged
 from ..wiring import Network
-from .build import Sizes, build_task, matmul_precision, network_shapes, task_class
+from .budget import Units, network_shapes
+from .build import build_task, matmul_precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
-from .provenance import described, described_task, difference, versions
+from .network import Sizes
+from .provenance import described, described_learner, described_task, difference, versions
 
 # What may differ between a run and its continuation: the data's fingerprint speaks for the file.
 MAY_CHANGE = ("steps", "file")
@@ -60,14 +63,12 @@ class Run:
 
     def with_steps(self, config: Config) -> "Run":
         """The same run with the number of steps of a configuration that is otherwise its own."""
-        for setting in dataclasses.fields(config):
-            name = setting.name
-            asked, own = getattr(config, name), getattr(self.config, name)
-            if asked != own and name not in MAY_CHANGE:
-                raise BadInput(
-                    f"{self.path} was begun with {name} = {own}, so it cannot go on with {asked}; "
-                    "only steps can change"
-                )
+        if found := _change(self.config, config):
+            name, own, asked = found
+            raise BadInput(
+                f"{self.path} was begun with {name} = {own}, so it cannot go on with {asked}; "
+                "only steps can change"
+            )
         return dataclasses.replace(self, config=config)
 
     def task(self) -> Task:
@@ -83,7 +84,8 @@ class Run:
 
     def task_on(self, path: Path) -> Task:
         """The task on another file; the run's own data need not be there."""
-        return task_class(self.config).on_file(path, self.config, self.artefacts)
+        task = self.config.task
+        return task.kind.on_file(path, task.settings, self.artefacts)
 
     @property
     def vocabulary(self) -> Vocabulary | None:
@@ -91,10 +93,15 @@ class Run:
         found = self.artefacts.get("vocabulary")
         return None if found is None else Vocabulary.from_json(found)
 
-    def check(self, task: Task, network: Any, used: dict) -> None:
-        """Refuse to go on with another task, another network, or other values than at first."""
+    def check(self, task: Task, network: Any, used: dict, learner: Learner) -> None:
+        """Refuse to go on with another task, network or learner, or other values than at first."""
         self._check_task(task)
         self._check_network(network)
+        recorded = self.made.get("learner")  # none in folders of earlier versions
+        if recorded is not None and (found := difference(recorded, described_learner(learner))):
+            raise BadInput(
+                f"{self.path} was begun with another learner: {found}{self._given('learner')}"
+            )
         for name, value in used.items():
             recorded = self.made.get("used", {}).get(name, value)
             if recorded != value:
@@ -156,9 +163,10 @@ class Run:
         return network
 
     @property
-    def units(self) -> int | None:
+    def units(self) -> Units | None:
         """The units that the run was begun with, where they are known."""
-        return self.made.get("used", {}).get("units")
+        found = self.made.get("used", {}).get("units")
+        return tuple(found) if isinstance(found, list) else found
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -206,7 +214,13 @@ class Run:
 
 
 def create_run(
-    path: Path, config: Config, task: Task, network: Any, used: dict, given: list[str]
+    path: Path,
+    config: Config,
+    task: Task,
+    network: Any,
+    used: dict,
+    given: list[str],
+    learner: Learner,
 ) -> Run:
     """A new run in an empty folder, whose lock is held.
 
@@ -214,15 +228,17 @@ def create_run(
         path: the folder.
         config, task, network: what is trained.
         used: the values that the run works with; see `values_used`.
-        given: which of task and network are not of the configuration's making.
+        given: which of task, network and learner are not of the configuration's making.
+        learner: the one that trains it.
     """
     check_free(path)
-    sizes = Sizes(task.name, task.inputs, task.outputs, task.symbolic)
+    sizes = Sizes.of(task)
     made = {
         "run": secrets.token_hex(8),
         "versions": versions(),
         "task": described_task(task),
         "network": described(network),
+        "learner": described_learner(learner),
         "given": given,
         "used": used,
         "config": config.as_json(),
@@ -309,9 +325,12 @@ def _checksum(model: dict) -> str:
 
 
 def _sizes(found: dict) -> Sizes:
+    name = found["name"]
+    if name in TASKS and "readout_bias" not in found:  # of a version before that was kept
+        found = {**found, "readout_bias": TASKS[name].readout_bias}
     sizes = Sizes(**found)
     numbers = (sizes.inputs, sizes.outputs)
-    if not isinstance(sizes.name, str) or not isinstance(sizes.symbolic, bool):
+    if not isinstance(name, str) or not all(isinstance(x, bool) for x in sizes[3:]):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
         raise TypeError(f"sizes of {numbers}")
@@ -325,19 +344,34 @@ def _check_made(made: Any) -> None:
     if not isinstance(made.get("given", []), list):
         raise TypeError("given")
     units = made.get("used", {}).get("units", 1)
-    if type(units) is not int or units < 1:
+    each = units if isinstance(units, list) and units else [units]
+    if any(type(n) is not int or n < 1 for n in each):
         raise TypeError(f"units of {units!r}")
 
 
 def _check_unchanged(path: Path, config: Config, made: dict) -> None:
     """Refuse a configuration that somebody has edited."""
-    now = config.as_json()
-    for name, value in made.get("config", {}).items():
-        if name in now and name not in MAY_CHANGE and now[name] != value:
-            raise BadInput(
-                f"{path / 'config.json'} has been changed: {name} = {now[name]}, but the run was "
-                f"made with {value}; put it back"
-            )
+    if "config" not in made:
+        return
+    try:
+        own = Config.from_json(made["config"])
+    except BadInput as error:
+        raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
+    if found := _change(own, config):
+        name, value, now = found
+        raise BadInput(
+            f"{path / 'config.json'} has been changed: {name} = {now}, but the run was made with "
+            f"{value}; put it back"
+        )
+
+
+def _change(own: Config, other: Config) -> tuple[str, Any, Any] | None:
+    """The first setting that differs and must not: its name and both values."""
+    one, two = own.flat(), other.flat()
+    for name in {**two, **one}:
+        if name not in MAY_CHANGE and one.get(name) != two.get(name):
+            return name, one.get(name), two.get(name)
+    return None
 
 
 def _read(path: Path) -> dict:

@@ -1,6 +1,5 @@
 """The training loop: from a configuration to a run folder."""
 
-import dataclasses
 import time
 import warnings
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from ..data import Batch
 from ..errors import BadInput
@@ -19,9 +19,10 @@ from ..learning import Learner, length_at
 from ..tasks import Task
 from ..weights import count_parameters, trained_names
 from ..wiring import Network, outputs_of
-from .build import batch_size, build_learner, build_network, build_task, units_of
+from .budget import units_of
+from .build import batch_size, build_learner, build_network, build_task
 from .checkpoints import Checkpoint, Progress
-from .config import SECOND_ORDER, Config
+from .config import Config
 from .devices import Spread, over_devices
 from .evaluation import measured
 from .fit import check_fits
@@ -44,6 +45,7 @@ def train(
     listener: Listener | None = None,
     task: Task | None = None,
     network: Network | None = None,
+    learner: optax.GradientTransformation | None = None,
 ) -> Run:
     """Train a network as a configuration says, and keep everything in a folder.
 
@@ -54,6 +56,8 @@ def train(
         listener: is told of every event, a dictionary as in `events.jsonl`.
         task, network: your own, instead of those that the configuration describes. The folder does
             not hold them: give them again to go on, and `like=network` to `Run.network`.
+        learner: a transformation of optax instead of the configuration's learner, with a rate of
+            its own. Give it again to go on, too.
 
     Returns:
         The run. Its last event says how it ended: `done`, `no gain` (early stopping) or
@@ -71,23 +75,24 @@ def train(
         run = open_run(path).with_steps(config)
     else:
         check_free(path)
-    given = [name for name, x in (("task", task), ("network", network)) if x is not None]
+    own = {"task": task, "network": network, "learner": learner}
+    given = [name for name, x in own.items() if x is not None]
     if task is None:
         task = run.task() if run else build_task(config)
-    learner, units = build_learner(config, task), None
+    method, units = build_learner(config, task, learner), None
     if network is None:
         units = (run.units if run else None) or units_of(config, task)
-        check_fits(config, task, learner, units)
+        check_fits(config, task, method, units)
         network = build_network(config, task, units)
     spread = over_devices(config.devices, batch_size(config))
-    used = values_used(config, task, units)
+    used = values_used(config, task, method, units)
     if run:
-        run.check(task, network, used)
+        run.check(task, network, used, method)
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
-        run = run or create_run(path, config, task, network, used, given)
+        run = run or create_run(path, config, task, network, used, given, method)
         with run.precision():
-            return _Training(run, task, network, learner, listener, spread).go()
+            return _Training(run, task, network, method, listener, spread, learner).go()
 
 
 class _Unsound(Exception):
@@ -103,19 +108,26 @@ class _Training:
     """
 
     def __init__(
-        self, run: Run, task: Task, network: Network, learner: Learner, listener, spread: Spread
+        self,
+        run: Run,
+        task: Task,
+        network: Network,
+        learner: Learner,
+        listener: Listener | None,
+        spread: Spread,
+        given: optax.GradientTransformation | None = None,
     ):
         self.run, self.task, self.network, self.learner = run, task, network, learner
-        self.spread = spread
+        self.spread, self.given = spread, given
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
         steps = config.steps
-        self.log_every = 1 if config.learner in SECOND_ORDER else max(1, min(50, steps // 100))
+        self.log_every = 1 if learner.log_every_step else max(1, min(50, steps // 100))
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
         self.lens = Lens(task.loss)
         self.started, self.logged = time.perf_counter(), 0.0
-        self.may_fail = _by_kernels(config)
+        self.may_fail = _by_kernels(config, learner)
 
     def go(self) -> Run:
         try:
@@ -123,7 +135,7 @@ class _Training:
         except _Unsound as found:
             warnings.warn(str(found), RuntimeWarning, stacklevel=3)
         self.may_fail = False
-        self.learner = build_learner(dataclasses.replace(self.config, backend="scan"), self.task)
+        self.learner = build_learner(self.config.replace(backend="scan"), self.task, self.given)
         return self._go()
 
     def _go(self) -> Run:
@@ -232,7 +244,7 @@ class _Training:
         """The network through the lens, on the batch that comes next."""
         started = self._seconds()
         batch = self._batch(step)
-        carried = self.config.gradient in ("full", "truncated") and not batch.first
+        carried = self.learner.carries_state and not batch.first
         seen = self.lens.look(now.network, batch, now.state if carried else None)
         self._tell({"kind": "lens", "step": step, "took": self._seconds() - started, **seen})
         self.logged += self._seconds() - started  # looking is no training
@@ -272,9 +284,7 @@ class _Training:
         if self.usual is None:
             self.usual = max(float(reports[0]["loss"]), self._silent())
         try:
-            check_losses(
-                first, reports, self.norms, self._names(), self.usual, self.config.as_json()
-            )
+            check_losses(first, reports, self.norms, self._names(), self.usual, self.learner.advice)
         except Diverged as trouble:
             words = f"{trouble} Last good checkpoint: {self._kept()}"
             numbers = {
@@ -333,10 +343,10 @@ class _Training:
         self.listener(event)
 
 
-def _by_kernels(config: Config) -> bool:
+def _by_kernels(config: Config, learner: Learner) -> bool:
     """Whether persistent kernels may be what makes the gradients."""
     on_gpu = jax.default_backend() == "gpu"
-    return on_gpu and config.backend != "scan" and config.learner not in SECOND_ORDER
+    return on_gpu and config.backend != "scan" and not learner.exact
 
 
 def _plain(number: Any) -> float | None:

@@ -1,6 +1,6 @@
 """What is learned: batches, a loss and a metric, all from one seed."""
 
-from collections.abc import Callable
+from typing import Any
 
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
@@ -32,11 +32,12 @@ from .text import embedded_text as embedded_text
 from .text import streams as streams
 from .xor import Xor as Xor
 
-# The tasks that make or find their own data, by the name that the command line uses. Each is called
-# as `TASKS[name](length=..., seed=...)`, the length being optional.
-TASKS: dict[str, Callable[..., Task]] = {
+# The tasks by the name that the command line uses. A configuration makes one by its
+# `from_settings`; all but `Text` can also be made as `TASKS[name](length=..., seed=...)`.
+TASKS: dict[str, Any] = {
     task.name: task
     for task in (
+        Text,
         Xor,
         Adding,
         Multiplication,

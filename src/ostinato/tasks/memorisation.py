@@ -1,12 +1,15 @@
 """Noiseless memorisation."""
 
+import dataclasses
+
 import numpy as np
 
 from ..data import Batch
 from ..errors import BadInput
+from ..settings import setting
 from .losses import CrossEntropy
 from .metrics import Accuracy
-from .synthetic import Synthetic
+from .synthetic import Length, Synthetic
 
 
 class Memorisation(Synthetic):
@@ -43,6 +46,10 @@ class Memorisation(Synthetic):
     metrics = (Accuracy(),)
     chance = 1 / 2
     length = 110
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(Length):
+        bits: int = setting(5, "how many bits are memorised", least=1)
 
     def __init__(self, length: int | None = None, seed: int = 0, bits: int = 5):
         """

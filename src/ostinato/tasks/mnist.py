@@ -12,7 +12,7 @@ from ..errors import BadInput
 from .epochs import in_order, shuffled
 from .losses import CrossEntropy
 from .metrics import Accuracy
-from .synthetic import at_last
+from .synthetic import Length, at_last
 from .task import Task, checked_part, checked_seed
 
 VALID = 5000
@@ -39,6 +39,7 @@ class SequentialMNIST(Task):
         (784, 32, 1)
     """
 
+    Settings = Length
     name = "mnist"
     inputs = 1
     outputs = 10

@@ -7,6 +7,7 @@ from ..errors import BadInput
 from .epochs import in_order, shuffled
 from .losses import BinaryCrossEntropy
 from .metrics import NatsPerStep
+from .synthetic import Length
 from .task import Task, checked_part, checked_seed, random
 
 KEYS = 88
@@ -35,6 +36,7 @@ class Chorales(Task):
         (128, 8, 88)
     """
 
+    Settings = Length
     name = "jsb"
     inputs = outputs = KEYS
     loss = BinaryCrossEntropy()

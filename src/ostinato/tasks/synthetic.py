@@ -1,18 +1,27 @@
 """Tasks whose sequences are drawn at random, as many as are asked for."""
 
 import abc
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
 
 from ..data import Batch
 from ..errors import BadInput
+from ..settings import setting
 from .epochs import in_order
 from .task import Task, checked_part, checked_seed, random
 
 HELD_OUT = 1000
 TRAIN = 0
 PLACES = {"valid": 1, "test": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Length:
+    """The setting that most tasks have."""
+
+    length: int | None = setting(None, "steps of a sequence or window", least=1)
 
 
 class Synthetic(Task):
@@ -25,6 +34,8 @@ class Synthetic(Task):
         length: on the class, the number of steps if none is given.
         least: the fewest steps that the task can be made of.
     """
+
+    Settings = Length
 
     least: int
     held_out_together = HELD_OUT

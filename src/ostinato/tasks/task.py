@@ -3,15 +3,16 @@
 import abc
 import hashlib
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
 from ..data import Batch
 from ..errors import BadInput
+from ..settings import NoSettings, options
 from .losses import Loss
 from .metrics import Metric
 
@@ -42,9 +43,11 @@ class Task(abc.ABC):
             if that is not known.
         held_out_together: how many held-out sequences are in memory at once, if they are made.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
+        Settings: a dataclass of what a configuration can set; see `ostinato.settings`.
         vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
     """
 
+    Settings: ClassVar[type] = NoSettings
     name: str
     inputs: int
     symbolic: bool = False
@@ -57,6 +60,20 @@ class Task(abc.ABC):
     held_out_together: int = 0
     readout_bias: bool = True
     vocabulary: Any = None
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Task":
+        """The task of a configuration.
+
+        Args:
+            settings: an instance of `Settings`; those that are not `None` are options of the
+                constructor.
+            seed: of every batch.
+            artefacts: what a trained model keeps of its task; see `artefacts`.
+        """
+        return cls(seed=seed, **options(settings))  # type: ignore[call-arg]
 
     @property
     def metric(self) -> Metric:

@@ -1,6 +1,8 @@
 """Predict the next character, or byte, of a text."""
 
-from collections.abc import Iterator
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,36 @@ import numpy as np
 from ..data import Batch, Vocabulary, read_symbols
 from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
+from ..settings import as_words, setting
 from .losses import CrossEntropy
 from .metrics import Bits, Perplexity
 from .ngrams import ngram_bits
+from .synthetic import Length
 from .task import Task, checked_count, checked_part, checked_seed, hashed, random
 
 WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
 PREVIEW = 200  # symbols
+LEVELS = ("characters", "bytes")
+
+
+def shares(split: str) -> tuple[float, float, float]:
+    """The shares of one for training, validation and test.
+
+    Example:
+        >>> shares("90/5/5")
+        (0.9, 0.05, 0.05)
+    """
+    try:
+        train, valid, test = (float(x) / 100 for x in split.split("/"))
+    except ValueError:
+        raise BadInput(f"split must read like 90/5/5, got {as_words(split)}") from None
+    if not all(0 <= share <= 1 for share in (train, valid, test)):
+        raise BadInput(f"the parts of split must be from 0 to 100, got {split}")
+    if abs(train + valid + test - 1) > 1e-9:
+        raise BadInput(f"the parts of split must add up to 100, got {split}")
+    if train == 0:
+        raise BadInput(f"the first part of split, for training, is 0, got {split}")
+    return train, valid, test
 
 
 class Text(Task):
@@ -34,10 +59,26 @@ class Text(Task):
         (20, 4)
     """
 
+    @dataclasses.dataclass(frozen=True)
+    class Settings(Length):
+        file: str | None = setting(None, "the text to learn: a file, or a data set")
+        level: str = setting("characters", "symbols of a text: characters or bytes", among=LEVELS)
+        encoding: str = setting("utf-8", "how the file's characters are written")
+        split: str = setting(
+            "90/5/5", "percent of a text for training, validation, test", read=shares
+        )
+        carry: bool = setting(
+            True, "contiguous streams with carried state, or independent sequences"
+        )
+
+        def __post_init__(self):
+            if self.file is not None:
+                object.__setattr__(self, "file", _whole_path(self.file))
+
     name = "text"
+    readout_bias = False  # the networks of Krause (2015) have none
     symbolic = True
     loss = CrossEntropy()
-    readout_bias = False  # the models of text of Krause (2015) have none
 
     def __init__(
         self,
@@ -89,6 +130,25 @@ class Text(Task):
         """The task of a text in memory. The options are those of the constructor."""
         vocabulary = Vocabulary.of_text(text)
         return cls(vocabulary.encode(text), vocabulary, **options)
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Text":
+        """The task of a text file, or of the embedded text; with a model's vocabulary if given."""
+        words, file = (artefacts or {}).get("vocabulary"), settings.file
+        vocabulary = None if words is None else Vocabulary.from_json(words)
+        given = {"length": settings.length} if settings.length is not None else {}
+        given |= {"split": shares(settings.split), "carry": settings.carry, "seed": seed}
+        if file is None:
+            text = embedded_text()
+            vocabulary = vocabulary or Vocabulary.of_text(text)
+            return cls(vocabulary.encode(text), vocabulary, source="the embedded text", **given)
+        try:
+            symbols, vocabulary = read_symbols(file, settings.level, settings.encoding, vocabulary)
+            return cls(symbols, vocabulary, source=file, **given)
+        except BadInput as error:
+            raise BadInput(str(error) if file in str(error) else f"{file}: {error}") from None
 
     @property
     def source(self) -> str:
@@ -202,6 +262,20 @@ def _windows(text: np.ndarray, starts: np.ndarray, length: int, first: bool) -> 
 
 def _int(symbols: np.ndarray) -> np.ndarray:
     return symbols.astype(np.int32)
+
+
+def _whole_path(file: str) -> str:
+    """The path of a text from the root, so that a run finds it from any folder.
+
+    The name of a data set, where no file has it, stands for its file.
+    """
+    if not file or "\0" in file:
+        raise BadInput(f"file must be the path of a text, got {file!r}")
+    if not os.path.lexists(file) and len(Path(file).parts) == 1:
+        from ..data.datasets import text_path  # late: it imports what downloads need
+
+        file = str(text_path(file) or file)
+    return os.path.realpath(file)
 
 
 def embedded_text() -> str:

@@ -1,5 +1,7 @@
 """The part of a batch whose curvature is used."""
 
+import dataclasses
+import math
 from typing import Any
 
 import jax
@@ -7,10 +9,71 @@ import jax.numpy as jnp
 
 from ...data import Batch
 from ...errors import BadInput
+from ...settings import setting
+from .._learner import Learner
+from ..hybrid import WHERE
 from ..objective import Objective
 from .on_batch import OnBatch
 
 DRAWS = ("fresh", "turn")
+
+
+@dataclasses.dataclass(frozen=True)
+class CurvatureSettings:
+    """The settings that learners with a curvature batch share."""
+
+    first_steps: int = setting(100, "steps of --first before the turn changes", least=1)
+    turns: str = setting(
+        "after",
+        f"for good after its steps, or where they gain nothing: {', '.join(WHERE)}",
+        among=WHERE,
+    )
+    tikhonov: float | None = setting(None, "initial λ", least=0)
+    curvature_batch: int | None = setting(None, "sequences for the curvature, ¼ of batch", least=1)
+    draw: str = setting("fresh", f"which of the batch they are: {', '.join(DRAWS)}", among=DRAWS)
+    chunk: int | None = setting(None, "sequences at once, to save memory", least=1)
+
+    def sizes(self, batch: int) -> dict[str, Any]:
+        """The options `curvature`, `draw` and `chunk` of a learner, for a batch of that size."""
+        size = curvature_size(self.curvature_batch, batch)
+        for count in (batch, size):
+            if self.chunk is not None and count > self.chunk and count % self.chunk:
+                raise BadInput(
+                    f"{count} sequences cannot be done {self.chunk} at a time; choose a chunk that "
+                    "divides the batch and the curvature batch"
+                )
+        return {"curvature": size, "draw": self.draw, "chunk": self.chunk}
+
+
+class Curved(Learner):
+    """What learners with a curvature batch have in common."""
+
+    exact = True
+    usual_batch = 1000
+    log_every_step = True
+    curvature: int | None
+
+    def found(self) -> dict[str, Any]:
+        return {"curvature_batch": self.curvature}
+
+    def advice(self, rate: float) -> str:
+        return "a larger --batch, so that steps fit more than the sequences at hand, or --tikhonov"
+
+
+def curvature_size(asked: int | None, batch: int) -> int:
+    """The sequences whose curvature is used: those asked for, or a quarter of the batch at most.
+
+    Example:
+        >>> curvature_size(None, 1000)
+        250
+    """
+    if asked is None:
+        small = [n for n in range(1, math.isqrt(batch) + 1) if batch % n == 0]
+        divisors = small + [batch // n for n in small]
+        return max(n for n in divisors if n <= max(batch // 4, 1))
+    if asked > batch or batch % asked:
+        raise BadInput(f"curvature_batch must divide the batch of {batch} sequences, got {asked}")
+    return asked
 
 
 def check_exact(objective: Objective, draw: str) -> None:

@@ -20,25 +20,26 @@ Sources: Krause (2015), chapter 3 and section 4.1; Martens (2010); Martens and S
 
 import dataclasses
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from ...data import Batch
 from ...errors import BadInput
+from ...settings import setting
 from ...weights import trained
-from .._learner import Learner
 from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
-from .curvature_batch import check_exact, whole_and_part
-from .damping import ADAPTS, Adapted, Damping, by_iteration, reduction_ratio
-from .on_batch import OnBatch
+from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
+from .damping import ADAPTS, RATIOS, Adapted, Damping, by_iteration, reduction_ratio
+from .on_batch import FORMS, OnBatch
 from .searches import Choice, Greedy, backtrack, best_iterate, finite, follow, shorten
 
 WARM = 0.95
 EXPONENT = 0.75
 JUDGES = ("gradient", "curvature")
+DAMPINGS = ("structural", "tikhonov", "line-search")
 
 
 class Memory(NamedTuple):
@@ -50,7 +51,7 @@ class Memory(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class HessianFree(Learner):
+class HessianFree(Curved):
     """A Hessian-free learner.
 
     Attributes:
@@ -78,6 +79,25 @@ class HessianFree(Learner):
         >>> report["damping"], report["ratio"], REASONS[report["reason"]]
     """
 
+    title: ClassVar[str] = "Hessian-free (hf)"
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(CurvatureSettings):
+        damping: str = setting(
+            "structural", f"kind of damping: {', '.join(DAMPINGS)}", among=DAMPINGS
+        )
+        structural: float = setting(0.003, "initial μ", least=0)
+        form: str = setting(
+            "pre-activation", f"of structural damping: {', '.join(FORMS)}", among=tuple(FORMS)
+        )
+        ratio: str = setting("damped", f"the quadratic of ρ: {', '.join(RATIOS)}", among=RATIOS)
+        judge: str = setting(
+            "gradient", f"batch that steps are judged on: {', '.join(JUDGES)}", among=JUDGES
+        )
+        iterations: int = setting(100, "of conjugate gradient, at most", least=1)
+        adapt: str = setting("step", f"when ρ moves the damping: {', '.join(ADAPTS)}", among=ADAPTS)
+        precondition: bool = setting(False, "conjugate gradient with a diagonal preconditioner")
+
     objective: Objective
     damping: Damping = dataclasses.field(default_factory=Damping)
     line_search: bool = False
@@ -98,6 +118,26 @@ class HessianFree(Learner):
             raise BadInput(f"adapt must be one of {', '.join(ADAPTS)}; got {self.adapt}")
         if self.adapt == "iteration" and self.line_search:
             raise BadInput("line-search damping has a rule of its own; leave adapt at step")
+
+    @classmethod
+    def from_settings(cls, name, settings, objective, steps, batch):
+        damping = Damping(
+            structural=settings.structural if settings.damping == "structural" else 0.0,
+            form=settings.form,
+            ratio=settings.ratio,
+        )
+        if settings.tikhonov is not None:
+            damping = dataclasses.replace(damping, tikhonov=settings.tikhonov)
+        return cls(
+            objective,
+            damping,
+            line_search=settings.damping == "line-search",
+            judge=settings.judge,
+            iterations=settings.iterations,
+            adapt=settings.adapt,
+            precondition=settings.precondition,
+            **settings.sizes(batch),
+        )
 
     def initial(self, network):
         parameters, _ = trained(network)

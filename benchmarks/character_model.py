@@ -5,7 +5,7 @@
 
 The first 2.8 M characters of the enwiki slice are learned, the next 200,000 validate. Of its
 characters the 69 most frequent are kept and the rest is one symbol, so that the network has 70
-symbols and 170 units. Sequences are 200 characters. Hessian-free learning takes the gradient over
+symbols and 170 units. Batch are 200 characters. Hessian-free learning takes the gradient over
 nearly all of the text in each step, the curvature on a tenth of it; Adam takes batches of 100.
 
 A gradient-equivalent is the gradient of one sequence; a Gauss-Newton product counts as one, an

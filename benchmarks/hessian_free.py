@@ -27,14 +27,15 @@ import torch
 
 from measure import publish, table
 from ostinato.cells import MLSTM
-from ostinato.learning import Objective, Sequences
+from ostinato.data import Batch
+from ostinato.learning import Objective
 from ostinato.learning.hessian_free import REASONS, Damping, HessianFree, OnBatch
-from ostinato.tasks import Softmax
+from ostinato.tasks import CrossEntropy
 from ostinato.wiring import Network, OneHot, Readout
 
 SYMBOLS, UNITS, LENGTH = 70, 170, 200
 WHOLE, PART, ITERATIONS = 400, 100, 50
-OBJECTIVE = Objective(Softmax())
+OBJECTIVE = Objective(CrossEntropy())
 DAMPING = Damping(tikhonov=0.0, structural=0.1, form="activation")  # Krause's (2015), for its mLSTM
 FORMS = "activation", "pre-activation"
 WAYS = "forward", "linearised", "reversed twice"
@@ -61,7 +62,7 @@ def network_and_batch():
     network = Network(cell, Readout(UNITS, SYMBOLS, key=two, bias=False), OneHot(SYMBOLS))
     text = np.random.default_rng(0).integers(0, SYMBOLS, (LENGTH + 1, WHOLE), np.int32)
     xs, targets = jnp.asarray(text[:-1]), jnp.asarray(text[1:])
-    return network, Sequences(xs, targets, jnp.ones(xs.shape))
+    return network, Batch(xs, targets, jnp.ones(xs.shape))
 
 
 @jax.jit
@@ -106,7 +107,7 @@ class Torch:
     def __init__(self, network, batch):
         self.device = "cuda" if GPU else "cpu"
         self.weights = tuple(self.moved(x).requires_grad_() for x in jax.tree.leaves(network))
-        self.xs, self.targets = self.moved(batch.xs), self.moved(batch.targets).long()
+        self.xs, self.targets = self.moved(batch.inputs), self.moved(batch.targets).long()
 
     def moved(self, x):
         return torch.tensor(np.asarray(x), device=self.device)
@@ -210,7 +211,7 @@ def main():
     torch.set_num_threads(2)
     torch.backends.cuda.matmul.allow_tf32 = False
     network, batch = network_and_batch()
-    part, theirs = Sequences(*(x[:, :PART] for x in batch)), Torch(network, batch)
+    part, theirs = Batch(*(x[:, :PART] for x in batch)), Torch(network, batch)
     f = OnBatch(OBJECTIVE, network, part, None)
     v = np.random.default_rng(1).standard_normal(f.start.size).astype(np.float32)
     ours = jax.jit(lambda v: f.gauss_newton(f.start, DAMPING.form)(v, DAMPING.structural))(v)

@@ -26,7 +26,7 @@ import ostinato
 from kernels_torch import LOOPS, Graph
 from measure import gauss_newton_products, milliseconds, publish, table
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, initialisers
-from ostinato.learning import Sequences
+from ostinato.data import Batch
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.step import compiled_step
@@ -274,7 +274,7 @@ def training_step(backend):
     advance = compiled_step(network, learner, seed=0)
     carried = eqx.filter(network, eqx.is_array), learner.initial(network), network.initial((batch,))
     given = task.batch(0, batch)
-    sequences = jax.device_put(Sequences(given.xs, given.targets, given.weights))
+    sequences = jax.device_put(Batch(given.inputs, given.targets, given.weights))
 
     def step():
         nonlocal carried

@@ -37,9 +37,10 @@ import optax
 from measure import machine
 from ostinato.cells import Simple
 from ostinato.cells.initialisers import incoming, normal, spectral_radius
-from ostinato.learning import FIRST_ORDER, Objective, Sequences
+from ostinato.data import Batch
+from ostinato.learning import FIRST_ORDER, Objective
 from ostinato.learning.hessian_free import REASONS, Damping, HessianFree
-from ostinato.tasks import TASKS, Squared
+from ostinato.tasks import TASKS, SquaredError
 from ostinato.wiring import Network, OneHot, Readout
 
 NAMES = ("adding", "multiplication", "temporal-order", "permutation", "memorisation")
@@ -61,13 +62,13 @@ def network_for(task, seed: int, options) -> Network:
     return Network(simple, readout, OneHot(task.inputs) if task.symbolic else None)
 
 
-def batches(tasks, size: int, first: int = 0) -> Iterator[Sequences]:
+def batches(tasks, size: int, first: int = 0) -> Iterator[Batch]:
     """Fresh sequences for all tasks, stacked, made ahead by other threads."""
 
     def make(index):
         drawn = [task.batch(index, size) for task in tasks]
         parts = (np.stack(x) for x in zip(*(d[:3] for d in drawn), strict=True))
-        return jax.device_put(Sequences(*parts))
+        return jax.device_put(Batch(*parts))
 
     with ThreadPoolExecutor(8) as pool:
         ahead = [pool.submit(make, first + i) for i in range(12)]
@@ -78,11 +79,11 @@ def batches(tasks, size: int, first: int = 0) -> Iterator[Sequences]:
             index += 1
 
 
-def wrong(loss, network, batch: Sequences) -> jax.Array:
+def wrong(loss, network, batch: Batch) -> jax.Array:
     """The share of sequences with a wrong answer."""
     with jax.default_matmul_precision("highest"):
-        outputs, _ = Objective(loss).outputs(network, batch.xs, None)
-    if isinstance(loss, Squared):
+        outputs, _ = Objective(loss).outputs(network, batch.inputs, None)
+    if isinstance(loss, SquaredError):
         bad = jnp.max(jnp.abs(outputs - batch.targets), axis=-1) >= 0.04
     else:
         bad = jnp.argmax(outputs, axis=-1) != batch.targets

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from measure import publish, table
+from ostinato.data import Batch
 from ostinato.decoding import sample
-from ostinato.learning import Sequences
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.step import compiled_step
@@ -95,7 +95,7 @@ def main():
     def ours():
         nonlocal arrays, memory, state, position
         batch = task.batch(position, BATCH)
-        sequences = Sequences(batch.xs, batch.targets, batch.weights)
+        sequences = Batch(batch.inputs, batch.targets, batch.weights)
         arrays, memory, state, report = advance(
             arrays, memory, state, sequences, np.int32(position)
         )

@@ -24,9 +24,11 @@ MODULES = {
     "eqx": "equinox",
     "jax": "jax",
     "jnp": "jax.numpy",
+    "math": "math",
     "np": "numpy",
     "optax": "optax",
     "ostinato": "ostinato",
+    "torch": "torch",
 }
 
 

@@ -12,7 +12,9 @@ import pytest
 from ostinato import Network, Readout, count_parameters
 from ostinato.cells import LSTM, MLSTM, MRNN, KrauseLSTM, Simple
 from ostinato.runs import Config
-from ostinato.runs.build import Sizes, build_network
+from ostinato.runs.build import build_network
+from ostinato.runs.network import Sizes
+from ostinato.tasks import TASKS
 from ostinato.wiring import Embedding, OneHot, Stack, Zoneout
 
 KEY = jax.random.key(0)
@@ -104,7 +106,7 @@ SETTINGS = {
 
 
 def size_of(settings, symbols, task="text"):
-    sizes = Sizes(task, symbols, symbols, True)
+    sizes = Sizes(task, symbols, symbols, True, TASKS[task].readout_bias)
     return count_parameters(
         eqx.filter_eval_shape(lambda: build_network(Config(task=task, **settings), sizes))
     )
@@ -114,6 +116,33 @@ def size_of(settings, symbols, task="text"):
 def test_settings_give_the_published_number_of_parameters(name):
     settings, symbols, count = SETTINGS[name]
     assert size_of(settings, symbols) == count
+
+
+# The command lines for the twelve networks of the literature, with the symbols of their texts.
+EMBEDDED = "--embedding 256 --readout bias"
+COMMANDS = {
+    "--cell simple --units 400": (70, 216_400),
+    "--cell mrnn --units 280": (70, 215_880),
+    "--cell krause --units 195": (70, 220_350),
+    "--cell mrnn --units 150,130,110 --skip": (70, 219_090),
+    "--cell mlstm --units 170": (70, 215_900),
+    "--cell mlstm --units 300": (85, 603_000),
+    "--cell mlstm --units 800": (85, 3_608_000),
+    "--cell mlstm --units 2000": (99, 21_188_000),
+    f"--cell simple --units 2048 {EMBEDDED}": (98, 4_946_530),
+    f"--cell lstm --units 2048 {EMBEDDED}": (98, 19_108_450),
+    f"--cell simple --units 1024 {EMBEDDED}": (98, 1_437_282),
+    f"--cell lstm --units 1024 {EMBEDDED}": (98, 5_372_514),
+}
+
+
+@pytest.mark.parametrize("options", COMMANDS)
+def test_a_command_line_gives_the_published_number_of_parameters(ostinato, monkeypatch, options):
+    asked = {}
+    monkeypatch.setattr("ostinato.cli.train._train", lambda given, *_: asked.update(given))
+    assert ostinato("train", *options.split())[0] == 0
+    symbols, count = COMMANDS[options]
+    assert size_of(asked, symbols) == count
 
 
 @pytest.mark.parametrize(("cell", "units"), [("simple", 400), ("mrnn", 280)])

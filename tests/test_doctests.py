@@ -49,7 +49,6 @@ NOT_YET: set[str] = {
     "ostinato.lens.recurrent_matrices",
     "ostinato.lens.saturation",
     "ostinato.lens.spectrum",
-    "ostinato.runs.config",
     "ostinato.runs.devices",
     "ostinato.runs.evaluation",
     "ostinato.runs.fit",
@@ -60,7 +59,6 @@ NOT_YET: set[str] = {
     "ostinato.runs.signals",
     "ostinato.runs.tensorboard",
     "ostinato.runs.trouble",
-    "ostinato.tasks.losses",
     "ostinato.tasks.memorisation",
     "ostinato.tasks.permutation",
     "ostinato.tasks.temporal_order",
@@ -73,7 +71,6 @@ NOT_YET: set[str] = {
     "ostinato.wiring.network",
     "ostinato.wiring.noise",
     "ostinato.wiring.stack",
-    "ostinato.wiring.torch_weights",
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FLOORS = [
     "errors",
+    "settings",
     "files",
     "memory",
     "weights",

@@ -75,11 +75,17 @@ def test_the_second_command_finds_the_tests(tmp_path):
 
 @pytest.mark.parametrize("page", ["README.md", "docs/training.md"])
 def test_the_code_runs(page, tmp_path):
-    (code,) = re.findall(r"```python\n(.+?)```", (ROOT / page).read_text(), flags=re.DOTALL)
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert found.returncode == 0, found.stderr
+    for code in re.findall(r"```python\n(.+?)```", (ROOT / page).read_text(), flags=re.DOTALL):
+        if code.startswith("# mine.py"):  # a file, for a command of the page
+            (tmp_path / "mine.py").write_text(code)
+            small = ["--task", "xor", "--steps", "1", "--batch", "2", "--json"]
+            command = ["-m", "ostinato", "train", "--cell", "mine.py:Slow", "--keep", "0.5", *small]
+        else:
+            command = ["-c", code]
+        found = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert found.returncode == 0, found.stderr
 
 
 def test_the_commands_in_the_pages_have_real_options():
@@ -87,7 +93,7 @@ def test_the_commands_in_the_pages_have_real_options():
     verbs = typer.main.get_command(app).commands
     verbs = {**verbs, **verbs["data"].commands}
     options = [p.opts + p.secondary_opts for verb in verbs.values() for p in verb.params]
-    known = {"--help"}.union(*options)
+    known = {"--help", "--keep"}.union(*options)  # the last is of a cell in docs/training.md
     for page in ("README.md", "docs/training.md", "docs/lens.md", "docs/hessian_free.md"):
         text = re.sub(r"--xla\S*", "", (ROOT / page).read_text())
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text)) <= known

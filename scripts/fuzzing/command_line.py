@@ -231,8 +231,12 @@ def _interrupted(words: list[str]) -> tuple[int, str, str]:
     """The same of a command that has a process of its own, and gets Ctrl-C after a while."""
     code = "from ostinato.cli import main; main()"
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # Started in the background, this process ignores SIGINT, and a child would inherit that.
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *words], stdin=subprocess.DEVNULL, **pipes
+        [sys.executable, "-c", code, *words],
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **pipes,
     )
     try:
         try:

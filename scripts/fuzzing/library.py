@@ -197,7 +197,7 @@ def _finite(x: Any) -> bool:
 def learning(case: Case) -> str:
     """A step of a learner on a small batch: finite, and of the same structure."""
     from ostinato import learning as l
-    from ostinato.tasks import Softmax
+    from ostinato.tasks import CrossEntropy
 
     chance, speaker = case.chance, _speaker(0)
     options: dict[str, Any] = {}
@@ -210,9 +210,9 @@ def learning(case: Case) -> str:
     kind = mostly(chance, ("sgd", "adam", "adam", "hf"), 0.9)
     steps = mostly(chance, (1, 100), 0.85)
     case.what = f"learner {kind!r:.40}, steps {steps!r:.40}, {options}"
-    objective = l.Objective(Softmax())
+    objective = l.Objective(CrossEntropy())
     xs = jnp.asarray([[0, 1], [2, 3], [4, 0]], jnp.int32)
-    batch = l.Sequences(xs, (xs + 1) % SYMBOLS, jnp.ones(xs.shape))
+    batch = l.Batch(xs, (xs + 1) % SYMBOLS, jnp.ones(xs.shape))
 
     def step():
         if kind == "hf":

@@ -1,6 +1,5 @@
 """Configurations: any value for any setting, from Python and from JSON."""
 
-import dataclasses
 import json
 
 from .harm import mutated
@@ -11,12 +10,12 @@ BY_TYPE = {int: integer, float: real, str: text}
 
 
 def settings(case: Case) -> str:
-    """Make a configuration; one that is accepted survives JSON and has sound shares."""
+    """Make a configuration; one that is accepted survives JSON, flat and in sections."""
     from ostinato.runs import Config
 
     chance = case.chance
-    known = dataclasses.fields(Config)
-    given = {}
+    given = {section: chance.choice(names) for section, names in _chosen(chance).items()}
+    known = _known(given)
     for setting in chance.sample(known, chance.choice((0, 1, 1, 1, 2, 3, 6))):
         given[setting.name] = _value(setting, chance)
     if chance.random() < 0.03:
@@ -25,28 +24,44 @@ def settings(case: Case) -> str:
         case.what = f"Config(**{_short(given)})"
         found = attempt(lambda: Config(**given))
     else:
-        whole = Config().as_json() | given
+        whole = Config().flat() | given
         words = ""
         if chance.random() < 0.5:
             words, whole = mutated(Config().as_json(), chance)
         case.what = f"Config.from_json: {words or _short(given)}"
         found = attempt(lambda: Config.from_json(whole))
-    shares = found.shares
-    check(abs(sum(shares) - 1) < 1e-6 and min(shares) >= 0, f"shares of {shares}")
+    check(Config(**found.flat()) == found, "the flat settings give another configuration")
     document = json.loads(str(found), parse_constant=_no_number)
     check(Config.from_json(document) == found, "JSON gives another configuration")
     return ACCEPTED
 
 
-def _value(setting: dataclasses.Field, chance):
-    from ostinato.runs.config import kind
+def _chosen(chance) -> dict[str, list[str]]:
+    """Some of the sections that name a member, with the names that there are."""
+    from ostinato.runs.members import REGISTRIES
+    from ostinato.runs.sections import ROLES
 
-    among = setting.metadata.get("among")
+    sections = chance.sample(list(ROLES), chance.choice((0, 0, 1, 2)))
+    return {section: list(REGISTRIES[ROLES[section]]) for section in sections}
+
+
+def _known(given: dict) -> list:
+    """The settings of the members that are named."""
+    from ostinato.runs.sections import USUAL, chosen_members, settings_by_section
+    from ostinato.settings import settings_of
+
+    chosen = chosen_members({**USUAL, **given})
+    kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+    return [setting for kind in kinds.values() for setting in settings_of(kind).values()]
+
+
+def _value(setting, chance):
+    among = setting.among
     draw = chance.random()
     if among and draw < 0.5:
         return chance.choice(among)
     if draw < 0.85:
-        return BY_TYPE.get(kind(setting), anything)(chance)
+        return BY_TYPE.get(setting.type, anything)(chance)
     return anything(chance)
 
 

@@ -113,8 +113,8 @@ def _check_task(case: Case, symbols, vocabulary) -> str:
     steps = min(own or length, len(train) - 1)
     _check_batch(batch, steps, len(vocabulary))
     check(np.all(batch.weights == 1), "a weight in training is not 1")
-    for column in range(min(batch.xs.shape[1], 5)):
-        stretch = np.append(batch.xs[:, column], batch.targets[-1, column])
+    for column in range(min(batch.inputs.shape[1], 5)):
+        stretch = np.append(batch.inputs[:, column], batch.targets[-1, column])
         check(_is_in(stretch, train), "a sequence is not a stretch of the text")
     for part in ("valid", "test"):
         _check_held_out(attempt(lambda: [*task.held_out(part, size)]), task.parts[part], vocabulary)  # noqa: B023
@@ -131,7 +131,7 @@ def _split(chance: random.Random) -> tuple:
 
 
 def _check_batch(batch, steps: int | None, count: int) -> None:
-    xs, targets, weights = batch.xs, batch.targets, batch.weights
+    xs, targets, weights = batch.inputs, batch.targets, batch.weights
     check(xs.shape == targets.shape == weights.shape and xs.ndim == 2, f"shapes of {xs.shape}")
     check(xs.shape[1] >= 1, "a batch of no sequences")
     check(steps is None or len(xs) == steps, f"{len(xs)} steps where {steps} were asked for")

@@ -1,5 +1,6 @@
 """The process that runs cases, and tells its parent of each before and after it."""
 
+import gc
 import json
 import os
 import random
@@ -15,6 +16,8 @@ from .areas import AREAS
 from .harm import unlinked
 from .outcomes import ACCEPTED, REFUSED, Case, Failed, Hang, Refused, described, shape
 
+MOST_MAPS = 25_000
+LOOK_EVERY = 10
 BUSY = 5.0  # seconds of work that show that a case is slow and not stuck
 
 
@@ -31,6 +34,18 @@ def work(cases: list[tuple[str, int]], seed: int, scratch: Path, limit: float) -
         outcome, words, what = one(area, number, seed, scratch, limit)
         found = {"outcome": outcome, "words": words, "what": what, "shape": shape(words)}
         _tell(channel, {**found, "ends": [area, number], "seconds": time.monotonic() - started})
+        if number % LOOK_EVERY == 0:
+            _let_go()
+
+
+def _let_go() -> None:
+    """Forget compiled functions before their memory mappings run out (65,530 on Linux)."""
+    maps = Path("/proc/self/maps")
+    if maps.exists() and len(maps.read_bytes().splitlines()) > MOST_MAPS:
+        import jax
+
+        jax.clear_caches()
+        gc.collect()
 
 
 def _tell(channel: IO[str], line: dict) -> None:

@@ -43,6 +43,7 @@ else:
         "memory",
         "report",
         "runs",
+        "settings",
         "tasks",
         "testing",
         "through_time",

@@ -34,6 +34,43 @@ class Differs(ValueError):
     """A weights file whose structure is not that of the module."""
 
 
+def trained(network: Any) -> tuple[Any, Any]:
+    """The parameters that learning changes, and the rest of the network.
+
+    These are all arrays of floats, but for the fields that a module's class names in `frozen`, such
+    as the fixed weights of a reservoir.
+
+    Example:
+        >>> parameters, rest = trained(cell)
+        >>> eqx.tree_equal(eqx.combine(parameters, rest), cell)
+        Array(True, dtype=bool)
+    """
+    return eqx.partition(network, _is_trained(network))
+
+
+def trained_names(network: Any) -> list[str]:
+    """The names of the parameters that learning changes, in the order of their leaves."""
+    found = jax.tree_util.tree_leaves_with_path(trained(network)[0])
+    return [jax.tree_util.keystr(path).lstrip(".") for path, _ in found]
+
+
+def _is_trained(network: Any) -> Any:
+    def leaf(path: tuple, x: Any) -> bool:
+        part = network
+        for key in path:
+            name = getattr(key, "name", None)
+            if name in getattr(type(part), "frozen", ()):
+                return False
+            part = getattr(part, name) if name is not None else part[_place(key)]
+        return eqx.is_inexact_array(x)
+
+    return jax.tree_util.tree_map_with_path(leaf, network)
+
+
+def _place(key: Any) -> Any:
+    return key.idx if hasattr(key, "idx") else key.key
+
+
 def count_parameters(module: Any) -> int:
     """The number of floating-point parameters of a module of arrays or `ShapeDtypeStruct`s.
 

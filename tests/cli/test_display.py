@@ -1,5 +1,6 @@
 """What a person sees without a terminal, and who goes away while looking."""
 
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from ostinato.runs.loss_scale import shown_loss
 
 START = {
     "kind": "start", "step": 0, "steps": 20, "log_every": 5, "task": "text", "parameters": 9,
-    "metric": "bits per character", "chance": 4.5, "device": "cpu",
+    "metric": "bits per character", "loss_factor": 1 / math.log(2),
+    "baselines": {"chance": 4.5}, "device": "cpu",
 }  # fmt: skip
 STEP = {"kind": "train", "loss": 1.386294, "norm": 0.5, "clipped": 0.0, "rate": 0.01}
 END = {"kind": "end", "reason": "interrupted", "metric": "bits per character", "best": None}
@@ -57,18 +59,17 @@ def test_a_training_run_tells_no_other_steps(ostinato, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "loss, metric, words",
+    "loss, metric, factor, words",
     [
-        (1.386294, "bits per byte", "2.000 bits per byte"),
-        (0.05, "mean squared error", "0.1 mean squared error"),
-        (1.5, "nats per step", "1.5 nats per step"),
-        (0.6931, "accuracy", "loss 0.6931 nats"),
-        (0.5, "something else", "loss 0.5"),
-        (None, "bits per byte", "loss not finite"),
+        (1.386294, "bits per byte", 1 / math.log(2), "2.000 bits per byte"),
+        (0.05, "mean squared error", 2.0, "0.1 mean squared error"),
+        (1.5, "nats per step", 1.0, "1.5 nats per step"),
+        (0.6931, "accuracy", None, "loss 0.6931"),
+        (None, "bits per byte", 1.0, "loss not finite"),
     ],
 )
-def test_a_loss_has_the_unit_of_the_metric(loss, metric, words):
-    assert shown_loss(loss, metric) == words
+def test_a_loss_has_the_unit_of_the_metric(loss, metric, factor, words):
+    assert shown_loss(loss, metric, factor) == words
 
 
 def test_a_reader_that_leaves_does_not_stop_the_run(tmp_path):

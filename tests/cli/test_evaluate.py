@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from ostinato.cli import app
 from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run, train
-from ostinato.runs.evaluation import dynamic_evaluate, mean_score
-from ostinato.tasks import bits, streams
+from ostinato.runs.evaluation import dynamic_evaluate, measured
+from ostinato.tasks import Bits, streams
 
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 
@@ -50,11 +50,11 @@ def test_bits_of_the_run_s_own_parts(run, part):
     found = document(run, "--part", part, "--samples", 0)
     opened = open_run(run)
     symbols = opened.task().parts[part]
-    expected = mean_score(opened.network(), streams(symbols, 1, 30), bits)
+    (expected,) = measured(opened.network(), streams(symbols, 1, 30), (Bits(),))
     assert found["value"] == pytest.approx(expected, rel=1e-5)
-    assert found["metric"] == "bits per character" and found["per"] == "character"
+    assert found["metric"] == "bits per character"
     assert found["predicted"] == len(symbols) - 1
-    assert found["perplexity"] == pytest.approx(2 ** found["value"])
+    assert found["metrics"] == {"perplexity per character": pytest.approx(2 ** found["value"])}
     assert found["chance"] == opened.task().chance
     assert "word_fail_rate" not in found and "dynamic" not in found
 
@@ -67,7 +67,7 @@ def test_another_file(run, tmp_path):
     found = document(run, tmp_path / "other.txt", "--samples", 0)
     opened = open_run(run)
     symbols = opened.vocabulary.encode("a rat can sat on a mat. " * 3)
-    expected = mean_score(opened.network(), streams(symbols, 1, 30), bits)
+    (expected,) = measured(opened.network(), streams(symbols, 1, 30), (Bits(),))
     assert found["value"] == pytest.approx(expected, rel=1e-5) and found["chance"] is None
 
 
@@ -101,9 +101,9 @@ def test_in_words(run):
 def test_another_task_against_chance(adding):
     found = document(adding)
     task = open_run(adding).task()
-    assert found["metric"] == task.metric and found["chance"] == task.chance
+    assert found["metric"] == task.metric.name and found["chance"] == task.chance
     assert np.isfinite(found["value"]) and found["on"] == "valid"
-    assert f"{task.metric}: " in printed(adding, "--part", "test")
+    assert f"{task.metric.name}: " in printed(adding, "--part", "test")
 
 
 def test_the_training_text_may_be_gone_if_it_is_not_needed(run, tmp_path):
@@ -151,8 +151,15 @@ def test_refuses_files_that_hold_nothing(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["x.txt"], ["--dynamic"], ["--words", "x"], ["--samples", "9"]]
+    "options, words",
+    [
+        (["x.txt"], "the task adding reads no files, got x.txt"),
+        *(
+            (options, r"is for texts; .* has learned adding")
+            for options in (["--dynamic"], ["--words", "x"], ["--samples", "9"])
+        ),
+    ],
 )
-def test_refuses_what_is_for_texts(adding, options):
-    with pytest.raises(BadInput, match=r"is for texts; .* has learned adding"):
+def test_refuses_what_is_for_texts(adding, options, words):
+    with pytest.raises(BadInput, match=words):
         CliRunner().invoke(app, ["evaluate", str(adding), *options], catch_exceptions=False)

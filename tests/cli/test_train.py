@@ -94,17 +94,25 @@ def test_bad_files(ostinato, tmp_path):
 def test_bad_settings(ostinato, text, tmp_path):
     one_line(ostinato("train", text, "--units", "0"), "units must be at least 1, got 0")
     one_line(ostinato("train", text, "--cell", "ltsm"), "no cell 'ltsm'")
-    one_line(ostinato("train", text, "--learner", "adm"), "learner must be one of sgd,", "hf")
+    one_line(ostinato("train", text, "--learner", "adm"), "no learner 'adm'; there are sgd,", "hf")
     one_line(ostinato("train", text, "--schedule", "zigzag"), "no schedule 'zigzag'")
     one_line(ostinato("train", text, "--gradient", "none"), "no gradient 'none'")
     online = ("train", text, "--gradient", "lstm1997")
-    one_line(ostinato(*online), "--cell one of lstm1997, lstm, krause")
+    one_line(ostinato(*online), "--cell one of lstm, lstm1997, krause")
     one_line(ostinato(*online, "--cell", "krause", "--zoneout", "0.1"), "with zoneout; leave that")
     hf = ("train", "--task", "adding", "--cell", "simple", "--learner", "hf")
-    one_line(ostinato(*hf, "--rate", "0.1"), "rate is a setting of sgd,", "the learner is hf")
-    one_line(ostinato("train", text, "--chunk", "5"), "chunk is a setting of hf, saddle-free")
+    one_line(
+        ostinato(*hf, "--rate", "0.1"),
+        "rate is a setting of the learners sgd,",
+        "the learner is hf",
+    )
+    one_line(
+        ostinato("train", text, "--chunk", "5"),
+        "a setting of the learners hf, saddle-free",
+    )
     one_line(ostinato("train", text, "--first", "sgd"), "first is a setting of hf, saddle-free")
     one_line(ostinato(*hf, "--first", "sgd", "--gradient", "rtrl"), "needs --gradient full")
+    one_line(ostinato(*hf, "--first", "hf"), "follows the gradient, got hf")
     one_line(ostinato(*hf, "--precision", "bfloat16"), "hf needs --precision float32")
     one_line(ostinato(*hf, "--curvature-batch", "30"), "must divide the batch of 1000", "got 30")
     one_line(ostinato(*hf, "--chunk", "30", "--steps", "1"), "cannot be done 30 at a time")
@@ -115,6 +123,114 @@ def test_bad_settings(ostinato, text, tmp_path):
     one_line(ostinato("train", "--task", "adding", "--length", "1"), "adding")
     one_line(ostinato("train", "--resume"), "--resume needs --run")
     assert not (tmp_path / "runs").exists(), "nothing is made before all is well"
+
+
+def test_settings_of_what_was_not_chosen(ostinato, text):
+    lstm = ("train", text, "--cell", "lstm")
+    one_line(ostinato(*lstm, "--reset", "after"), "setting of the cell gru; the cell is lstm")
+    one_line(ostinato(*lstm, "--bits", "3"), "setting of the task memorisation; the task is text")
+    one_line(ostinato(*lstm, "--alpha", "0"), "setting of the cells jordan, leaky; the cell is")
+    one_line(ostinato("train", text, "--task", "xor"), "setting of the task text; the task is xor")
+    one_line(ostinato(*lstm, "--recurrent", "ortho"), "recurrent: there is no initialiser 'ortho'")
+    one_line(ostinato(*lstm, "--units", "4,x"), "one per layer like 150,130,110; got 4,x")
+
+
+TOML = """
+[task]
+name = "adding"
+length = 6
+
+[network]
+units = [5, 4]
+
+[cell]
+name = "gru"
+reset = "after"
+
+[learner]
+name = "sgd"
+rate = 0.1
+
+[training]
+batch = 8
+steps = 2
+"""
+
+
+def test_settings_from_a_file(ostinato, tmp_path):
+    (tmp_path / "settings.toml").write_text(TOML)
+    given = ("--config", "settings.toml", "--rate", "0.2", "--run", "r", "--json")
+    assert ostinato("train", *given)[0] == 0
+    config = open_run("r").config
+    assert config.units == (5, 4) and config.layers == 2 and config.cell.settings.reset == "after"
+    assert config.rate == 0.2 and config.steps == 2, "the command line wins"
+    assert [len(cell.U) for cell in open_run("r").network().cell.layers] == [5, 4]
+    more = ostinato("train", *given, "--resume", "--steps", "3")
+    assert more[0] == 0 and open_run("r").config.steps == 3
+    one_line(ostinato("train", *given[:2], "--resume", "--run", "r"), "begun with rate = 0.2")
+    one_line(ostinato("train", *given[:2], "--cell", "lstm"), "a setting of the cell gru; the")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[[[", "wrong.toml is not a TOML file: "),
+        ("units = 3", "wrong.toml: 'units' is not a section; there are task, cell, network"),
+        ("cell = 'lstm'", "wrong.toml: cell must be a section with settings, got 'lstm'"),
+        ("[nets]", "wrong.toml: 'nets' is not a section"),
+        ("[network]\nunit = 3", "wrong.toml: [network] has 'unit', which is not a setting (did"),
+        ("[network]\nname = 'x'", "wrong.toml: [network] has no name"),
+        ("[network]\nunits = [3, 0]", "wrong.toml: [network] units must be at least 1, got 0"),
+        ("[cell]\nname = 'ltsm'", "wrong.toml: there is no cell 'ltsm'"),
+        ("[cell]\nname = 3", "wrong.toml: cell must be of type str, got 3"),
+        ("[cell]\nreset = 'after'", "wrong.toml: [cell] has 'reset', which is not a setting of ml"),
+        ("[cell]\nname = 'none.py:X'", "none.py: No such file or directory"),
+        ("[first]\nrate = 1", "wrong.toml: [first] needs the name of a learner"),
+        ("[training]\nsteps = 1.5", "wrong.toml: [training] steps must be of type int, got 1.5"),
+        ("[training]\nseed = 2020-01-01", "wrong.toml: [training] seed must be of type int, got"),
+        ("[task]\ncarry = 'no'", "wrong.toml: [task] carry must be of type bool, got 'no'"),
+        ("[learner]\nrate = nan", "wrong.toml: [learner] rate must be a number that float32 holds"),
+    ],
+)
+def test_a_file_with_wrong_settings(ostinato, tmp_path, content, words):
+    (tmp_path / "wrong.toml").write_text(content)
+    one_line(ostinato("train", "--config", "wrong.toml"), words)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_files_that_are_no_settings(ostinato, tmp_path):
+    (tmp_path / "latin.toml").write_bytes(b'[cell]\nname = "\xe9"')
+    one_line(ostinato("train", "--config", "latin.toml"), "latin.toml is not a TOML file: it")
+    one_line(ostinato("train", "--config", "none.toml"), "none.toml: No such file or directory")
+    one_line(ostinato("train", "--config", tmp_path), "it is not a regular file")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--bidirectional", "--units", "5,4"),
+        ("--feedback", "--layers", "2", "--units", "4"),
+        ("--feedback", "--layers", "2", "--budget", "600"),
+        ("--bidirectional", "--budget", "600", "--skip"),
+        ("--recurrent", "spectral-radius:1.1,incoming:2", "--input", "normal:0.1", "--units", "4"),
+    ],
+)
+def test_wirings_from_the_command_line(ostinato, options):
+    small = ("--task", "temporal-order", "--length", "12", "--batch", "4", "--steps", "2")
+    code, _, err = ostinato("train", *small, "--cell", "lstm", *options, "--run", "r", "--json")
+    assert code == 0, err
+    code, out, err = ostinato("evaluate", "r", "--json")
+    assert code == 0 and 0 <= json.loads(out)["value"] <= 1, err
+
+
+def test_help_has_a_panel_for_each_part(ostinato, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    code, out, _ = ostinato("train", "--help")
+    assert code == 0
+    for panel in ("Task", "Task: text", "Network", "Cell", "Cell: gru", "Learner", "Training"):
+        assert f"─ {panel} ─" in out
+    for option in ("--reset", "--forget", "--alpha", "--recurrent", "--feedback", "--krylov"):
+        assert option in out
 
 
 def test_a_learning_rate_of_a_billion(ostinato, text):

@@ -4,6 +4,8 @@ A member is a function of the objective. It must halve the loss of `test_conform
 `STEPS` steps, so it comes with a rate for so short a run.
 """
 
+import optax
+
 from ostinato.learning import (
     FIRST_ORDER,
     SCHEDULES,
@@ -12,6 +14,7 @@ from ostinato.learning import (
     HessianFree,
     Hybrid,
     SaddleFree,
+    Transformation,
 )
 from ostinato.learning.gradients import gradient_named
 
@@ -35,6 +38,7 @@ LEARNERS = {
     "adam, truncated": _member("adam", gradient_named("truncated", window=2)),
     "adam, rtrl": _member("adam", gradient_named("rtrl")),
     "adam, omega": _member("adam", gradient_named("full", omega=0.01)),
+    "a transformation of optax": lambda objective: Transformation(optax.lion(0.02), objective),
     "hf": lambda objective: HessianFree(objective, iterations=10),
     "hf, activation": lambda objective: HessianFree(
         objective, Damping(form="activation", ratio="undamped"), curvature=3, iterations=10

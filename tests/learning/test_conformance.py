@@ -9,8 +9,9 @@ from jax.random import key
 
 from learning.members import LEARNERS, STEPS
 from ostinato.cells import Simple
-from ostinato.learning import Objective, Sequences
-from ostinato.tasks import Softmax
+from ostinato.data import Batch
+from ostinato.learning import Objective
+from ostinato.tasks import CrossEntropy
 from ostinato.weights import pack, unpack
 from ostinato.wiring import Network, OneHot, Readout
 
@@ -22,13 +23,13 @@ def problem():
     network = Network(Simple(3, 4, key=one), Readout(4, 3, key=two), OneHot(3))
     xs = np.random.default_rng(0).integers(0, 3, (4, 6))
     targets = np.broadcast_to(xs[0], xs.shape)
-    return network, Sequences(jnp.asarray(xs), jnp.asarray(targets), jnp.ones(xs.shape))
+    return network, Batch(jnp.asarray(xs), jnp.asarray(targets), jnp.ones(xs.shape))
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learner(name, problem, tmp_path):
     network, batch = problem
-    learner = LEARNERS[name](Objective(Softmax()))
+    learner = LEARNERS[name](Objective(CrossEntropy()))
     memory, state = learner.initial(network), learner.start(network, batch)
     assert all(eqx.is_array(x) for x in jax.tree.leaves((memory, state)))
 

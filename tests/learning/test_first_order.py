@@ -5,29 +5,37 @@ import numpy as np
 import optax
 import pytest
 
+from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.learning import FIRST_ORDER, FirstOrder, Objective, Sequences, length_at
+from ostinato.learning import FIRST_ORDER, FirstOrder, Objective, length_at
 from ostinato.learning.clipping import clip_factor, no_average
 from ostinato.learning.gradients import Gradient
 from ostinato.learning.schedules import factor
-from ostinato.tasks import Squared
+from ostinato.tasks import SquaredError
 
 
 class Given(Gradient):
     """A gradient that is handed in as the batch."""
 
     def __call__(self, objective, network, batch, state):
-        return jnp.zeros(()), {"w": batch.xs}, state
+        return jnp.zeros(()), {"w": batch.inputs}, state
 
 
 def weights_after(gradients, name, rate=0.1, momentum=0.9, **options):
     learner = FirstOrder(
-        name, Objective(Squared()), 10, Given(), rate=rate, momentum=momentum, clip="off", **options
+        name,
+        Objective(SquaredError()),
+        10,
+        Given(),
+        rate=rate,
+        momentum=momentum,
+        clip="off",
+        **options,
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
     memory, found = learner.initial(network), []
     for gradient in gradients:
-        batch = Sequences(jnp.asarray(gradient), None, jnp.ones((1, 1)))
+        batch = Batch(jnp.asarray(gradient), None, jnp.ones((1, 1)))
         network, memory, _, _ = learner.step(network, memory, None, batch)
         found.append(network["w"])
     return found
@@ -67,12 +75,12 @@ def test_nesterov_with_a_changing_rate():
     """`v ← γ v + α ∇f(θ - γ v)`, `θ ← θ - v` on ½ Σ k θ²; ours is the point θ - γ v."""
     k = np.array([1.0, 3.0])
     learner = FirstOrder(
-        "nesterov", Objective(Squared()), 10, Given(), rate=0.1, clip="off", schedule="linear"
+        "nesterov", Objective(SquaredError()), 10, Given(), rate=0.1, clip="off", schedule="linear"
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
     memory, theta, v = learner.initial(network), np.array([1.0, -2.0]), np.zeros(2)
     for t in range(6):
-        batch = Sequences(k * network["w"], None, jnp.ones((1, 1)))
+        batch = Batch(k * network["w"], None, jnp.ones((1, 1)))
         network, memory, _, _ = learner.step(network, memory, None, batch)
         v = 0.9 * v + rate_at("linear", t) * k * (theta - 0.9 * v)
         theta = theta - v
@@ -129,7 +137,7 @@ def test_schedules_at_known_steps():
 
 
 def test_plateau_halves_after_two_without_gain():
-    learner = FirstOrder("sgd", Objective(Squared()), 10, schedule="plateau")
+    learner = FirstOrder("sgd", Objective(SquaredError()), 10, schedule="plateau")
     memory = learner.initial({"w": jnp.ones(2)})
     scales = []
     for value in (3.0, 2.0, 2.5, 2.5, 2.5, 2.5, 1.0):
@@ -145,9 +153,11 @@ def test_line_search_shortens_a_step_that_is_too_long():
         def value(self, network, batch, state):
             return 0.5 * jnp.sum(network["w"] ** 2), state
 
-    learner = FirstOrder("sgd", Bowl(Squared()), 10, rate=10.0, schedule="line-search", clip="off")
+    learner = FirstOrder(
+        "sgd", Bowl(SquaredError()), 10, rate=10.0, schedule="line-search", clip="off"
+    )
     network = {"w": jnp.asarray([1.0, -2.0])}
-    batch = Sequences(None, None, jnp.ones((1, 1)))
+    batch = Batch(None, None, jnp.ones((1, 1)))
     moved, _, _, report = learner.step(network, learner.initial(network), None, batch)
     assert float(jnp.sum(moved["w"] ** 2)) < 5.0
     assert 0 < float(report["rate"]) < 10
@@ -178,9 +188,9 @@ def test_the_curriculum_rises_to_the_full_length():
 
 def test_an_unknown_learner_is_named():
     with pytest.raises(BadInput, match="no learner 'sdg'; there are sgd, heavy-ball"):
-        FirstOrder("sdg", Objective(Squared()), 10)
+        FirstOrder("sdg", Objective(SquaredError()), 10)
     with pytest.raises(BadInput, match="velocity must be one of scaled, raw; got fast"):
-        FirstOrder("sgd", Objective(Squared()), 10, velocity="fast")
+        FirstOrder("sgd", Objective(SquaredError()), 10, velocity="fast")
 
 
 def test_every_learner_has_a_rate():

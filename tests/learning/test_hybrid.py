@@ -5,12 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.learning import FirstOrder, Hybrid, Learner, Objective, Sequences
-from ostinato.tasks import Squared
+from ostinato.learning import FirstOrder, Hybrid, Learner, Objective
+from ostinato.tasks import SquaredError
 
-OBJECTIVE = Objective(Squared())
-BATCH = Sequences(None, None, jnp.ones((1, 1)))
+OBJECTIVE = Objective(SquaredError())
+BATCH = Batch(None, None, jnp.ones((1, 1)))
 
 
 class Bowl(Objective):
@@ -52,7 +53,7 @@ def turns(learner, count):
 
 
 def slow(rate):
-    return FirstOrder("sgd", Bowl(Squared()), 10, rate=rate, clip="off")
+    return FirstOrder("sgd", Bowl(SquaredError()), 10, rate=rate, clip="off")
 
 
 def test_after_so_many_steps_the_second_goes_on():

@@ -8,12 +8,13 @@ from jax.random import key
 
 from compare import same
 from ostinato.cells import Simple
+from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.learning import FirstOrder, Objective, Sequences
+from ostinato.learning import FirstOrder, Objective
 from ostinato.learning.hessian_free import OnBatch
 from ostinato.learning.hessian_free.curvature_batch import curvature_batch
 from ostinato.learning.saddle_free import SaddleFree, lanczos
-from ostinato.tasks import Softmax, Squared
+from ostinato.tasks import CrossEntropy, SquaredError
 from ostinato.wiring import Network, Readout
 
 
@@ -63,7 +64,7 @@ def small():
     network = Network(Simple(2, 2, key=key(0)), Readout(2, 1, key=key(1)))
     rng = np.random.default_rng(0)
     xs, targets = jnp.asarray(rng.normal(size=(4, 8, 2))), jnp.asarray(rng.normal(size=(4, 8, 1)))
-    return network, Sequences(xs, targets, jnp.ones((4, 8)))
+    return network, Batch(xs, targets, jnp.ones((4, 8)))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def small():
 def test_the_step_is_the_dense_one(small, options):
     """`δ = -(|H| + λ)⁻¹ g`."""
     network, batch = small
-    learner = SaddleFree(Objective(Squared()), **{"damping": 0.0, "count": 100, **options})
+    learner = SaddleFree(Objective(SquaredError()), **{"damping": 0.0, "count": 100, **options})
     state = learner.start(network, batch)
     new, _, final, report = jax.jit(learner.step)(network, learner.initial(network), state, batch)
 
@@ -107,9 +108,9 @@ def saddle():
     ±0.01 along w ± v.
     """
     xs = jnp.asarray([0.1, -0.1]).reshape(1, 2, 1)
-    batch = Sequences(xs, xs, jnp.ones((1, 2)))
+    batch = Batch(xs, xs, jnp.ones((1, 2)))
     network = Network(Simple(1, 1, key=key(0), f="identity"), Readout(1, 1, key=key(1)))
-    f = OnBatch(Objective(Squared()), network, batch, network.initial((2,)))
+    f = OnBatch(Objective(SquaredError()), network, batch, network.initial((2,)))
     assert f.start.size == 5
     return f.at(1e-3 * jnp.asarray([2.0, 0.0, 0.5, 1.0, 1.0])), batch
 
@@ -126,7 +127,7 @@ def losses(learner, network, batch, steps):
 
 def test_it_leaves_a_saddle_where_others_stay(saddle):
     network, batch = saddle
-    objective, level = Objective(Squared()), 0.5 * 0.1**2
+    objective, level = Objective(SquaredError()), 0.5 * 0.1**2
     ours, reports = losses(SaddleFree(objective, damping=1e-3), network, batch, 25)
     np.testing.assert_allclose(ours[0], level, rtol=1e-2)
     assert ours[-1] < 1e-3 * level and np.all(np.diff(ours) <= 0)
@@ -165,9 +166,9 @@ RANDOM = np.random.default_rng(0).normal(size=(3, 4, 2))
 
 
 def step_of(name, w, target=3.0, xs=RANDOM, **options):
-    learner = SaddleFree(Of(Squared(), memory=name), **options)
+    learner = SaddleFree(Of(SquaredError(), memory=name), **options)
     xs = jnp.asarray(xs)
-    batch = Sequences(xs, FUNCTIONS["linear"](jnp.full(2, target), xs), jnp.ones(xs.shape[:2]))
+    batch = Batch(xs, FUNCTIONS["linear"](jnp.full(2, target), xs), jnp.ones(xs.shape[:2]))
     network = {"w": jnp.asarray(w)}
     new, memory, _, report = jax.jit(learner.step)(network, learner.initial(network), None, batch)
     return new["w"], float(memory.scale), report
@@ -216,10 +217,10 @@ def test_a_stationary_point_stays():
 
 def test_wrong_settings_are_refused():
     for options, message in (
-        ({"objective": Objective(Softmax(), compute="bfloat16")}, "needs float32.*bfloat16"),
+        ({"objective": Objective(CrossEntropy(), compute="bfloat16")}, "needs float32.*bfloat16"),
         ({"draw": "often"}, "draw must be one of fresh, turn; got often"),
         ({"damping": -1.0}, "damping cannot be negative"),
         ({"count": 0}, "at least one dimension, got 0"),
     ):
         with pytest.raises(BadInput, match=message):
-            SaddleFree(**{"objective": Objective(Softmax()), **options})
+            SaddleFree(**{"objective": Objective(CrossEntropy()), **options})

@@ -19,11 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ostinato.cells import Simple
+from ostinato.data import Batch
 from ostinato.lens.doctor import Evidence
 from ostinato.runs import Config, Diverged, open_run, train
 from ostinato.runs.build import build_network, build_task
 from ostinato.runs.examination import gather
-from ostinato.tasks import Batch, Task, Text
+from ostinato.tasks import Task, Text
 from ostinato.wiring import Network
 
 FOLDER = Path(__file__).parent / "evidence"
@@ -70,13 +71,9 @@ class Changed(Task):
 
     def __init__(self, task: Task, spoil: Callable[[Batch], Batch], held_out=None):
         self.__dict__ |= task.__dict__
-        for name in ("name", "inputs", "symbolic", "outputs", "loss", "metric"):
+        for name in ("name", "inputs", "symbolic", "outputs", "loss", "metrics", "vocabulary"):
             setattr(self, name, getattr(task, name))
-        self.higher_is_better, self.chance, self.solved = (
-            task.higher_is_better,
-            task.chance,
-            task.solved,
-        )
+        self.chance, self.solved = task.chance, task.solved
         self.task, self.spoil, self.spoil_held_out = task, spoil, held_out or spoil
 
     @property
@@ -89,8 +86,8 @@ class Changed(Task):
     def held_out(self, part, size):
         return map(self.spoil_held_out, self.task.held_out(part, size))
 
-    def score(self, outputs, targets):
-        return self.task.score(outputs, targets)
+    def baselines(self):
+        return self.task.baselines()
 
 
 def spoiled(spoil, held_out=None) -> Callable[[Task], Task]:
@@ -102,29 +99,29 @@ def unchanged(batch: Batch) -> Batch:
 
 
 def swapped(batch: Batch) -> Batch:
-    """Sequences first where time should be."""
-    return Batch(*(np.swapaxes(x, 0, 1) for x in batch[:3]), batch.first)
+    """Batch first where time should be."""
+    return Batch(*(np.swapaxes(x, 0, 1) for x in batch[:3]), first=batch.first)
 
 
 def shuffled_streams(batch: Batch) -> Batch:
     """The order of the sequences changes from batch to batch, and the state goes on."""
-    order = np.random.default_rng(int(batch.xs.sum())).permutation(batch.xs.shape[1])
-    return Batch(*(x[:, order] for x in batch[:3]), batch.first)
+    order = np.random.default_rng(int(batch.inputs.sum())).permutation(batch.inputs.shape[1])
+    return Batch(*(x[:, order] for x in batch[:3]), first=batch.first)
 
 
 def not_shifted(batch: Batch) -> Batch:
-    return batch._replace(targets=batch.xs)
+    return batch._replace(targets=batch.inputs)
 
 
 def shifted_back(batch: Batch) -> Batch:
-    return batch._replace(targets=np.roll(batch.xs, 1, axis=0))
+    return batch._replace(targets=np.roll(batch.inputs, 1, axis=0))
 
 
 def other_vocabulary(batch: Batch) -> Batch:
     """Symbols of another table: the same characters have other numbers."""
     table = np.random.default_rng(0).permutation(256)[:200]
     table = np.argsort(np.argsort(table[:90])).astype(np.int32)  # 0 … 89 in another order
-    return batch._replace(xs=table[batch.xs % 90], targets=table[batch.targets % 90])
+    return batch._replace(inputs=table[batch.inputs % 90], targets=table[batch.targets % 90])
 
 
 def too_large(batch: Batch) -> Batch:

@@ -30,7 +30,7 @@ def test_epochs_are_what_was_read_of_the_text(settings, tmp_path):
 
             length = length_at(step, 60, 5, 20)
         one = found.task.batch(step, batch, length)
-        read += one.xs.size
+        read += one.inputs.size
         counts.append(one.first)
     symbols = len(found.task.parts["train"]) - 1
     # What is left over at the end of a pass is not read: less than a window of each stream.
@@ -85,7 +85,7 @@ def test_trouble_counts_the_steps_in_which_it_came():
 
 def test_samples_with_their_steps():
     def valid(step):
-        return {"kind": "valid", "step": step, "value": 2.5, "sample": f"text {step}"}
+        return {"kind": "valid", "step": step, "value": 2.5, "preview": f"text {step}"}
 
     found = samples_of(course(valid(10), {**valid(20), "value": None}))
     assert found == [("Step 10: 2.5 bits per character", "text 10"), ("Step 20", "text 20")]

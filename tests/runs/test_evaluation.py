@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from ostinato.cells import GRU, LSTM
+from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.runs.evaluation import (
-    bits,
     dynamic_evaluate,
     evaluate,
-    mean_score,
+    measured,
     perplexity,
     word_fail_rate,
     words_of,
 )
-from ostinato.tasks import TASKS, Batch, Text, streams
+from ostinato.tasks import TASKS, Bits, Text, streams
 from ostinato.through_time import unroll
 from ostinato.wiring import Dropout, Network, OneHot, Readout
 
@@ -40,12 +40,16 @@ def certain(probabilities) -> Network:
     )
 
 
+def bits_of(made: Network, batches) -> float | None:
+    return measured(made, batches, (Bits(),))[0]
+
+
 def test_bits_of_known_probabilities():
     text = np.array([0, 1, 0, 2, 0, 1])
     batches = streams(text, 1, 4)
     # After the first symbol: 1, 0, 2, 0, 1.
     expected = (2 + 1 + 2 + 1 + 2) / 5
-    assert mean_score(certain([0.5, 0.25, 0.25]), batches, bits) == pytest.approx(expected)
+    assert bits_of(certain([0.5, 0.25, 0.25]), batches) == pytest.approx(expected)
     assert perplexity(3.0) == 8.0
 
 
@@ -53,23 +57,23 @@ def test_the_state_is_carried_where_it_should_be():
     symbols = Text.of(TEXT).parts["train"][:61]
     made = network(12)
     logits, _ = unroll(made, jnp.asarray(symbols[:-1], jnp.int32))
-    expected = float(jnp.mean(bits(logits, jnp.asarray(symbols[1:], jnp.int32))))
+    expected = float(jnp.mean(Bits().score(logits, jnp.asarray(symbols[1:], jnp.int32))))
     for length in (7, 100):
-        found = mean_score(made, streams(symbols, 1, length), bits)
+        found = bits_of(made, streams(symbols, 1, length))
         assert found == pytest.approx(expected, rel=1e-12)
     fresh = [batch._replace(first=True) for batch in streams(symbols, 1, 7)]
-    parts = [mean_score(made, [batch], bits) for batch in fresh]
+    parts = [bits_of(made, [batch]) for batch in fresh]
     weights = [batch.weights.sum() for batch in fresh]
-    assert mean_score(made, fresh, bits) == pytest.approx(np.average(parts, weights=weights))
-    assert mean_score(made, fresh, bits) != pytest.approx(expected, rel=1e-6)
+    assert bits_of(made, fresh) == pytest.approx(np.average(parts, weights=weights))
+    assert bits_of(made, fresh) != pytest.approx(expected, rel=1e-6)
 
 
 def test_weights_count():
     made, xs = certain([0.5, 0.25, 0.25]), np.zeros((3, 2), np.int32)
     targets = np.array([[0, 0], [1, 1], [1, 1]], np.int32)
     weights = np.array([[1, 1], [0, 1], [0, 0]], np.float32)
-    assert mean_score(made, [Batch(xs, targets, weights)], bits) == pytest.approx(4 / 3)
-    assert mean_score(made, [], bits) is None
+    assert bits_of(made, [Batch(xs, targets, weights)]) == pytest.approx(4 / 3)
+    assert bits_of(made, []) is None
 
 
 def test_of_a_text_and_of_another_task():
@@ -77,7 +81,7 @@ def test_of_a_text_and_of_another_task():
     made = network(task.inputs)
     symbols = task.parts["test"]
     logits, _ = unroll(made, jnp.asarray(symbols[:-1], jnp.int32))
-    expected = float(jnp.mean(task.score(logits, jnp.asarray(symbols[1:], jnp.int32))))
+    expected = float(jnp.mean(task.metric.score(logits, jnp.asarray(symbols[1:], jnp.int32))))
     assert evaluate(made, task, "test", 1) == pytest.approx(expected, rel=1e-12)
 
     adding = TASKS["adding"](length=10)
@@ -100,14 +104,15 @@ def test_noise_is_off():
     assert dynamic_evaluate(noisy, symbols, rate=0.1, window=10) == pytest.approx(still, rel=1e-12)
 
 
-def test_compiles_once(monkeypatch):
+def test_compiles_once():
     task, traced = Text.of(TEXT, length=10, split=(0.5, 0.5, 0)), []
 
-    def score(outputs, targets):
-        traced.append(outputs.shape)
-        return bits(outputs, targets)
+    class Traced(Bits):
+        def score(self, outputs, targets):
+            traced.append(outputs.shape)
+            return super().score(outputs, targets)
 
-    monkeypatch.setattr(task, "score", score)
+    task.metrics = (Traced(),)
     made = network(task.inputs)
     first = evaluate(made, task, "valid", 2)
     changed = eqx.tree_at(lambda n: n.readout.b, made, made.readout.b + jnp.arange(task.inputs))
@@ -117,7 +122,7 @@ def test_compiles_once(monkeypatch):
 
 def test_dynamic_at_rate_zero_is_static():
     symbols = Text.of(TEXT).parts["train"][:95]
-    static = mean_score(network(12), streams(symbols, 1, 100), bits)
+    static = bits_of(network(12), streams(symbols, 1, 100))
     for window, decay in ((10, 0.0), (10, 0.5), (7, 0.0)):
         found = dynamic_evaluate(network(12), symbols, rate=0.0, window=window, decay=decay)
         assert found == pytest.approx(static, rel=1e-12)
@@ -149,7 +154,7 @@ def test_dynamic_step_by_step(decay):
 def test_dynamic_learns_what_repeats_and_leaves_the_network_alone():
     symbols, made = np.tile(Text.of(TEXT).parts["train"], 4), network(12)
     before = [*map(np.array, jax.tree.leaves(eqx.filter(made, eqx.is_array)))]
-    static = mean_score(made, streams(symbols, 1, 100), bits)
+    static = bits_of(made, streams(symbols, 1, 100))
     assert dynamic_evaluate(made, symbols, rate=1.0, window=10) < static - 0.5
     after = jax.tree.leaves(eqx.filter(made, eqx.is_array))
     for old, new in zip(before, after, strict=True):

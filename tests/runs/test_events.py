@@ -18,9 +18,15 @@ LENS = {
 LISTS = {name: [1.0, None] for name in ("loss", "norm", "rate", "clipped", "moved")}
 TROUBLE = {"kind": "trouble", "step": 6, "words": "the loss became nan", **LISTS}
 WHOLE = [
-    {"kind": "start", "step": 0, "steps": 10, "chance": 4.5, "order 5": 2.0, "parameters": 7},
+    {
+        "kind": "start",
+        "step": 0,
+        "steps": 10,
+        "parameters": 7,
+        "baselines": {"chance": 4.5, "order 5": 2.0},
+    },
     TRAIN,
-    {"kind": "valid", "step": 4, "value": None, "sample": "abc"},
+    {"kind": "valid", "step": 4, "value": None, "preview": "abc"},
     LENS,
     TROUBLE,
     {"kind": "end", "step": 6, "reason": "done", "seconds": 1.5},
@@ -30,6 +36,17 @@ JUNK = [None, "3", True, math.nan, math.inf, 10**400, -1, [], {}, [1, "2"], {"a"
 
 def test_a_whole_log_is_kept_as_it_is():
     assert readable(WHOLE) == WHOLE
+
+
+def test_an_older_log_is_read_by_the_names_of_today():
+    """Baselines were fields of their own, a preview was a sample, and the scale went by name."""
+    numbers = {"chance": 4.5, "bigram": 3.0, "order 5": 2.0}
+    start = {"kind": "start", "step": 0, "metric": "mean squared error"}
+    sample = {"kind": "valid", "step": 4, "value": 2.0}
+    found = readable([{**start, **numbers}, {**sample, "sample": "abc"}])
+    assert found == [
+        {**start, "baselines": numbers, "loss_factor": 2.0}, {**sample, "preview": "abc"}
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", [None, 3, "train", [], {}, {"kind": "train"}, {"step": 3}])

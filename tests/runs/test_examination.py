@@ -46,12 +46,12 @@ def test_moved_is_the_share_of_the_weights(run):
     assert found == pytest.approx(0.1 * 0.001 / size, rel=1e-3)
 
 
-def test_yardsticks_are_those_of_the_start(tmp_path):
+def test_baselines_are_those_of_the_start(tmp_path):
     (tmp_path / "text").write_text("the cat sat on the mat. " * 40)
     config = Config(file=str(tmp_path / "text"), length=5, cell="simple", units=2, steps=1)
     text = train(config, tmp_path / "run")
     goal, start = gather(text).goal, text.events()[0]
-    assert goal.yardsticks == {name: start[name] for name in ("bigram", "order 5")}
+    assert {**goal.baselines, "chance": goal.chance} == start["baselines"]
     assert goal.loss_factor == pytest.approx(1 / np.log(2))
 
 
@@ -70,11 +70,11 @@ def test_network_is_measured_by_the_lens(run):
     found = gather(run).network
     network, task = run.network("last"), run.task()
     batch = task.batch(0, 16)
-    errors = gradient_by_lag(network, batch.xs, lambda o: task.loss(o, batch.targets[-1]))
+    errors = gradient_by_lag(network, batch.inputs, lambda o: task.loss.at(o, batch.targets[-1]))
     assert found.gradient.keys() == errors.keys()
     for name, profile in errors.items():
         np.testing.assert_allclose(found.gradient[name], profile, rtol=1e-5)
-    gates = saturation(network, batch.xs)
+    gates = saturation(network, batch.inputs)
     assert {name: gate["high"] for name, gate in found.gates.items()} == {
         name: gate.high for name, gate in gates.items()
     }

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from ostinato import settings as all_settings
 from ostinato.errors import BadInput
 from ostinato.runs import Config, Diverged, checkpoints, open_run, train, training
-from ostinato.runs import config as config_of_runs
-from ostinato.tasks import Squared
+from ostinato.tasks import SquaredError
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -139,7 +139,7 @@ def test_a_second_order_run_resumes_to_the_same_numbers(text, tmp_path, learner)
 
 def test_looks_through_the_lens(undisturbed, config, tmp_path):
     """They are written down, and change nothing."""
-    run = train(Config(**{**config.as_json(), "lens": 3}), tmp_path / "run")
+    run = train(Config(**{**config.flat(), "lens": 3}), tmp_path / "run")
     same(undisturbed, run)
     assert numbers(undisturbed) == numbers(run)
     looks = [event for event in run.events() if event["kind"] == "lens"]
@@ -155,7 +155,7 @@ def test_looks_through_the_lens(undisturbed, config, tmp_path):
 
 def test_the_remark_of_a_learner_is_kept(tmp_path, monkeypatch):
     """Products that are not numbers are survived, and the log says so."""
-    monkeypatch.setattr(Squared, "hessian", lambda self, outputs: lambda v: jnp.nan * v)
+    monkeypatch.setattr(SquaredError, "hessian", lambda self, outputs: lambda v: jnp.nan * v)
     settings = {"cell": "simple", "units": 4, "batch": 8, "length": 6, "steps": 2}
     run = train(Config(task="adding", learner="hf", **settings), tmp_path / "run")
     told = [e for e in run.events() if e["kind"] == "train"]
@@ -164,13 +164,13 @@ def test_the_remark_of_a_learner_is_kept(tmp_path, monkeypatch):
 
 
 def test_more_steps_may_be_asked_for_and_nothing_else(config, tmp_path):
-    short = Config(**{**config.as_json(), "steps": 3, "schedule": "constant"})
+    short = Config(**{**config.flat(), "steps": 3, "schedule": "constant"})
     train(short, tmp_path / "run")
-    more = Config(**{**short.as_json(), "steps": 5})
+    more = Config(**{**short.flat(), "steps": 5})
     assert train(more, tmp_path / "run", resume=True).steps()[-1] == 5
     assert open_run(tmp_path / "run").config == more
     with pytest.raises(BadInput, match="begun with units = 4, so it cannot go on with 5"):
-        train(Config(**{**more.as_json(), "units": 5}), tmp_path / "run", resume=True)
+        train(Config(**{**more.flat(), "units": 5}), tmp_path / "run", resume=True)
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(undisturbed, config, tmp_path, monkeypatch):
@@ -202,13 +202,13 @@ def test_a_damaged_checkpoint_is_passed_over(undisturbed, config, tmp_path):
 
 
 def test_early_stopping(config, tmp_path):
-    stale = {**config.as_json(), "rate": 0.0, "validate_every": 1, "patience": 2, "zoneout": 0.0}
+    stale = {**config.flat(), "rate": 0.0, "validate_every": 1, "patience": 2, "zoneout": 0.0}
     run = train(Config(**stale), tmp_path / "run")
     assert run.events()[-1]["reason"] == "no gain" and run.events()[-1]["step"] == 3
 
 
 def test_divergence_is_told_in_words(config, tmp_path):
-    wild = {**config.as_json(), "learner": "sgd", "rate": 1e9, "clip": "off"}
+    wild = {**config.flat(), "learner": "sgd", "rate": 1e9, "clip": "off"}
     with pytest.raises(Diverged) as error:
         train(Config(**wild), tmp_path / "run")
     words = str(error.value)
@@ -235,7 +235,7 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
 
         return step
 
-    monkeypatch.setattr(training, "_by_kernels", lambda config: True)
+    monkeypatch.setattr(training, "_by_kernels", lambda *_: True)
     monkeypatch.setattr(training, "compiled_step", failing)
     with pytest.warns(RuntimeWarning, match="goes on by the scan .* checkpoint: step 6"):
         run = train(config, tmp_path / "run")
@@ -244,9 +244,9 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
 
 
 def test_divergence_is_no_fault_of_a_kernel(config, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "_by_kernels", lambda config: True)
-    monkeypatch.setattr(config_of_runs, "MOST_FLOAT", 1e308)  # tests are in float64
-    wild = {**config.as_json(), "learner": "sgd", "rate": 1e300, "clip": "off"}
+    monkeypatch.setattr(training, "_by_kernels", lambda *_: True)
+    monkeypatch.setattr(all_settings, "MOST_FLOAT", 1e308)  # tests are in float64
+    wild = {**config.flat(), "learner": "sgd", "rate": 1e300, "clip": "off"}
     with pytest.warns(RuntimeWarning, match="none yet"), pytest.raises(Diverged):
         train(Config(**wild), tmp_path / "run")
 
@@ -254,7 +254,7 @@ def test_divergence_is_no_fault_of_a_kernel(config, tmp_path, monkeypatch):
 def test_changed_data_are_noticed(text, config, tmp_path):
     file = tmp_path / "own.txt"
     file.write_text(TEXT)
-    own = Config(**{**config.as_json(), "file": str(file), "steps": 2})
+    own = Config(**{**config.flat(), "file": str(file), "steps": 2})
     train(own, tmp_path / "run")
     file.write_text(TEXT.replace("fox", "ox "))
     with pytest.raises(BadInput, match="no longer, what"):
@@ -299,7 +299,7 @@ def killed_and_resumed(config, path, after):
         "resume = (Path(sys.argv[2]) / 'config.json').exists(); "
         "print('ready', flush=True); train(config, sys.argv[2], resume=resume)"
     )
-    command = [sys.executable, "-c", code, json.dumps(config.as_json()), str(path)]
+    command = [sys.executable, "-c", code, json.dumps(config.flat()), str(path)]
     environment = {**os.environ, "JAX_ENABLE_X64": "1"}
     kills = 0
     for seconds in after:
@@ -317,7 +317,7 @@ def killed_and_resumed(config, path, after):
 @pytest.fixture(scope="module")
 def longer(config):
     """Long enough to be killed within, with a checkpoint at every step."""
-    return Config(**{**config.as_json(), "steps": 400, "checkpoint_every": 1, "validate_every": 50})
+    return Config(**{**config.flat(), "steps": 400, "checkpoint_every": 1, "validate_every": 50})
 
 
 def test_killed_at_any_moment(longer, tmp_path):
@@ -336,7 +336,7 @@ def test_kills_and_damaged_files():
 
 
 def test_a_curriculum_goes_from_short_to_long(config, tmp_path):
-    rising = {**config.as_json(), "curriculum": 2, "steps": 10}
+    rising = {**config.flat(), "curriculum": 2, "steps": 10}
     run = train(Config(**rising), tmp_path / "run")
     read = [event["symbols"] // 3 for event in run.events() if event["kind"] == "train"]
     assert read == sorted(read) and read[0] == 2 and read[-1] == 8

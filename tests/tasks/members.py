@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import scipy.io
 
-from ostinato.tasks import TASKS, Batch, Task, Text
+from ostinato.data import Batch
+from ostinato.tasks import TASKS, Task, Text
 
 SURE = 50.0
 
@@ -74,33 +75,33 @@ def at_end(batch: Batch, outputs: np.ndarray) -> np.ndarray:
 
 
 def xor_of_the_last_two(batch: Batch) -> np.ndarray:
-    guess = np.zeros_like(batch.xs)
-    guess[1::3] = (batch.xs[0::3][: len(guess[1::3])] + batch.xs[1::3]) % 2
+    guess = np.zeros_like(batch.inputs)
+    guess[1::3] = (batch.inputs[0::3][: len(guess[1::3])] + batch.inputs[1::3]) % 2
     return sure(guess, 2)
 
 
 def marked(batch: Batch) -> np.ndarray:
-    values, marks = np.moveaxis(batch.xs, -1, 0)
+    values, marks = np.moveaxis(batch.inputs, -1, 0)
     return values.T[marks.T == 1].reshape(-1, 2).astype(float)
 
 
 def order(digits: int) -> Callable[[Batch], np.ndarray]:
     def answer(batch: Batch) -> np.ndarray:
-        found = batch.xs.T[batch.xs.T >= 4].reshape(-1, digits) - 4
+        found = batch.inputs.T[batch.inputs.T >= 4].reshape(-1, digits) - 4
         return at_end(batch, sure(found @ 2 ** np.arange(digits)[::-1], 2**digits))
 
     return answer
 
 
 def recalled(batch: Batch) -> np.ndarray:
-    outputs = np.zeros((*batch.xs.shape, 2))
-    outputs[-5:] = sure(batch.xs[:5], 2)
+    outputs = np.zeros((*batch.inputs.shape, 2))
+    outputs[-5:] = sure(batch.inputs[:5], 2)
     return outputs
 
 
 def copied(batch: Batch) -> np.ndarray:
     return np.concatenate(
-        [always(8, 9)(batch)[:-10], sure(batch.xs[:10], 9)],
+        [always(8, 9)(batch)[:-10], sure(batch.inputs[:10], 9)],
     )
 
 
@@ -112,17 +113,17 @@ def blank_then_any(batch: Batch) -> np.ndarray:
 
 def grey(batch: Batch) -> np.ndarray:
     """All pixels of a digit d of `write_data` are 25 d."""
-    return at_end(batch, sure(np.round(batch.xs[-1, :, 0] * 255 / 25).astype(int), 10))
+    return at_end(batch, sure(np.round(batch.inputs[-1, :, 0] * 255 / 25).astype(int), 10))
 
 
 def one_key_up(batch: Batch) -> np.ndarray:
     """All voices of a roll of `write_data` rise by a key each step."""
-    return SURE * (2 * np.roll(batch.xs, 1, axis=-1) - 1)
+    return SURE * (2 * np.roll(batch.inputs, 1, axis=-1) - 1)
 
 
 def next_in_window(batch: Batch) -> np.ndarray:
     """The symbol after the window is the only one that the window does not show."""
-    return sure(np.concatenate([batch.xs[1:], batch.targets[-1:]]), 3)
+    return sure(np.concatenate([batch.inputs[1:], batch.targets[-1:]]), 3)
 
 
 _random = np.random.default_rng(11)
@@ -205,7 +206,7 @@ MEMBERS = {
     "permutation": Member(
         TASKS["permutation"],
         9,
-        lambda batch: at_end(batch, sure(batch.xs[0], 100)),
+        lambda batch: at_end(batch, sure(batch.inputs[0], 100)),
         1,
         always(0, 100),
         1 / 2,

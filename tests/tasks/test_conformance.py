@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
+from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.tasks import TASKS, Batch, Softmax, weighted_mean
+from ostinato.tasks import TASKS, CrossEntropy
 
 from .members import MEMBERS, Member, write_data
 
@@ -30,25 +31,24 @@ def make(member: Member, seed: int = 3, length: int | None = None):
 
 
 def same(one: Batch, other: Batch) -> bool:
-    return one.xs.shape == other.xs.shape and all(
-        np.array_equal(x, y) for x, y in zip(one, other, strict=True)
-    )
+    leaves = jax.tree.leaves(one), jax.tree.leaves(other)
+    return one.inputs.shape == other.inputs.shape and all(map(np.array_equal, *leaves))
 
 
 def check_form(task, batch: Batch, length: int):
-    size = batch.xs.shape[1]
+    size = batch.inputs.shape[1]
     assert batch.weights.shape == (length, size)
     assert batch.weights.dtype == np.float32
     assert set(np.unique(batch.weights)) <= {0, 1}
     assert batch.weights.any()
     if task.symbolic:
-        assert batch.xs.shape == (length, size)
-        assert batch.xs.dtype == np.int32
-        assert 0 <= batch.xs.min() and batch.xs.max() < task.inputs
+        assert batch.inputs.shape == (length, size)
+        assert batch.inputs.dtype == np.int32
+        assert 0 <= batch.inputs.min() and batch.inputs.max() < task.inputs
     else:
-        assert batch.xs.shape == (length, size, task.inputs)
-        assert batch.xs.dtype == np.float32
-    if isinstance(task.loss, Softmax):
+        assert batch.inputs.shape == (length, size, task.inputs)
+        assert batch.inputs.dtype == np.float32
+    if isinstance(task.loss, CrossEntropy):
         assert batch.targets.shape == (length, size)
         assert batch.targets.dtype == np.int32
         # Also where the weight is zero: the loss is computed there too.
@@ -60,8 +60,8 @@ def check_form(task, batch: Batch, length: int):
 
 def scored(task, batch: Batch, outputs: np.ndarray) -> tuple[float, float]:
     """The metric and its standard error; sequences are independent, their steps are not."""
-    score = np.asarray(task.score(outputs, batch.targets)) * batch.weights
-    mean = float(weighted_mean(task.score(outputs, batch.targets), batch.weights))
+    score = np.asarray(task.metric.score(outputs, batch.targets)) * batch.weights
+    mean = task.metric.value(task.metric.counts(outputs, batch))
     apart = score.sum(0) - mean * batch.weights.sum(0)
     return mean, float(np.sqrt(np.sum(apart**2)) / batch.weights.sum())
 
@@ -80,20 +80,20 @@ def test_batch_depends_on_seed_and_number_alone(member):
     again.batch(5, 8)
     list(again.held_out("valid", 8))
     assert same(task.batch(2, 8), again.batch(2, 8))
-    assert not np.array_equal(task.batch(2, 8).xs, task.batch(3, 8).xs)
-    assert not np.array_equal(task.batch(2, 8).xs, make(member, seed=4).batch(2, 8).xs)
+    assert not np.array_equal(task.batch(2, 8).inputs, task.batch(3, 8).inputs)
+    assert not np.array_equal(task.batch(2, 8).inputs, make(member, seed=4).batch(2, 8).inputs)
 
 
 def test_shapes_and_types(member):
     task = make(member)
     batch = task.batch(0, 8)
-    assert batch.xs.shape[1] == 8
+    assert batch.inputs.shape[1] == 8
     assert batch.first
     check_form(task, batch, member.length)
     for part in ("valid", "test"):
         for batch in task.held_out(part, 8):
-            assert 1 <= batch.xs.shape[1] <= 8
-            check_form(task, batch, len(batch.xs))
+            assert 1 <= batch.inputs.shape[1] <= 8
+            check_form(task, batch, len(batch.inputs))
 
 
 def test_length_is_a_dial(member):
@@ -114,7 +114,7 @@ def test_length_is_a_dial(member):
 
 def test_has_a_usual_length(member):
     task = member.make()
-    assert len(task.batch(0, 2).xs) == task.length
+    assert len(task.batch(0, 2).inputs) == task.length
 
 
 def test_held_out_is_fixed_and_apart(member):
@@ -137,7 +137,7 @@ def test_held_out_is_the_same_set_in_batches_of_any_size(member):
     for part in ("valid", "test"):
         (whole,) = task.held_out(part, 10_000)
         pieces = list(task.held_out(part, 7))
-        assert np.array_equal(whole.xs, np.concatenate([x.xs for x in pieces], axis=1))
+        assert np.array_equal(whole.inputs, np.concatenate([x.inputs for x in pieces], axis=1))
         assert np.array_equal(whole.targets, np.concatenate([x.targets for x in pieces], axis=1))
 
 
@@ -147,10 +147,10 @@ def test_loss_and_score_are_finite(member):
     shape = (*batch.weights.shape, task.outputs)
     outputs = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     for found in (
-        jax.jit(task.loss)(outputs, batch.targets),
-        jax.jit(task.score)(outputs, batch.targets),
+        jax.jit(task.loss)(outputs, batch.arrays),
+        task.metric.value(task.metric.counts(outputs, batch)),
     ):
-        assert found.shape == batch.weights.shape
+        assert np.shape(found) == ()
         assert np.isfinite(found).all()
 
 
@@ -164,9 +164,9 @@ def test_right_answer_is_perfect(member):
         error = 0
     assert metric == pytest.approx(member.best, abs=4 * error + 1e-6)
     if task.name != "xor":
-        assert float(weighted_mean(task.loss(outputs, batch.targets), batch.weights)) < 1e-6
+        assert float(task.loss(outputs, batch)) < 1e-6
     if task.solved is not None:
-        assert (metric > task.solved) == task.higher_is_better
+        assert (metric > task.solved) == task.metric.higher_is_better
 
 
 def test_constant_answer_has_its_known_baseline(member):
@@ -178,6 +178,6 @@ def test_constant_answer_has_its_known_baseline(member):
     if task.name in FROM_FILES:
         error = 0
     assert metric == pytest.approx(task.chance, abs=4 * error + 1e-6)
-    assert (metric < member.best) == task.higher_is_better
+    assert (metric < member.best) == task.metric.higher_is_better
     if task.solved is not None:
-        assert (metric < task.solved) == task.higher_is_better
+        assert (metric < task.solved) == task.metric.higher_is_better

@@ -44,10 +44,10 @@ def test_real_digits():
     ):
         digits = images[: 100 * 784].reshape(100, 784).astype(np.float32) / 255
         batch = next(task.held_out(part, 100))
-        assert np.array_equal(batch.xs[..., 0].T, digits)
+        assert np.array_equal(batch.inputs[..., 0].T, digits)
         assert np.array_equal(batch.targets[-1], answers[:100])
         other = next(permuted.held_out(part, 100))
-        assert np.array_equal(other.xs[..., 0].T, digits[:, permuted.order])
+        assert np.array_equal(other.inputs[..., 0].T, digits[:, permuted.order])
         assert np.array_equal(other.targets, batch.targets)
 
 
@@ -66,7 +66,7 @@ def test_pixels_come_row_by_row_or_in_their_order(small):
     ):
         (batch,) = task.held_out("test", 40)
         expected = images.reshape(40, 784)[:, order] / 255
-        assert np.allclose(batch.xs[..., 0].T, expected, rtol=1e-6)
+        assert np.allclose(batch.inputs[..., 0].T, expected, rtol=1e-6)
 
 
 def test_a_pass_takes_every_digit_once(small):

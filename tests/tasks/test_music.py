@@ -29,7 +29,7 @@ def small(tmp_path, monkeypatch):
 def check_whole(batch, rolls):
     for n, roll in enumerate(rolls):
         steps = len(roll) - 1
-        assert np.array_equal(batch.xs[:steps, n], roll[:-1])
+        assert np.array_equal(batch.inputs[:steps, n], roll[:-1])
         assert np.array_equal(batch.targets[:steps, n], roll[1:])
         assert batch.weights[:steps, n].all() and not batch.weights[steps:, n].any()
 
@@ -62,7 +62,7 @@ def test_training_takes_windows_from_everywhere(small):
     task = Chorales(length=3, seed=2)
     begun = set()
     for index in range(200):
-        xs, targets, weights, _ = task.batch(index, 8)
+        xs, targets, weights, *_ = task.batch(index, 8)
         assert weights.all(), "all rolls have more than three steps"
         assert np.array_equal(targets[:-1], xs[1:])
         begun |= {tuple(np.flatnonzero(x)) for x in xs[0]}

@@ -15,7 +15,6 @@ from ostinato.tasks import (
     TemporalOrder,
     TemporalOrder3,
     Xor,
-    weighted_mean,
 )
 
 from .members import sure
@@ -43,7 +42,7 @@ def test_no_predictor_of_xor_is_better_than_its_ceiling(length):
             for history in {x[: t + 1] for x in streams}
         )
     assert Xor(length).ceiling == pytest.approx(right / len(streams) / length)
-    xs, targets, _, _ = Xor(length).batch(0, 4000)
+    xs, targets, *_ = Xor(length).batch(0, 4000)
     assert {(*x, y[-1]) for x, y in zip(xs.T, targets.T, strict=True)} == streams
 
 
@@ -51,9 +50,9 @@ def test_third_bit_of_xor_can_always_be_known():
     task = Xor(99)
     batch = task.batch(0, 500)
     assert task.ceiling == pytest.approx(2 / 3)
-    guess = np.zeros_like(batch.xs)
-    guess[1:] = batch.xs[:-1] ^ batch.xs[1:]
-    score = np.asarray(task.score(sure(guess, 2), batch.targets))
+    guess = np.zeros_like(batch.inputs)
+    guess[1:] = batch.inputs[:-1] ^ batch.inputs[1:]
+    score = np.asarray(task.metric.score(sure(guess, 2), batch.targets))
     assert score[1::3].all()
     for others in (score[0::3], score[2::3]):
         assert others.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(others.size))
@@ -61,7 +60,7 @@ def test_third_bit_of_xor_can_always_be_known():
 
 @pytest.mark.parametrize("length", [2, 7, 50])
 def test_adding_marks_one_step_in_each_half(length):
-    values, marks = np.moveaxis(Adding(length).batch(0, 2000).xs, -1, 0)
+    values, marks = np.moveaxis(Adding(length).batch(0, 2000).inputs, -1, 0)
     half = length // 2
     assert (marks[:half].sum(0) == 1).all() and (marks[half:].sum(0) == 1).all()
     assert marks.any(1).all(), "every step is marked in some sequence"
@@ -78,7 +77,7 @@ def test_adding_marks_one_step_in_each_half(length):
     ids=["two", "three"],
 )
 def test_temporal_order_uses_all_of_its_windows(task, windows):
-    xs = task.batch(0, 2000).xs
+    xs = task.batch(0, 2000).inputs
     places = {t for begin, end in windows for t in range(begin, end)}
     assert set(np.flatnonzero((xs >= 4).any(1))) == places
     for begin, end in windows:
@@ -88,7 +87,7 @@ def test_temporal_order_uses_all_of_its_windows(task, windows):
 
 
 def test_permutation_has_relevant_symbols_at_the_ends_only():
-    xs, targets, weights, _ = Permutation(20).batch(0, 2000)
+    xs, targets, weights, *_ = Permutation(20).batch(0, 2000)
     assert set(np.unique(xs[0])) == {0, 1}
     assert set(np.unique(xs[1:])) == set(range(2, 100))
     assert np.array_equal(targets[-1], xs[0])
@@ -98,7 +97,7 @@ def test_permutation_has_relevant_symbols_at_the_ends_only():
 @pytest.mark.parametrize(("length", "bits"), [(11, 5), (30, 5), (5, 2)])
 def test_memorisation_cues_the_recall(length, bits):
     task = Memorisation(length, bits=bits)
-    xs, targets, weights, _ = task.batch(0, 500)
+    xs, targets, weights, *_ = task.batch(0, 500)
     assert (xs[:bits] < 2).all()
     rest = np.full(length - bits, 2)
     rest[length - 2 * bits - 1] = 3
@@ -114,7 +113,7 @@ def test_memorisation_is_solved_when_at_most_one_sequence_in_a_thousand_is_wrong
     for wrong, solved in ((0, True), (1, True), (2, False)):
         answer = batch.targets.copy()
         answer[-1, :wrong] ^= 1
-        metric = weighted_mean(task.score(sure(answer, 2), batch.targets), batch.weights)
+        metric = task.metric.value(task.metric.counts(sure(answer, 2), batch))
         assert (metric >= task.solved - 1e-6) == solved
 
 
@@ -124,7 +123,7 @@ def test_memorisation_refuses_no_bits():
 
 
 def test_copy_has_the_layout_of_the_paper():
-    xs, targets, weights, _ = Copy(25).batch(0, 500)
+    xs, targets, weights, *_ = Copy(25).batch(0, 500)
     assert set(np.unique(xs[:10])) == set(range(8))
     assert (xs[10:14] == 8).all() and (xs[14] == 9).all() and (xs[15:] == 8).all()
     assert (targets[:15] == 8).all() and np.array_equal(targets[15:], xs[:10])
@@ -133,7 +132,7 @@ def test_copy_has_the_layout_of_the_paper():
 
 def needed(task) -> np.ndarray:
     """For each of many sequences how far the first input that matters lies before its answer."""
-    xs, _, weights, _ = task.batch(0, 2000)
+    xs, _, weights, *_ = task.batch(0, 2000)
     first = np.argmax(weights > 0, axis=0)
     if isinstance(task, Adding):
         return first - np.argmax(xs[..., 1] == 1, axis=0)
@@ -151,7 +150,7 @@ def test_the_lag_is_the_shortest_way_back_to_what_is_needed(make, length):
 
 def test_the_lag_of_copy_and_of_xor():
     task = Copy(length=30)
-    xs, targets, _, _ = task.batch(0, 50)
+    xs, targets, *_ = task.batch(0, 50)
     assert (targets[task.lag :] == xs[: 30 - task.lag]).all()
     assert Xor(length=9).lag == 1
 
@@ -163,5 +162,5 @@ def test_a_seed_is_what_a_random_key_holds(seed):
 
 
 def test_the_largest_seed_is_one_of_its_own():
-    one, other = (Adding(length=4, seed=seed).batch(0, 2).xs for seed in (0, 2**32 - 1))
+    one, other = (Adding(length=4, seed=seed).batch(0, 2).inputs for seed in (0, 2**32 - 1))
     assert not np.array_equal(one, other)

@@ -20,12 +20,12 @@ def test_streams_go_on_from_batch_to_batch(size, length):
     seen = []
     for index in range(windows):
         batch, after = task.batch(index, size), task.batch(index + 1, size)
-        assert batch.xs.shape == (length, size)
-        assert np.array_equal(batch.targets, batch.xs + 1)
+        assert batch.inputs.shape == (length, size)
+        assert np.array_equal(batch.targets, batch.inputs + 1)
         assert batch.first == (index == 0)
         assert after.first == (index + 1 == windows)
         if not after.first:
-            assert np.array_equal(after.xs[0], batch.targets[-1])
+            assert np.array_equal(after.inputs[0], batch.targets[-1])
         seen.extend(batch.targets.ravel())
     assert len(seen) == len(set(seen)), "a pass takes nothing twice"
     assert len(seen) > 899 - (size + 1) * length, "and leaves less than a batch and a window"
@@ -35,7 +35,7 @@ def test_streams_go_on_from_batch_to_batch(size, length):
 def test_passes_start_at_different_offsets():
     task = Text.of(COUNTING, length=30)
     windows = task.windows(8)
-    offsets = {int(task.batch(epoch * windows, 8).xs[0, 0]) for epoch in range(20)}
+    offsets = {int(task.batch(epoch * windows, 8).inputs[0, 0]) for epoch in range(20)}
     assert len(offsets) > 10
     assert max(offsets) <= 899 - 8 * windows * 30
 
@@ -44,8 +44,8 @@ def test_without_carrying_sequences_begin_anywhere():
     task = Text.of(COUNTING, length=10, carry=False)
     batches = [task.batch(index, 100) for index in range(100)]
     assert all(batch.first for batch in batches)
-    assert all(np.array_equal(batch.targets, batch.xs + 1) for batch in batches)
-    starts = np.concatenate([batch.xs[0] for batch in batches])
+    assert all(np.array_equal(batch.targets, batch.inputs + 1) for batch in batches)
+    starts = np.concatenate([batch.inputs[0] for batch in batches])
     assert starts.min() == 0 and starts.max() == 889
     assert max(batch.targets.max() for batch in batches) == 899
 
@@ -58,11 +58,11 @@ def test_held_out_counts_every_symbol_once(part, size, length):
     counted, before = [], None
     for n, batch in enumerate(task.held_out(part, size)):
         there = batch.weights == 1
-        assert np.array_equal(batch.targets[there], batch.xs[there] + 1)
+        assert np.array_equal(batch.targets[there], batch.inputs[there] + 1)
         assert batch.first == (n == 0)
         if before is not None:
             goes_on = there[0]
-            assert np.array_equal(batch.xs[0, goes_on], before.targets[-1, goes_on])
+            assert np.array_equal(batch.inputs[0, goes_on], before.targets[-1, goes_on])
         counted.extend(batch.targets[there])
         before = batch
     assert sorted(counted) == list(range(begin + 1, end))
@@ -70,7 +70,7 @@ def test_held_out_counts_every_symbol_once(part, size, length):
 
 def test_batches_are_as_large_as_the_text_allows():
     task = Text.of("abcabcabca", length=100, split=(1, 0, 0))
-    assert task.batch(0, 32).xs.shape == (9, 1)
+    assert task.batch(0, 32).inputs.shape == (9, 1)
     assert list(task.held_out("valid", 32)) == []
 
 
@@ -269,5 +269,5 @@ def test_bytes_of_a_command_line_are_taken_as_they_are():
 
 def test_a_window_is_no_longer_than_the_text():
     (batch,) = streams(np.arange(5), 1, 10**12)
-    assert batch.xs[:, 0].tolist() == [0, 1, 2, 3]
+    assert batch.inputs[:, 0].tolist() == [0, 1, 2, 3]
     assert batch.targets[:, 0].tolist() == [1, 2, 3, 4]

@@ -44,6 +44,8 @@ LARGER = {
 H200 = jax.sharding.AbstractMesh(
     (), (), abstract_device=jax.sharding.AbstractDevice("NVIDIA H200", 132, "gpu")
 )
+BACKENDS = ("scan", "persistent")
+RESETS = np.arange(STEPS * BATCH).reshape(STEPS, BATCH) % 3 == 0
 ONE_PROGRAM = Fit(programs=1, rows=16, groups=1, warps=4)
 
 # What a persistent kernel does not do, and why.
@@ -130,6 +132,37 @@ def sequences(batch=BATCH):
 def test_larger_nets_by_three_programs(name, by):
     by(partial(simulated_scan, programs=3, rows=16))
     assert_same(LARGER[name](), sequences(), lengths=jnp.array([4, 2, 0, 3, 1]), reverse=True)
+
+
+class Learned(LSTM):
+    """An LSTM whose initial state is a parameter."""
+
+    first: jax.Array
+
+    def __init__(self, inputs, units, *, key):
+        super().__init__(inputs, units, key=key)
+        self.first = jnp.arange(units) / units
+
+    def initial(self, batch):
+        return jnp.broadcast_to(self.first, (*batch, UNITS)), jnp.zeros((*batch, UNITS))
+
+
+@pytest.mark.parametrize("reverse", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_packed_sequences(reverse, by):
+    by(partial(simulated_scan, programs=3, rows=16))
+    options = {"resets": RESETS, "lengths": jnp.array([4, 2, 0, 3, 1]), "reverse": reverse}
+    assert_same(GRU(3, UNITS, key=key(0)), sequences(), **options)
+
+
+def test_restarts_from_an_initial_state_that_is_learned(by):
+    """Kernels run it; only its gradient is left to the scan, if that may be."""
+    by(partial(simulated_scan, programs=3, rows=16))
+    cell, xs = Learned(3, UNITS, key=key(0)), sequences()
+    expected, found = (ostinato.unroll(cell, xs, resets=RESETS, backend=b) for b in BACKENDS)
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9)
+    with pytest.raises(Unfit, match="a constant of the step that learns is not one row"):
+        gradient(cell, xs, resets=RESETS, backend="persistent")
 
 
 @pytest.mark.parametrize("name", some(LARGER, ["mlstm"]))

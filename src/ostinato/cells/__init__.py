@@ -3,8 +3,6 @@
 `Cell` is the interface that all of them implement; `initialisers` has the initial weights.
 """
 
-from collections.abc import Callable
-
 from . import initialisers as initialisers
 from ._cell import Cell as Cell
 from .additive_delay import AdditiveDelay as AdditiveDelay
@@ -22,7 +20,7 @@ from .multiplicative import MRNN as MRNN
 from .simple import Simple as Simple
 
 # The cells by their names on the command line; call one as `CELLS[name](inputs, units, key=key)`.
-CELLS: dict[str, Callable[..., Cell]] = {
+CELLS: dict[str, type[Cell]] = {
     "simple": Simple,
     "elman": Elman,
     "jordan": Jordan,

@@ -1,9 +1,12 @@
 """Elementwise activation functions, by name."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+from ..settings import setting
 
 Activation = Callable[[jax.Array], jax.Array]
 
@@ -27,6 +30,12 @@ def activation(name: str) -> Activation:
     if name not in ACTIVATIONS:
         raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
     return ACTIVATIONS[name]
+
+
+def function_of(what: str, default: str = "tanh") -> Any:
+    """The setting of an activation function."""
+    names = tuple(ACTIVATIONS)
+    return setting(default, f"activation of {what}: {', '.join(names)}", among=names)
 
 
 def slope(name: str, a: jax.Array) -> jax.Array:

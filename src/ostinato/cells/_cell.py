@@ -2,12 +2,13 @@
 
 import abc
 import operator
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..settings import NoSettings
 from .initialisers import Initialiser
 
 Pair = tuple[jax.Array, jax.Array]
@@ -40,7 +41,24 @@ class Cell(eqx.Module):
         >>> ys, h = ostinato.unroll(Mine(jnp.ones((3, 8)), jnp.eye(8)), xs)
         >>> ys.shape
         (10, 4, 8)
+
+    Attributes:
+        Settings: a dataclass of the settings that a configuration can change; see
+            `ostinato.settings`. A cell is built as `Class(inputs, units, key=key, **options)`, with
+            every setting that is not `None` as an option.
+        reads_out: whether the cell takes `outputs=` and is used without a readout.
+        readout_bias: whether the readout of this cell has a bias by default; `None` if that depends
+            on the task.
+        has_recurrent_matrix: whether the cell takes an initialiser `recurrent=`.
+        factor_reads_input: whether its factor reads only the network's input in a stack with skip
+            connections (option `factor_inputs=`).
     """
+
+    Settings: ClassVar[type] = NoSettings
+    reads_out: ClassVar[bool] = False
+    readout_bias: ClassVar[bool | None] = True
+    has_recurrent_matrix: ClassVar[bool] = True
+    factor_reads_input: ClassVar[bool] = False
 
     @property
     def input_axes(self) -> int:

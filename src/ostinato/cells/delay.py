@@ -1,12 +1,15 @@
 """The additive delay equation, discretised by backward Euler."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._activations import activation
+from ..settings import setting
+from ._activations import activation, function_of
 from ._cell import Cell, Pair, draw, project, rest
-from .initialisers import Initialiser, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
 
 
 class Delay(Cell):
@@ -28,6 +31,12 @@ class Delay(Cell):
         >>> ys.shape
         (10, 4, 16)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        delay: int = setting(1, "steps after which the units hear themselves", least=1)
+        dt: float = setting(1.0, "duration of a step")
+        f: str = function_of("the units")
 
     A: jax.Array
     B: jax.Array

@@ -1,13 +1,14 @@
 """Elman's cell with one context unit per hidden unit."""
 
+import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 
-from ._activations import activation
+from ._activations import activation, function_of
 from ._cell import Cell, draw, project, zeros
-from .initialisers import Initialiser, glorot
+from .initialisers import Initialiser, glorot, initial
 
 
 class Elman(Cell):
@@ -28,7 +29,12 @@ class Elman(Cell):
         (10, 4, 16)
     """
 
-    has_recurrent_matrix: ClassVar[bool] = False  # to initialise; see `runs/build.py`
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        f: str = function_of("the units")
+        input: str | None = initial("input weights")
+
+    has_recurrent_matrix: ClassVar[bool] = False
 
     W: jax.Array
     r: jax.Array

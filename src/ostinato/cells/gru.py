@@ -1,11 +1,16 @@
 """The gated recurrent unit, with the reset gate before or after the matrix product."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..settings import setting
 from ._cell import Cell, draw, project, rest, split, zeros
-from .initialisers import Initialiser, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
+
+RESETS = ("before", "after")
 
 
 class GRU(Cell):
@@ -28,6 +33,10 @@ class GRU(Cell):
         >>> ys.shape
         (10, 4, 16)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        reset: str = setting("before", "reset before or after the product", among=RESETS)
 
     W: jax.Array
     R: jax.Array
@@ -54,7 +63,7 @@ class GRU(Cell):
             input, recurrent: initialisers of each block of `W`, and of `R` and `U`; biases start
                 at zero.
         """
-        if reset not in ("before", "after"):
+        if reset not in RESETS:
             raise ValueError(f"reset must be 'before' or 'after', got {reset!r}")
         w, r, u = jax.random.split(key, 3)
         self.W = draw(input, w, inputs, units, blocks=3)

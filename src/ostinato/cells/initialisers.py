@@ -7,13 +7,23 @@ Example:
     >>> cell = ostinato.cells.Simple(10, 100, key=jax.random.key(0), recurrent=recurrent)
     >>> int((cell.R[:, 0] != 0).sum())  # incoming weights of the first unit
     15
+
+In a configuration an initialiser is a string, its name with its numbers: `orthogonal`,
+`normal:0.1`, `sparse:0.1,0.1`, `incoming:15`, `spectral-radius:1.1` or
+`spectral-radius:1.1,incoming:15`. `initialiser` parses it.
 """
 
+import dataclasses
+import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from ..errors import BadInput
+from ..settings import as_words, setting
 
 Initialiser = Callable[[jax.Array, tuple[int, int], jnp.dtype], jax.Array]
 
@@ -99,3 +109,65 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
 def _largest_eigenvalue(matrix: jax.Array) -> np.ndarray:
     largest = np.abs(np.linalg.eigvals(np.asarray(matrix, np.float64))).max()
     return largest.astype(matrix.dtype)
+
+
+# The initialisers by the name that a configuration uses, with the kinds of their numbers.
+INITIALISERS: dict[str, tuple[Callable[..., Initialiser], tuple[str, ...]]] = {
+    "normal": (normal, ("deviation",)),
+    "glorot": (glorot, ()),
+    "orthogonal": (orthogonal, ("gain",)),
+    "sparse": (sparse, ("probability", "deviation")),
+    "incoming": (incoming, ("count", "deviation")),
+    "spectral-radius": (spectral_radius, ("radius", "initialiser")),
+}
+
+
+def initialiser(words: str) -> Initialiser:
+    """The initialiser that the words describe; numbers that are left out have their defaults.
+
+    Example:
+        >>> initialiser("normal:0.1")(jax.random.key(0), (2, 3), jnp.float32).shape
+        (2, 3)
+    """
+    name, colon, numbers = words.partition(":")
+    if name not in INITIALISERS:
+        raise BadInput(f"there is no initialiser {name!r:.40}; there are {', '.join(INITIALISERS)}")
+    make, kinds = INITIALISERS[name]
+    given = numbers.split(",", maxsplit=max(len(kinds) - 1, 0)) if colon else []
+    if colon and not kinds:
+        raise BadInput(f"the initialiser {name} takes no number, got {as_words(words)}")
+    if make is spectral_radius and not given:
+        raise BadInput(f"the initialiser {name} needs its radius, as in {name}:1.1")
+    return make(*(_number(words, kind, x) for kind, x in zip(kinds, given, strict=False)))
+
+
+def _number(words: str, kind: str, given: str) -> Any:
+    """A number of an initialiser, in range; or the initialiser that another one scales."""
+    if kind == "initialiser":
+        return initialiser(given)
+    try:
+        number = int(given) if kind == "count" else float(given)
+    except ValueError:
+        number = math.nan
+    ranges = {"probability": (0, 1), "count": (1, 2**31 - 1)}
+    least, most = ranges.get(kind, (0, 3.4e38))
+    if not least <= number <= most:
+        size = "whole number" if kind == "count" else "number"
+        upper = f" to {most}" if kind == "probability" else " on"
+        raise BadInput(
+            f"the {kind} of an initialiser is a {size} from {least}{upper}, got {as_words(words)}"
+        )
+    return number
+
+
+def initial(what: str) -> Any:
+    """The setting of an initialiser."""
+    return setting(None, f"initial {what}: {', '.join(INITIALISERS)}", read=initialiser)
+
+
+@dataclasses.dataclass(frozen=True)
+class InitialWeights:
+    """The settings that most cells have: their initialisers, by default the cell's own."""
+
+    input: str | None = initial("input weights")
+    recurrent: str | None = initial("recurrent weights")

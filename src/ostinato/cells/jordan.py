@@ -1,13 +1,15 @@
 """The Jordan cell, which feeds back its output."""
 
+import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 
-from ._activations import activation
+from ..settings import setting
+from ._activations import activation, function_of
 from ._cell import Cell, Pair, draw, project, rest, zeros
-from .initialisers import Initialiser, glorot
+from .initialisers import Initialiser, InitialWeights, glorot
 
 
 class Jordan(Cell):
@@ -28,7 +30,12 @@ class Jordan(Cell):
         (10, 4, 4)
     """
 
-    # Built with `outputs=` and used without a readout; see `runs/build.py`.
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        alpha: float = setting(0.5, "how much of the past stays")
+        f: str = function_of("the units")
+        g: str = function_of("the output units", "identity")
+
     reads_out: ClassVar[bool] = True
 
     W: jax.Array

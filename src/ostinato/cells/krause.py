@@ -1,10 +1,12 @@
 """The LSTM and the multiplicative LSTM of Krause (2015): no biases, and a linear block input."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 
 from ._cell import Cell, Pair, draw, project, rest, split
-from .initialisers import Initialiser, normal
+from .initialisers import Initialiser, InitialWeights, normal
 from .multiplicative import factor_size
 
 
@@ -24,6 +26,9 @@ class KrauseLSTM(Cell):
         >>> ostinato.count_parameters(cell)
         206700
     """
+
+    Settings = InitialWeights
+    readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
 
     W: jax.Array
     R: jax.Array
@@ -73,6 +78,9 @@ class MLSTM(Cell):
         >>> ostinato.count_parameters(cell)
         204000
     """
+
+    Settings = InitialWeights
+    readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
 
     W: jax.Array
     R: jax.Array

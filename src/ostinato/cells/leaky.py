@@ -1,8 +1,12 @@
 """The leaky integrator cell."""
 
+import dataclasses
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 
+from ..settings import setting
 from ._activations import activation
 from .initialisers import Initialiser, glorot, orthogonal
 from .simple import Simple
@@ -22,6 +26,12 @@ class Leaky(Simple):
         >>> ys.shape
         (10, 4, 16)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(Simple.Settings):
+        alpha: float = setting(0.5, "how much of the past stays", least=0, most=1)
+
+    readout_bias: ClassVar[bool | None] = True
 
     alpha: float = eqx.field(static=True)
 

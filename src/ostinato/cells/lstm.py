@@ -1,12 +1,14 @@
 """The LSTM with forget gate and biases, without and with peepholes."""
 
+import dataclasses
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from ..settings import setting
 from ._cell import Cell, Pair, draw, project, rest, split, zeros
-from .initialisers import Initialiser, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
 
 
 class LSTM(Cell):
@@ -26,6 +28,10 @@ class LSTM(Cell):
         >>> ys.shape
         (10, 4, 16)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        forget: float = setting(1.0, "initial bias of the forget gate")
 
     W: jax.Array
     R: jax.Array

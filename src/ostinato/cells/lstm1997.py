@@ -1,11 +1,14 @@
 """The original LSTM: no forget gate, and optionally its truncated gradient."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..settings import setting
 from ._cell import Cell, Pair, draw, project, rest, split, zeros
-from .initialisers import Initialiser, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
 
 
 class LSTM1997(Cell):
@@ -30,6 +33,10 @@ class LSTM1997(Cell):
         >>> ys.shape
         (10, 4, 16)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        truncated: bool = setting(False, "errors flow back through the memory cells alone")
 
     W: jax.Array
     R: jax.Array

@@ -1,10 +1,12 @@
 """The multiplicative RNN, whose transition depends on the input."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 
 from ._cell import Cell, Pair, draw, project, rest, zeros
-from .initialisers import Initialiser, normal
+from .initialisers import Initialiser, InitialWeights, normal
 
 
 class MRNN(Cell):
@@ -20,6 +22,10 @@ class MRNN(Cell):
         >>> ostinato.count_parameters(cell)
         196280
     """
+
+    Settings = InitialWeights
+    readout_bias: ClassVar[bool | None] = None  # Krause (2015), (2.21), has none on a text
+    factor_reads_input: ClassVar[bool] = True  # Krause (2015), (4.4)
 
     W: jax.Array
     R: jax.Array

@@ -1,11 +1,14 @@
 """The simple recurrent cell, also called Elman network."""
 
+import dataclasses
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 
-from ._activations import activation
+from ._activations import activation, function_of
 from ._cell import Cell, draw, project, rest, zeros
-from .initialisers import Initialiser, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
 
 
 class Simple(Cell):
@@ -25,6 +28,12 @@ class Simple(Cell):
         >>> ys.shape, h.shape
         ((10, 4, 16), (4, 16))
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        f: str = function_of("the units")
+
+    readout_bias: ClassVar[bool | None] = None  # Krause (2015), (2.2), has none on a text
 
     W: jax.Array
     R: jax.Array

@@ -55,7 +55,7 @@ def _run(arguments: list[str], as_json: bool) -> int:
         verbs = asked_for(arguments)
         if not there and (as_json or verbs != ("train",)):
             raise BadInput("standard output is closed; there is nowhere to write to")
-        command = get_command(app_of(verbs))
+        command = get_command(app_of(verbs, arguments))
         code = command.main(arguments, prog_name="ostinato", standalone_mode=False)
         with writing():
             pass

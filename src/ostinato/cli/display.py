@@ -71,8 +71,8 @@ class _Lines:
         elif kind == "valid":
             self.valid = event
             _print(f"step {event['step']:>6}  validation: {_against(event['value'], self.start)}")
-            if "sample" in event:
-                _print("  | " + event["sample"].replace("\n", "\n  | "))
+            if "preview" in event:
+                _print("  | " + event["preview"].replace("\n", "\n  | "))
         elif kind == "end":
             if self.passed_over.get("step") == event["step"]:
                 self._train(self.passed_over)
@@ -84,7 +84,7 @@ class _Lines:
 
 
 class _Panel:
-    """The live panel: progress, numbers, yardsticks, and the latest sample."""
+    """The live panel: progress, numbers, baselines, and the latest preview."""
 
     def __init__(self):
         self.start: dict = {}
@@ -115,8 +115,8 @@ class _Panel:
         for name, value in _rows(self.start, self.train, self.lens, self.valid):
             rows.add_row(Text(name, style="dim"), Text(value))
         parts: list[Any] = [self.progress, rows]
-        if "sample" in self.valid:
-            parts.append(Panel(Text(self.valid["sample"]), title=f"step {self.valid['step']}"))
+        if "preview" in self.valid:
+            parts.append(Panel(Text(self.valid["preview"]), title=f"step {self.valid['step']}"))
         return Group(*parts)
 
 
@@ -131,7 +131,7 @@ def _rows(start: dict, train: dict, lens: dict, valid: dict) -> list[tuple[str, 
     if valid:
         found.append(("validation", _against(valid["value"], start)))
     else:
-        found.append(("to beat", _yardsticks(start)))
+        found.append(("to beat", _baselines(start)))
     return found
 
 
@@ -139,12 +139,12 @@ def _opening(start: dict) -> str:
     word = f"going on from step {start['step']}" if start["kind"] == "resume" else "learning"
     return (
         f"{word}: {start['task']}, {start['parameters']:,} parameters, on {start['device']}; "
-        f"to beat: {_yardsticks(start)}"
+        f"to beat: {_baselines(start)}"
     )
 
 
 def _numbers(event: dict, start: dict) -> str:
-    words = shown_loss(event["loss"], start["metric"])
+    words = shown_loss(event["loss"], start["metric"], start["loss_factor"])
     symbols = f"{event['symbols'] / max(event['took'], 1e-9):,.0f} symbols/s"
     if "ratio" in event:
         return f"{words}  {symbols}  gradient {event['norm']:.3g}  {_curvature(event)}"
@@ -177,13 +177,11 @@ def _seen(lens: dict) -> str:
 
 
 def _against(value: float, start: dict) -> str:
-    return f"{value:.4g} {start['metric']} ({_yardsticks(start)})"
+    return f"{value:.4g} {start['metric']} ({_baselines(start)})"
 
 
-def _yardsticks(start: dict) -> str:
-    found = [f"chance {start['chance']:.4g}"]
-    found += [f"{name} {start[name]:.4g}" for name in ("bigram", "order 5") if name in start]
-    return ", ".join(found)
+def _baselines(start: dict) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in start["baselines"].items())
 
 
 def _ending(run: Path, start: dict, end: dict, valid: dict) -> list[str]:
@@ -194,7 +192,7 @@ def _ending(run: Path, start: dict, end: dict, valid: dict) -> list[str]:
     if end["best"] is not None:
         lines.append(
             f"best validation {end['best']:.4g} {end['metric']} at step {end['best_step']} "
-            f"({_yardsticks(start)})"
+            f"({_baselines(start)})"
         )
     if end["reason"] == "interrupted":
         lines.append(f"stopped and saved; go on with: ostinato train --resume --run {where}")
@@ -202,7 +200,7 @@ def _ending(run: Path, start: dict, end: dict, valid: dict) -> list[str]:
     if end["reason"] == "no gain":
         lines.append(f"stopped at step {end['step']}: validation no longer gained")
     lines.append(f"kept in {run}")
-    if "sample" in valid:
+    if start.get("vocabulary"):
         lines.append(f"sample from it with: ostinato sample {where}")
     return lines
 

@@ -3,24 +3,22 @@
 import math
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import numpy as np
 from typer import Argument, Option
 
 from .. import decoding
-from ..data import Vocabulary, check_file, read_symbols
+from ..data import Vocabulary, check_file
 from ..errors import BadInput
 from ..runs import Run, evaluation, open_run
-from ..tasks import Text, bits, streams
+from ..tasks import Task
 from ..wiring import Network
 from .output import print_json, writing
 from .paths import path
 from .seeds import check_seed
 
-SIZE = 64  # sequences side by side, for tasks that are no text
-WINDOW = 100  # steps of a text in one compiled call; the state is carried, so no number changes
 SAMPLES, MOST_SAMPLES = 10_000, 10_000_000
 
 
@@ -28,7 +26,7 @@ def evaluate(
     run: Annotated[Path, Argument(help="the run folder", parser=path)],
     file: Annotated[
         Path | None,
-        Argument(help="another text", show_default="the run's own data", parser=path),
+        Argument(help="another file", show_default="the run's own data", parser=path),
     ] = None,
     part: Annotated[
         str | None, Option(help="of the run's own data: valid or test", show_default="valid")
@@ -76,20 +74,22 @@ def evaluate(
     found = open_run(run)
     with found.precision():
         if found.vocabulary is None:
-            textual = {"a file": file, "--dynamic": dynamic, "--words": words, "--samples": samples}
+            textual = {"--dynamic": dynamic, "--words": words, "--samples": samples}
             for name, value in textual.items():
                 if value:
-                    raise BadInput(f"{name} is for texts; {run} has learned {found.config.task}")
-            result = _of_task(found, part or "valid")
-        else:
-            if words is not None:
-                check_file(words, "list of words")
-            step = (evaluation.RATE if rate is None else rate) if dynamic else None
-            result = _of_text(found, found.vocabulary, file, part or "valid", step)
-            count = SAMPLES if samples is None else samples
-            if count:
-                known = _training_words(found) if words is None else _listed(words)
-                result |= _spelling(found.network(), found.vocabulary, known, count, seed)
+                    raise BadInput(f"{name} is for texts; {run} has learned {found.sizes.name}")
+        if words is not None:
+            check_file(words, "list of words")
+        where = part or "valid"
+        task = found.task() if file is None else found.task_on(file)
+        result: dict[str, Any] = {"run": str(run), "on": where if file is None else str(file)}
+        result |= _measured(found, task, where, own=file is None)
+        if dynamic:
+            result["dynamic"] = _dynamic(found, task, where, rate)
+        count = SAMPLES if samples is None else samples
+        if found.vocabulary is not None and count:
+            known = _training_words(found) if words is None else _listed(words)
+            result |= _spelling(found.network(), found.vocabulary, known, count, seed)
     if as_json:
         print_json(result)
     else:
@@ -97,63 +97,41 @@ def evaluate(
             _show(result)
 
 
-def _of_task(run: Run, part: str) -> dict:
-    task = run.task()
-    return {
-        "run": str(run.path),
-        "on": part,
-        "metric": task.metric,
-        "value": _finite(evaluation.evaluate(run.network(), task, part, SIZE)),
-        "chance": task.chance,
-        "higher_is_better": task.higher_is_better,
-    }
-
-
-def _of_text(
-    run: Run, vocabulary: Vocabulary, file: Path | None, part: str, rate: float | None
-) -> dict:
-    """Bits and perplexity of a text in one stream from its beginning."""
-    chance = None
-    if file is None:
-        task = run.task()
-        assert isinstance(task, Text)
-        symbols, chance = task.parts[part], task.chance
-    else:
-        symbols, _ = read_symbols(file, vocabulary.level, run.config.encoding, vocabulary)
-    if len(symbols) < 2:
-        where = f"the {part} part of {run.path}" if file is None else file
-        raise BadInput(f"{where} has fewer than 2 symbols; there is nothing to predict")
+def _measured(run: Run, task: Task, part: str, own: bool) -> dict:
+    """All metrics of the task on one of its parts."""
     network = run.network()
-    value = evaluation.mean_score(network, streams(symbols, 1, WINDOW), bits)
-    assert value is not None
-    value = _finite(value)
-    unit = "character" if vocabulary.level == "characters" else "byte"
-    result = {
-        "run": str(run.path),
-        "on": part if file is None else str(file),
-        "predicted": len(symbols) - 1,
-        "metric": f"bits per {unit}",
-        "value": value,
-        "chance": chance,
-        "perplexity": _or_none(evaluation.perplexity(value)),
-        "per": unit,
+    values = evaluation.measured(network, task.evaluated(part), task.metrics)
+    if values[0] is None:
+        raise BadInput(f"the {part} part of {run.path} is empty; there is nothing to score")
+    first, *others = zip(task.metrics, values, strict=True)
+    return {
+        "metric": first[0].name,
+        "value": _finite(first[1]),
+        "higher_is_better": first[0].higher_is_better,
+        "chance": task.chance if own else None,
+        "metrics": {metric.name: _or_none(value) for metric, value in others},
+        "predicted": int(sum(np.count_nonzero(batch.counted) for batch in task.evaluated(part))),
     }
-    if rate is not None:
-        moving = evaluation.dynamic_evaluate(network, symbols, rate=rate)
-        perplexity = evaluation.perplexity(moving)
-        result["dynamic"] = {"rate": rate, "value": moving, "perplexity": perplexity}
-    return result
 
 
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
+def _dynamic(run: Run, task: Task, part: str, rate: float | None) -> dict:
+    """Bits and perplexity of a network that goes on learning."""
+    rate = evaluation.RATE if rate is None else rate
+    symbols = task.stream(part)
+    assert symbols is not None
+    value = evaluation.dynamic_evaluate(run.network(), symbols, rate=rate)
+    return {"rate": rate, "value": value, "perplexity": evaluation.perplexity(value)}
+
+
+def _finite(value: float | None) -> float:
+    if value is None or not math.isfinite(value):
         raise decoding.NotFinite
     return value
 
 
-def _or_none(value: float) -> float | None:
+def _or_none(value: float | None) -> float | None:
     """JSON has no infinity, which is what the perplexity of a very wrong network comes to."""
-    return value if math.isfinite(value) else None
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _spelling(
@@ -172,8 +150,7 @@ def _training_words(run: Run) -> set[str]:
         task = run.task()
     except BadInput as error:
         raise BadInput(f"{error}; give a list of --words, or --samples 0") from None
-    assert isinstance(task, Text)
-    return set(evaluation.words_of(task.vocabulary.decode(task.parts["train"])))
+    return set(evaluation.words_of(task.vocabulary.decode(task.stream("train"))))
 
 
 def _listed(words: Path) -> set[str]:
@@ -194,8 +171,9 @@ def _show(result: dict) -> None:
     beside = "" if chance is None else f"   (chance {chance:.4g})"
     lines = [f"{result['run']} on {result['on']}"]
     lines.append(f"{result['metric']}: {result['value']:.4g}{beside}")
-    if result.get("perplexity") is not None:
-        lines.append(f"perplexity per {result['per']}: {result['perplexity']:.4g}")
+    for name, value in result["metrics"].items():
+        if value is not None:
+            lines.append(f"{name}: {value:.4g}")
     if moving := result.get("dynamic"):
         lines.append(
             f"dynamic, at a rate of {moving['rate']:g}: {moving['value']:.4g} "

@@ -8,7 +8,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from ..lens.doctor.finding import Finding
-from ..report import read_data, write_report
+from ..report import write_report
 from ..runs import examine, open_run
 from .output import print_json, writing
 from .paths import check_new_folder, path
@@ -18,7 +18,7 @@ def lens(
     run: Annotated[Path, Argument(help="the run folder", parser=path)],
     data: Annotated[
         Path | None,
-        Option(help="another text to look at", show_default="the validation part", parser=path),
+        Option(help="another file to look at", show_default="the validation part", parser=path),
     ] = None,
     out: Annotated[
         Path | None,
@@ -38,7 +38,7 @@ def lens(
     if out is not None:
         check_new_folder(out, "--out")
     if data is not None:
-        read_data(found, data)  # what is wrong with it is to be said first
+        found.task_on(data)  # what is wrong with it is to be said first
     findings = examine(found, found.task())
     if not as_json:
         with writing():

@@ -1,53 +1,74 @@
 """`ostinato train`: learn a text or a task."""
 
-import dataclasses
 import inspect
 import os
 import signal
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..data.datasets import text_path
 from ..errors import BadInput
 from ..runs import Config, open_run
 from ..runs import train as run_training
 from ..runs.tensorboard import tensorboard_writer
+from ..runs.toml import read_toml
 from .display import display
+from .options import parameters
 from .output import print_json
 from .paths import check_new_folder, path
 
 RUNS = "runs"
 
 
-def train(
-    context: typer.Context,
-    run: Path | None,
-    resume: bool,
-    tensorboard: bool,
-    as_json: bool,
-    **given: Any,
+def command(arguments: Iterable[str] = ()) -> Callable:
+    """The verb, with the options that a command line can have."""
+
+    def train(
+        run: Path | None,
+        config: Path | None,
+        resume: bool,
+        tensorboard: bool,
+        as_json: bool,
+        **given: Any,
+    ) -> None:
+        """Learn a text, or a task with data of its own.
+
+        Without a file it learns the documentation topics that come with Python. Everything is kept
+        in the run folder; a run that was stopped goes on with --resume. Settings can also come
+        from a TOML file (--config) with the sections task, network, cell, learner and training;
+        options win over the file.
+
+        Examples:
+            ostinato train
+            ostinato train book.txt --budget 220000 --steps 5000
+            ostinato train --task adding --length 200 --units 128
+            ostinato train --cell mine.py:MyCell --config settings.toml
+            ostinato train --resume --run runs/text-mlstm-1
+        """
+        asked = {name: value for name, value in given.items() if value is not None}
+        if config is not None:
+            asked = {**read_toml(config), **asked}
+        _train(asked, run, resume, tensorboard, as_json)
+
+    found = parameters(arguments)
+    names = {parameter.name for parameter in found}
+    found += [parameter for parameter in _own_parameters() if parameter.name not in names]
+    train.__signature__ = inspect.Signature(found)  # type: ignore[attr-defined]
+    train.__annotations__ = {parameter.name: parameter.annotation for parameter in found}
+    return train
+
+
+def _train(
+    asked: dict[str, Any], run: Path | None, resume: bool, tensorboard: bool, as_json: bool
 ) -> None:
-    """Learn a text, or a task with data of its own.
-
-    Without a file it learns the documentation topics that come with Python. Everything is kept in
-    the run folder; a run that was stopped goes on with --resume.
-
-    Examples:
-        ostinato train
-        ostinato train book.txt --budget 220000 --steps 5000
-        ostinato train --task adding --length 200 --units 128
-        ostinato train --resume --run runs/text-mlstm-1
-    """
     if resume:
         if run is None:
             raise BadInput("--resume needs --run, the folder of the run to go on with")
-        own = open_run(run).config
-        asked = {name: given[name] for name in given if _was_given(context, name)}
-        config = dataclasses.replace(own, **_with_file(asked, own.task))
+        config = open_run(run).config.replace(**asked)
     else:
-        config = Config(**_with_file(given, given["task"]))
+        config = Config(**asked)
         check_new_folder(run or Path(RUNS), "--run")
         run = run or _next_folder(config)
     with display(run, quiet=as_json) as show:
@@ -67,19 +88,6 @@ def train(
         raise typer.Exit(128 + end.get("signal", signal.SIGINT))
 
 
-def _was_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _with_file(given: dict[str, Any], task: str) -> dict[str, Any]:
-    """The settings with a file in place of the name of a data set."""
-    file = given.get("file")
-    if file is None or task != "text" or os.path.lexists(file) or len(Path(file).parts) != 1:
-        return given
-    return {**given, "file": str(text_path(file) or file)}
-
-
 def _next_folder(config: Config) -> Path:
     """The first of `runs/text-lstm-1`, `-2`, … that is not there yet."""
     number = 1
@@ -88,33 +96,24 @@ def _next_folder(config: Config) -> Path:
     return folder
 
 
-def _parameters() -> list[inspect.Parameter]:
-    """The command line of the configuration: every setting is an option, the file an argument."""
+def _own_parameters() -> list[inspect.Parameter]:
+    """The options of the verb itself."""
 
     def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
         keyword = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(name, keyword, annotation=annotation, default=default)
 
-    found = [parameter("context", typer.Context, inspect.Parameter.empty)]
-    for setting in dataclasses.fields(Config):
-        words = setting.metadata["help"]
-        if setting.name == "file":
-            option: Any = typer.Argument(help=words, show_default=False)
-        else:
-            option = typer.Option(help=words)
-        annotation = Annotated[setting.type, option]  # type: ignore[name-defined]
-        found.append(parameter(setting.name, annotation, setting.default))
     words = "the run folder (by default the next free one in runs/)"
     run = typer.Option("--run", help=words, parser=path)
+    words = "a TOML file with settings; options on the command line win over it"
+    config = typer.Option("--config", help=words, parser=path)
     resume = typer.Option("--resume", help="go on with the run of --run")
     board = typer.Option("--tensorboard", help="also write the numbers for TensorBoard")
     as_json = typer.Option("--json", help="print one JSON document at the end and nothing else")
-    found.append(parameter("run", Annotated[Path | None, run], None))
-    found.append(parameter("resume", Annotated[bool, resume], False))
-    found.append(parameter("tensorboard", Annotated[bool, board], False))
-    found.append(parameter("as_json", Annotated[bool, as_json], False))
-    return found
-
-
-train.__signature__ = inspect.Signature(_parameters())  # type: ignore[attr-defined]
-train.__annotations__ = {p.name: p.annotation for p in _parameters()}
+    return [
+        parameter("run", Annotated[Path | None, run], None),
+        parameter("config", Annotated[Path | None, config], None),
+        parameter("resume", Annotated[bool, resume], False),
+        parameter("tensorboard", Annotated[bool, board], False),
+        parameter("as_json", Annotated[bool, as_json], False),
+    ]

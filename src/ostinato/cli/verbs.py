@@ -8,8 +8,11 @@ import typer
 VERBS = ("train", "sample", "evaluate", "lens", "verify", "data")
 
 
-def app_of(verbs: Iterable[str] = VERBS) -> typer.Typer:
-    """The command line with these verbs."""
+def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> typer.Typer:
+    """The command line with these verbs.
+
+    The options of `train` depend on the classes that the arguments name.
+    """
     app = typer.Typer(
         name="ostinato",
         help="Recurrent networks: train, sample, evaluate, and check what is said about them.",
@@ -22,6 +25,8 @@ def app_of(verbs: Iterable[str] = VERBS) -> typer.Typer:
         module = import_module(f".{name}", __package__)
         if name == "data":
             app.add_typer(module.app, name=name)
+        elif name == "train":
+            app.command(name)(module.command(arguments))
         else:
             app.command(name)(getattr(module, name))
     return app

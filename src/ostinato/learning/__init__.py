@@ -3,6 +3,7 @@
 from ._learner import Learner as Learner
 from .curriculum import length_at as length_at
 from .first_order import FIRST_ORDER as FIRST_ORDER
+from .first_order import MOMENTUM as MOMENTUM
 from .first_order import FirstOrder as FirstOrder
 from .gradients import GRADIENTS as GRADIENTS
 from .gradients import gradient_named as gradient_named
@@ -10,6 +11,14 @@ from .hessian_free import Damping as Damping
 from .hessian_free import HessianFree as HessianFree
 from .hybrid import Hybrid as Hybrid
 from .objective import Objective as Objective
-from .objective import Sequences as Sequences
 from .saddle_free import SaddleFree as SaddleFree
 from .schedules import SCHEDULES as SCHEDULES
+from .transformation import Transformation as Transformation
+from .transformation import learner_of as learner_of
+
+# The learners by the name that the command line uses.
+LEARNERS: dict[str, type[Learner]] = {
+    **dict.fromkeys(FIRST_ORDER, FirstOrder),
+    "hf": HessianFree,
+    "saddle-free": SaddleFree,
+}

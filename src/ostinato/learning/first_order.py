@@ -18,19 +18,22 @@ Weight decay takes `α_t · decay · θ` off, apart from the gradient, whichever
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 
+from ..data import Batch
 from ..errors import BadInput
+from ..settings import options, setting
+from ..weights import trained
 from ._learner import Learner
-from .clipping import Average, clip_factor, no_average
-from .gradients import Full, Gradient
-from .objective import Objective, Sequences, trained
-from .schedules import factor
+from .clipping import Average, check_clip, clip_factor, no_average
+from .gradients import GRADIENTS, Full, Gradient, gradient_named
+from .objective import Objective
+from .schedules import SCHEDULES, factor
 
 PATIENCE = 2
 
@@ -53,6 +56,19 @@ FIRST_ORDER: dict[str, tuple[Callable[[float], optax.GradientTransformation], fl
 ADAMW_DECAY = 0.01
 MOMENTUM = ("heavy-ball", "nesterov")
 VELOCITIES = ("scaled", "raw")
+
+
+@dataclasses.dataclass(frozen=True)
+class GradientSettings:
+    """The settings of how a gradient is found."""
+
+    omega: float = setting(0.0, "weight of the norm-preserving term", least=0)
+    gradient: str = setting("full", f"how the gradient is found: {', '.join(GRADIENTS)}")
+    window: int = setting(20, "steps of the window of truncated gradients", least=1)
+
+    def method(self) -> Gradient:
+        """The way to find the gradient that they name."""
+        return gradient_named(self.gradient, window=self.window, omega=self.omega)
 
 
 class Plateau(NamedTuple):
@@ -87,10 +103,31 @@ class FirstOrder(Learner):
         schedule, warmup, clip, weight_decay: see the module's docstring.
 
     Example:
-        >>> learner = FirstOrder("adam", Objective(Softmax()), steps=1000)
+        >>> learner = FirstOrder("adam", Objective(CrossEntropy()), steps=1000)
         >>> memory = learner.initial(network)
         >>> network, memory, state, report = learner.step(network, memory, None, batch)
     """
+
+    title: ClassVar[str] = "first order"
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(GradientSettings):
+        rate: float | None = setting(None, "learning rate", least=0)
+        momentum: float = setting(0.9, "momentum of heavy ball and Nesterov", least=0, below=1)
+        velocity: str = setting(
+            "scaled", "their velocity, with the rate in it (scaled) or not (raw)", among=VELOCITIES
+        )
+        schedule: str = setting("cosine", f"how the rate changes: {', '.join(SCHEDULES)}")
+        warmup: int = setting(0, "steps in which the rate rises from zero", least=0)
+        clip: str = setting(
+            "1", "largest gradient norm: a number, '2x' the average (or 'auto'), or 'off'"
+        )
+        weight_decay: float = setting(
+            0.0, "share of each weight taken off, times the rate", least=0
+        )
+
+        def __post_init__(self):
+            check_clip(self.clip)
 
     name: str
     objective: Objective
@@ -111,6 +148,30 @@ class FirstOrder(Learner):
             raise BadInput(f"velocity must be one of {', '.join(VELOCITIES)}; got {self.velocity}")
         factor(self.schedule, self.steps)
 
+    @classmethod
+    def from_settings(cls, name, settings, objective, steps, batch):
+        given = options(settings)
+        for field in dataclasses.fields(GradientSettings):
+            del given[field.name]
+        return cls(name, objective, steps, settings.method(), **given)
+
+    @property
+    def carries_state(self) -> bool:
+        return self.gradient.carries_state
+
+    def found(self) -> dict[str, Any]:
+        return {"rate": self._rate}
+
+    def advice(self, rate: float) -> str:
+        tries = [f"a smaller --rate (it was {self.rate or rate:.3g})"]
+        if self.clip == "off":
+            tries.append("--clip 1 (clipping was off)")
+        elif self.clip != "auto":
+            tries.append(f"a tighter --clip (it was {self.clip}) or --clip auto")
+        if not self.warmup:
+            tries.append("--warmup 100")
+        return ", ".join(tries)
+
     def initial(self, network):
         parameters, _ = trained(network)
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
@@ -125,7 +186,7 @@ class FirstOrder(Learner):
     def start(self, network, batch):
         return self.gradient.start(network, batch)
 
-    def step(self, network, memory, state, batch: Sequences):
+    def step(self, network, memory, state, batch: Batch):
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])

@@ -13,28 +13,36 @@ to batch, so that with a length of 1 they learn online.
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..data import Batch
 from ..errors import BadInput
 from ..through_time import online1997, online1997_start, rtrl, rtrl_start, truncated_bptt
+from ..weights import trained
 from .norm_preserving import omega
-from .objective import Objective, Sequences, trained
+from .objective import Objective
 
 
 class Gradient(abc.ABC):
-    """A way to find the gradient."""
+    """A way to find the gradient.
 
-    def start(self, network: Any, batch: Sequences) -> Any:
+    Attributes:
+        carries_state: whether what is carried from batch to batch is the network's state.
+    """
+
+    carries_state: ClassVar[bool] = True
+
+    def start(self, network: Any, batch: Batch) -> Any:
         """What is carried from batch to batch, before the first: the network's state."""
-        return network.initial(batch.weights.shape[1:])
+        return network.initial((batch.sequences,))
 
     @abc.abstractmethod
     def __call__(
-        self, objective: Objective, network: Any, batch: Sequences, state: Any
+        self, objective: Objective, network: Any, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         """The objective's value, its gradient as a module, and what is carried on."""
 
@@ -55,10 +63,11 @@ class Full(Gradient):
                 return value, (value, final)
             term = omega(
                 network,
-                lambda outputs, _: objective.of_outputs(outputs, batch),
-                batch.xs,
+                lambda outputs, _: objective.loss(outputs, batch),
+                batch.inputs,
                 batch.targets,
                 state,
+                **batch.marks,
             )
             return value + self.omega * term, (value, final)
 
@@ -73,8 +82,11 @@ class Truncated(Gradient):
     window: int
 
     def __call__(self, objective, network, batch, state):
-        loss, targets = objective.per_step(batch)
-        return truncated_bptt(network, loss, batch.xs, targets, state, window=self.window)
+        loss, targets = objective.per_step(batch, "the truncated gradient")
+        value, gradient, final = truncated_bptt(
+            network, loss, batch.inputs, targets, state, window=self.window, **batch.marks
+        )
+        return value, _trained_part(gradient, network), final
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,13 +95,22 @@ class Forwards(Gradient):
 
     method: Callable
     begin: Callable
+    carries_state: ClassVar[bool] = False
 
     def start(self, network, batch):
-        return self.begin(network, jnp.asarray(batch.xs))
+        return self.begin(network, jnp.asarray(batch.inputs))
 
     def __call__(self, objective, network, batch, state):
-        loss, targets = objective.per_step(batch)
-        return self.method(network, loss, batch.xs, targets, state)
+        loss, targets = objective.per_step(batch, "a gradient that goes forwards in time")
+        value, gradient, final = self.method(
+            network, loss, batch.inputs, targets, state, **batch.marks
+        )
+        return value, _trained_part(gradient, network), final
+
+
+def _trained_part(gradient: Any, network: Any) -> Any:
+    """A gradient without what is not trained."""
+    return eqx.filter(gradient, jax.tree.map(eqx.is_array, trained(network)[0]))
 
 
 GRADIENTS = ("full", "truncated", "rtrl", "lstm1997")

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..data import Batch
 from ..errors import BadInput
 from ._learner import Learner
-from .objective import Sequences
 
 WHERE = ("after", "stuck")
 EVERY_LEARNERS = ("loss", "norm", "norms", "rate", "clipped", "moved")
@@ -60,6 +60,32 @@ class Hybrid(Learner):
     steps: int
     where: str = "after"
 
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        return self.second.exact
+
+    @property
+    def usual_batch(self) -> int:  # type: ignore[override]
+        return self.second.usual_batch
+
+    @property
+    def log_every_step(self) -> bool:  # type: ignore[override]
+        return self.second.log_every_step
+
+    @property
+    def chunk(self) -> int | None:  # type: ignore[override]
+        return self.second.chunk
+
+    @property
+    def copies(self) -> int:
+        return self.second.copies
+
+    def found(self) -> dict[str, Any]:
+        return self.second.found()
+
+    def advice(self, rate: float) -> str:
+        return self.second.advice(rate)
+
     def __post_init__(self):
         if self.where not in WHERE:
             raise BadInput(f"where must be one of {', '.join(WHERE)}; got {self.where}")
@@ -73,7 +99,7 @@ class Hybrid(Learner):
             self.first.initial(network), self.second.initial(network), begin, nothing, nothing
         )
 
-    def step(self, network, memory: Memory, state, batch: Sequences):
+    def step(self, network, memory: Memory, state, batch: Batch):
         arrays, static = eqx.partition(network, eqx.is_array)
 
         def with_first(arrays, memory):

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..errors import BadInput
 from ..through_time import can_step, output_from, sizes, starting_state
+from ..through_time.borders import find_borders, held, restarted, without_padding
 
 
 def omega(
@@ -21,6 +22,8 @@ def omega(
     state: Any = None,
     *,
     immediate: bool = False,
+    lengths: Any = None,
+    resets: Any = None,
 ) -> jax.Array:
     """`Ω = Σ_t (‖∂L/∂h_{t+1} · ∂h_{t+1}/∂h_t‖ / ‖∂L/∂h_{t+1}‖ - 1)²`, to be added to the loss.
 
@@ -46,6 +49,8 @@ def omega(
         targets: whatever the loss takes.
         state: the state before the first step; by default the cell's own.
         immediate: which derivative; the value is the same.
+        lengths, resets: as for `unroll`. Padding has no terms, and its outputs are zero; a step
+            that begins a sequence has the term of a first step.
 
     Returns:
         Ω, a number; differentiate it with respect to the cell.
@@ -56,16 +61,21 @@ def omega(
         ...     return loss(ys, targets) + 0.1 * omega(network, loss, xs, targets)
         >>> gradient = eqx.filter_grad(total)(network)
     """
-    _, batch = sizes(cell, xs)
+    steps, batch = sizes(cell, xs)
     if not can_step(cell):
         raise BadInput(f"omega needs a cell with a step, got {type(cell).__name__}")
     cell.check_inputs(xs)
+    xs, borders = find_borders(xs, lengths, resets, steps, batch)
+    masks = borders.valid, borders.forward
     first = starting_state(cell, xs, state)
+    restart = cell.initial((1,) * len(batch))
     us = cell.inputs(xs)
 
-    def forward(state, u):
-        new, _ = cell.step(state, u)
-        return new, (state, new)
+    def forward(state, at):
+        u, (valid, reset) = at
+        before = restarted(state, restart, reset)
+        new, _ = cell.step(before, u)
+        return held(new, state, valid), (before, new)
 
     def pull(before, u, error):
         """`error · ∂h_{t+1}/∂h_t`."""
@@ -82,19 +92,22 @@ def omega(
         ys = jax.vmap(lambda *at: output_from(cell, *at))(
             eqx.combine(afters, after_fixed), eqx.combine(befores, before_fixed), us
         )
-        return loss(ys, targets)
+        return loss(without_padding(ys, borders.valid), targets)
 
     def backward(later, at):
-        (at_after, at_before), before, u = at
+        (at_after, at_before), before, u, (valid, reset) = at
         error = _add(later, at_after)
         pulled = pull(before, u, error)
-        return _add(pulled, at_before), (error, pulled)
+        earlier = _add(pulled, at_before)
+        earlier = restarted(earlier, jax.tree.map(jnp.zeros_like, earlier), reset)
+        return held(earlier, later, valid), (error, pulled)
 
-    _, (before, after) = jax.lax.scan(forward, first, us)
+    _, (before, after) = jax.lax.scan(forward, first, (us, masks))
     (before_floats, before_fixed), (after_floats, after_fixed) = _parts(before), _parts(after)
     direct = jax.grad(of_states, argnums=(0, 1))(after_floats, before_floats)
     nothing = jax.tree.map(jnp.zeros_like, _parts(first)[0])
-    _, (errors, pulled) = jax.lax.scan(backward, nothing, (direct, before, us), reverse=True)
+    _, (errors, pulled) = jax.lax.scan(backward, nothing, (direct, before, us, masks), reverse=True)
+    errors = without_padding(errors, borders.valid)
     if immediate:
         before, errors = jax.lax.stop_gradient((before, errors))
         pulled = jax.vmap(pull)(before, us, errors)

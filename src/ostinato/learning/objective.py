@@ -1,37 +1,28 @@
 """What a learner minimises: the loss of a network on a batch."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 
-from ..tasks.losses import Loss, weighted_mean
-from ..through_time import unroll
-
-
-class Sequences(NamedTuple):
-    """The arrays of a batch: inputs, targets and the weights of the loss, all time first."""
-
-    xs: Any
-    targets: Any
-    weights: Any
+from ..data import Batch
+from ..tasks.losses import Loss, per_step
+from ..wiring import outputs_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """`f(network) = Σ w_t loss(o_t, target_t) / Σ w_t`, the outputs o_t by unrolling the network.
+    """`f(network) = loss(outputs of the network on a batch)`.
 
     Attributes:
-        loss: a member of `tasks.losses`.
+        loss: see `tasks.losses`.
         compute: dtype of the products' operands, or `None`.
         memory: what the gradient keeps; see `unroll`.
         backend, on_failure: how a GPU runs through time; see `unroll`.
 
     Example:
-        >>> objective = Objective(Softmax())
-        >>> value, state = objective.value(network, Sequences(xs, targets, weights), None)
+        >>> objective = Objective(CrossEntropy())
+        >>> value, state = objective.value(network, batch, None)
     """
 
     loss: Loss
@@ -41,12 +32,12 @@ class Objective:
     on_failure: str = "scan"
 
     def outputs(
-        self, network: Any, xs: Any, state: Any, watch: str | None = None
+        self, network: Any, batch: Batch, state: Any, watch: str | None = None
     ) -> tuple[Any, Any]:
-        """The outputs `(T, B, outputs)` and the final state; for `watch` see `unroll`."""
-        return unroll(
+        """The outputs and the final state; for `watch` see `outputs_of`."""
+        return outputs_of(
             network,
-            xs,
+            batch,
             state,
             compute=self.compute,
             memory=self.memory,
@@ -55,29 +46,21 @@ class Objective:
             on_failure=self.on_failure,
         )
 
-    def of_outputs(self, outputs: jax.Array, batch: Sequences) -> jax.Array:
-        """The loss of outputs that are already there."""
-        return weighted_mean(self.loss(outputs, batch.targets), batch.weights)
-
-    def value(self, network: Any, batch: Sequences, state: Any) -> tuple[jax.Array, Any]:
+    def value(self, network: Any, batch: Batch, state: Any) -> tuple[jax.Array, Any]:
         """The loss and the final state."""
-        outputs, state = self.outputs(network, batch.xs, state)
-        return self.of_outputs(outputs, batch), state
+        outputs, state = self.outputs(network, batch, state)
+        return self.loss(outputs, batch), state
 
-    def per_step(self, batch: Sequences):
+    def per_step(self, batch: Batch, what: str) -> tuple[Any, Any]:
         """The loss as a sum over time: a function of an output and its target, and the targets.
 
-        For the gradients of `through_time.gradients`, which go step by step.
+        For the gradients of `through_time.gradients`, which go step by step; `what` names the one
+        that needs it, for the message if the loss is not such a sum.
         """
-        total = jnp.sum(batch.weights)
+        loss, total = per_step(self.loss, what), self.loss.weight(batch)
 
-        def loss(output, at):
-            target, weight = at
-            return jnp.sum(weight * self.loss(output, target)) / total
+        def at(output: Any, of: Any) -> jax.Array:
+            target, weight = of
+            return (weight * loss.at(output, target)).sum() / total
 
-        return loss, (batch.targets, batch.weights)
-
-
-def trained(network: Any) -> tuple[Any, Any]:
-    """A network's parameters, and the rest of it."""
-    return eqx.partition(network, eqx.is_inexact_array)
+        return at, (batch.targets, batch.counted)

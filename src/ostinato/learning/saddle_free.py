@@ -33,12 +33,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..data import Batch
 from ..errors import BadInput
-from ._learner import Learner
-from .hessian_free.curvature_batch import check_exact, whole_and_part
+from ..settings import setting
+from ..weights import trained
+from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
-from .objective import Objective, Sequences, trained
+from .objective import Objective
 
 # In units of rounding, next to the largest product or eigenvalue: below LEFT nothing is left of a
 # vector of Lanczos; FLAT is the least curvature that a step counts on, with its damping.
@@ -105,7 +107,7 @@ class Memory(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class SaddleFree(Learner):
+class SaddleFree(Curved):
     """A saddle-free Newton learner.
 
     Attributes:
@@ -118,11 +120,15 @@ class SaddleFree(Learner):
         chunk: at most so many sequences at once, to save memory; exact.
 
     Example:
-        >>> learner = SaddleFree(Objective(Softmax()), count=50, curvature=100)
+        >>> learner = SaddleFree(Objective(CrossEntropy()), count=50, curvature=100)
         >>> memory = learner.initial(network)
         >>> network, memory, state, report = learner.step(network, memory, state, batch)
         >>> report["damping"], report["ratio"], report["negative"], report["lowest"]
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(CurvatureSettings):
+        krylov: int = setting(50, "dimensions of the subspace", least=1)
 
     objective: Objective
     count: int = 50
@@ -138,17 +144,26 @@ class SaddleFree(Learner):
         if self.damping < 0:
             raise BadInput("damping cannot be negative")
 
+    @classmethod
+    def from_settings(cls, name, settings, objective, steps, batch):
+        damping = {} if settings.tikhonov is None else {"damping": settings.tikhonov}
+        return cls(objective, settings.krylov, **damping, **settings.sizes(batch))
+
+    @property
+    def copies(self) -> int:
+        return self.count
+
     def initial(self, network):
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
         return Memory(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def step(self, network, memory, state, batch: Sequences):
+    def step(self, network, memory, state, batch: Batch):
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
-    def _step(self, network, memory: Memory, state, batch: Sequences):
+    def _step(self, network, memory: Memory, state, batch: Batch):
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
-        sequences, size = (on.batch.weights.shape[1] for on in (whole, part))
+        sequences, size = (on.batch.sequences for on in (whole, part))
         theta = whole.start
         value, gradient, final = whole.gradient(theta)
 

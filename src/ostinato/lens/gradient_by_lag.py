@@ -39,7 +39,7 @@ def gradient_by_lag(
         For each recurrent weight, by its path, an array `(t + 1,)`.
 
     Example:
-        >>> found = gradient_by_lag(network, xs, lambda o: Softmax()(o, targets[-1]))
+        >>> found = gradient_by_lag(network, xs, lambda o: CrossEntropy().at(o, targets[-1]))
         >>> found[".cell.R"][100] / found[".cell.R"][0]  # what is left after a hundred steps
     """
 

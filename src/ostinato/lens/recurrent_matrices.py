@@ -9,9 +9,8 @@ from jax.extend.core import Literal
 
 from ..cells import Cell
 from ..cells._cell import input_size, parameter_dtype
-from ..through_time import can_step, sizes, unroll
+from ..through_time import can_step, parts_with_inputs, sizes, unroll
 from ..through_time._step import Step, Tap, take_apart
-from ..through_time.unroll import _path
 
 
 def recurrent_matrices(network: Any) -> dict[str, jax.Array]:
@@ -59,14 +58,11 @@ def recurrent_products(network: Any, xs: Any) -> set[str]:
         x = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
         step, state = _take_apart(network, sizes(network, xs)[1], x)
         return {step.names[j] for j in _on_a_cycle(step, len(state))}
-    found: set[str] = set()
-
-    def run(part, xs, state=None, *, reverse=False):
-        found.update(_path(part, network) + name for name in recurrent_products(part, xs))
-        return unroll(part, xs, state, reverse=reverse)
-
-    eqx.filter_eval_shape(lambda xs: network.over_time(run, xs, None), xs)
-    return found
+    return {
+        path + name
+        for path, part, inputs in parts_with_inputs(network, xs, unroll)
+        for name in recurrent_products(part, inputs)
+    }
 
 
 def _of_cell(cell: Cell) -> dict[str, jax.Array]:

@@ -1,5 +1,4 @@
 """The report of a run: one self-contained HTML page, and a PNG of every chart."""
 
-from .subject import read_data as read_data
 from .subject import subject as subject
 from .write import write_report as write_report

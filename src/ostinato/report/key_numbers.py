@@ -6,7 +6,6 @@ from statistics import median
 from ..learning import length_at
 from ..runs.build import batch_size
 from ..runs.trouble import logged_steps
-from ..tasks import Text
 from .subject import Course
 
 
@@ -27,8 +26,7 @@ def key_numbers(course: Course) -> dict[str, str]:
     if "parameters" in start:
         found["parameters"] = f"{start['parameters']:,}"
     found["steps"] = f"{done:,} of {most:,}, {_ending(course)}"
-    if isinstance(task, Text):
-        count = epochs(course, done)
+    if (count := epochs(course, done)) is not None:
         found["epochs"] = f"{count:.3g}" if count < 1000 else f"{count:,.0f}"
     if seconds := total_seconds(course):
         found["time"] = in_words(seconds)
@@ -36,36 +34,31 @@ def key_numbers(course: Course) -> dict[str, str]:
         found["speed"] = f"{rate:,.0f} symbols per second"
     valid = [e for e in course.of_kind("valid") if e["value"] is not None]
     if valid:
-        pick = max if task.higher_is_better else min
+        pick = max if task.metric.higher_is_better else min
         best = pick(valid, key=lambda event: event["value"])
-        words = f"{best['value']:.4g} {task.metric}, at step {best['step']:,}"
+        words = f"{best['value']:.4g} {task.metric.name}, at step {best['step']:,}"
         found["best validation"] = words
     else:
         found["best validation"] = "none yet"
-    found["chance"] = f"{task.chance:.4g} {task.metric}"
-    if "order 5" in start:
-        found["order-5 count"] = f"{start['order 5']:.4g} {task.metric}"
+    found["chance"] = f"{task.chance:.4g} {task.metric.name}"
+    for name, value in start.get("baselines", {}).items():
+        if name not in ("chance", "bigram"):
+            found[f"{name} baseline"] = f"{value:.4g} {task.metric.name}"
     return found
 
 
-def epochs(course: Course, steps: int) -> float:
-    """How many epochs of a text's training part so many steps make."""
+def epochs(course: Course, steps: int) -> float | None:
+    """How many epochs so many steps make; `None` if the training data are unlimited."""
     task, config = course.task, course.run.config
-    assert isinstance(task, Text)
     lengths = Counter({task.length: steps})
     if config.curriculum is not None:
         lengths = Counter(
             length_at(step, config.steps, config.curriculum, task.length) for step in range(steps)
         )
-    symbols, total = len(task.parts["train"]) - 1, 0.0
-    for length, count in lengths.items():
-        length = min(length, symbols)
-        size = batch_size(config)
-        if task.carry:
-            total += count / task.windows(min(size, symbols // length), length)
-        else:
-            total += count * size * length / symbols
-    return total
+    size = batch_size(config)
+    found = [task.epochs(count, size, length) for length, count in lengths.items()]
+    known = [count for count in found if count is not None]
+    return sum(known) if len(known) == len(found) else None
 
 
 def total_seconds(course: Course) -> float:

@@ -5,35 +5,34 @@ import re
 import numpy as np
 
 from ..lens.names import plain_name, weight_name
-from ..runs.loss_scale import factor_to_metric
 from ..runs.trouble import logged_steps
 from .charts import Chart, Heat, Lines, Series, numbers
 from .subject import Course, Subject
 
 STEP = "training step"
 LAG = "lag (steps)"
-YARDSTICKS = ("chance", "bigram", "order 5")
 
 
 def losses(course: Course) -> list[Chart]:
     """Training and validation loss by step: one chart if they share a unit, else two."""
-    task, factor = course.task, factor_to_metric(course.task.metric)
+    task, metric = course.task, course.task.metric
+    factor = metric.loss_factor
     training = _series(course, "train", "loss", "training", factor or 1.0)
     valid = _series(course, "valid", "value", "validation")
-    levels = {name: course.start[name] for name in YARDSTICKS if course.start.get(name)}
-    unit = f"{task.metric} (share of answers)" if task.metric == "accuracy" else task.metric
+    levels = dict(course.start.get("baselines", {}))
+    unit = f"{metric.name} (share of answers)" if metric.name == "accuracy" else metric.name
     if task.solved is not None:
         levels["solved"] = task.solved
-    better = "Higher" if task.higher_is_better else "Lower"
-    caption = f"{better} is better. {_yardsticks(course, levels)}"
+    better = "Higher" if metric.higher_is_better else "Lower"
+    caption = f"{better} is better. {_baselines(course, levels)}"
     if factor is not None:
         both = [training, valid] if valid.x else [training]
-        return [_learning("loss", task.metric.capitalize(), caption, both, task.metric, levels)]
-    words = f"The loss that is minimised; the validation metric is {task.metric}."
+        return [_learning("loss", metric.name.capitalize(), caption, both, metric.name, levels)]
+    words = f"The loss that is minimised; the validation metric is {metric.name}."
     y_title = f"loss{course.in_nats}"
     found: list[Chart] = [_learning("loss", "Training loss", words, [training], y_title, {})]
     if valid.x:
-        title = f"Validation {task.metric}"
+        title = f"Validation {metric.name}"
         found.append(_learning("validation", title, caption, [valid], unit, levels))
     return found
 
@@ -103,7 +102,7 @@ def steps_taken(course: Course) -> list[Chart]:
     mean = _series(course, "train", "norm", "mean")
     largest = _series(course, "train", "largest_norm", "largest")
     levels = {}
-    clip = course.run.config.clip
+    clip = getattr(course.run.config, "clip", "off")
     if clip not in ("auto", "off") and not clip.endswith("x") and not _damped(course):
         levels["clipped above"] = float(clip)
     found: list[Chart] = [
@@ -223,7 +222,7 @@ def _learning(
     )
 
 
-def _yardsticks(course: Course, levels: dict[str, float]) -> str:
+def _baselines(course: Course, levels: dict[str, float]) -> str:
     words = "Chance is the best prediction that ignores the input."
     if "solved" in levels:
         words += " Past the line 'solved' the task counts as solved."

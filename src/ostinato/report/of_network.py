@@ -33,7 +33,7 @@ def gradient_now(subject: Subject) -> dict[str, np.ndarray]:
     """The gradient of the trained network by lag, for each recurrent weight."""
     batch, at = subject.batch, subject.at
     errors = Lens(subject.task.loss).errors
-    found = errors(subject.network, batch.xs, batch.targets[at], None, at)
+    found = errors(subject.network, batch, None, at)
     return {name: np.asarray(profile, float) for name, profile in found.items()}
 
 
@@ -59,14 +59,14 @@ def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> Char
 
 def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
     """How far back the network looks, by gradient, by Jacobian and by perturbation."""
-    network, xs, at = subject.network, subject.batch.xs, subject.at
+    network, xs, at = subject.network, subject.batch.inputs, subject.at
     whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
     probed = jacobian_by_lag(network, xs, at=at, probes=1, key=jax.random.key(0))
     curves = {
         "gradient": (np.arange(at + 1), whole),
         "Jacobian": (np.arange(at + 2), np.asarray(probed, float)),
     }
-    if subject.batch.weights.shape[1] > 1:
+    if subject.batch.sequences > 1:
         lags, moved = influence_by_lag(network, xs, at=at)
         curves["perturbation"] = (lags, np.asarray(moved, float))
     series = [Series(name, lags.tolist(), _of_peak(y)) for name, (lags, y) in curves.items()]
@@ -91,7 +91,7 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
 
 def gates(subject: Subject) -> list[Chart]:
     """How often gates and units saturate."""
-    found = saturation(subject.network, subject.batch.xs)
+    found = saturation(subject.network, subject.batch.inputs)
     if not found:
         return []
     return [
@@ -140,7 +140,7 @@ def spectrum(subject: Subject) -> list[Chart]:
 
 def units_over_time(subject: Subject) -> Chart:
     """The activation of all units over one sequence, for tasks other than text."""
-    values = activity(subject.network, subject.batch.xs[:, :1])[:, 0, :UNITS]
+    values = activity(subject.network, subject.batch.inputs[:, :1])[:, 0, :UNITS]
     return Heat(
         name="units",
         title="Activations over one sequence",

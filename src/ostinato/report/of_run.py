@@ -64,14 +64,13 @@ def sections_of(course: Course) -> list[Section]:
 
 
 def samples_of(course: Course) -> list[Sample]:
-    """Samples from validations, evenly spaced and at most `SAMPLES`, including the last."""
-    found = [event for event in course.of_kind("valid") if event.get("sample")]
+    """Previews from validations, evenly spaced and at most `SAMPLES`, including the last."""
+    found = [event for event in course.of_kind("valid") if event.get("preview")]
     places = range(len(found) - 1, -1, -max(1, -(-len(found) // SAMPLES)))
-    return [
-        Sample(
-            heading=f"Step {event['step']:,}"
-            + ("" if event["value"] is None else f": {event['value']:.4g} {course.task.metric}"),
-            text=event["sample"],
-        )
-        for event in (found[place] for place in reversed(places))
-    ]
+    return [_sample(course, found[place]) for place in reversed(places)]
+
+
+def _sample(course: Course, event: dict) -> Sample:
+    value, metric = event["value"], course.task.metric.name
+    words = "" if value is None else f": {value:.4g} {metric}"
+    return Sample(heading=f"Step {event['step']:,}{words}", text=event["preview"])

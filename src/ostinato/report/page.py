@@ -157,10 +157,9 @@ def _numbers(reading: Reading | None) -> dict | None:
 
 def _settings(config: Config) -> str:
     """All settings; those that differ from their defaults are marked."""
-    found = []
-    for setting in dataclasses.fields(config):
-        value = getattr(config, setting.name)
-        mark = ' class="changed"' if value != setting.default else ""
+    found, unusual = [], config.unusual()
+    for name, value in config.flat().items():
+        mark = ' class="changed"' if name in unusual else ""
         words = "–" if value is None else str(value)
-        found.append(f"<div{mark}><dt>{escape(setting.name)}</dt><dd>{escape(words)}</dd></div>")
+        found.append(f"<div{mark}><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>")
     return "".join(found)

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import read_symbols
-from ..errors import BadInput
+from ..data import Batch
 from ..runs import Run
 from ..runs.events import readable
 from ..runs.examination import last_network
-from ..tasks import Batch, Softmax, Task, Text, streams
-from ..tasks.losses import Sigmoid
+from ..runs.looking import few_of
+from ..tasks import Task
 from ..wiring import Network
 
 SEQUENCES = 16
@@ -33,7 +32,7 @@ class Course:
     @property
     def in_nats(self) -> str:
         """The unit of the training loss and its derivatives, as a suffix for axis titles."""
-        return " (nats)" if isinstance(self.task.loss, Softmax | Sigmoid) else ""
+        return " (nats)" if self.task.loss.in_nats else ""
 
     def of_kind(self, kind: str) -> list[dict]:
         return [event for event in self.events if event["kind"] == kind]
@@ -58,42 +57,32 @@ class Subject(Course):
     where: str
 
 
-def course(run: Run) -> Course:
+def course(run: Run, task: Task | None = None) -> Course:
     """The part of a subject that a run without a checkpoint has, too."""
-    return Course(run, run.task(), readable(run.events()))
+    return Course(run, task or run.task(), readable(run.events()))
 
 
-def subject(run: Run, data: Path | None = None) -> Subject:
-    """The subject of a report; `data` is another text to measure the network on.
+def subject(
+    run: Run, data: Path | None = None, task: Task | None = None, like: Network | None = None
+) -> Subject:
+    """The subject of a report.
+
+    Args:
+        run: a run with a checkpoint.
+        data: another file to measure the network on.
+        task, like: your own task or network, if the run was trained with one.
 
     Example:
-        >>> subject(open_run("runs/text-mlstm-1")).batch.xs.shape
+        >>> subject(open_run("runs/text-mlstm-1")).batch.inputs.shape
         (10, 16)
     """
-    network = last_network(run)
-    task = run.task()
-    batch, symbols = None, None
-    if data is not None:
-        symbols, where = read_data(run, data), str(data)
-        batch = next(streams(symbols, SEQUENCES, task.length))
-    elif isinstance(task, Text):
-        part = "valid" if len(task.parts["valid"]) > 2 * task.length else "train"
-        symbols = task.parts[part]
-        where = "the validation part" if part == "valid" else "the training part"
-        batch = next(streams(symbols, SEQUENCES, task.length))
-    else:
-        batch, where = next(task.held_out("valid", SEQUENCES)), "the validation part"
-    at = int(np.flatnonzero(batch.weights.any(axis=1))[-1])
-    events = readable(run.events())
-    return Subject(run, task, events, network, batch, at, symbols, where)
-
-
-def read_data(run: Run, data: Path) -> np.ndarray:
-    """The symbols of another text, in the vocabulary of the run."""
-    vocabulary = run.vocabulary
-    if vocabulary is None:
-        raise BadInput(f"--data is for texts; {run.path} has learned {run.config.task}")
-    symbols, _ = read_symbols(data, vocabulary.level, run.config.encoding, vocabulary)
-    if len(symbols) < 2:
-        raise BadInput(f"{data} has fewer than 2 symbols; there is nothing to predict")
-    return symbols
+    network = last_network(run, like)
+    task = task or run.task()
+    looked = task if data is None else run.task_on(data)
+    where = "the validation part" if data is None else str(data)
+    batch = next(looked.held_out("valid", SEQUENCES), None)
+    symbols = looked.stream("valid")
+    if batch is None or not np.any(batch.counted):
+        batch, symbols, where = task.batch(0, SEQUENCES), task.stream("train"), "the training part"
+    batch, at, _ = few_of(batch, SEQUENCES)
+    return Subject(run, task, readable(run.events()), network, batch, at, symbols, where)

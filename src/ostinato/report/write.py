@@ -7,6 +7,8 @@ from ..errors import BadInput
 from ..files import write_whole
 from ..lens.doctor.finding import Finding
 from ..runs import Run
+from ..tasks import Task
+from ..wiring import Network
 from .of_run import page_of
 from .page import html
 from .pictures import write_picture
@@ -16,7 +18,13 @@ PAGE = "report.html"
 
 
 def write_report(
-    run: Run, findings: list[Finding], folder: Path | None = None, data: Path | None = None
+    run: Run,
+    findings: list[Finding],
+    folder: Path | None = None,
+    data: Path | None = None,
+    *,
+    task: Task | None = None,
+    like: Network | None = None,
 ) -> Path:
     """Write `report.html` and a PNG of every chart.
 
@@ -25,7 +33,8 @@ def write_report(
         findings: the doctor's findings, from `ostinato.runs.examine`.
         folder: where to write; by default the page goes into the run folder, and the pictures into
             its subfolder `report`.
-        data: another text, to measure the network on instead of the validation part.
+        data: another file, to measure the network on instead of the validation part.
+        task, like: your own task or network, if the run was trained with one.
 
     Returns:
         The path of the page.
@@ -37,7 +46,8 @@ def write_report(
     """
     if find_spec("plotly") is None or find_spec("matplotlib") is None:
         raise BadInput("the report needs plotly and matplotlib: pip install 'ostinato[plot]'")
-    page = page_of(subject(run, data) if run.steps() or data else course(run), findings)
+    whole = run.steps() or data
+    page = page_of(subject(run, data, task, like) if whole else course(run, task), findings)
     pictures = run.path / "report" if folder is None else folder
     pictures.mkdir(parents=True, exist_ok=True)
     for section in page.sections:

@@ -15,7 +15,7 @@ from ..errors import BadInput
 from ..files import write_whole
 from ..weights import Damaged, Differs, notes_of, pack, unpack
 
-FORMAT = 2
+FORMAT = 3
 KEPT = 2
 _NAME = "step-{:08d}.safetensors"
 

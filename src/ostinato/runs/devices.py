@@ -7,10 +7,10 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from ..data import Batch
 from ..errors import BadInput
-from ..learning import Sequences
 
-Spread = Callable[[Sequences, Any], tuple[Sequences, Any]]
+Spread = Callable[[Batch, Any], tuple[Batch, Any]]
 
 
 def over_devices(count: int, batch: int) -> Spread:
@@ -21,20 +21,23 @@ def over_devices(count: int, batch: int) -> Spread:
 
     Example:
         >>> spread = over_devices(8, batch=1000)
-        >>> sequences, state = spread(sequences, state)
+        >>> batch, state = spread(batch, state)
     """
     if count > len(jax.devices()):
         raise BadInput(f"there are {len(jax.devices())} devices here, got --devices {count}")
     if batch % count:
         raise BadInput(f"{count} devices cannot share a batch of {batch} sequences equally")
     if count == 1:
-        return lambda sequences, state: (sequences, state)
+        return lambda batch, state: (batch, state)
     mesh = Mesh(np.array(jax.devices()[:count]), ("batch",))
 
-    def spread(sequences, state):
+    def spread(batch, state):
         def put(tree, *axes):
             return jax.device_put(tree, NamedSharding(mesh, PartitionSpec(*axes)))
 
-        return put(sequences, None, "batch"), put(state, "batch")
+        def of(x, axis):
+            return put(x, *(None,) * axis, "batch")
+
+        return batch.over_sequences(of), put(state, "batch")
 
     return spread

@@ -1,7 +1,7 @@
 """How good a trained network is: its task's metric, bits and perplexity, and its spelling."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import equinox as eqx
@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..data import Batch
 from ..errors import BadInput
-from ..tasks import Batch, Task, bits, streams, weighted_mean
-from ..through_time import can_step, unroll
-from ..wiring import Network
+from ..tasks import Bits, CrossEntropy, Metric, Task, streams
+from ..through_time import can_step
+from ..weights import trained as trained_part
+from ..wiring import Network, outputs_of
 
-Score = Callable[[jax.Array, Any], jax.Array]
 RATE = 0.03
 
 
@@ -22,40 +23,40 @@ def evaluate(network: Network, task: Task, part: str = "valid", size: int = 32) 
     """The task's metric on `"valid"` or `"test"`, with `size` sequences side by side.
 
     Example:
-        >>> evaluate(network, task, "test")
+        >>> 0 < evaluate(network_of_symbols, text, "test") < 10
+        True
     """
-    value = mean_score(network, task.held_out(part, size), task.score)
+    (value,) = measured(network, task.held_out(part, size), (task.metric,))
     if value is None:
         raise BadInput(f"the {part} part of {task.name} is empty; there is nothing to score")
     return value
 
 
-def mean_score(network: Network, batches: Iterable[Batch], score: Score) -> float | None:
-    """`Σ w s / Σ w` over all batches, or `None` where there is nothing to score.
+def measured(
+    network: Network, batches: Iterable[Batch], metrics: tuple[Metric, ...]
+) -> list[float | None]:
+    """The metrics over all batches; `None` where nothing is counted.
 
     The state is carried from batch to batch and starts anew where `batch.first` says so. Noise is
     off. The compiled function is kept from call to call for networks of the same structure.
-
-    Args:
-        network: anything that `unroll` takes.
-        batches: of which the weights `w` say where the score counts.
-        score: `score(outputs, targets)`, a value for each step and sequence.
     """
     network = eqx.nn.inference_mode(network)
-    state, sums = None, []
+    state, counts = None, []
     for batch in batches:
         if batch.first:
-            state = network.initial(batch.weights.shape[1:]) if can_step(network) else None
-        total, state = _score_batch(network, state, batch.xs, batch.targets, batch.weights, score)
-        sums.append((total, batch.weights.sum(dtype=np.float64)))  # no waiting for `total` here
-    weight = sum(weight for _, weight in sums)
-    return float(sum(float(total) for total, _ in sums) / weight) if weight else None
+            state = network.initial((batch.sequences,)) if can_step(network) else None
+        found, state = _counts(network, state, batch.arrays, metrics)
+        counts.append(found)  # without waiting for it here
+    if not counts:
+        return [None for _ in metrics]
+    sums = jax.tree.map(lambda *x: sum(np.asarray(y, np.float64) for y in x), *counts)
+    return [metric.value(found) for metric, found in zip(metrics, sums, strict=True)]
 
 
 @eqx.filter_jit
-def _score_batch(network, state, xs, targets, weights, score: Score):
-    outputs, state = unroll(network, xs, state)
-    return jnp.sum(score(outputs, targets) * weights), state
+def _counts(network: Any, state: Any, batch: Batch, metrics: tuple[Metric, ...]) -> Any:
+    outputs, state = outputs_of(network, batch, state)
+    return [metric.counts(outputs, batch) for metric in metrics], state
 
 
 def perplexity(bits: float) -> float:
@@ -113,7 +114,7 @@ def dynamic_evaluate(
     speed = jnp.asarray([rate, decay], network.dtype)
     state, totals, weight = network.initial((1,)), [], 0.0
     for batch in streams(symbols, 1, window):
-        total, moving, state = _learn_window(trained, moving, state, batch[:3], speed)
+        total, moving, state = _learn_window(trained, moving, state, batch.arrays, speed)
         totals.append(total)
         weight += float(batch.weights.sum())
     if not weight:
@@ -125,22 +126,24 @@ def dynamic_evaluate(
 
 
 @eqx.filter_jit
-def _learn_window(trained, moving, state, window, speed):
-    xs, targets, weights = window
+def _learn_window(trained: Any, moving: Any, state: Any, window: Batch, speed: jax.Array) -> Any:
     rate, decay = speed
+    parameters, rest = trained_part(moving)
 
-    def loss(network):
-        outputs, after = unroll(network, xs, state)
-        scores = bits(outputs, targets)
-        return weighted_mean(scores, weights) * np.log(2), (jnp.sum(scores * weights), after)
+    def loss(parameters: Any) -> Any:
+        outputs, after = outputs_of(eqx.combine(parameters, rest), window, state)
+        bits, _ = Bits().counts(outputs, window)
+        return CrossEntropy()(outputs, window), (bits, after)
 
-    gradient, (total, state) = eqx.filter_grad(loss, has_aux=True)(moving)
-
-    def step(slope, now, start):
-        return now if slope is None else now - rate * slope + decay * (start - now)
-
-    moving = jax.tree.map(step, gradient, moving, trained, is_leaf=lambda x: x is None)
-    return total, moving, state
+    gradient, (total, state) = jax.grad(loss, has_aux=True)(parameters)
+    start = trained_part(trained)[0]
+    parameters = jax.tree.map(
+        lambda slope, now, first: now - rate * slope + decay * (first - now),
+        gradient,
+        parameters,
+        start,
+    )
+    return total, eqx.combine(parameters, rest), state
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")

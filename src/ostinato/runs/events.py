@@ -3,7 +3,7 @@
 A log may have been damaged, or written by another version, so a reader cannot rely on any field.
 `readable` keeps what is as the training loop writes it:
 
-    start, resume   of how many steps, on which device, with which yardsticks
+    start, resume   of how many steps, on which device, with which baselines
     train           a few steps: the mean loss, the gradient's norm, the rate, …
     valid           the metric on the validation part, and a sample of a text
     lens            the gradient by lag, the memory length, what is saturated
@@ -12,6 +12,7 @@ A log may have been damaged, or written by another version, so a reader cannot r
 """
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -60,15 +61,23 @@ def _by_name(check: Check) -> Check:
     return good
 
 
+# Of logs that do not say it: the metric in units of the training loss, by the metric's name.
+LOSS_FACTORS = {
+    "bits per character": 1 / math.log(2),
+    "bits per byte": 1 / math.log(2),
+    "nats per step": 1.0,
+    "mean squared error": 2.0,
+}
 _START: dict[str, Check] = {
     "steps": _count,
     "task": _words,
     "metric": _words,
     "device": _words,
     "parameters": _count,
-    "chance": _number,
-    "bigram": _number,
-    "order 5": _number,
+    "higher_is_better": lambda x: isinstance(x, bool),
+    "loss_factor": lambda x: x is None or _number(x),
+    "baselines": lambda x: isinstance(x, dict) and all(map(_number, x.values())),
+    **dict.fromkeys(("chance", "bigram", "order 5"), _number),  # until 0.1, in place of `baselines`
 }
 _STEPS = ("loss", "norm", "largest_norm", "moved", "largest_moved")
 _CURVED = ("damping", "structural", "ratio")
@@ -78,7 +87,7 @@ FIELDS: dict[str, dict[str, Check]] = {
     "train": dict.fromkeys((*_STEPS, *_CURVED), _number_or_none)
     | {"rate": _number, "clipped": _number}
     | {"seconds": _number, "took": _number, "symbols": _count},
-    "valid": {"value": _number_or_none, "sample": _words},
+    "valid": {"value": _number_or_none, "preview": _words, "sample": _words},
     "lens": {
         "lags": _rising,
         "gradient": _by_name(_numbers),
@@ -114,8 +123,21 @@ def readable(events: Iterable[Any]) -> list[dict]:
         checks = FIELDS[kind].items()
         sound = {name: event[name] for name, good in checks if name in event and good(event[name])}
         if all(name in sound for name in NEEDED.get(kind, ())):
-            found.append({"kind": kind, "step": event["step"]} | _consistent(kind, sound))
+            fields = _consistent(kind, _upgraded(kind, sound))
+            found.append({"kind": kind, "step": event["step"]} | fields)
     return found
+
+
+def _upgraded(kind: str, fields: dict) -> dict:
+    """The fields of an older log by the names that they have today."""
+    if kind == "valid" and "sample" in fields:
+        fields.setdefault("preview", fields.pop("sample"))
+    if kind in ("start", "resume"):
+        old = {name: fields.pop(name) for name in ("chance", "bigram", "order 5") if name in fields}
+        fields.setdefault("baselines", old)
+        if "loss_factor" not in fields and fields.get("metric") in LOSS_FACTORS:
+            fields["loss_factor"] = LOSS_FACTORS[fields["metric"]]
+    return fields
 
 
 def _consistent(kind: str, fields: dict) -> dict:

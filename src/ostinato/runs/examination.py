@@ -1,30 +1,25 @@
 """What is wrong with a run: its log, its data and its network, shown to the doctor."""
 
-import dataclasses
-from typing import Any
-
 import equinox as eqx
 import jax
 import numpy as np
 
+from ..data import Batch
 from ..errors import BadInput
-from ..learning import Sequences
-from ..lens import gradient_by_lag, ignored_before, saturation
+from ..lens import ignored_before, saturation
 from ..lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_batches
 from ..lens.doctor import Network as Measured
-from ..tasks import Batch, Task
+from ..tasks import Task
 from ..wiring import Network
 from .build import batch_size
-from .config import Config
-from .evaluation import mean_score
+from .evaluation import measured
 from .events import readable
 from .folder import Run
-from .loss_scale import factor_to_metric
+from .looking import Lens, few_of
 from .trouble import logged_steps
 
 SEQUENCES = 64
 SYMBOLS_SCORED = 20_000
-YARDSTICKS = ("bigram", "order 5")
 # What an entry of the log must have to be part of the history, and what it is called there.
 COURSE = {
     "loss": "losses",
@@ -61,7 +56,7 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
         network = _measured(last_network(run, like), task, one, size) if run.steps() else None
     return Evidence(
         goal=_goal(task, events),
-        settings=_unusual(run.config),
+        settings=run.config.unusual(),
         history=_history(events),
         data=look_at_batches(task, one, two, size),
         network=network,
@@ -84,22 +79,14 @@ def last_network(run: Run, like: Network | None = None) -> Network:
 def _goal(task: Task, events: list[dict]) -> Goal:
     start = next((e for e in events if e["kind"] in ("start", "resume")), {})
     return Goal(
-        metric=task.metric,
+        metric=task.metric.name,
         chance=task.chance,
-        higher_is_better=task.higher_is_better,
+        higher_is_better=task.metric.higher_is_better,
         solved=task.solved,
         lag=task.lag,
-        yardsticks={name: start[name] for name in YARDSTICKS if name in start},
-        loss_factor=factor_to_metric(task.metric),
+        baselines={n: x for n, x in start.get("baselines", {}).items() if n != "chance"},
+        loss_factor=task.metric.loss_factor,
     )
-
-
-def _unusual(config: Config) -> dict[str, Any]:
-    return {
-        setting.name: getattr(config, setting.name)
-        for setting in dataclasses.fields(config)
-        if getattr(config, setting.name) != setting.default
-    }
 
 
 def _history(events: list[dict]) -> History:
@@ -119,13 +106,12 @@ def _number(value: float | None) -> float:
 
 
 def _measured(network: Network, task: Task, batch: Batch, size: int) -> Measured:
-    few = Sequences(*(np.asarray(x)[:, :SEQUENCES] for x in batch[:3]))
-    at = int(np.flatnonzero(few.weights.any(axis=1))[-1])
-    errors = gradient_by_lag(network, few.xs, lambda o: task.loss(o, few.targets[at]), at=at)
+    few, at, _ = few_of(batch, SEQUENCES)
+    errors = Lens(task.loss).errors(network, few, None, at)
     memory = None
-    if few.weights.shape[1] > 1:
-        memory = at - (ignored_before(network, few.xs, at=at) or 0)
-    units = saturation(network, few.xs)
+    if few.sequences > 1:
+        memory = at - (ignored_before(network, few.inputs, at=at) or 0)
+    units = saturation(network, few.inputs, **few.marks)
     kept = "kind", "high", "low", "always_high", "always_low"
     return Measured(
         score=_score(network, task, size),
@@ -143,8 +129,8 @@ def _score(network: Network, task: Task, size: int) -> float:
         while seen < SYMBOLS_SCORED:
             batch = task.batch(index, size)
             yield batch
-            seen, index = seen + batch.weights.size, index + 1
+            seen, index = seen + batch.size, index + 1
 
-    value = mean_score(network, batches(), task.score)
+    (value,) = measured(network, batches(), (task.metric,))
     assert value is not None
     return value

@@ -11,24 +11,23 @@ What is counted is a lower bound, in float32:
 So only what surely cannot fit is refused.
 """
 
-import dataclasses
 import math
 
 import equinox as eqx
 
 from ..learning import Learner
 from ..memory import FLOAT, check_memory
-from ..tasks import Task, Text
-from ..tasks.synthetic import HELD_OUT, Synthetic
+from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
-from .build import batch_size, network_shapes, parameter_count
-from .config import SADDLE_FREE, Config
+from .budget import Units, network_shapes, parameter_count
+from .build import batch_size
+from .config import Config
 
 SMALL = 16  # units of the network on which shares are measured
 
 
-def check_fits(config: Config, task: Task, learner: Learner, units: int) -> None:
+def check_fits(config: Config, task: Task, learner: Learner, units: Units) -> None:
     """Refuse a run that needs more memory than there is.
 
     Example:
@@ -44,50 +43,35 @@ def check_fits(config: Config, task: Task, learner: Learner, units: int) -> None
             "outputs": "a smaller --batch or --length",
             "sequences": "a smaller --batch or --length",
         },
-        devices=config.devices,
+        devices=config.training.devices,
     )
 
 
-def needed(config: Config, task: Task, learner: Learner, units: int) -> dict[str, int]:
+def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[str, int]:
     """The bytes that a run needs, at least, by what they are for."""
     small = network_shapes(_small(config), task)
     memory = eqx.filter_eval_shape(learner.initial, small)
-    copies = 2 + count_parameters(memory) // count_parameters(small)
-    if config.learner == SADDLE_FREE:
-        copies += config.krylov
+    copies = 2 + count_parameters(memory) // count_parameters(small) + learner.copies
     found = {"weights": copies * FLOAT * parameter_count(config, task, units)}
-    if not isinstance(task, Text | Synthetic):
-        return found  # of a finite set: it is there, so it fits
-    steps, size = batch_shape(config, task)
-    state = config.layers * _state(small) * units // SMALL
-    if config.gradient == "rtrl":
+    steps, size = task.batch_shape(batch_size(config))
+    state = _state(small) * sum(config.network.sizes(units)) // SMALL
+    gradient = getattr(config.learner.settings, "gradient", "full")
+    if gradient == "rtrl":
         found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
-    if config.gradient == "full":
+    if gradient == "full":
         # The chunks of a second-order learner, and those of --memory sqrt, come one by one.
-        kept = steps if config.memory == "all" else math.isqrt(steps)
-        together = min(size, config.chunk or size)
+        kept = steps if config.training.memory == "all" else math.isqrt(steps)
+        together = min(size, learner.chunk or size)
         found["states"] = FLOAT * kept * together * state
-        if config.memory == "all":
+        if config.training.memory == "all":
             found["outputs"] = FLOAT * steps * together * task.outputs
     numbers = 3 if task.symbolic else task.inputs + task.outputs + 1
-    held_out = HELD_OUT if isinstance(task, Synthetic) else 0
-    found["sequences"] = FLOAT * numbers * steps * max(size, held_out)
+    found["sequences"] = FLOAT * numbers * steps * max(size, task.held_out_together)
     return found
 
 
-def batch_shape(config: Config, task: Task) -> tuple[int, int]:
-    """Steps and sequences of the longest batch; a text has no more than its length."""
-    steps, size = task.length, batch_size(config)
-    if isinstance(task, Text):
-        symbols = len(task.parts["train"]) - 1
-        steps = min(steps, symbols)
-        if task.carry:
-            size = min(size, symbols // steps)
-    return steps, size
-
-
 def _small(config: Config) -> Config:
-    return dataclasses.replace(config, units=SMALL, budget=None, layers=1)
+    return config.replace(units=SMALL, budget=None, layers=1)
 
 
 def _state(shapes: Network) -> int:

@@ -22,14 +22,17 @@ import jax
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..files import remove_leftovers, write_whole
-from ..tasks import Task, Text
+from ..learning import Learner
+from ..tasks import TASKS, Task
 from ..weights import Damaged
 from ..wiring import Network
-from .build import Sizes, build_task, matmul_precision, network_shapes
+from .budget import Units, network_shapes
+from .build import build_task, matmul_precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
-from .provenance import described, described_task, difference, versions
+from .network import Sizes
+from .provenance import described, described_learner, described_task, difference, versions
 
 # What may differ between a run and its continuation: the data's fingerprint speaks for the file.
 MAY_CHANGE = ("steps", "file")
@@ -43,7 +46,7 @@ class Run:
         path: the folder.
         config: the settings.
         sizes: what the network knows of its task.
-        vocabulary: of a text, else `None`.
+        artefacts: what the network needs of the data, as JSON; see `Task.artefacts`.
         made: what the run was made with: `network`, `task`, `used`, `versions` and `config`, all as
             plain JSON. Of a folder of format 1 only the fingerprint of a text is known.
 
@@ -55,31 +58,50 @@ class Run:
     path: Path
     config: Config
     sizes: Sizes
-    vocabulary: Vocabulary | None
+    artefacts: dict
     made: dict
 
     def with_steps(self, config: Config) -> "Run":
         """The same run with the number of steps of a configuration that is otherwise its own."""
-        for setting in dataclasses.fields(config):
-            name = setting.name
-            asked, own = getattr(config, name), getattr(self.config, name)
-            if asked != own and name not in MAY_CHANGE:
-                raise BadInput(
-                    f"{self.path} was begun with {name} = {own}, so it cannot go on with {asked}; "
-                    "only steps can change"
-                )
+        if found := _change(self.config, config):
+            name, own, asked = found
+            raise BadInput(
+                f"{self.path} was begun with {name} = {own}, so it cannot go on with {asked}; "
+                "only steps can change"
+            )
         return dataclasses.replace(self, config=config)
 
     def task(self) -> Task:
         """The task with the run's own data, which must not have changed."""
-        task = build_task(self.config, self.vocabulary)
+        if "task" in self.made.get("given", []):
+            raise BadInput(
+                f"{self.path} was begun from Python with a task of its own, which the folder does "
+                "not hold: give it again, as in examine(run, task=...)"
+            )
+        task = build_task(self.config, self.artefacts)
         self._check_task(task)
         return task
 
-    def check(self, task: Task, network: Any, used: dict) -> None:
-        """Refuse to go on with another task, another network, or other values than at first."""
+    def task_on(self, path: Path) -> Task:
+        """The task on another file; the run's own data need not be there."""
+        task = self.config.task
+        return task.kind.on_file(path, task.settings, self.artefacts)
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """Of a text, else `None`."""
+        found = self.artefacts.get("vocabulary")
+        return None if found is None else Vocabulary.from_json(found)
+
+    def check(self, task: Task, network: Any, used: dict, learner: Learner) -> None:
+        """Refuse to go on with another task, network or learner, or other values than at first."""
         self._check_task(task)
         self._check_network(network)
+        recorded = self.made.get("learner")  # none in folders of earlier versions
+        if recorded is not None and (found := difference(recorded, described_learner(learner))):
+            raise BadInput(
+                f"{self.path} was begun with another learner: {found}{self._given('learner')}"
+            )
         for name, value in used.items():
             recorded = self.made.get("used", {}).get(name, value)
             if recorded != value:
@@ -102,10 +124,9 @@ class Run:
         if "class" in recorded and (found := difference({**recorded, "data": now["data"]}, now)):
             raise BadInput(f"{self.path} has learned another task: {found}{self._given('task')}")
         if data != now["data"]:
-            what = self.config.file or "the embedded text"
-            what = f"{what} is" if isinstance(task, Text) else f"the data of {task.name} are"
             raise BadInput(
-                f"{what} not, or no longer, what {self.path} was trained on{self._given('task')}"
+                f"{task.source} not, or no longer, what {self.path} was trained on"
+                f"{self._given('task')}"
             )
 
     def _check_network(self, network: Any) -> None:
@@ -142,9 +163,10 @@ class Run:
         return network
 
     @property
-    def units(self) -> int | None:
+    def units(self) -> Units | None:
         """The units that the run was begun with, where they are known."""
-        return self.made.get("used", {}).get("units")
+        found = self.made.get("used", {}).get("units")
+        return tuple(found) if isinstance(found, list) else found
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -192,7 +214,13 @@ class Run:
 
 
 def create_run(
-    path: Path, config: Config, task: Task, network: Any, used: dict, given: list[str]
+    path: Path,
+    config: Config,
+    task: Task,
+    network: Any,
+    used: dict,
+    given: list[str],
+    learner: Learner,
 ) -> Run:
     """A new run in an empty folder, whose lock is held.
 
@@ -200,16 +228,17 @@ def create_run(
         path: the folder.
         config, task, network: what is trained.
         used: the values that the run works with; see `values_used`.
-        given: which of task and network are not of the configuration's making.
+        given: which of task, network and learner are not of the configuration's making.
+        learner: the one that trains it.
     """
     check_free(path)
-    vocabulary = task.vocabulary if isinstance(task, Text) else None
-    sizes = Sizes(task.name, task.inputs, task.outputs, task.symbolic)
+    sizes = Sizes.of(task)
     made = {
         "run": secrets.token_hex(8),
         "versions": versions(),
         "task": described_task(task),
         "network": described(network),
+        "learner": described_learner(learner),
         "given": given,
         "used": used,
         "config": config.as_json(),
@@ -217,13 +246,13 @@ def create_run(
     model = {
         "format": FORMAT,
         "sizes": sizes._asdict(),
-        "vocabulary": None if vocabulary is None else vocabulary.as_json(),
+        "artefacts": task.artefacts(),
         "made": made,
     }
     model["sha256"] = _checksum(model)
     write_whole(path / "model.json", json.dumps(model).encode())
     write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
-    return Run(path, config, sizes, vocabulary, json.loads(json.dumps(made)))
+    return Run(path, config, sizes, *json.loads(json.dumps((model["artefacts"], made))))
 
 
 def check_free(path: Path) -> None:
@@ -264,16 +293,31 @@ def open_run(path: str | Path) -> Run:
     try:
         if model["format"] > 1 and model.pop("sha256") != _checksum(model):
             raise ValueError("its checksum is wrong")
-        sizes, words = _sizes(model["sizes"]), model["vocabulary"]
-        vocabulary = None if words is None else Vocabulary.from_json(words)
+        sizes = _sizes(model["sizes"])
+        artefacts = _artefacts(model)
         made = model["made"] if model["format"] > 1 else {"task": {"data": model["data"]}}
         _check_made(made)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
-    if vocabulary is not None and len(vocabulary) != sizes.outputs:
+    run = Run(path, config, sizes, artefacts, made)
+    if run.vocabulary is not None and len(run.vocabulary) != sizes.outputs:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: its sizes do not agree")
     _check_unchanged(path, config, made)
-    return Run(path, config, sizes, vocabulary, made)
+    return run
+
+
+def _artefacts(model: dict) -> dict:
+    """Those of the task; until format 3 a vocabulary was the only one."""
+    if model["format"] < 3:
+        words = model["vocabulary"]
+        found = {} if words is None else {"vocabulary": words}
+    else:
+        found = model["artefacts"]
+    if not isinstance(found, dict):
+        raise TypeError("artefacts")
+    if "vocabulary" in found:
+        Vocabulary.from_json(found["vocabulary"])
+    return found
 
 
 def _checksum(model: dict) -> str:
@@ -281,9 +325,12 @@ def _checksum(model: dict) -> str:
 
 
 def _sizes(found: dict) -> Sizes:
+    name = found["name"]
+    if name in TASKS and "readout_bias" not in found:  # of a version before that was kept
+        found = {**found, "readout_bias": TASKS[name].readout_bias}
     sizes = Sizes(**found)
     numbers = (sizes.inputs, sizes.outputs)
-    if not isinstance(sizes.name, str) or not isinstance(sizes.symbolic, bool):
+    if not isinstance(name, str) or not all(isinstance(x, bool) for x in sizes[3:]):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
         raise TypeError(f"sizes of {numbers}")
@@ -297,19 +344,34 @@ def _check_made(made: Any) -> None:
     if not isinstance(made.get("given", []), list):
         raise TypeError("given")
     units = made.get("used", {}).get("units", 1)
-    if type(units) is not int or units < 1:
+    each = units if isinstance(units, list) and units else [units]
+    if any(type(n) is not int or n < 1 for n in each):
         raise TypeError(f"units of {units!r}")
 
 
 def _check_unchanged(path: Path, config: Config, made: dict) -> None:
     """Refuse a configuration that somebody has edited."""
-    now = config.as_json()
-    for name, value in made.get("config", {}).items():
-        if name in now and name not in MAY_CHANGE and now[name] != value:
-            raise BadInput(
-                f"{path / 'config.json'} has been changed: {name} = {now[name]}, but the run was "
-                f"made with {value}; put it back"
-            )
+    if "config" not in made:
+        return
+    try:
+        own = Config.from_json(made["config"])
+    except BadInput as error:
+        raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
+    if found := _change(own, config):
+        name, value, now = found
+        raise BadInput(
+            f"{path / 'config.json'} has been changed: {name} = {now}, but the run was made with "
+            f"{value}; put it back"
+        )
+
+
+def _change(own: Config, other: Config) -> tuple[str, Any, Any] | None:
+    """The first setting that differs and must not: its name and both values."""
+    one, two = own.flat(), other.flat()
+    for name in {**two, **one}:
+        if name not in MAY_CHANGE and one.get(name) != two.get(name):
+            return name, one.get(name), two.get(name)
+    return None
 
 
 def _read(path: Path) -> dict:

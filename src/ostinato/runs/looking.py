@@ -6,9 +6,10 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..learning import Sequences
+from ..data import Batch
 from ..lens import gradient_by_lag, memory_length, saturation, spread_lags
-from ..tasks.losses import Loss
+from ..tasks import Loss
+from ..wiring import outputs_of
 
 SEQUENCES = 8
 
@@ -26,23 +27,38 @@ class Lens:
 
     def __init__(self, loss: Loss):
         @eqx.filter_jit
-        def errors(network, xs, targets, state, at: int):
-            return gradient_by_lag(network, xs, lambda o: loss(o, targets), state, at=at)
+        def errors(network: Any, batch: Batch, state: Any, at: int) -> dict[str, jax.Array]:
+            outputs, _ = outputs_of(network, batch, state)
+
+            def of_output(output: jax.Array) -> jax.Array:
+                return loss.total(outputs.at[at].set(output), batch)
+
+            return gradient_by_lag(network, batch.inputs, of_output, state, at=at, **batch.marks)
 
         self.errors = errors
 
-    def look(self, network: Any, batch: Sequences, state: Any) -> dict[str, Any]:
+    def look(self, network: Any, batch: Batch, state: Any) -> dict[str, Any]:
         """What is seen, as plain numbers for the event log."""
         network = eqx.nn.inference_mode(network)
-        few = jax.tree.map(lambda x: np.asarray(x)[:, :SEQUENCES], batch)
-        state = jax.tree.map(lambda x: x[:SEQUENCES], state)
-        at = int(np.flatnonzero(few.weights.any(axis=1))[-1])
-        found = jax.device_get(self.errors(network, few.xs, few.targets[at], state, at))
+        few, at, which = few_of(batch, SEQUENCES)
+        state = jax.tree.map(lambda x: x[which], state)
+        found = jax.device_get(self.errors(network, few, state, at))
         lags = spread_lags(at)
-        units = saturation(network, few.xs, state)
+        units = saturation(network, few.inputs, state, **few.marks)
         return {
             "lags": lags.tolist(),
             "gradient": {name: profile[lags].tolist() for name, profile in found.items()},
             "memory": {name: memory_length(profile) for name, profile in found.items()},
             "saturated": {name: round(x.high + x.low, 4) for name, x in units.items()},
         }
+
+
+def few_of(batch: Batch, count: int) -> tuple[Batch, int, np.ndarray]:
+    """A few sequences to look at, the last step at which they have a loss, and their numbers."""
+    some = np.arange(min(count, batch.sequences))
+    counted = np.asarray(batch.counted)[:, some]
+    if len(counted) != batch.steps:  # one answer for the whole sequence
+        return batch.arrays.take(some), batch.steps - 1, some
+    at = int(np.flatnonzero(counted.any(axis=1))[-1])
+    some = some[counted[at] > 0]
+    return batch.arrays.take(some), at, some

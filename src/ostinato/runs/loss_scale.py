@@ -1,40 +1,23 @@
-"""A training loss in the unit of its task's metric.
-
-A loss is in nats, or half a squared error. What makes it the metric of a task is a factor, where
-both measure the same thing; an accuracy has none.
-"""
-
-import math
-
-FACTORS = {
-    "bits per character": 1 / math.log(2),
-    "bits per byte": 1 / math.log(2),
-    "nats per step": 1.0,
-    "mean squared error": 2.0,
-}
+"""A training loss on the scale of its task's metric, where both measure the same thing."""
 
 
-def factor_to_metric(metric: str) -> float | None:
-    """What a training loss is multiplied by to become the metric; `None` if nothing does that.
-
-    Example:
-        >>> factor_to_metric("mean squared error"), factor_to_metric("accuracy")
-        (2.0, None)
-    """
-    return FACTORS.get(metric)
-
-
-def shown_loss(loss: float | None, metric: str) -> str:
+def shown_loss(loss: float | None, metric: str, factor: float | None) -> str:
     """A training loss in words, with its unit.
 
+    Args:
+        loss: as it is minimised; `None` if it is not finite.
+        metric: the name of the task's metric.
+        factor: the loss times this is the metric; `None` if they measure different things.
+
     Example:
-        >>> shown_loss(1.386, "bits per character"), shown_loss(0.6931, "accuracy")
-        ('2.000 bits per character', 'loss 0.6931 nats')
+        >>> shown_loss(1.386, "bits per character", 1 / math.log(2))
+        '2.000 bits per character'
+        >>> shown_loss(0.6931, "accuracy", None)
+        'loss 0.6931'
     """
-    factor = factor_to_metric(metric)
     if loss is None:
         return "loss not finite"
     if factor is None:
-        return f"loss {loss:.4g} nats" if metric == "accuracy" else f"loss {loss:.4g}"
+        return f"loss {loss:.4g}"
     value = factor * loss
     return f"{value:.3f} {metric}" if metric.startswith("bits") else f"{value:.4g} {metric}"

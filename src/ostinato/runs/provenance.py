@@ -23,10 +23,11 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..learning import FIRST_ORDER
-from ..tasks import Task, Text
-from .build import batch_size, curvature_size
-from .config import SECOND_ORDER, Config
+from ..learning import Learner, Transformation
+from ..tasks import Task
+from .budget import Units
+from .build import batch_size
+from .config import Config
 
 OURS = __name__.split(".")[0]
 _LIBRARIES = {OURS, "equinox", "jax", "jaxlib", "numpy", "optax", *sys.stdlib_module_names}
@@ -56,33 +57,57 @@ def described(part: Any) -> Any:
     return repr(part) if isinstance(part, float) else type(part).__qualname__
 
 
+def described_learner(learner: Learner) -> Any:
+    """The class of a learner; of a transformation of optax, all that determines it."""
+    if isinstance(learner, Transformation):
+        return described_function(learner.transformation.update)
+    return _code(type(learner))
+
+
+def described_function(function: Any) -> Any:
+    """A function with what it closes over, rates and inner functions among it.
+
+    For transformations of optax, whose numbers are nowhere else.
+
+    Example:
+        >>> def times(factor):
+        ...     return lambda x: factor * x
+        >>> described_function(times(2.0))["factor"]
+        '2.0'
+    """
+    seen: set[int] = set()
+
+    def walk(part: Any) -> Any:
+        if isinstance(part, list | tuple):
+            return [walk(x) for x in part]
+        cells = getattr(part, "__closure__", None)
+        if not cells or id(part) in seen:
+            return described(part)
+        seen.add(id(part))
+        found = dict(_code(part))
+        for name, cell in zip(part.__code__.co_freevars, cells, strict=True):
+            try:
+                found[name] = walk(cell.cell_contents)
+            except ValueError:  # not filled yet
+                continue
+        return found
+
+    return walk(function)
+
+
 def described_task(task: Task) -> dict:
     """The class of a task, its sizes, and a fingerprint of its data."""
-    return {**_code(type(task)), "data": fingerprint(task)}
+    return {**_code(type(task)), "data": task.fingerprint()}
 
 
-def fingerprint(task: Task) -> str:
-    """A name for the data of a task: of a text all of it, else two training batches."""
-    digest = hashlib.sha256()
-    if isinstance(task, Text):
-        arrays = list(task.parts.values())
-    else:
-        arrays = [x for index in range(2) for x in jax.tree.leaves(task.batch(index, 2)[:3])]
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
-def values_used(config: Config, task: Task, units: int | None) -> dict:
+def values_used(config: Config, task: Task, learner: Learner, units: Units | None) -> dict:
     """The settings that are found rather than given: by the budget, the task or the learner."""
     batch = task.batch(0, batch_size(config))
-    length, size = np.shape(batch.weights)
-    found: dict[str, Any] = {"batch": size, "length": length, "split": list(config.shares)}
-    if config.learner in SECOND_ORDER:
-        found["curvature_batch"] = curvature_size(config)
-    else:
-        found["rate"] = FIRST_ORDER[config.learner][1] if config.rate is None else config.rate
-    return found if units is None else {**found, "units": units}
+    length, size = batch.steps, batch.sequences
+    found: dict[str, Any] = {"batch": size, "length": length, **learner.found()}
+    if units is not None:
+        found["units"] = list(units) if isinstance(units, tuple) else units
+    return found
 
 
 def versions() -> dict[str, str]:
@@ -121,7 +146,8 @@ def _same_class(one: dict, other: dict) -> bool:
 
 def _words(value: Any) -> str:
     if isinstance(value, list):
-        return f"{len(value)} of them" if len(value) > 4 else json.dumps(value)
+        many = len(value) > 4 or any(isinstance(x, dict) for x in value)
+        return f"{len(value)} of them" if many else json.dumps(value)
     return str(value)
 
 

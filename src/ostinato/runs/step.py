@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 
 from ..learning import Learner
+from ..weights import trained
 from ..wiring import Network, reseed
 
 
@@ -33,6 +34,6 @@ def compiled_step(network: Network, learner: Learner, seed: int) -> Callable:
 
 def _moved(before: Network, after: Network) -> jax.Array:
     """`‖Δw‖ / ‖w‖`, over all weights."""
-    old, new = (eqx.filter(network, eqx.is_inexact_array) for network in (before, after))
+    old, new = (trained(network)[0] for network in (before, after))
     change = optax.tree.norm(jax.tree.map(lambda a, b: b - a, old, new))
     return change / jnp.maximum(optax.tree.norm(old), 1e-30)

@@ -30,8 +30,8 @@ def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
                     writer.add_scalar(f"train/{name}", value, step)
         elif kind == "valid":
             writer.add_scalar("valid/value", event["value"], step)
-            if "sample" in event:
-                writer.add_text("sample", event["sample"], step)
+            if "preview" in event:
+                writer.add_text("preview", event["preview"], step)
         writer.flush()
 
     return hear

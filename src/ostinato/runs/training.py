@@ -1,6 +1,5 @@
 """The training loop: from a configuration to a run folder."""
 
-import dataclasses
 import time
 import warnings
 from collections.abc import Callable
@@ -11,20 +10,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
-from ..decoding import NotFinite, sample
+from ..data import Batch
 from ..errors import BadInput
 from ..files import locked
-from ..learning import Learner, Sequences, length_at
-from ..tasks import Batch, Task, Text, weighted_mean
-from ..tasks.ngrams import ngram_bits
-from ..weights import count_parameters
-from ..wiring import Network
-from .build import batch_size, build_learner, build_network, build_task, units_of
+from ..learning import Learner, length_at
+from ..tasks import Task
+from ..weights import count_parameters, trained_names
+from ..wiring import Network, outputs_of
+from .budget import units_of
+from .build import batch_size, build_learner, build_network, build_task
 from .checkpoints import Checkpoint, Progress
-from .config import SECOND_ORDER, Config
+from .config import Config
 from .devices import Spread, over_devices
-from .evaluation import evaluate
+from .evaluation import measured
 from .fit import check_fits
 from .folder import Run, check_free, create_run, open_run
 from .looking import Lens
@@ -35,7 +35,6 @@ from .trouble import Diverged, check_losses
 
 Listener = Callable[[dict], None]
 VALIDATION_STREAMS = 32
-SAMPLE = 200
 
 
 def train(
@@ -46,6 +45,7 @@ def train(
     listener: Listener | None = None,
     task: Task | None = None,
     network: Network | None = None,
+    learner: optax.GradientTransformation | None = None,
 ) -> Run:
     """Train a network as a configuration says, and keep everything in a folder.
 
@@ -56,6 +56,8 @@ def train(
         listener: is told of every event, a dictionary as in `events.jsonl`.
         task, network: your own, instead of those that the configuration describes. The folder does
             not hold them: give them again to go on, and `like=network` to `Run.network`.
+        learner: a transformation of optax instead of the configuration's learner, with a rate of
+            its own. Give it again to go on, too.
 
     Returns:
         The run. Its last event says how it ended: `done`, `no gain` (early stopping) or
@@ -75,23 +77,24 @@ def train(
         run = open_run(path).with_steps(config)
     else:
         check_free(path)
-    given = [name for name, x in (("task", task), ("network", network)) if x is not None]
+    own = {"task": task, "network": network, "learner": learner}
+    given = [name for name, x in own.items() if x is not None]
     if task is None:
         task = run.task() if run else build_task(config)
-    learner, units = build_learner(config, task), None
+    method, units = build_learner(config, task, learner), None
     if network is None:
         units = (run.units if run else None) or units_of(config, task)
-        check_fits(config, task, learner, units)
+        check_fits(config, task, method, units)
         network = build_network(config, task, units)
     spread = over_devices(config.devices, batch_size(config))
-    used = values_used(config, task, units)
+    used = values_used(config, task, method, units)
     if run:
-        run.check(task, network, used)
+        run.check(task, network, used, method)
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
-        run = run or create_run(path, config, task, network, used, given)
+        run = run or create_run(path, config, task, network, used, given, method)
         with run.precision():
-            return _Training(run, task, network, learner, listener, spread).go()
+            return _Training(run, task, network, method, listener, spread, learner).go()
 
 
 class _Unsound(Exception):
@@ -107,19 +110,26 @@ class _Training:
     """
 
     def __init__(
-        self, run: Run, task: Task, network: Network, learner: Learner, listener, spread: Spread
+        self,
+        run: Run,
+        task: Task,
+        network: Network,
+        learner: Learner,
+        listener: Listener | None,
+        spread: Spread,
+        given: optax.GradientTransformation | None = None,
     ):
         self.run, self.task, self.network, self.learner = run, task, network, learner
-        self.spread = spread
+        self.spread, self.given = spread, given
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
         steps = config.steps
-        self.log_every = 1 if config.learner in SECOND_ORDER else max(1, min(50, steps // 100))
+        self.log_every = 1 if learner.log_every_step else max(1, min(50, steps // 100))
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
         self.lens = Lens(task.loss)
         self.started, self.logged = time.perf_counter(), 0.0
-        self.may_fail = _by_kernels(config)
+        self.may_fail = _by_kernels(config, learner)
 
     def go(self) -> Run:
         try:
@@ -127,7 +137,7 @@ class _Training:
         except _Unsound as found:
             warnings.warn(str(found), RuntimeWarning, stacklevel=3)
         self.may_fail = False
-        self.learner = build_learner(dataclasses.replace(self.config, backend="scan"), self.task)
+        self.learner = build_learner(self.config.replace(backend="scan"), self.task, self.given)
         return self._go()
 
     def _go(self) -> Run:
@@ -136,7 +146,7 @@ class _Training:
         self.usual: float | None = None
         self.pending: list[dict] = []
         self.advance = compiled_step(network, self.learner, config.seed)
-        start = self.learner.start(network, _sequences(self._batch(0)))
+        start = self.learner.start(network, self._batch(0).arrays)
         fresh = Checkpoint(network, self.learner.initial(network), start)
         now, progress = self.run.checkpoints.newest(fresh) or (fresh, Progress())
         self.run.check_log()
@@ -183,7 +193,7 @@ class _Training:
                 "kind": "end",
                 "step": progress.step,
                 "reason": reason,
-                "metric": self.task.metric,
+                "metric": self.task.metric.name,
                 "best": progress.best,
                 "best_step": progress.best_step,
                 "seconds": self._seconds(),
@@ -195,10 +205,10 @@ class _Training:
     def _advance(self, now: Checkpoint, fresh_state: Any, step: int) -> tuple[Checkpoint, dict]:
         """One step of the learner."""
         batch = self._batch(step)
-        self.symbols = int(np.size(batch.weights))
+        self.symbols = batch.size
         state = fresh_state if batch.first else now.state
         arrays, static = eqx.partition(now.network, eqx.is_array)
-        sequences, state = self.spread(_sequences(batch), state)
+        sequences, state = self.spread(batch.arrays, state)
         arrays, memory, state, report = self.advance(
             arrays, now.learner, state, sequences, np.int32(step)
         )
@@ -220,25 +230,24 @@ class _Training:
             "step": progress.step,
             "steps": self.config.steps,
             "task": self.task.name,
-            "metric": self.task.metric,
-            "chance": self.task.chance,
+            "metric": self.task.metric.name,
+            "higher_is_better": self.task.metric.higher_is_better,
+            "loss_factor": self.task.metric.loss_factor,
+            "baselines": self.task.baselines(),
+            "vocabulary": None if self.task.vocabulary is None else len(self.task.vocabulary),
             "parameters": count_parameters(self.network),
             "device": jax.devices()[0].device_kind,
             "log_every": self.log_every,
             "run": self.run.name,
         }
-        if isinstance(self.task, Text) and len(self.task.parts["valid"]) > 1:
-            train, valid = (self.task.parts[part] for part in ("train", "valid"))
-            for name, order in (("bigram", 1), ("order 5", 5)):
-                event[name] = ngram_bits(train, valid, self.task.inputs, order)
         self._tell(event)
 
     def _look_inside(self, now: Checkpoint, fresh_state: Any, step: int) -> None:
         """The network through the lens, on the batch that comes next."""
         started = self._seconds()
         batch = self._batch(step)
-        carried = self.config.gradient in ("full", "truncated") and not batch.first
-        seen = self.lens.look(now.network, _sequences(batch), now.state if carried else None)
+        carried = self.learner.carries_state and not batch.first
+        seen = self.lens.look(now.network, batch, now.state if carried else None)
         self._tell({"kind": "lens", "step": step, "took": self._seconds() - started, **seen})
         self.logged += self._seconds() - started  # looking is no training
 
@@ -277,9 +286,7 @@ class _Training:
         if self.usual is None:
             self.usual = max(float(reports[0]["loss"]), self._silent())
         try:
-            check_losses(
-                first, reports, self.norms, self._names(), self.usual, self.config.as_json()
-            )
+            check_losses(first, reports, self.norms, self._names(), self.usual, self.learner.advice)
         except Diverged as trouble:
             words = f"{trouble} Last good checkpoint: {self._kept()}"
             numbers = {
@@ -291,40 +298,32 @@ class _Training:
 
     def _silent(self) -> float:
         """The loss of a network that says nothing, as a measure of what is usual."""
-        batch = self._batch(0)
-        silence = jnp.zeros((*batch.weights.shape, self.task.outputs))
-        values = self.task.loss(silence, jnp.asarray(batch.targets))
-        return float(weighted_mean(values, jnp.asarray(batch.weights)))
+        batch = self._batch(0).arrays
+        shape, _ = eqx.filter_eval_shape(outputs_of, self.network, batch)
+        silence = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
+        return float(self.task.loss(silence, batch.on_device()))
 
     def _kept(self) -> str:
         steps = self.run.steps()
         return f"step {steps[-1]}, in {self.run.path}" if steps else "none yet"
 
     def _validate(self, now: Checkpoint, progress: Progress) -> tuple[Checkpoint, Progress]:
-        if isinstance(self.task, Text) and len(self.task.parts["valid"]) < 2:
+        batches = self.task.held_out("valid", VALIDATION_STREAMS)
+        (value,) = measured(now.network, batches, (self.task.metric,))
+        if value is None:  # there is no validation part
             return now, progress
-        value = evaluate(now.network, self.task, "valid", VALIDATION_STREAMS)
-        sign = -1 if self.task.higher_is_better else 1
+        sign = -1 if self.task.metric.higher_is_better else 1
         if progress.best is None or sign * value < sign * progress.best:
             progress = progress._replace(best=value, best_step=progress.step, waited=0)
         else:
             progress = progress._replace(waited=progress.waited + 1)
         event: dict[str, Any] = {"kind": "valid", "step": progress.step, "value": value}
-        if isinstance(self.task, Text):
-            event["sample"] = self._sample(now.network, progress.step)
+        key = jax.random.fold_in(jax.random.key(self.config.seed), progress.step)
+        if (preview := self.task.preview(now.network, key)) is not None:
+            event["preview"] = preview
         self._tell(event)
         self.logged = self._seconds()  # validating is no training
         return now._replace(learner=self.learner.heard(now.learner, sign * value)), progress
-
-    def _sample(self, network: Network, step: int) -> str:
-        assert isinstance(self.task, Text)
-        key = jax.random.fold_in(jax.random.key(self.config.seed), step)
-        prompt = self.task.parts["valid"][:1].astype(np.int32)
-        pieces = sample(network, prompt, SAMPLE, key=key, temperature=0.8)
-        try:
-            return self.task.vocabulary.decode(np.concatenate([*pieces]))
-        except NotFinite:  # the next step says that training diverged, and why
-            return ""
 
     def _save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         try:
@@ -336,8 +335,7 @@ class _Training:
             ) from None
 
     def _names(self) -> list[str]:
-        found = jax.tree_util.tree_leaves_with_path(eqx.filter(self.network, eqx.is_inexact_array))
-        return [jax.tree_util.keystr(path).lstrip(".") for path, _ in found]
+        return trained_names(self.network)
 
     def _seconds(self) -> float:
         return round(time.perf_counter() - self.started, 3)
@@ -347,16 +345,12 @@ class _Training:
         self.listener(event)
 
 
-def _by_kernels(config: Config) -> bool:
+def _by_kernels(config: Config, learner: Learner) -> bool:
     """Whether persistent kernels may be what makes the gradients."""
     on_gpu = jax.default_backend() == "gpu"
-    return on_gpu and config.backend != "scan" and config.learner not in SECOND_ORDER
+    return on_gpu and config.backend != "scan" and not learner.exact
 
 
 def _plain(number: Any) -> float | None:
     """JSON knows no NaN and no infinity: `None` in their place."""
     return float(number) if np.isfinite(number) else None
-
-
-def _sequences(batch: Batch) -> Sequences:
-    return Sequences(batch.xs, batch.targets, batch.weights)

@@ -1,10 +1,9 @@
 """When learning goes wrong: notice it, and say in words what happened and what to try."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .config import SECOND_ORDER
 from .events import TROUBLED
 
 EXPLODED = 20.0
@@ -20,7 +19,7 @@ def check_losses(
     history: Sequence[float],
     names: Sequence[str],
     usual: float,
-    settings: dict,
+    advice: Callable[[float], str],
 ) -> None:
     """Raise `Diverged` at the first report whose loss or gradient is not finite, or has exploded.
 
@@ -30,7 +29,7 @@ def check_losses(
         history: gradient norms of the steps before.
         names: of the parameters, in the order of `norms`.
         usual: a loss to compare with: that of the first step.
-        settings: the learner's name, `clip` and `rate`, as far as the advice needs them.
+        advice: what the learner advises, given the rate of the step.
     """
     norms = list(history)
     for step, report in enumerate(reports, first):
@@ -48,7 +47,7 @@ def check_losses(
         )
         raise Diverged(
             f"{what} at step {step}. Gradient norms before it: {_listed(norms[-8:])}. "
-            f"{_largest(report['norms'], names)} Try {_advice(settings, float(report['rate']))}."
+            f"{_largest(report['norms'], names)} Try {advice(float(report['rate']))}."
         )
 
 
@@ -79,16 +78,3 @@ def _largest(norms, names: Sequence[str]) -> str:
     largest = int(np.argmax(norms))
     share = norms[largest] ** 2 / max(float(np.sum(norms**2)), 1e-300)
     return f"The largest part of the gradient is that of {names[largest]} ({share:.0%})."
-
-
-def _advice(settings: dict, rate: float) -> str:
-    if settings["learner"] in SECOND_ORDER:
-        return "a larger --batch, so that steps fit more than the sequences at hand, or --tikhonov"
-    tries = [f"a smaller --rate (it was {settings['rate'] or rate:.3g})"]
-    if settings["clip"] == "off":
-        tries.append("--clip 1 (clipping was off)")
-    elif settings["clip"] != "auto":
-        tries.append(f"a tighter --clip (it was {settings['clip']}) or --clip auto")
-    if not settings["warmup"]:
-        tries.append("--warmup 100")
-    return ", ".join(tries)

@@ -1,22 +1,30 @@
 """What is learned: batches, a loss and a metric, all from one seed."""
 
-from collections.abc import Callable
+from typing import Any
 
-from ._task import Batch as Batch
-from ._task import Task as Task
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .copy import Copy as Copy
-from .losses import Sigmoid as Sigmoid
-from .losses import Softmax as Softmax
-from .losses import Squared as Squared
-from .losses import bits as bits
-from .losses import weighted_mean as weighted_mean
+from .losses import BinaryCrossEntropy as BinaryCrossEntropy
+from .losses import CrossEntropy as CrossEntropy
+from .losses import Loss as Loss
+from .losses import SquaredError as SquaredError
+from .losses import StepLoss as StepLoss
 from .memorisation import Memorisation as Memorisation
+from .metrics import F1 as F1
+from .metrics import Accuracy as Accuracy
+from .metrics import Bits as Bits
+from .metrics import MeanSquaredError as MeanSquaredError
+from .metrics import Metric as Metric
+from .metrics import NatsPerStep as NatsPerStep
+from .metrics import Perplexity as Perplexity
+from .metrics import StepMean as StepMean
 from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
 from .permutation import Permutation as Permutation
+from .task import Batch as Batch
+from .task import Task as Task
 from .temporal_order import TemporalOrder as TemporalOrder
 from .temporal_order import TemporalOrder3 as TemporalOrder3
 from .text import Text as Text
@@ -24,11 +32,12 @@ from .text import embedded_text as embedded_text
 from .text import streams as streams
 from .xor import Xor as Xor
 
-# The tasks that make or find their own data, by the name that the command line uses. Each is called
-# as `TASKS[name](length=..., seed=...)`, the length being optional.
-TASKS: dict[str, Callable[..., Task]] = {
+# The tasks by the name that the command line uses. A configuration makes one by its
+# `from_settings`; all but `Text` can also be made as `TASKS[name](length=..., seed=...)`.
+TASKS: dict[str, Any] = {
     task.name: task
     for task in (
+        Text,
         Xor,
         Adding,
         Multiplication,

@@ -1,10 +1,10 @@
 """The adding and the multiplication problem."""
 
-import jax.numpy as jnp
 import numpy as np
 
-from ._task import Batch
-from .losses import Squared
+from ..data import Batch
+from .losses import SquaredError
+from .metrics import MeanSquaredError
 from .synthetic import Synthetic, at_last
 
 
@@ -27,15 +27,15 @@ class Adding(Synthetic):
     Shapes: xs `(T, B, 2)`, value and marker; targets `(T, B, 1)`, zero before the last step.
 
     Example:
-        >>> Adding(length=200).batch(0, size=4).xs.shape
+        >>> Adding(length=200).batch(0, size=4).inputs.shape
         (200, 4, 2)
     """
 
     name = "adding"
     inputs = 2
     outputs = 1
-    loss = Squared()
-    metric = "mean squared error"
+    loss = SquaredError()
+    metrics = (MeanSquaredError(),)
     chance = 1 / 6
     solved = 0.001
     length = 100
@@ -57,9 +57,6 @@ class Adding(Synthetic):
         xs[first, every, 1] = xs[second, every, 1] = 1
         target = self.target(xs[first, every, 0], xs[second, every, 0])
         return Batch(xs, *at_last(length, target[:, None]))
-
-    def score(self, outputs, targets):
-        return jnp.sum((outputs - targets) ** 2, axis=-1)
 
 
 class Multiplication(Adding):

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from ._task import Batch
-from .losses import Softmax
+from ..data import Batch
+from .losses import CrossEntropy
 from .memorisation import shown_and_cued
+from .metrics import NatsPerStep
 from .synthetic import Synthetic
 
 SYMBOLS = 8
@@ -40,8 +41,8 @@ class Copy(Synthetic):
     inputs = SYMBOLS + 2
     outputs = SYMBOLS + 1
     symbolic = True
-    loss = Softmax()
-    metric = "nats per step"
+    loss = CrossEntropy()
+    metrics = (NatsPerStep(loss),)
     length = 120
     least = 2 * MEMORY + 1
 
@@ -60,6 +61,3 @@ class Copy(Synthetic):
         targets[-MEMORY:] = memory
         weights = np.ones((length, size), np.float32)
         return Batch(shown_and_cued(memory, length, SYMBOLS), targets, weights)
-
-    def score(self, outputs, targets):
-        return self.loss(outputs, targets)

@@ -1,77 +1,143 @@
-"""Losses on a network's outputs, one value for each step and sequence, in nats.
+"""Losses: what training minimises.
 
-    Softmax    `-log softmax(o)[target]`                 targets: symbols `(...)`
-    Sigmoid    `Σ_k softplus(o_k) - target_k o_k`        targets: `(..., outputs)` of 0 and 1
-    Squared    `½ ‖o - target‖²`                         targets: `(..., outputs)`
+A loss is a sum over sequences divided by the sum of their weights, so a batch can be processed in
+pieces, exactly. Most losses are themselves a sum over steps:
 
-Each maps outputs `(..., outputs)` to `(...)`. The mean over a batch is weighted: a weight of one
-where the loss stands, of zero elsewhere. Each also gives the product of its Hessian, with respect
-to the outputs of one step and sequence, with a vector; the matrix is never formed:
+    CrossEntropy          `-log softmax(o)[target]`             targets: symbols `(...)`
+    BinaryCrossEntropy    `Σ_k softplus(o_k) - target_k o_k`    targets: `(..., outputs)` of 0 and 1
+    SquaredError          `½ ‖o - target‖²`                     targets: `(..., outputs)`
 
-    Softmax    `p ⊙ v - p (p · v)`,  p = softmax(o)
-    Sigmoid    `s ⊙ (1 - s) ⊙ v`,    s = sigmoid(o)
-    Squared    `v`
+all in nats, but for the last. Hessian-free learning also needs the product of the Hessian with
+respect to the outputs of one step with a vector; the matrix is never formed:
+
+    CrossEntropy          `p ⊙ v - p (p · v)`,  p = softmax(o)
+    BinaryCrossEntropy    `s ⊙ (1 - s) ⊙ v`,    s = sigmoid(o)
+    SquaredError          `v`
 
 Sources: Krause (2015) (2.22) and, for the Hessians, (3.23).
 """
 
+import abc
+import dataclasses
 from collections.abc import Callable
-from typing import Protocol
 
 import jax
 import jax.numpy as jnp
 
+from ..data import Batch
+from ..errors import BadInput
 
-class Loss(Protocol):
-    """A loss: `loss(outputs, targets) -> (...)`, and its Hessian at the outputs as a function."""
-
-    def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array: ...
-
-    def hessian(self, outputs: jax.Array) -> Callable[[jax.Array], jax.Array]: ...
+Product = Callable[[jax.Array], jax.Array]
 
 
-class Softmax:
+class Loss(abc.ABC):
+    """The loss of a batch: `loss(outputs, batch) = total / weight`.
+
+    Attributes:
+        in_nats: whether the loss is a negative log likelihood in nats.
+
+    Example:
+        >>> class Mean(Loss):
+        ...     "The squared difference between a label per sequence and the mean output over time."
+        ...     def total(self, outputs, batch):
+        ...         return jnp.sum((jnp.mean(outputs, axis=0) - batch.targets[0]) ** 2)
+        >>> batch = Batch(jnp.zeros((5, 2, 3)), jnp.ones((1, 2, 1)), jnp.ones((1, 2)))
+        >>> float(Mean()(jnp.zeros((5, 2, 1)), batch))
+        1.0
+    """
+
+    in_nats: bool = False
+
+    @abc.abstractmethod
+    def total(self, outputs: jax.Array, batch: Batch) -> jax.Array:
+        """The weighted sum over all sequences: a number. Padding must not count."""
+
+    def weight(self, batch: Batch) -> jax.Array:
+        """What the total is divided by; it adds up over sequences, too."""
+        return jnp.sum(jnp.asarray(batch.counted))
+
+    def __call__(self, outputs: jax.Array, batch: Batch) -> jax.Array:
+        return self.total(outputs, batch) / self.weight(batch)
+
+    def hessian(self, outputs: jax.Array, batch: Batch) -> Product:
+        """The product of the Hessian of `total`, with respect to the outputs, with a vector.
+
+        By default it is differentiated; a loss that is not convex in its outputs then gives a
+        Gauss-Newton matrix that is not positive semidefinite.
+        """
+        return jax.linearize(jax.grad(lambda outputs: self.total(outputs, batch)), outputs)[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class StepLoss(Loss):
+    """A loss that is a sum over steps, `Σ_t w_t at(o_t, target_t)`.
+
+    Outputs `(T, B, outputs)`; targets and weights with one row per step.
+    """
+
+    @abc.abstractmethod
+    def at(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """The loss at each step and sequence: `(..., outputs)` to `(...)`."""
+
+    @abc.abstractmethod
+    def hessian_at(self, outputs: jax.Array) -> Product:
+        """The product of the Hessian of `at` with a vector, at each step and sequence."""
+
+    def total(self, outputs: jax.Array, batch: Batch) -> jax.Array:
+        return jnp.sum(self.at(outputs, batch.targets) * batch.counted)
+
+    def hessian(self, outputs: jax.Array, batch: Batch) -> Product:
+        product, weights = self.hessian_at(outputs), jnp.asarray(batch.counted)[..., None]
+        return lambda v: weights * product(v)
+
+
+@dataclasses.dataclass(frozen=True)
+class CrossEntropy(StepLoss):
     """Cross-entropy with one right symbol.
 
     Example:
-        >>> Softmax()(jnp.zeros((5, 4)), jnp.arange(5) % 4)  # log 4 each
+        >>> CrossEntropy().at(jnp.zeros((2, 4)), jnp.array([0, 3]))  # log 4 each
+        Array([1.3862944, 1.3862944], dtype=float...)
     """
 
-    def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    in_nats = True
+
+    def at(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         right = jnp.take_along_axis(outputs, targets[..., None], axis=-1)[..., 0]
         return jax.nn.logsumexp(outputs, axis=-1) - right
 
-    def hessian(self, outputs: jax.Array) -> Callable[[jax.Array], jax.Array]:
+    def hessian_at(self, outputs: jax.Array) -> Product:
         p = jax.nn.softmax(outputs, axis=-1)
         return lambda v: p * (v - jnp.sum(p * v, axis=-1, keepdims=True))
 
 
-class Sigmoid:
+@dataclasses.dataclass(frozen=True)
+class BinaryCrossEntropy(StepLoss):
     """Cross-entropy with any number of independent labels, summed over them."""
 
-    def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    in_nats = True
+
+    def at(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         return jnp.sum(jax.nn.softplus(outputs) - targets * outputs, axis=-1)
 
-    def hessian(self, outputs: jax.Array) -> Callable[[jax.Array], jax.Array]:
+    def hessian_at(self, outputs: jax.Array) -> Product:
         s = jax.nn.sigmoid(outputs)
         return lambda v: s * (1 - s) * v
 
 
-class Squared:
+@dataclasses.dataclass(frozen=True)
+class SquaredError(StepLoss):
     """Half the squared error, summed over the outputs."""
 
-    def __call__(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    def at(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         return 0.5 * jnp.sum((outputs - targets) ** 2, axis=-1)
 
-    def hessian(self, outputs: jax.Array) -> Callable[[jax.Array], jax.Array]:
+    def hessian_at(self, outputs: jax.Array) -> Product:
         return lambda v: v
 
 
-def bits(outputs: jax.Array, targets: jax.Array) -> jax.Array:
-    """`Softmax` in bits, `-log₂ softmax(o)[target]`: the metric of texts."""
-    return Softmax()(outputs, targets) / jnp.log(2.0)
-
-
-def weighted_mean(values: jax.Array, weights: jax.Array) -> jax.Array:
-    """`Σ w v / Σ w`: the mean where the weights are one."""
-    return jnp.sum(values * weights) / jnp.sum(weights)
+def per_step(loss: Loss, what: str) -> StepLoss:
+    """The loss, refused if it is not a sum over steps, which `what` needs."""
+    if not isinstance(loss, StepLoss):
+        raise BadInput(f"{what} needs a loss that is a sum over steps, got {type(loss).__name__}")
+    return loss

@@ -1,11 +1,15 @@
 """Noiseless memorisation."""
 
+import dataclasses
+
 import numpy as np
 
+from ..data import Batch
 from ..errors import BadInput
-from ._task import Batch, accuracy
-from .losses import Softmax
-from .synthetic import Synthetic
+from ..settings import setting
+from .losses import CrossEntropy
+from .metrics import Accuracy
+from .synthetic import Length, Synthetic
 
 
 class Memorisation(Synthetic):
@@ -30,7 +34,7 @@ class Memorisation(Synthetic):
 
     Example:
         >>> batch = Memorisation(length=30, bits=5).batch(0, size=4)
-        >>> (batch.xs[:5] == batch.targets[-5:]).all()
+        >>> (batch.inputs[:5] == batch.targets[-5:]).all()
         True
     """
 
@@ -38,11 +42,14 @@ class Memorisation(Synthetic):
     inputs = 4
     outputs = 2
     symbolic = True
-    loss = Softmax()
-    metric = "accuracy"
-    higher_is_better = True
+    loss = CrossEntropy()
+    metrics = (Accuracy(),)
     chance = 1 / 2
     length = 110
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(Length):
+        bits: int = setting(5, "how many bits are memorised", least=1)
 
     def __init__(self, length: int | None = None, seed: int = 0, bits: int = 5):
         """
@@ -66,9 +73,6 @@ class Memorisation(Synthetic):
         targets, weights = np.zeros((length, size), np.int32), np.zeros((length, size), np.float32)
         targets[-self.bits :], weights[-self.bits :] = bits, 1
         return Batch(shown_and_cued(bits, length, symbols=2), targets, weights)
-
-    def score(self, outputs, targets):
-        return accuracy(outputs, targets)
 
 
 def shown_and_cued(memory: np.ndarray, length: int, symbols: int) -> np.ndarray:

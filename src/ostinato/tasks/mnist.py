@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import find_data
+from ..data import Batch, find_data
 from ..errors import BadInput
-from ._passes import in_order, shuffled
-from ._task import Batch, Task, accuracy, checked_part, checked_seed
-from .losses import Softmax
-from .synthetic import at_last
+from .epochs import in_order, shuffled
+from .losses import CrossEntropy
+from .metrics import Accuracy
+from .synthetic import Length, at_last
+from .task import Task, checked_part, checked_seed
 
 VALID = 5000
 PIXELS = 784
@@ -34,16 +35,16 @@ class SequentialMNIST(Task):
     Shapes: xs `(784, B, 1)`, targets `(784, B)`, zero before the last step.
 
     Example:
-        >>> SequentialMNIST().batch(0, size=32).xs.shape
+        >>> SequentialMNIST().batch(0, size=32).inputs.shape
         (784, 32, 1)
     """
 
+    Settings = Length
     name = "mnist"
     inputs = 1
     outputs = 10
-    loss = Softmax()
-    metric = "accuracy"
-    higher_is_better = True
+    loss = CrossEntropy()
+    metrics = (Accuracy(),)
     length = PIXELS
     order = np.arange(PIXELS)
 
@@ -71,9 +72,6 @@ class SequentialMNIST(Task):
     def held_out(self, part, size):
         for some in in_order(len(self.parts[checked_part(part)][1]), size):
             yield self._some(part, some)
-
-    def score(self, outputs, targets):
-        return accuracy(outputs, targets)
 
     def _some(self, part: str, which) -> Batch:
         images, labels = self.parts[part]

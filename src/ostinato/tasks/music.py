@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from ..data import find_data
+from ..data import Batch, find_data
 from ..errors import BadInput
-from ._passes import in_order, shuffled
-from ._task import Batch, Task, checked_part, checked_seed, random
-from .losses import Sigmoid
+from .epochs import in_order, shuffled
+from .losses import BinaryCrossEntropy
+from .metrics import NatsPerStep
+from .synthetic import Length
+from .task import Task, checked_part, checked_seed, random
 
 KEYS = 88
 
@@ -30,14 +32,15 @@ class Chorales(Task):
     Shapes: xs and targets `(T, B, 88)`; T is the length, or the longest chorale's when held out.
 
     Example:
-        >>> Chorales().batch(0, size=8).xs.shape
+        >>> Chorales().batch(0, size=8).inputs.shape
         (128, 8, 88)
     """
 
+    Settings = Length
     name = "jsb"
     inputs = outputs = KEYS
-    loss = Sigmoid()
-    metric = "nats per step"
+    loss = BinaryCrossEntropy()
+    metrics = (NatsPerStep(loss),)
 
     def __init__(self, length: int | None = None, seed: int = 0):
         """
@@ -68,9 +71,6 @@ class Chorales(Task):
         longest = max(map(len, rolls)) - 1
         for some in in_order(len(rolls), size):
             yield _padded(rolls[some], longest)
-
-    def score(self, outputs, targets):
-        return self.loss(outputs, targets)
 
     def _checked(self, length: int | None) -> int:
         length = self.length if length is None else length
@@ -107,4 +107,5 @@ def _padded(rolls: list[np.ndarray], length: int) -> Batch:
     for n, roll in enumerate(rolls):
         xs[: len(roll) - 1, n], targets[: len(roll) - 1, n] = roll[:-1], roll[1:]
         weights[: len(roll) - 1, n] = 1
-    return Batch(xs, targets, weights)
+    lengths = np.array([len(roll) - 1 for roll in rolls], np.int32)
+    return Batch(xs, targets, weights, lengths)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ._task import Batch, accuracy
-from .losses import Softmax
+from ..data import Batch
+from .losses import CrossEntropy
+from .metrics import Accuracy
 from .synthetic import Synthetic, at_last
 
 RELEVANT = 2
@@ -29,16 +30,15 @@ class Permutation(Synthetic):
 
     Example:
         >>> batch = Permutation(length=50).batch(0, size=4)
-        >>> (batch.xs[0] == batch.targets[-1]).all()
+        >>> (batch.inputs[0] == batch.targets[-1]).all()
         True
     """
 
     name = "permutation"
     inputs = outputs = SYMBOLS
     symbolic = True
-    loss = Softmax()
-    metric = "accuracy"
-    higher_is_better = True
+    loss = CrossEntropy()
+    metrics = (Accuracy(),)
     chance = 1 / RELEVANT
     solved = 0.999
     length = 100
@@ -52,6 +52,3 @@ class Permutation(Synthetic):
         xs = rng.integers(RELEVANT, SYMBOLS, (length, size), dtype=np.int32)
         xs[0] = rng.integers(0, RELEVANT, size)
         return Batch(xs, *at_last(length, xs[0]))
-
-    def score(self, outputs, targets):
-        return accuracy(outputs, targets)

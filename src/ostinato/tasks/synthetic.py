@@ -1,17 +1,27 @@
 """Tasks whose sequences are drawn at random, as many as are asked for."""
 
 import abc
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
 
+from ..data import Batch
 from ..errors import BadInput
-from ._passes import in_order
-from ._task import Batch, Task, checked_part, checked_seed, random
+from ..settings import setting
+from .epochs import in_order
+from .task import Task, checked_part, checked_seed, random
 
 HELD_OUT = 1000
 TRAIN = 0
 PLACES = {"valid": 1, "test": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Length:
+    """The setting that most tasks have."""
+
+    length: int | None = setting(None, "steps of a sequence or window", least=1)
 
 
 class Synthetic(Task):
@@ -25,7 +35,10 @@ class Synthetic(Task):
         least: the fewest steps that the task can be made of.
     """
 
+    Settings = Length
+
     least: int
+    held_out_together = HELD_OUT
 
     def __init__(self, length: int | None = None, seed: int = 0):
         """
@@ -43,11 +56,9 @@ class Synthetic(Task):
         return self.draw(random(self.seed, TRAIN, index), size, self._checked(length))
 
     def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        xs, targets, weights, _ = self.draw(
-            random(self.seed, PLACES[checked_part(part)], 0), HELD_OUT, self.length
-        )
+        every = self.draw(random(self.seed, PLACES[checked_part(part)], 0), HELD_OUT, self.length)
         for some in in_order(HELD_OUT, size):
-            yield Batch(xs[:, some], targets[:, some], weights[:, some])
+            yield every.take(some)
 
     def _checked(self, length: int | None) -> int:
         length = self.length if length is None else length

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ._task import Batch, accuracy
-from .losses import Softmax
+from ..data import Batch
+from .losses import CrossEntropy
+from .metrics import Accuracy
 from .synthetic import Synthetic, at_last
 
 DISTRACTORS = 4
@@ -37,9 +38,8 @@ class TemporalOrder(Synthetic):
     inputs = DISTRACTORS + 2
     symbolic = True
     outputs = 4
-    loss = Softmax()
-    metric = "accuracy"
-    higher_is_better = True
+    loss = CrossEntropy()
+    metrics = (Accuracy(),)
     chance = 1 / 4
     solved = 0.999
     length = 100
@@ -58,9 +58,6 @@ class TemporalOrder(Synthetic):
             xs[places, np.arange(size)] = X + which
             classes = 2 * classes + which
         return Batch(xs, *at_last(length, classes))
-
-    def score(self, outputs, targets):
-        return accuracy(outputs, targets)
 
 
 class TemporalOrder3(TemporalOrder):

@@ -1,14 +1,47 @@
 """Predict the next character, or byte, of a text."""
 
-from collections.abc import Iterator
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
-from ..data import Vocabulary
+from ..data import Batch, Vocabulary, read_symbols
+from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
-from ._task import Batch, Task, checked_count, checked_part, checked_seed, random
-from .losses import Softmax, bits
+from ..settings import as_words, setting
+from .losses import CrossEntropy
+from .metrics import Bits, Perplexity
+from .ngrams import ngram_bits
+from .synthetic import Length
+from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+
+WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
+PREVIEW = 200  # symbols
+LEVELS = ("characters", "bytes")
+
+
+def shares(split: str) -> tuple[float, float, float]:
+    """The shares of one for training, validation and test.
+
+    Example:
+        >>> shares("90/5/5")
+        (0.9, 0.05, 0.05)
+    """
+    try:
+        train, valid, test = (float(x) / 100 for x in split.split("/"))
+    except ValueError:
+        raise BadInput(f"split must read like 90/5/5, got {as_words(split)}") from None
+    if not all(0 <= share <= 1 for share in (train, valid, test)):
+        raise BadInput(f"the parts of split must be from 0 to 100, got {split}")
+    if abs(train + valid + test - 1) > 1e-9:
+        raise BadInput(f"the parts of split must add up to 100, got {split}")
+    if train == 0:
+        raise BadInput(f"the first part of split, for training, is 0, got {split}")
+    return train, valid, test
 
 
 class Text(Task):
@@ -22,13 +55,30 @@ class Text(Task):
 
     Example:
         >>> task = Text.of("text of some length " * 100, length=20)
-        >>> task.batch(0, size=4).xs.shape
+        >>> task.batch(0, size=4).inputs.shape
         (20, 4)
     """
 
+    @dataclasses.dataclass(frozen=True)
+    class Settings(Length):
+        file: str | None = setting(None, "the text to learn: a file, or a data set")
+        level: str = setting("characters", "symbols of a text: characters or bytes", among=LEVELS)
+        encoding: str = setting("utf-8", "how the file's characters are written")
+        split: str = setting(
+            "90/5/5", "percent of a text for training, validation, test", read=shares
+        )
+        carry: bool = setting(
+            True, "contiguous streams with carried state, or independent sequences"
+        )
+
+        def __post_init__(self):
+            if self.file is not None:
+                object.__setattr__(self, "file", _whole_path(self.file))
+
     name = "text"
+    readout_bias = False  # the networks of Krause (2015) have none
     symbolic = True
-    loss = Softmax()
+    loss = CrossEntropy()
 
     def __init__(
         self,
@@ -39,6 +89,7 @@ class Text(Task):
         split: tuple[float, float, float] = (0.9, 0.05, 0.05),
         carry: bool = True,
         seed: int = 0,
+        source: str = "the text",
     ):
         """
         Args:
@@ -48,6 +99,7 @@ class Text(Task):
             split: shares of the text for training, validation and test, in this order.
             carry: contiguous streams instead of independent sequences.
             seed: of the offsets and places.
+            source: where the text is from, for messages.
         """
         if not all(0 <= share <= 1 for share in split) or sum(split) > 1 + 1e-9:
             raise BadInput(f"the shares of split must be from 0 to 1, and 1 in all, got {split}")
@@ -58,10 +110,10 @@ class Text(Task):
             "test": symbols[second:],
         }
         self.vocabulary, self.length, self.carry = vocabulary, checked_count(length), carry
-        self.seed = checked_seed(seed)
+        self.seed, self._source = checked_seed(seed), source
         self.inputs = self.outputs = len(vocabulary)
         unit = "character" if vocabulary.level == "characters" else "byte"
-        self.metric = f"bits per {unit}"
+        self.metrics = (Bits(unit), Perplexity(unit))
         if len(self.parts["train"]) < 2:
             raise BadInput(
                 f"the text has {len(symbols)} {unit}s, too few to learn from: it takes at least 2 "
@@ -79,7 +131,30 @@ class Text(Task):
         vocabulary = Vocabulary.of_text(text)
         return cls(vocabulary.encode(text), vocabulary, **options)
 
-    def batch(self, index, size, length=None):
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Text":
+        """The task of a text file, or of the embedded text; with a model's vocabulary if given."""
+        words, file = (artefacts or {}).get("vocabulary"), settings.file
+        vocabulary = None if words is None else Vocabulary.from_json(words)
+        given = {"length": settings.length} if settings.length is not None else {}
+        given |= {"split": shares(settings.split), "carry": settings.carry, "seed": seed}
+        if file is None:
+            text = embedded_text()
+            vocabulary = vocabulary or Vocabulary.of_text(text)
+            return cls(vocabulary.encode(text), vocabulary, source="the embedded text", **given)
+        try:
+            symbols, vocabulary = read_symbols(file, settings.level, settings.encoding, vocabulary)
+            return cls(symbols, vocabulary, source=file, **given)
+        except BadInput as error:
+            raise BadInput(str(error) if file in str(error) else f"{file}: {error}") from None
+
+    @property
+    def source(self) -> str:
+        return f"{self._source} is"
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         text, size = self.parts["train"], checked_count(size, "sequences of a batch")
         length = min(self.length if length is None else checked_count(length), len(text) - 1)
         if not self.carry:
@@ -102,11 +177,64 @@ class Text(Task):
         length, symbols = length or self.length, len(self.parts["train"]) - 1
         return max(1, (symbols - length) // (size * length))
 
-    def held_out(self, part, size):
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
         return streams(self.parts[checked_part(part)], size, self.length)
 
-    def score(self, outputs, targets) -> jax.Array:
-        return bits(outputs, targets)
+    def evaluated(self, part: str) -> Iterator[Batch]:
+        """One stream from the beginning; the state is carried from window to window."""
+        return streams(self.parts[checked_part(part)], 1, WINDOW)
+
+    def stream(self, part: str) -> np.ndarray:
+        return self.parts[part]
+
+    def batch_shape(self, size: int) -> tuple[int, int]:
+        """A text has no more steps than its length, and no more streams than fit into it."""
+        symbols = len(self.parts["train"]) - 1
+        steps = min(self.length, symbols)
+        return steps, min(size, symbols // steps) if self.carry else size
+
+    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
+        symbols = len(self.parts["train"]) - 1
+        length = min(length or self.length, symbols)
+        if self.carry:
+            return batches / self.windows(min(size, symbols // length), length)
+        return batches * size * length / symbols
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Text":
+        known = Vocabulary.from_json(artefacts["vocabulary"])
+        symbols, _ = read_symbols(path, known.level, settings.encoding, known)
+        if len(symbols) < 2:
+            raise BadInput(f"{path} has fewer than 2 symbols; there is nothing to predict")
+        length = {} if settings.length is None else {"length": settings.length}
+        task = cls(symbols, known, split=(1, 0, 0), **length)
+        task.parts = dict.fromkeys(task.parts, symbols)
+        return task
+
+    def baselines(self) -> dict[str, float]:
+        """Beside chance, counts of what follows the last symbol and the last five."""
+        found = super().baselines()
+        train, valid = self.parts["train"], self.parts["valid"]
+        if len(valid) > 1:
+            for name, order in (("bigram", 1), ("order 5", 5)):
+                found[name] = ngram_bits(train, valid, self.inputs, order)
+        return found
+
+    def preview(self, network: Any, key: jax.Array) -> str | None:
+        """Generated text; nothing if the network's outputs are not finite."""
+        prompt = self.parts["valid"][:1]
+        prompt = prompt.astype(np.int32) if len(prompt) else opening(self.vocabulary)
+        try:
+            pieces = [*sample(network, prompt, PREVIEW, key=key, temperature=0.8)]
+        except NotFinite:
+            return None
+        return self.vocabulary.decode(np.concatenate(pieces))
+
+    def artefacts(self) -> dict[str, Any]:
+        return {"vocabulary": self.vocabulary.as_json()}
+
+    def fingerprint(self) -> str:
+        return hashed(list(self.parts.values()))
 
 
 def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:
@@ -123,17 +251,31 @@ def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:
         steps = begin + np.arange(length)[:, None]
         places = np.minimum(borders[:-1] + steps, len(text) - 2)
         weights = (steps < lengths).astype(np.float32)
-        yield Batch(_int(text[places]), _int(text[places + 1]), weights, begin == 0)
+        yield Batch(_int(text[places]), _int(text[places + 1]), weights, first=begin == 0)
 
 
 def _windows(text: np.ndarray, starts: np.ndarray, length: int, first: bool) -> Batch:
     places = starts + np.arange(length)[:, None]
     weights = np.ones(places.shape, np.float32)
-    return Batch(_int(text[places]), _int(text[places + 1]), weights, first)
+    return Batch(_int(text[places]), _int(text[places + 1]), weights, first=first)
 
 
 def _int(symbols: np.ndarray) -> np.ndarray:
     return symbols.astype(np.int32)
+
+
+def _whole_path(file: str) -> str:
+    """The path of a text from the root, so that a run finds it from any folder.
+
+    The name of a data set, where no file has it, stands for its file.
+    """
+    if not file or "\0" in file:
+        raise BadInput(f"file must be the path of a text, got {file!r}")
+    if not os.path.lexists(file) and len(Path(file).parts) == 1:
+        from ..data.datasets import text_path  # late: it imports what downloads need
+
+        file = str(text_path(file) or file)
+    return os.path.realpath(file)
 
 
 def embedded_text() -> str:

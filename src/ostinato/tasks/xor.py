@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ._task import Batch, accuracy
-from .losses import Softmax
+from ..data import Batch
+from .losses import CrossEntropy
+from .metrics import Accuracy
 from .synthetic import Synthetic
 
 
@@ -24,16 +25,15 @@ class Xor(Synthetic):
     Shapes: xs and targets `(T, B)`, symbols 0 and 1.
 
     Example:
-        >>> Xor(length=9).batch(0, size=4).xs.shape
+        >>> Xor(length=9).batch(0, size=4).inputs.shape
         (9, 4)
     """
 
     name = "xor"
     inputs = outputs = 2
     symbolic = True
-    loss = Softmax()
-    metric = "accuracy"
-    higher_is_better = True
+    loss = CrossEntropy()
+    metrics = (Accuracy(),)
     chance = 1 / 2
     length = 99
     least = 2
@@ -55,6 +55,3 @@ class Xor(Synthetic):
         bits = np.concatenate([pairs, third], axis=1).reshape(3 * triples, size)
         weights = np.ones((length, size), np.float32)
         return Batch(bits[:length], bits[1 : length + 1], weights)
-
-    def score(self, outputs, targets):
-        return accuracy(outputs, targets)

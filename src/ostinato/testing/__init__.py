@@ -10,6 +10,7 @@ line for everything that is wrong. The checks, in the order in which they run:
     methods        `inputs` and `step` one by one
     running        `unroll` against a loop of steps
     derivatives    against finite differences, and by every way to compute them
+    packing        padded and packed sequences against each one alone, derivatives included
 """
 
 from ._explain import CellError as CellError

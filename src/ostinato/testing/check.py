@@ -25,6 +25,7 @@ from .methods import (
     step_is_pure,
     values_are_finite,
 )
+from .packing import packing_changes_nothing, padding_changes_nothing
 from .parts import initial_gives_a_state, it_is_a_cell, parameters_can_be_trained
 from .running import (
     lengths_give_each_sequence_alone,
@@ -55,6 +56,8 @@ STAGES: tuple[tuple[Check, ...], ...] = (
         memory_changes_nothing,
         vmap_over_seeds_works,
         lengths_give_each_sequence_alone,
+        padding_changes_nothing,
+        packing_changes_nothing,
         weights_survive_a_file,
     ),
 )

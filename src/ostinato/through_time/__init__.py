@@ -1,8 +1,8 @@
 """Running cells through time, and the ways to differentiate that."""
 
-from ._check import can_step as can_step
 from ._check import sizes as sizes
 from ._output import output_from as output_from
+from ._running import starting_state as starting_state
 from ._step import with_products as with_products
 from .gradients import Online as Online
 from .gradients import bptt as bptt
@@ -10,9 +10,11 @@ from .gradients import general_bptt as general_bptt
 from .gradients import rtrl as rtrl
 from .gradients import rtrl_start as rtrl_start
 from .gradients import truncated_bptt as truncated_bptt
+from .layers import can_step as can_step
+from .layers import over_parts as over_parts
+from .layers import parts_with_inputs as parts_with_inputs
 from .online1997 import online1997 as online1997
 from .online1997 import online1997_start as online1997_start
 from .theorem import gradients_by_theorem as gradients_by_theorem
-from .unroll import starting_state as starting_state
 from .unroll import taps as taps
 from .unroll import unroll as unroll

@@ -31,11 +31,6 @@ def sizes(cell: Any, xs: Any) -> tuple[int, tuple[int, ...]]:
     return shape[0], shape[1 : len(shape) - own]
 
 
-def can_step(cell: Any) -> bool:
-    """Whether it has a step: a cell has, a layer that must see the whole sequence has not."""
-    return isinstance(cell, Cell) and cell.can_step
-
-
 def check_memory(memory: Any, steps: int) -> int:
     """The number of steps between the states that are kept."""
     if isinstance(memory, str) and memory == "all":
@@ -96,6 +91,20 @@ def check_lengths(lengths: Any, steps: int, batch: tuple[int, ...]) -> jax.Array
             wrong = low if low < 0 else high
             raise ValueError(f"lengths must be from 0 to T = {steps}, got {wrong}")
     return jnp.asarray(values, int if values.dtype == object else None)
+
+
+def check_resets(resets: Any, steps: int, batch: tuple[int, ...]) -> jax.Array:
+    """Resets as an array, after checking shape and dtype."""
+    shape = (steps, *batch)
+    try:
+        values = resets if isinstance(resets, jax.Array) else np.asarray(resets)
+    except ValueError:  # lists of unequal lengths
+        raise ValueError(f"resets must have the shape {shape}, got {in_line(resets)}") from None
+    if values.dtype != bool:
+        raise TypeError(f"resets must be booleans of shape {shape}, got {values.dtype}")
+    if values.shape != shape:
+        raise ValueError(f"resets must have the shape {shape}, got {values.shape}")
+    return jnp.asarray(values)
 
 
 def _as_numpy(lengths: Any, batch: tuple[int, ...]) -> np.ndarray:
@@ -163,11 +172,12 @@ def one_time(tree: Any) -> Any:
 
 
 def check_batched(what: str, tree: Any, axes: tuple[int, ...]) -> None:
-    """Refuse, where sequences have lengths, an array that does not have an entry for each."""
+    """Refuse, where sequences have lengths or resets, an array without an entry for each."""
     for leaf in jax.tree.leaves(tree):
         if jnp.shape(leaf)[: len(axes)] != axes:
             raise ValueError(
-                f"with lengths, {what} must begin with the axes {axes}, got {jnp.shape(leaf)}"
+                f"with lengths or resets, {what} must begin with the axes {axes}, got "
+                f"{jnp.shape(leaf)}"
             )
 
 

@@ -12,6 +12,9 @@ Each is `method(cell, loss, xs, targets, state=None) -> (value, gradient, state)
 its gradient as a module like the cell (`None` where there is no parameter), and the final state.
 `loss(y_t, target_t)` is a number, summed over the batch.
 
+Each but `general_bptt` also takes `lengths` and `resets`, as `unroll` does. Padding has no loss:
+the value and the gradient are the sums of those that each sequence has alone.
+
 The methods that go forwards can go on: given an `Online`, which is a state together with its
 derivative, they return another for the next window, however short. So weights may change at every
 step, and what came before the window still counts.
@@ -38,9 +41,13 @@ import jax.flatten_util
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ._check import can_step, describe, in_line, is_whole, sizes
+from ._check import describe, in_line, is_whole, sizes
+from ._packed import packed, valid_loss
+from ._running import starting_state
+from .borders import find_borders, where
+from .layers import can_step
 from .theorem import gradients_by_theorem
-from .unroll import starting_state, unroll
+from .unroll import unroll
 
 Loss = Callable[[Any, Any], jax.Array]
 Result = tuple[jax.Array, Any, Any]
@@ -58,12 +65,27 @@ class Online(NamedTuple):
     influence: Any
 
 
-def bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Result:
+def bptt(
+    cell: Cell,
+    loss: Loss,
+    xs: Any,
+    targets: Any,
+    state: Any = None,
+    *,
+    lengths: Any = None,
+    resets: Any = None,
+) -> Result:
     """Backpropagation through time, by the engine. Time and memory O(weights · T)."""
-    check_targets(cell, xs, targets)
+    steps = check_targets(cell, xs, targets)
+    _, borders = find_borders(xs, lengths, resets, steps, sizes(cell, xs)[1])
+    valid = borders.valid
+    loss, targets = valid_loss(loss, targets, valid)
 
     def total(cell):
-        ys, final = unroll(cell, xs, state)
+        ys, final = unroll(cell, xs, state, lengths=lengths, resets=resets)
+        if valid is not None:
+            # Padding has no loss, but at its zeros the loss could have an infinite slope.
+            ys = jax.tree.map(lambda y: where(valid, y, jax.lax.stop_gradient(y[:1])), ys)
         return jnp.sum(jax.vmap(loss)(ys, targets)), final
 
     (value, final), gradient = eqx.filter_value_and_grad(total, has_aux=True)(cell)
@@ -71,7 +93,15 @@ def bptt(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Re
 
 
 def truncated_bptt(
-    cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None, *, window: int
+    cell: Cell,
+    loss: Loss,
+    xs: Any,
+    targets: Any,
+    state: Any = None,
+    *,
+    window: int,
+    lengths: Any = None,
+    resets: Any = None,
 ) -> Result:
     """Backpropagation within windows of `window` steps; the state is carried, the error is not.
 
@@ -81,6 +111,11 @@ def truncated_bptt(
     _check_can_step(cell, "truncated_bptt")
     if not is_whole(window) or window < 1:
         raise ValueError(f"window must be at least 1 step, got {in_line(window)}")
+    if lengths is not None or resets is not None:
+        whole, xs, borders = packed(cell, xs, lengths, resets)
+        loss, targets = valid_loss(loss, targets, borders.valid)
+        value, gradient, state = truncated_bptt(whole, loss, xs, targets, state, window=window)
+        return value, gradient.cell, state
     state = starting_state(cell, xs, state)
     gradient = jax.tree.map(jnp.zeros_like, eqx.filter(cell, eqx.is_inexact_array))
     value = jnp.zeros((), jnp.result_type(*jax.tree.leaves(gradient)))
@@ -91,7 +126,16 @@ def truncated_bptt(
     return value, gradient, state
 
 
-def rtrl(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Result:
+def rtrl(
+    cell: Cell,
+    loss: Loss,
+    xs: Any,
+    targets: Any,
+    state: Any = None,
+    *,
+    lengths: Any = None,
+    resets: Any = None,
+) -> Result:
     """Real-time recurrent learning: the derivative of the state is carried along.
 
     `∂s_t/∂θ = ∂s_t/∂s_{t-1} · ∂s_{t-1}/∂θ + ∂⁺s_t/∂θ`, with one direction for each parameter, so
@@ -105,6 +149,12 @@ def rtrl(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Re
     Source: Williams and Zipser (1989).
     """
     check_targets(cell, xs, targets)
+    _check_can_step(cell, "rtrl")
+    if lengths is not None or resets is not None:
+        whole, xs, borders = packed(cell, xs, lengths, resets)
+        loss, targets = valid_loss(loss, targets, borders.valid)
+        value, gradient, state = rtrl(whole, loss, xs, targets, state)
+        return value, gradient.cell, state
     going_on = isinstance(state, Online)
     start = state if isinstance(state, Online) else rtrl_start(cell, xs, state)
     check_influence(start, rtrl_start(cell, xs, start.state))

@@ -19,8 +19,11 @@ import jax.numpy as jnp
 
 from ..cells import LSTM, LSTM1997, Cell, KrauseLSTM, PeepholeLSTM
 from ..cells._cell import split
+from ._check import sizes
+from ._packed import valid_loss
+from ._running import starting_state
+from .borders import Borders, find_borders, held, restarted, where
 from .gradients import Loss, Online, Result, check_influence, check_targets
-from .unroll import starting_state
 
 Rule = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -47,7 +50,16 @@ RULES: dict[type, tuple[Rule, Rule]] = {
 }
 
 
-def online1997(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None) -> Result:
+def online1997(
+    cell: Cell,
+    loss: Loss,
+    xs: Any,
+    targets: Any,
+    state: Any = None,
+    *,
+    lengths: Any = None,
+    resets: Any = None,
+) -> Result:
     """The gradient of Hochreiter and Schmidhuber (1997), forwards in time.
 
     With `v_t = [x_t, h_{t-1}, 1]`, `e_t = ∂L_t/∂h_t` the present error, and all derivatives taken
@@ -74,7 +86,8 @@ def online1997(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None)
     Args:
         cell: an `LSTM1997`, `LSTM` or `KrauseLSTM`, or a network of one: something with a `cell`,
             a `readout` and an `encoding` that has no parameters.
-        loss, xs, targets: as for every method.
+        loss, xs, targets, lengths, resets: as for every method. Where the state restarts, so does
+            `D`, at zero.
         state: the first state, or an `Online`; by default the cell's own state.
 
     Example:
@@ -88,19 +101,24 @@ def online1997(cell: Cell, loss: Loss, xs: Any, targets: Any, state: Any = None)
     going_on = isinstance(state, Online)
     start = state if isinstance(state, Online) else online1997_start(cell, xs, state)
     check_influence(start, online1997_start(cell, xs, start.state))
+    xs, borders = find_borders(xs, lengths, resets, *sizes(cell, xs))
+    loss, targets = valid_loss(loss, targets, borders.valid)
     encoding = getattr(cell, "encoding", None)
     xs = xs if encoding is None else encoding(xs, lstm.W.dtype)
+    rest = lstm.initial((1,) * (start.state[0].ndim - 1))
 
-    def step(state, u):
-        h, c = state
+    def step(state, at):
+        u, valid, reset = at
+        h, c = restarted(state, rest, reset)
         a = u + h @ lstm.R
         new = memory(a, c)
         y = output(a[..., -units:], new)
-        return (y, new), (h, a, c, new, y)
+        return held((y, new), state, valid), (h, a, c, new, y)
 
-    final, (before, a, old, new, h) = jax.lax.scan(step, start.state, lstm.inputs(xs))
+    received = (lstm.inputs(xs), borders.valid, borders.forward)
+    final, (before, a, old, new, h) = jax.lax.scan(step, start.state, received)
     value, of_readout, e = _present(cell, loss, h, targets)
-    slopes = _slopes(memory, output, a, old, new)
+    slopes = _at_borders(_slopes(memory, output, a, old, new), borders)
     columns = a.shape[-1] // units - 1
 
     def back(carried, now):
@@ -201,6 +219,17 @@ def _slopes(memory: Rule, output: Rule, a, old, new) -> _Slopes:
         h_of_c=slope(lambda c: output(o, c), new),
         h_of_o=slope(lambda o: output(o, new), o),
     )
+
+
+def _at_borders(slopes: _Slopes, borders: Borders) -> _Slopes:
+    """Nothing of the old memory is left by a reset; all of it, and no more, by padding."""
+    c_of_a, c_of_c = slopes.c_of_a, slopes.c_of_c
+    if borders.forward is not None:
+        c_of_c = where(borders.forward, jnp.zeros_like(c_of_c), c_of_c)
+    if borders.valid is not None:
+        c_of_a = where(borders.valid, c_of_a, jnp.zeros_like(c_of_a))
+        c_of_c = where(borders.valid, c_of_c, jnp.ones_like(c_of_c))
+    return slopes._replace(c_of_a=c_of_a, c_of_c=c_of_c)
 
 
 def _present(cell: Any, loss: Loss, hs: jax.Array, targets: Any):

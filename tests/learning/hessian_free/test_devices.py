@@ -14,26 +14,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax.random import key
 from ostinato.cells import LSTM
-from ostinato.learning import Damping, HessianFree, Objective, SaddleFree, Sequences
+from ostinato.data import Batch
+from ostinato.learning import Damping, HessianFree, Objective, SaddleFree
 from ostinato.runs.devices import over_devices
-from ostinato.tasks import Adding, Squared
+from ostinato.tasks import Adding, SquaredError
 from ostinato.wiring import Network, Readout
 
 jax.config.update("jax_enable_x64", True)
 network = Network(LSTM(2, 4, key=key(0)), Readout(4, 1, key=key(1)))
-batch = Sequences(*(jnp.asarray(x, float) for x in Adding(length=6).batch(0, 32)[:3]))
-usual = HessianFree(Objective(Squared()), Damping(1.0, 0.3), curvature=16, iterations=6)
+batch = Batch(*(jnp.asarray(x, float) for x in Adding(length=6).batch(0, 32)[:3]))
+usual = HessianFree(Objective(SquaredError()), Damping(1.0, 0.3), curvature=16, iterations=6)
 for learner in (
     usual,
     dataclasses.replace(usual, chunk=8),
     dataclasses.replace(usual, line_search=True, iterations=3),
-    SaddleFree(Objective(Squared()), count=5, curvature=16),
+    SaddleFree(Objective(SquaredError()), count=5, curvature=16),
 ):
     step = jax.jit(learner.step)
     state = network.initial((32,))
     alone = step(network, learner.initial(network), state, batch)
     spread = over_devices(8, 32)(batch, state)
-    assert [x.data.shape for x in spread[0].xs.addressable_shards] == [(6, 4, 2)] * 8
+    assert [x.data.shape for x in spread[0].inputs.addressable_shards] == [(6, 4, 2)] * 8
     compiled = step.lower(network, learner.initial(network), spread[1], spread[0]).compile()
     together = compiled(network, learner.initial(network), spread[1], spread[0])
     for one, other in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):

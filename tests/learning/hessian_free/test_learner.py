@@ -10,8 +10,9 @@ import pytest
 from jax.random import key
 
 from ostinato.cells import LSTM, Simple
+from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.learning import Objective, Sequences
+from ostinato.learning import Objective
 from ostinato.learning.hessian_free import (
     REASONS,
     Damping,
@@ -19,7 +20,7 @@ from ostinato.learning.hessian_free import (
     OnBatch,
     conjugate_gradient,
 )
-from ostinato.tasks import Adding, Softmax, Squared
+from ostinato.tasks import Adding, CrossEntropy, SquaredError
 from ostinato.wiring import Dropout, Network, OneHot, Readout
 
 NONE = Damping(tikhonov=0.0, structural=0.0)
@@ -55,8 +56,8 @@ class Affine(eqx.Module):
 def test_one_step_solves_a_convex_problem(linear):
     xs, targets = linear
     network = Affine(jnp.ones((4, 2)), jnp.zeros(2))
-    batch = Sequences(xs, targets, jnp.ones(xs.shape[:2]))
-    learner = HessianFree(Objective(Squared()), NONE, iterations=10, tolerance=0.0)
+    batch = Batch(xs, targets, jnp.ones(xs.shape[:2]))
+    learner = HessianFree(Objective(SquaredError()), NONE, iterations=10, tolerance=0.0)
     after, _, _, report = stepped(learner, network, batch, state=())
     design = np.concatenate([xs.reshape(-1, 4), np.ones((120, 1))], axis=1)
     best = np.linalg.lstsq(design, targets.reshape(-1, 2))[0]
@@ -71,9 +72,9 @@ def test_the_ratio_with_damping_on_a_quadratic(linear, ratio):
     """The undamped quadratic is the objective itself; the damped one promises less."""
     xs, targets = linear
     network = Affine(jnp.ones((4, 2)), jnp.zeros(2))
-    batch = Sequences(xs, targets, jnp.ones(xs.shape[:2]))
+    batch = Batch(xs, targets, jnp.ones(xs.shape[:2]))
     damping = Damping(tikhonov=0.5, structural=0.0, ratio=ratio)
-    learner = HessianFree(Objective(Squared()), damping, iterations=20, tolerance=0.0)
+    learner = HessianFree(Objective(SquaredError()), damping, iterations=20, tolerance=0.0)
     _, memory, _, report = stepped(learner, network, batch, state=())
     if ratio == "undamped":
         np.testing.assert_allclose(report["ratio"], 1.0, rtol=1e-8)
@@ -87,9 +88,9 @@ def test_damping_adapted_by_iteration(linear, judge):
     """On a convex problem ρ(i) is 1 without damping: every iteration lowers the scale by 2/3."""
     xs, targets = linear
     network = Affine(jnp.ones((4, 2)), jnp.zeros(2))
-    batch = Sequences(xs, targets, jnp.ones(xs.shape[:2]))
+    batch = Batch(xs, targets, jnp.ones(xs.shape[:2]))
     learner = HessianFree(
-        Objective(Squared()), NONE, iterations=3, tolerance=0.0, adapt="iteration", judge=judge
+        Objective(SquaredError()), NONE, iterations=3, tolerance=0.0, adapt="iteration", judge=judge
     )
     _, memory, _, report = stepped(learner, network, batch, state=())
     np.testing.assert_allclose(memory.scale, (2 / 3) ** 3)
@@ -105,11 +106,11 @@ def problem():
     one, two = jax.random.split(key(0))
     network = Network(LSTM(2, 4, key=one), Readout(4, 1, key=two))
     drawn = Adding(length=6).batch(0, 24)
-    batch = Sequences(*(jnp.asarray(x, float) for x in drawn[:3]))
+    batch = Batch(*(jnp.asarray(x, float) for x in drawn[:3]))
     return network, batch
 
 
-OBJECTIVE = Objective(Squared())
+OBJECTIVE = Objective(SquaredError())
 # Well damped, so that rounding is not made larger by conjugate gradient.
 USUAL = HessianFree(OBJECTIVE, Damping(1.0, 0.3), curvature=12, iterations=6)
 
@@ -129,7 +130,7 @@ def alike(one, other, tolerance):
     "learner",
     [
         dataclasses.replace(USUAL, chunk=4),
-        dataclasses.replace(USUAL, objective=Objective(Squared(), memory="sqrt")),
+        dataclasses.replace(USUAL, objective=Objective(SquaredError(), memory="sqrt")),
     ],
     ids=["in chunks", "with less memory"],
 )
@@ -208,11 +209,11 @@ def test_the_preconditioner_helps_where_scales_differ():
     xs = random.standard_normal((3, 40, 30)) * np.geomspace(1, 1000, 30)
     targets = random.standard_normal((3, 40, 2))
     network = Affine(jnp.zeros((30, 2)), jnp.zeros(2))
-    batch = Sequences(xs, targets, jnp.ones(xs.shape[:2]))
+    batch = Batch(xs, targets, jnp.ones(xs.shape[:2]))
     gained = {}
     for precondition in (False, True):
         learner = HessianFree(
-            Objective(Squared()), NONE, iterations=10, precondition=precondition, tolerance=0.0
+            Objective(SquaredError()), NONE, iterations=10, precondition=precondition, tolerance=0.0
         )
         report = stepped(learner, network, batch, state=())[3]
         gained[precondition] = report["loss"] - report["after"]
@@ -231,8 +232,8 @@ def test_noise_stands_still_during_a_step(problem):
     np.testing.assert_allclose(report["ratio"], 1.0, atol=0.02)
 
 
-class Cliff(Squared):
-    """Squared error that is not a number once an output is far away."""
+class Cliff(SquaredError):
+    """SquaredError error that is not a number once an output is far away."""
 
     def __call__(self, outputs, targets):
         value = super().__call__(outputs, targets)
@@ -254,8 +255,8 @@ def test_an_objective_that_turns_nan_is_survived(problem, line_search):
         assert "not finite" in learner.summary([jax.device_get(report)])["remark"]
 
 
-class NanCurvature(Squared):
-    """Squared error whose Hessian is not a number."""
+class NanCurvature(SquaredError):
+    """SquaredError error whose Hessian is not a number."""
 
     def hessian(self, outputs):
         return lambda v: jnp.nan * v
@@ -280,8 +281,8 @@ def test_a_quadratic_that_has_no_minimum_is_left_in_time(problem):
     one, two = jax.random.split(key(2))
     network = Network(Simple(3, 4, key=one), Readout(4, 3, key=two), OneHot(3))
     xs = np.zeros((4, 6), int)
-    batch = Sequences(xs, xs, jnp.ones((4, 6)))
-    learner = HessianFree(Objective(Softmax()), NONE, iterations=50)
+    batch = Batch(xs, xs, jnp.ones((4, 6)))
+    learner = HessianFree(Objective(CrossEntropy()), NONE, iterations=50)
     report = stepped(learner, network, batch)[3]
     assert np.isfinite(report["after"]) and report["after"] < report["loss"]
 
@@ -289,7 +290,7 @@ def test_a_quadratic_that_has_no_minimum_is_left_in_time(problem):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"objective": Objective(Squared(), "bfloat16")}, "needs float32"),
+        ({"objective": Objective(SquaredError(), "bfloat16")}, "needs float32"),
         ({"draw": "sometimes"}, "draw must be one of fresh, turn; got sometimes"),
         ({"judge": "nobody"}, "judge must be one of gradient, curvature; got nobody"),
         ({"adapt": "never"}, "adapt must be one of step, iteration; got never"),

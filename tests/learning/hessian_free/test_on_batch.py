@@ -11,11 +11,12 @@ from jax.random import key
 from members import CELLS, WIRINGS
 from ostinato import unroll
 from ostinato.cells import LSTM, Simple
+from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.learning import Objective, Sequences
+from ostinato.learning import Objective
 from ostinato.learning.hessian_free import OnBatch
 from ostinato.learning.hessian_free.on_batch import FORMS
-from ostinato.tasks import Softmax
+from ostinato.tasks import CrossEntropy
 from ostinato.testing import BATCH, STEPS
 from ostinato.through_time import can_step
 
@@ -43,7 +44,7 @@ def on_batch(cell, xs, state, **options):
     targets = random.integers(0, outputs.shape[-1], outputs.shape[:-1])
     weights = random.random(outputs.shape[:-1])
     weights[0] = 0
-    return OnBatch(Objective(Softmax()), cell, Sequences(xs, targets, weights), state, **options)
+    return OnBatch(Objective(CrossEntropy()), cell, Batch(xs, targets, weights), state, **options)
 
 
 def plain_scan(cell, xs, state):
@@ -82,8 +83,7 @@ def test_products_are_those_of_dense_matrices(name):
             return run(f.at(flat), case.xs, case.state)
 
         def value(flat):
-            losses = f.objective.loss(plain(flat)[0], f.batch.targets)
-            return jnp.sum(losses * f.batch.weights) / jnp.sum(f.batch.weights)
+            return f.objective.loss(plain(flat)[0], f.batch)
 
         def gradient(flat):
             found = jax.grad(value)(flat)
@@ -247,7 +247,7 @@ def test_in_pieces_and_with_less_memory(small):
         return jax.tree.leaves(found(f.start))
 
     whole = all_of(f)
-    objective = Objective(Softmax(), memory="sqrt")
+    objective = Objective(CrossEntropy(), memory="sqrt")
     for other in (
         on_batch(cell, xs, state, pieces=2),
         OnBatch(objective, cell, f.batch, state),

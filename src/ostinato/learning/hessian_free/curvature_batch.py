@@ -1,15 +1,79 @@
 """The part of a batch whose curvature is used."""
 
+import dataclasses
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from ...data import Batch
 from ...errors import BadInput
-from ..objective import Objective, Sequences
+from ...settings import setting
+from .._learner import Learner
+from ..hybrid import WHERE
+from ..objective import Objective
 from .on_batch import OnBatch
 
 DRAWS = ("fresh", "turn")
+
+
+@dataclasses.dataclass(frozen=True)
+class CurvatureSettings:
+    """The settings that learners with a curvature batch share."""
+
+    first_steps: int = setting(100, "steps of --first before the turn changes", least=1)
+    turns: str = setting(
+        "after",
+        f"for good after its steps, or where they gain nothing: {', '.join(WHERE)}",
+        among=WHERE,
+    )
+    tikhonov: float | None = setting(None, "initial λ", least=0)
+    curvature_batch: int | None = setting(None, "sequences for the curvature, ¼ of batch", least=1)
+    draw: str = setting("fresh", f"which of the batch they are: {', '.join(DRAWS)}", among=DRAWS)
+    chunk: int | None = setting(None, "sequences at once, to save memory", least=1)
+
+    def sizes(self, batch: int) -> dict[str, Any]:
+        """The options `curvature`, `draw` and `chunk` of a learner, for a batch of that size."""
+        size = curvature_size(self.curvature_batch, batch)
+        for count in (batch, size):
+            if self.chunk is not None and count > self.chunk and count % self.chunk:
+                raise BadInput(
+                    f"{count} sequences cannot be done {self.chunk} at a time; choose a chunk that "
+                    "divides the batch and the curvature batch"
+                )
+        return {"curvature": size, "draw": self.draw, "chunk": self.chunk}
+
+
+class Curved(Learner):
+    """What learners with a curvature batch have in common."""
+
+    exact = True
+    usual_batch = 1000
+    log_every_step = True
+    curvature: int | None
+
+    def found(self) -> dict[str, Any]:
+        return {"curvature_batch": self.curvature}
+
+    def advice(self, rate: float) -> str:
+        return "a larger --batch, so that steps fit more than the sequences at hand, or --tikhonov"
+
+
+def curvature_size(asked: int | None, batch: int) -> int:
+    """The sequences whose curvature is used: those asked for, or a quarter of the batch at most.
+
+    Example:
+        >>> curvature_size(None, 1000)
+        250
+    """
+    if asked is None:
+        small = [n for n in range(1, math.isqrt(batch) + 1) if batch % n == 0]
+        divisors = small + [batch // n for n in small]
+        return max(n for n in divisors if n <= max(batch // 4, 1))
+    if asked > batch or batch % asked:
+        raise BadInput(f"curvature_batch must divide the batch of {batch} sequences, got {asked}")
+    return asked
 
 
 def check_exact(objective: Objective, draw: str) -> None:
@@ -24,14 +88,14 @@ def check_exact(objective: Objective, draw: str) -> None:
 
 
 def whole_and_part(
-    learner: Any, network: Any, batch: Sequences, state: Any, step: jax.Array
+    learner: Any, network: Any, batch: Batch, state: Any, step: jax.Array
 ) -> tuple[OnBatch, OnBatch]:
     """The learner's objective on a batch, and on the part of it whose curvature is used.
 
     The learner has an `objective`, and says by `curvature`, `draw` and `chunk` which part that is
     and how many sequences are done at once.
     """
-    size = learner.curvature or batch.weights.shape[1]
+    size = learner.curvature or batch.sequences
     part, before = curvature_batch(batch, state, size, learner.draw, step)
     return (
         OnBatch.in_chunks(learner.objective, network, batch, state, learner.chunk),
@@ -40,8 +104,8 @@ def whole_and_part(
 
 
 def curvature_batch(
-    batch: Sequences, state: Any, size: int, draw: str, step: jax.Array
-) -> tuple[Sequences, Any]:
+    batch: Batch, state: Any, size: int, draw: str, step: jax.Array
+) -> tuple[Batch, Any]:
     """`size` of the sequences, and the states before them.
 
     The batch falls into `size` groups of k neighbours, of which each gives one: `"fresh"`, any of
@@ -55,7 +119,7 @@ def curvature_batch(
         draw: `"fresh"` or `"turn"`.
         step: the number of the step, which is all that the choice depends on.
     """
-    whole = batch.weights.shape[1]
+    whole = batch.sequences
     if size > whole or whole % size:
         raise BadInput(
             f"the curvature batch must divide the batch of {whole} sequences, got {size}"
@@ -73,4 +137,4 @@ def curvature_batch(
         index = which.reshape(*(1,) * axis, size, *(1,) * (groups.ndim - axis - 1))
         return jnp.squeeze(jnp.take_along_axis(groups, index, axis + 1), axis + 1)
 
-    return jax.tree.map(lambda x: take(x, 1), batch), jax.tree.map(lambda x: take(x, 0), state)
+    return batch.over_sequences(take), jax.tree.map(lambda x: take(x, 0), state)

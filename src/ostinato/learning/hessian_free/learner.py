@@ -20,23 +20,26 @@ Sources: Krause (2015), chapter 3 and section 4.1; Martens (2010); Martens and S
 
 import dataclasses
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...data import Batch
 from ...errors import BadInput
-from .._learner import Learner
-from ..objective import Objective, Sequences, trained
+from ...settings import setting
+from ...weights import trained
+from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
-from .curvature_batch import check_exact, whole_and_part
-from .damping import ADAPTS, Adapted, Damping, by_iteration, reduction_ratio
-from .on_batch import OnBatch
+from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
+from .damping import ADAPTS, RATIOS, Adapted, Damping, by_iteration, reduction_ratio
+from .on_batch import FORMS, OnBatch
 from .searches import Choice, Greedy, backtrack, best_iterate, finite, follow, shorten
 
 WARM = 0.95
 EXPONENT = 0.75
 JUDGES = ("gradient", "curvature")
+DAMPINGS = ("structural", "tikhonov", "line-search")
 
 
 class Memory(NamedTuple):
@@ -48,7 +51,7 @@ class Memory(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class HessianFree(Learner):
+class HessianFree(Curved):
     """A Hessian-free learner.
 
     Attributes:
@@ -70,11 +73,30 @@ class HessianFree(Learner):
         chunk: at most so many sequences at once, to save memory; exact.
 
     Example:
-        >>> learner = HessianFree(Objective(Softmax()), Damping(0.01, 0.003), curvature=100)
+        >>> learner = HessianFree(Objective(CrossEntropy()), Damping(0.01, 0.003), curvature=100)
         >>> memory = learner.initial(network)
         >>> network, memory, state, report = learner.step(network, memory, state, batch)
         >>> report["damping"], report["ratio"], REASONS[report["reason"]]
     """
+
+    title: ClassVar[str] = "Hessian-free (hf)"
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(CurvatureSettings):
+        damping: str = setting(
+            "structural", f"kind of damping: {', '.join(DAMPINGS)}", among=DAMPINGS
+        )
+        structural: float = setting(0.003, "initial μ", least=0)
+        form: str = setting(
+            "pre-activation", f"of structural damping: {', '.join(FORMS)}", among=tuple(FORMS)
+        )
+        ratio: str = setting("damped", f"the quadratic of ρ: {', '.join(RATIOS)}", among=RATIOS)
+        judge: str = setting(
+            "gradient", f"batch that steps are judged on: {', '.join(JUDGES)}", among=JUDGES
+        )
+        iterations: int = setting(100, "of conjugate gradient, at most", least=1)
+        adapt: str = setting("step", f"when ρ moves the damping: {', '.join(ADAPTS)}", among=ADAPTS)
+        precondition: bool = setting(False, "conjugate gradient with a diagonal preconditioner")
 
     objective: Objective
     damping: Damping = dataclasses.field(default_factory=Damping)
@@ -97,19 +119,39 @@ class HessianFree(Learner):
         if self.adapt == "iteration" and self.line_search:
             raise BadInput("line-search damping has a rule of its own; leave adapt at step")
 
+    @classmethod
+    def from_settings(cls, name, settings, objective, steps, batch):
+        damping = Damping(
+            structural=settings.structural if settings.damping == "structural" else 0.0,
+            form=settings.form,
+            ratio=settings.ratio,
+        )
+        if settings.tikhonov is not None:
+            damping = dataclasses.replace(damping, tikhonov=settings.tikhonov)
+        return cls(
+            objective,
+            damping,
+            line_search=settings.damping == "line-search",
+            judge=settings.judge,
+            iterations=settings.iterations,
+            adapt=settings.adapt,
+            precondition=settings.precondition,
+            **settings.sizes(batch),
+        )
+
     def initial(self, network):
         parameters, _ = trained(network)
         size = sum(x.size for x in jax.tree.leaves(parameters))
         dtype = jnp.result_type(*jax.tree.leaves(parameters))
         return Memory(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def step(self, network, memory, state, batch: Sequences):
+    def step(self, network, memory, state, batch: Batch):
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
-    def _step(self, network, memory: Memory, state, batch: Sequences):
+    def _step(self, network, memory: Memory, state, batch: Batch):
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
-        sequences, size = (on.batch.weights.shape[1] for on in (whole, part))
+        sequences, size = (on.batch.sequences for on in (whole, part))
         theta, damping, scale = whole.start, self.damping, memory.scale
         value, gradient, final = whole.gradient(theta)
         judge = _Judge(whole, theta, value, gradient)
@@ -160,7 +202,7 @@ class HessianFree(Learner):
         last = jnp.where(broken, 0, solution.iterates[solution.last])
 
         norms = whole.norms(gradient)
-        judged = judge.on.batch.weights.shape[1]
+        judged = judge.on.batch.sequences
         work = (
             sequences  # the gradient
             + (solution.done + 2) * size  # products, one of them for the start and one for ρ

@@ -28,8 +28,10 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from ...data import Batch
 from ...errors import BadInput
-from ..objective import Objective, Sequences, trained
+from ...weights import trained
+from ..objective import Objective
 
 FORMS = {"pre-activation": "products", "activation": "states"}
 Product = Callable[..., jax.Array]
@@ -48,23 +50,23 @@ class OnBatch:
             Gauss-Newton product then linearises each part anew.
 
     Example:
-        >>> f = OnBatch(Objective(Softmax()), network, batch, None)
+        >>> f = OnBatch(Objective(CrossEntropy()), network, batch, None)
         >>> product = f.gauss_newton(f.start)
         >>> product(jnp.ones_like(f.start))
     """
 
     objective: Objective
     network: Any
-    batch: Sequences
+    batch: Batch
     state: Any
     pieces: int = 1
 
     @classmethod
     def in_chunks(
-        cls, objective: Objective, network: Any, batch: Sequences, state: Any, chunk: int | None
+        cls, objective: Objective, network: Any, batch: Batch, state: Any, chunk: int | None
     ) -> "OnBatch":
         """The objective on a batch of which at most `chunk` sequences are done at once."""
-        size = batch.weights.shape[1]
+        size = batch.sequences
         if chunk is None or chunk >= size:
             return cls(objective, network, batch, state)
         if size % chunk:
@@ -125,47 +127,46 @@ class OnBatch:
 
     def squares(self, flat: jax.Array, together: int = 32) -> jax.Array:
         """The mean over sequences of their squared gradients: an estimate of the diagonal of G."""
-        size = self.batch.weights.shape[1]
+        size = self.batch.sequences
         groups = next(size // n for n in range(min(together, size), 0, -1) if size % n == 0)
 
         def one(sequence, state):
-            sequence = jax.tree.map(lambda x: jnp.expand_dims(x, 1), sequence)
+            sequence = sequence.over_sequences(jnp.expand_dims)
             state = jax.tree.map(lambda x: x[None], state)
             return jax.grad(lambda flat: self._part(flat, sequence, state)[0])(flat)
 
         def group(batch, state):
-            found = jax.vmap(one, in_axes=(1, 0))(batch, state)
+            axes = batch.over_sequences(lambda x, axis: axis)
+            found = jax.vmap(one, in_axes=(axes, 0))(batch, state)
             return jnp.sum((size * found) ** 2, axis=0) / size, ()
 
         return dataclasses.replace(self, pieces=groups)._summed(group)[0]
 
     def _part(self, flat, batch, state):
         """What some of the sequences give to `f`, and their state afterwards."""
-        outputs, final = self.objective.outputs(self.at(flat), batch.xs, state)
-        losses = self.objective.loss(outputs, batch.targets)
-        return jnp.sum(losses * batch.weights) / self._total, final
+        outputs, final = self.objective.outputs(self.at(flat), batch, state)
+        return self.objective.loss.total(outputs, batch) / self._total, final
 
     def _linearised(self, flat, form, batch, state) -> Product:
         watch = None if form is None else FORMS[form]
 
         def run(flat):
-            found, _ = self.objective.outputs(self.at(flat), batch.xs, state, watch)
+            found, _ = self.objective.outputs(self.at(flat), batch, state, watch)
             return (found, []) if watch is None else found
 
         (outputs, _), push = jax.linearize(run, flat)
         pull = jax.linear_transpose(push, flat)
-        hessian = self.objective.loss.hessian(outputs)
-        share = batch.weights[..., None] / self._total
+        hessian = self.objective.loss.hessian(outputs, batch)
         slopes = None
         if form == "pre-activation":
-            (_, slopes), _ = self.objective.outputs(self.at(flat), batch.xs, state, "slopes")
+            (_, slopes), _ = self.objective.outputs(self.at(flat), batch, state, "slopes")
 
         def product(v, weight=0.0):
             d_outputs, changes = push(v)
             weight = weight / self._total
             if slopes is not None:
                 changes = [a * d for a, d in zip(slopes, changes, strict=True)]
-            errors = (share * hessian(d_outputs)).astype(d_outputs.dtype)
+            errors = (hessian(d_outputs) / self._total).astype(d_outputs.dtype)
             damping = [(weight * d).astype(d.dtype) for d in changes]
             return pull((errors, damping))[0]
 
@@ -173,7 +174,7 @@ class OnBatch:
 
     @property
     def _total(self) -> jax.Array:
-        return jnp.sum(self.batch.weights)
+        return self.objective.loss.weight(self.batch)
 
     def _summed(self, one: Callable) -> tuple[Any, Any]:
         """`one(batch, state) -> (sum, state)` over all pieces: the sums added, the states joined.
@@ -182,8 +183,8 @@ class OnBatch:
         devices, each piece then is too.
         """
         if self.pieces == 1:
-            return one(self.batch, self.state)
-        batch = jax.tree.map(lambda x: _cut(x, 1, self.pieces), self.batch)
+            return one(self.batch.arrays, self.state)
+        batch = self.batch.arrays.over_sequences(lambda x, axis: _cut(x, axis, self.pieces))
         state = jax.tree.map(lambda x: _cut(x, 0, self.pieces), self.state)
         first = jax.tree.map(lambda x: x[0], (batch, state))
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(one, *first)[0])

@@ -24,6 +24,8 @@ def again(settings: dict[str, Any], **changes: Any) -> str:
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
         else:
+            if isinstance(value, list | tuple):
+                value = ",".join(map(str, value))
             shown = f"{value:.3g}" if isinstance(value, float) else shlex.quote(str(value))
             words += [f"--{option}", shown]
     return " ".join(words)

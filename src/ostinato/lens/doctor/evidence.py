@@ -14,7 +14,7 @@ class Goal:
         higher_is_better: about the metric.
         solved: the value from which on the task counts as solved, or `None`.
         lag: how many steps back an answer has to look, at least, or `None` where it is not known.
-        yardsticks: by name, what counting reaches in validation; of a text "bigram" and "order 5".
+        baselines: by name, what counting reaches in validation; of a text "bigram" and "order 5".
         loss_factor: what makes a training loss the metric, or `None` where nothing does.
     """
 
@@ -23,7 +23,7 @@ class Goal:
     higher_is_better: bool
     solved: float | None
     lag: int | None
-    yardsticks: dict[str, float] = field(default_factory=dict)
+    baselines: dict[str, float] = field(default_factory=dict)
     loss_factor: float | None = None
 
     def gain(self, value: float) -> float:

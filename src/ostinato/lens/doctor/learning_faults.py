@@ -150,18 +150,18 @@ def overfitting(e: Evidence) -> Finding | None:
 def generalisation_gap(e: Evidence) -> Finding | None:
     """Training far ahead of validation, which is behind what counting reaches."""
     values = e.history.validations
-    if not values or not e.goal.yardsticks or len(e.history.losses) < ENOUGH or overfitting(e):
+    if not values or not e.goal.baselines or len(e.history.losses) < ENOUGH or overfitting(e):
         return None
     step, last = values[-1]
-    name, yardstick = max(e.goal.yardsticks.items(), key=lambda pair: e.goal.gain(pair[1]))
+    name, baseline = max(e.goal.baselines.items(), key=lambda pair: e.goal.gain(pair[1]))
     trained = max(_trained(e, step), key=e.goal.gain, default=last)
-    if e.goal.gain(trained) - e.goal.gain(last) < GAP or e.goal.gain(last) > e.goal.gain(yardstick):
+    if e.goal.gain(trained) - e.goal.gain(last) < GAP or e.goal.gain(last) > e.goal.gain(baseline):
         return None
     return Finding(
         "generalisation gap",
         "The network knows its training text far better than other text.",
         f"{e.goal.metric}: {trained:.3g} in training and {last:.3g} in validation, where {name} "
-        f"reaches {yardstick:.3g} by counting.",
+        f"reaches {baseline:.3g} by counting.",
         "more text; or " + again(e.settings, dropout=0.3, patience=3),
     )
 

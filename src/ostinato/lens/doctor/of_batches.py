@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tasks import Batch, Softmax, Task
+from ...data import Batch
+from ...tasks import CrossEntropy, Task
 from .evidence import Data
 
 SYMBOLS_READ = 200_000
@@ -27,9 +28,9 @@ def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
     alike = xs.shape == targets.shape and xs.dtype.kind == targets.dtype.kind
     shifted = _share(targets[:-1], xs[1:], counts[:-1]) if alike else None
     goes_on = None
-    if shifted is not None and shifted > 0.95 and np.shape(two.xs)[1:] == xs.shape[1:]:
-        goes_on = _share(targets[-1], np.asarray(two.xs)[0], counts[-1])
-    symbolic, answering = xs.dtype.kind in "iu", isinstance(task.loss, Softmax)
+    if shifted is not None and shifted > 0.95 and np.shape(two.inputs)[1:] == xs.shape[1:]:
+        goes_on = _share(targets[-1], np.asarray(two.inputs)[0], counts[-1])
+    symbolic, answering = xs.dtype.kind in "iu", isinstance(task.loss, CrossEntropy)
     return Data(
         shape=counts.shape,
         asked=(task.length, size),
@@ -57,8 +58,8 @@ def _share(targets: np.ndarray, xs: np.ndarray, counts: np.ndarray) -> float | N
 
 def _parts_differ(task: Task, size: int) -> float | None:
     """Half of `Σ |p - q|` between the symbols of training and of validation."""
-    learned = (task.batch(index, size).xs for index in range(1000))
-    validating = (batch.xs for batch in task.held_out("valid", size))
+    learned = (task.batch(index, size).inputs for index in range(1000))
+    validating = (batch.inputs for batch in task.held_out("valid", size))
     shares = [_shares(batches) for batches in (learned, validating)]
     if shares[1].sum() == 0:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ._task import random
+from .task import random
 
 
 def shuffled(seed: int, index: int, size: int, count: int) -> np.ndarray:

@@ -1,0 +1,144 @@
+"""The options of `ostinato train`, made from the settings of every task, cell and learner.
+
+A setting that several members have is one option, in the panel of their kind; one that a single
+class has is in a panel of its own. So are those of your own classes, which are looked for on the
+command line, and in the file of `--config`, before the options are made.
+"""
+
+import inspect
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import BadInput
+from ..runs.members import REGISTRIES, find
+from ..runs.sections import ROLES, SHARED, USUAL
+from ..runs.toml import parsed_toml
+from ..settings import Setting, settings_of
+
+ORDER = ("task", "network", "cell", "learner", "training")
+PANELS = {part: part.capitalize() for part in ORDER}
+OWN = "or your own: module:Class or file.py:Class"
+HELP = {
+    "task": f"what is learned: {', '.join(REGISTRIES['task'])}; {OWN}",
+    "cell": f"the recurrent cell: {', '.join(REGISTRIES['cell'])}; {OWN}",
+    "learner": (
+        f"how the weights change: {', '.join(REGISTRIES['learner'])}; one of optax, as optax:lion; "
+        f"{OWN}"
+    ),
+    "first": "with hf and saddle-free: a learner that has its turn before",
+}
+RESERVED = ("run", "resume", "tensorboard", "json", "as_json", "config", "help", "context")
+
+
+def parameters(arguments: Iterable[str] = ()) -> list[inspect.Parameter]:
+    """The parameters of the command, for a command line that may name classes of your own."""
+    found: dict[str, inspect.Parameter] = {}
+    own = _own_classes(list(arguments))
+    for part in ORDER:
+        if part in SHARED:
+            for setting in settings_of(SHARED[part]).values():
+                found[setting.name] = _parameter(setting, PANELS[part])
+            continue
+        sections = [section for section, role in ROLES.items() if role == part]
+        for section in sections:
+            found[section] = _choice(section)
+        _add_role(found, part, [own[section] for section in sections if section in own])
+    return list(found.values())
+
+
+def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
+    """The classes of your own that the command line or its TOML file names, by section."""
+    names: dict[str, Any] = {}
+    if (file := _last(arguments, "--config")) is not None:
+        sections = parsed_toml(file)
+        for section in ROLES:
+            part = sections.get(section)
+            if isinstance(part, dict) and isinstance(part.get("name"), str):
+                names[section] = part["name"]
+    for section in ROLES:
+        if (given := _last(arguments, f"--{section}")) is not None:
+            names[section] = given
+    return {
+        section: find(ROLES[section], name)
+        for section, name in names.items()
+        if ":" in name and name not in REGISTRIES[ROLES[section]]
+    }
+
+
+def _last(arguments: list[str], option: str) -> str | None:
+    """The value that a command line gives to an option, before the parser is there."""
+    found = None
+    for place, word in enumerate(arguments):
+        if word == "--":
+            break
+        if word == option and place + 1 < len(arguments):
+            found = arguments[place + 1]
+        elif word.startswith(f"{option}="):
+            found = word.partition("=")[2]
+    return found
+
+
+def _add_role(found: dict[str, inspect.Parameter], role: str, own: list[tuple[str, Any]]) -> None:
+    """The options of all tasks, cells or learners."""
+    members = REGISTRIES[role]
+    owners: dict[str, list[tuple[str, Any]]] = {}
+    for member in members.items():
+        for name in settings_of(member[1].Settings):
+            owners.setdefault(name, []).append(member)
+    for name, having in owners.items():
+        settings = [settings_of(kind.Settings)[name] for _, kind in having]
+        names = [name for name, _ in having]
+        panel, few = PANELS[role], ""
+        if len({kind for _, kind in having}) == 1:
+            panel = f"{PANELS[role]}: {getattr(having[0][1], 'title', ', '.join(names))}"
+        elif len(names) <= len(members) // 2:
+            few = ", ".join(names)
+        same = len({setting.default for setting in settings}) == 1
+        found[name] = _parameter(settings[0], panel, few, same)
+    for whole, kind in own:
+        for setting in settings_of(kind.Settings).values():
+            if setting.name in RESERVED:
+                raise BadInput(
+                    f"{whole} has a setting {setting.name}, an option of train; rename it"
+                )
+            if setting.name in owners and _same(found[setting.name], setting):
+                continue
+            panel = f"{PANELS[role]}: {whole.rpartition(':')[2]}"
+            found[setting.name] = _parameter(setting, panel)
+
+
+def _same(option: inspect.Parameter, setting: Setting) -> bool:
+    """Whether a built-in option reads values of the same type."""
+    return option.annotation == _parameter(setting, "").annotation
+
+
+def _choice(section: str) -> inspect.Parameter:
+    """The option that names a task, a cell or a learner."""
+    panel, usual = PANELS[ROLES[section]], USUAL[section]
+    words = HELP[section] + (f" (default: {usual})" if usual else "")
+    option = typer.Option(help=words, rich_help_panel=panel, show_default=False)
+    return _keyword(section, Annotated[str | None, option], None)
+
+
+def _parameter(
+    setting: Setting, panel: str, few: str = "", same_default: bool = True
+) -> inspect.Parameter:
+    """The option of a setting; `None` stands for not given."""
+    notes = [few] if few else []
+    if same_default and setting.default is not None and setting.default is not False:
+        usual = f"--{setting.name}" if setting.default is True else setting.default
+        notes.append(f"default: {usual}")
+    words = setting.help + (f" ({'; '.join(notes)})" if notes else "")
+    if setting.name == "file":
+        given: Any = typer.Argument(help=words, show_default=False)
+    else:
+        given = typer.Option(help=words, rich_help_panel=panel, show_default=False)
+    kind: Any = str if setting.type is tuple else setting.type
+    return _keyword(setting.name, Annotated[kind | None, given], None)
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, keyword, annotation=annotation, default=default)

@@ -1,0 +1,151 @@
+"""Any gradient transformation of optax as a learner.
+
+    θ ← θ + u_t,   u_t, memory ← update(g_t, memory, θ)
+
+The transformation has its own rate, schedule and clipping, so nothing is done to the gradient
+before and nothing to the update after it.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from ..data import Batch
+from ..errors import BadInput
+from ..settings import setting
+from ..weights import trained
+from ._learner import Learner
+from .first_order import GradientSettings
+from .gradients import Full, Gradient
+from .objective import Objective
+
+RATES = ("learning_rate", "rate")
+
+
+@dataclasses.dataclass(frozen=True)
+class Transformation(Learner):
+    """A learner that updates the parameters by an optax transformation.
+
+    Attributes:
+        transformation: for example `optax.lion(1e-4)`.
+        objective: what is minimised.
+        gradient: how the objective's gradient is found.
+        rate: for the report; by default the report has the norm of the update over that of the
+            gradient.
+
+    Example:
+        >>> from ostinato.tasks import CrossEntropy
+        >>> learner = Transformation(optax.lion(1e-4), Objective(CrossEntropy()))
+        >>> learner.rate is None
+        True
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(GradientSettings):
+        rate: float | None = setting(None, "learning rate", least=0)
+
+    make: ClassVar[Any] = None
+
+    transformation: optax.GradientTransformation
+    objective: Objective
+    gradient: Gradient = dataclasses.field(default_factory=Full)
+    rate: float | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.transformation, optax.GradientTransformation):
+            raise BadInput(
+                f"{type(self.transformation).__name__} is not a GradientTransformation of optax"
+            )
+
+    @classmethod
+    def from_settings(cls, name, settings, objective, steps, batch):
+        made = _made(cls.make, name, settings.rate)
+        return cls(made, objective, settings.method(), settings.rate)
+
+    @property
+    def carries_state(self) -> bool:
+        return self.gradient.carries_state
+
+    def initial(self, network):
+        return self.transformation.init(trained(network)[0])
+
+    def start(self, network, batch):
+        return self.gradient.start(network, batch)
+
+    def step(self, network, memory, state, batch: Batch):
+        parameters, rest = trained(network)
+        value, gradient, final = self.gradient(self.objective, network, batch, state)
+        norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
+        norm = jnp.linalg.norm(norms)
+        updates, memory = optax.with_extra_args_support(self.transformation).update(
+            gradient,
+            memory,
+            parameters,
+            value=value,
+            grad=gradient,
+            value_fn=lambda p: self.objective.value(eqx.combine(p, rest), batch, state)[0],
+        )
+        size = optax.tree.norm(updates)
+        rate = size / jnp.maximum(norm, 1e-30) if self.rate is None else jnp.asarray(self.rate)
+        report = {
+            "loss": value,
+            "norm": norm,
+            "norms": norms,
+            "rate": jnp.asarray(rate, norm.dtype),
+            "clipped": jnp.zeros_like(norm),
+        }
+        return eqx.combine(optax.apply_updates(parameters, updates), rest), memory, final, report
+
+    def found(self) -> dict[str, Any]:
+        return {} if self.rate is None else {"rate": self.rate}
+
+    def advice(self, rate: float) -> str:
+        return f"a smaller rate (it was {self.rate or rate:.3g}), or clip the gradient"
+
+
+def learner_of(make: optax.GradientTransformation | Callable) -> type[Transformation]:
+    """The learner class of a transformation, or of a function that returns one.
+
+    Example:
+        >>> issubclass(learner_of(optax.lion), Transformation)
+        True
+    """
+    return type("Transformation", (Transformation,), {"make": staticmethod(make)})
+
+
+def _made(make: Any, name: str, rate: float | None) -> optax.GradientTransformation:
+    """The transformation, with the rate if its function takes one."""
+    given: dict[str, float] = {}
+    if not isinstance(make, optax.GradientTransformation):
+        needed = inspect.signature(make).parameters
+        takes = next((parameter for parameter in RATES if parameter in needed), None)
+        missing = [
+            p.name
+            for p in needed.values()
+            if p.default is p.empty
+            and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        ]
+        if takes in missing and rate is None:
+            raise BadInput(f"the learner {name} needs --rate")
+        if extra := [argument for argument in missing if argument != takes]:
+            raise BadInput(
+                f"the learner {name} needs {', '.join(extra)} too; write a function that takes no "
+                "more than a rate and returns the transformation"
+            )
+        if takes and rate is not None:
+            given, rate = {takes: rate}, None
+        make = make(**given)
+    if rate is not None:
+        raise BadInput(f"the learner {name} takes no rate; leave out --rate {rate:g}")
+    if not isinstance(make, optax.GradientTransformation):
+        raise BadInput(
+            f"the learner {name} must be a GradientTransformation of optax, a function that "
+            f"returns one, or a subclass of Learner; got {type(make).__name__}"
+        )
+    return make

@@ -1,0 +1,110 @@
+"""How many parameters a network has, and how many units a budget of parameters buys.
+
+Everything is told from shapes: nothing is compiled, and no array is made.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from ..cells.initialisers import initialiser
+from ..errors import BadInput
+from ..settings import settings_of
+from ..tasks import Task
+from ..weights import count_parameters
+from ..wiring import Network
+from .config import Config
+from .network import UNITS, Sizes, make_network
+
+Units = int | tuple[int, ...]
+
+
+def units_of(config: Config, task: Task | Sizes) -> Units:
+    """The units of each layer: those asked for, or nearest to the budget, or the usual number."""
+    if config.network.budget is None:
+        return config.network.units or UNITS
+    return units_for(config, task)
+
+
+def network_shapes(config: Config, task: Task | Sizes, units: Units | None = None) -> Network:
+    """The network of `build_network` with shapes in place of arrays."""
+    return _shapes(config, task, units or units_of(config, task), config.network.layers)
+
+
+def parameter_count(config: Config, task: Task | Sizes, units: int | Sequence[int]) -> int:
+    """How many parameters a network of so many units has.
+
+    With as many units in each layer it is a quadratic function of them, which three small networks
+    determine; so it is known at once for a network of any size.
+    """
+    if not isinstance(units, int):
+        return count_parameters(_shapes(config, task, units, config.network.layers))
+    a, b, c = _quadratic(config, task)
+    return (a * units + b) * units + c
+
+
+def units_for(config: Config, task: Task | Sizes) -> int:
+    """The units with which the number of parameters comes nearest to the budget."""
+    budget = config.network.budget
+    assert budget is not None
+    a, b, c = _quadratic(config, task)
+    if a + b + c > budget:
+        raise BadInput(
+            f"the smallest {config.cell} for this task has {a + b + c:,} parameters, more than the "
+            f"budget of {budget:,}"
+        )
+
+    def size(units: int) -> int:
+        return (a * units + b) * units + c
+
+    # The largest number of units within the budget: the positive root, rounded down.
+    if a:
+        low = (math.isqrt(b * b - 4 * a * (c - budget)) - b) // (2 * a)
+    elif b:
+        low = (budget - c) // b
+    else:
+        raise BadInput(f"the parameters of {config.cell} do not depend on its units; give units")
+    return min((low, low + 1), key=lambda units: abs(size(units) - budget))
+
+
+def _quadratic(config: Config, task: Task | Sizes) -> tuple[int, int, int]:
+    """`a, b, c` of the number of parameters `a units² + b units + c`, which are whole numbers."""
+    one, two, three = (_extrapolated(config, task, units) for units in (1, 2, 3))
+    a = (three - 2 * two + one) // 2
+    b = two - one - 3 * a
+    return a, b, one - a - b
+
+
+def _extrapolated(config: Config, task: Task | Sizes, units: int) -> int:
+    """The number of parameters of all layers, from networks of a few.
+
+    It is linear in the number of layers; with gated feedback, where every layer reads every layer
+    through gates that every layer has, cubic. Newton's differences are exact for either.
+    """
+    layers = config.network.layers
+    known = min(layers, 4 if config.network.feedback else 2)
+    row = [count_parameters(_shapes(config, task, units, n)) for n in range(1, known + 1)]
+    total, k = 0, 0
+    while row:
+        total += row[0] * math.comb(layers - 1, k)
+        row, k = [after - before for before, after in pairwise(row)], k + 1
+    return total
+
+
+def _shapes(config: Config, task: Task | Sizes, units: int | Sequence[int], layers: int) -> Network:
+    # Initial weights change no shape, and those that cannot be made are a matter of making them.
+    none: dict[str, Any] = dict.fromkeys(("units", "budget", "incoming"))
+    none |= {"spectral_radius": None, "input_scale": None, "layers": layers}
+    settings = dataclasses.replace(config.network, **none)
+    own = config.cell.settings
+    words = [name for name, x in settings_of(type(own)).items() if x.read is initialiser]
+    plain = dataclasses.replace(own, **dict.fromkeys(words))
+    cell = dataclasses.replace(config.cell, settings=plain)
+    return eqx.filter_eval_shape(
+        lambda key: make_network(cell, settings, task, units, key), jax.random.key(0)
+    )

@@ -1,0 +1,62 @@
+"""Settings from a TOML file, with the sections of a configuration.
+
+[task]
+name = "adding"
+length = 200
+
+[network]
+units = [150, 130]
+
+[cell]
+name = "lstm"
+"""
+
+import errno
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from .config import flattened
+from .sections import ROLES
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The flat settings of a TOML file, each of them checked."""
+    found = parsed_toml(path)
+    try:
+        return flattened(found)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def parsed_toml(path: str | Path) -> dict[str, Any]:
+    """The sections of a TOML file; a text and your own classes may lie beside it."""
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        found = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not a TOML file: it is not UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise BadInput(f"{path} is not a TOML file: {error}") from None
+    for section, part in found.items():
+        if section in ROLES and isinstance(part, dict) and isinstance(part.get("name"), str):
+            part["name"] = _beside(path, part["name"])
+    task = found.get("task")
+    if isinstance(task, dict) and isinstance(task.get("file"), str):
+        if (file := path.parent / task["file"]).is_file():
+            task["file"] = str(file)
+    return found
+
+
+def _beside(path: Path, name: str) -> str:
+    """A class in a file beside the TOML file, wherever that is read from."""
+    file, colon, attribute = name.rpartition(":")
+    if not colon or not file.endswith(".py") or os.path.isabs(file):
+        return name
+    return f"{path.parent / file}:{attribute}"

@@ -1,0 +1,166 @@
+"""Metrics: how good a network is, as counts that add up over batches.
+
+A metric turns the outputs on a batch into counts, and the sum of the counts of all batches into
+one number; so the result does not depend on how the sequences are divided into batches.
+
+    Bits                `Σ w (-log₂ softmax(o)[target]) / Σ w`
+    Perplexity          `2^bits`
+    NatsPerStep         `Σ w loss(o, target) / Σ w`
+    Accuracy            the share of steps at which the largest output is the target
+    MeanSquaredError    `Σ w ‖o - target‖² / Σ w`
+    F1                  `2 TP / (2 TP + FP + FN)`, averaged over the classes that occur
+"""
+
+import abc
+import dataclasses
+import math
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..data import Batch
+from .losses import CrossEntropy, StepLoss
+
+
+class Metric(abc.ABC):
+    """A number that says how good a network is.
+
+    Attributes:
+        name: with its unit, for example "bits per character".
+        higher_is_better: false for an error.
+        loss_factor: the task's loss times this is the metric; `None` if they measure different
+            things, such as an accuracy and a cross-entropy.
+
+    Example:
+        >>> batch = Batch(None, jnp.array([[0, 1]]), jnp.ones((1, 2)))
+        >>> metric = Accuracy()
+        >>> metric.value(metric.counts(jnp.array([[[2.0, 1.0], [3.0, 1.0]]]), batch))
+        0.5
+    """
+
+    name: str
+    higher_is_better: ClassVar[bool] = False
+    loss_factor: ClassVar[float | None] = None
+
+    @abc.abstractmethod
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        """A pytree of arrays that add up over batches. Compiled; padding must not count."""
+
+    @abc.abstractmethod
+    def value(self, counts: Any) -> float | None:
+        """The metric from the sum of all counts, or `None` if nothing was counted."""
+
+
+@dataclasses.dataclass(frozen=True)
+class StepMean(Metric):
+    """The weighted mean of a score at each step and sequence, `Σ w score / Σ w`."""
+
+    @abc.abstractmethod
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        """The score at each step and sequence: `(..., outputs)` to `(...)`."""
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        weights = jnp.asarray(batch.counted)
+        return jnp.sum(self.score(outputs, batch.targets) * weights), jnp.sum(weights)
+
+    def value(self, counts: Any) -> float | None:
+        total, weight = counts
+        return float(total / weight) if weight else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Bits(StepMean):
+    """Cross-entropy in bits per `unit`: the metric of language models."""
+
+    unit: str = "symbol"
+    loss_factor: ClassVar[float | None] = 1 / math.log(2)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"bits per {self.unit}"
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return CrossEntropy().at(outputs, targets) / jnp.log(2.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Perplexity(Bits):
+    """`2^bits`: among how many equally probable symbols the network is as unsure.
+
+    Per symbol: for characters it is not comparable with the usual perplexity per word.
+    """
+
+    loss_factor = None
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"perplexity per {self.unit}"
+
+    def value(self, counts: Any) -> float | None:
+        bits = super().value(counts)
+        with np.errstate(over="ignore"):
+            return None if bits is None else float(np.exp2(bits))
+
+
+@dataclasses.dataclass(frozen=True)
+class NatsPerStep(StepMean):
+    """The loss itself, if it is in nats."""
+
+    loss: StepLoss
+    name = "nats per step"
+    loss_factor = 1.0
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return self.loss.at(outputs, targets)
+
+
+@dataclasses.dataclass(frozen=True)
+class Accuracy(StepMean):
+    """The share of steps at which the largest output is the target."""
+
+    name = "accuracy"
+    higher_is_better = True
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return (jnp.argmax(outputs, axis=-1) == targets).astype(jnp.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class MeanSquaredError(StepMean):
+    """The squared error, summed over the outputs and averaged over steps and sequences."""
+
+    name = "mean squared error"
+    loss_factor = 2.0
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return jnp.sum((outputs - targets) ** 2, axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class F1(Metric):
+    """The F1 score, averaged over the classes that are predicted or right at least once.
+
+    Example:
+        >>> outputs = jnp.eye(3)[jnp.array([[0, 1, 1]])]
+        >>> metric, batch = F1(3), Batch(None, jnp.array([[0, 1, 0]]), jnp.ones((1, 3)))
+        >>> round(metric.value(metric.counts(outputs, batch)), 3)  # ⅔ for both classes
+        0.667
+    """
+
+    classes: int
+    name = "F1"
+    higher_is_better = True
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        weights = jnp.asarray(batch.counted)[..., None]
+        said = jax.nn.one_hot(jnp.argmax(outputs, axis=-1), self.classes)
+        right = jax.nn.one_hot(batch.targets, self.classes)
+        axes = tuple(range(said.ndim - 1))
+        return jnp.stack([jnp.sum(weights * x, axes) for x in (said * right, said, right)])
+
+    def value(self, counts: Any) -> float | None:
+        both, said, right = np.asarray(counts, float)
+        there = said + right > 0
+        return float(np.mean(2 * both[there] / (said + right)[there])) if there.any() else None

@@ -1,0 +1,190 @@
+"""The contract of a task: batches, a loss, metrics and baselines, all from one seed."""
+
+import abc
+import hashlib
+import operator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from ..data import Batch
+from ..errors import BadInput
+from ..settings import NoSettings, options
+from .losses import Loss
+from .metrics import Metric
+
+MOST_SEED = 2**32 - 1
+EVALUATED_TOGETHER = 64
+
+
+class Task(abc.ABC):
+    """Something to learn.
+
+    A batch is a function of the task's seed and the batch's number alone, so a resumed run sees
+    the same batches without keeping a position in the data.
+
+    A task of your own needs `name`, `inputs`, `outputs`, `loss`, `metrics`, `chance`, `length`,
+    `batch` and `held_out`; `ostinato.testing.check_task` tests it. Everything else has a default.
+
+    Attributes:
+        name: as on the command line.
+        inputs: size of an input vector, or the number of input symbols.
+        symbolic: whether inputs are symbols.
+        outputs: size of the network's output.
+        loss: what is minimised; see `losses`.
+        metrics: what is reported; the first one chooses the best checkpoint. See `metrics`.
+        chance: the first metric of the best answer that ignores the input.
+        solved: the first metric at which the task counts as solved, or `None`.
+        length: the number of steps of a sequence.
+        lag: how many steps an answer has to look back, at least, to see all that it needs; `None`
+            if that is not known.
+        held_out_together: how many held-out sequences are in memory at once, if they are made.
+        readout_bias: whether readouts have a bias, unless the cell says otherwise.
+        Settings: a dataclass of what a configuration can set; see `ostinato.settings`.
+        vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
+    """
+
+    Settings: ClassVar[type] = NoSettings
+    name: str
+    inputs: int
+    symbolic: bool = False
+    outputs: int
+    loss: Loss
+    metrics: tuple[Metric, ...]
+    chance: float
+    solved: float | None = None
+    length: int
+    held_out_together: int = 0
+    readout_bias: bool = True
+    vocabulary: Any = None
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Task":
+        """The task of a configuration.
+
+        Args:
+            settings: an instance of `Settings`; those that are not `None` are options of the
+                constructor.
+            seed: of every batch.
+            artefacts: what a trained model keeps of its task; see `artefacts`.
+        """
+        return cls(seed=seed, **options(settings))  # type: ignore[call-arg]
+
+    @property
+    def metric(self) -> Metric:
+        """The first of the metrics."""
+        return self.metrics[0]
+
+    @property
+    def lag(self) -> int | None:
+        return None
+
+    # Data
+
+    @property
+    def source(self) -> str:
+        """The data in words, with their verb: `fox.txt is`."""
+        return f"the data of {self.name} are"
+
+    @abc.abstractmethod
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        """Training batch number `index`, of `size` sequences; `length` overrides the task's."""
+
+    @abc.abstractmethod
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        """The batches of `"valid"` or `"test"`, always the same, of up to `size` sequences each."""
+
+    def evaluated(self, part: str) -> Iterator[Batch]:
+        """The batches on which a trained network is judged."""
+        return self.held_out(part, EVALUATED_TOGETHER)
+
+    def stream(self, part: str) -> np.ndarray | None:
+        """A part of a text, `"train"`, `"valid"` or `"test"`, as symbols `(T,)`; else `None`."""
+        return None
+
+    def batch_shape(self, size: int) -> tuple[int, int]:
+        """Steps and sequences of the largest batch."""
+        return self.length, size
+
+    def epochs(self, batches: int, size: int, length: int | None = None) -> float | None:
+        """How often so many batches go through the training data; `None` if they have no end."""
+        return None
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Task":
+        """The same task on other data, all of which are held out as `"valid"` and `"test"`.
+
+        Args:
+            path: the file.
+            settings, artefacts: of the run; its own data need not be there.
+        """
+        raise BadInput(f"the task {cls.name} reads no files, got {path}")
+
+    # What is shown and kept
+
+    def baselines(self) -> dict[str, float]:
+        """The first metric of simple predictors on the validation part, by name."""
+        return {"chance": self.chance}
+
+    def preview(self, network: Any, key: jax.Array) -> str | None:
+        """A few lines that show what a network has learned, for example text that it generates."""
+        return None
+
+    def artefacts(self) -> dict[str, Any]:
+        """What a trained network needs of the data, as JSON: a vocabulary, means and deviations.
+
+        They are saved with the model. `from_settings` gets them back, and must then use them.
+        """
+        return {}
+
+    def fingerprint(self) -> str:
+        """A hash of the data; by default of inputs, targets and weights of two training batches."""
+        batches = (self.batch(index, 2)[:3] for index in range(2))
+        return hashed([x for batch in batches for x in jax.tree.leaves(batch)])
+
+
+def hashed(arrays: list) -> str:
+    """One SHA-256 of some arrays."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, which is from 0 to 2³² - 1: a random key of JAX holds no more."""
+    try:
+        good = not isinstance(seed, bool) and 0 <= operator.index(seed) <= MOST_SEED
+    except TypeError:
+        good = False
+    if not good:
+        raise BadInput(f"a seed is a whole number from 0 to {MOST_SEED}, got {seed!r}")
+    return int(seed)
+
+
+def checked_count(count: int, what: str = "steps of a sequence") -> int:
+    """A number of steps or sequences, which is whole and at least 1."""
+    try:
+        good = not isinstance(count, bool) and operator.index(count) >= 1
+    except TypeError:
+        good = False
+    if not good:
+        raise BadInput(f"the {what} must be a whole number of at least 1, got {count!r:.40}")
+    return int(count)
+
+
+def checked_part(part: str) -> str:
+    """The name of a part that is held out."""
+    if part not in ("valid", "test"):
+        raise BadInput(f"the part must be valid or test, got {part!r:.40}")
+    return part
+
+
+def random(seed: int, *place: int) -> np.random.Generator:
+    """A generator of random numbers for one place, for example `random(seed, TRAIN, index)`."""
+    return np.random.default_rng([seed, *place])

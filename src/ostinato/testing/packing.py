@@ -1,0 +1,134 @@
+"""Checks of padded and packed sequences: each gives what it gives alone, derivatives included.
+
+Two sequences of 3 steps are compared, x and y, each in a row of its own:
+
+    padded    x x x · ·        packed    x x x | · | ·
+              y y y                      · | · | y y y
+
+Dots are other steps, which have no weight in the loss; bars are resets. The loss is a weighted sum
+of the outputs and of y's final state.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..through_time import unroll
+from ._compile import quickly
+from ._explain import CellError
+from ._trees import apart, floats, is_float, like_normal, row, same_structure
+from .case import STEPS, Case
+
+SHORT = STEPS - 2
+RESETS = ((0, SHORT, SHORT + 1), (0, 1, 2))  # of each row
+PADDED = ((0, SHORT), (0, SHORT))  # where x and y are
+PACKED = ((0, SHORT), (STEPS - SHORT, STEPS))
+Places = tuple[tuple[int, int], tuple[int, int]]
+
+
+class Found(NamedTuple):
+    """What a run through time gives.
+
+    Attributes:
+        ys, final: outputs and final state.
+        derivatives: the gradient of the loss by the parameters, and the Gauss-Newton product
+            `JᵀHJv` (a `jvp`, then a `vjp`), where H has the squares of the loss's weights.
+    """
+
+    ys: Any
+    final: Any
+    derivatives: Any
+
+
+def padding_changes_nothing(case: Case) -> None:
+    """A padded batch gives what its sequences give alone."""
+    # A layer without a step would read on behind x; there x is padded, too.
+    lengths = np.array([STEPS if case.can_step else SHORT, SHORT])
+    padded = _run(case, case.xs, _weights(case, PADDED), lengths=lengths)
+    _compare(case, padded, PADDED, "padded, unroll(..., lengths)")
+
+
+def packing_changes_nothing(case: Case) -> None:
+    """Sequences packed into one row, with resets, give what they give alone."""
+    xs, resets = case.xs.copy(), np.zeros(case.xs.shape[:2], bool)
+    xs[slice(*PACKED[1]), 1] = case.xs[:SHORT, 1]
+    for i, times in enumerate(RESETS):
+        resets[list(times), i] = True
+    packed = _run(case, xs, _weights(case, PACKED), resets=resets)
+    _compare(case, packed, PACKED, "packed, unroll(..., resets)")
+
+
+def _compare(case: Case, found: Found, places: Places, how: str) -> None:
+    """Refuse what differs from the sequences alone, which are at these places of the two rows."""
+    alone = [_alone(case, i) for i in (0, 1)]
+    for i, (start, stop) in enumerate(places):
+        ys = jax.tree.map(lambda y: y[start:stop, i], found.ys)  # noqa: B023
+        if apart(ys, alone[i].ys):
+            raise CellError(f"step: a sequence gives other outputs {how}, than alone")
+    if case.can_step and apart(jax.tree.map(lambda x: x[1], found.final), alone[1].final):
+        raise CellError(f"step: a sequence ends in another state {how}, than alone")
+    total = jax.tree.map(np.add, alone[0].derivatives, alone[1].derivatives)
+    if apart(found.derivatives, total):
+        raise CellError(f"step: sequences have other derivatives {how}, than alone")
+
+
+def _alone(case: Case, i: int) -> Found:
+    """x or y by itself; if noise goes by place in the batch, in its batch."""
+    known = case.__dict__.setdefault("_alone", {})
+    if i not in known:
+        weights = _weights(case, PADDED, row=i, steps=SHORT)
+        if case.noisy:
+            found = _run(case, case.xs[:SHORT], weights)
+            ys, final = row((found.ys, found.final), i)
+            known[i] = Found(ys, final, found.derivatives)
+        else:
+            known[i] = _run(case, case.xs[:SHORT, i], row(weights, i))
+    return known[i]
+
+
+def _weights(case: Case, places: Places, row: int | None = None, steps: int = STEPS) -> Any:
+    """Weights of the outputs at these places, and of the final state of y; or of one row alone."""
+    shapes = eqx.filter_eval_shape(lambda cell: unroll(cell, case.xs), case.cell)
+    ys, final = like_normal(24, floats(shapes))
+    counted = [row in (None, i) for i in (0, 1)]
+
+    def at_places(w):
+        found = np.zeros((steps, *w.shape[1:]))
+        for i, (start, stop) in enumerate(places):
+            found[start:stop, i] = counted[i] * w[:SHORT, i]
+        return found
+
+    def of_y(w):
+        last = counted[1] and case.can_step  # a layer reads backwards, too: there it is x's
+        return np.stack([np.zeros_like(w[0]), last * w[1]])
+
+    return jax.tree.map(at_places, ys), jax.tree.map(of_y, final)
+
+
+def _run(case: Case, xs: np.ndarray, weights: tuple[Any, Any], **options: Any) -> Found:
+    if "_packing" not in case.__dict__:
+        case.__dict__["_packing"] = _found(case)
+    return Found(*jax.device_get(case.__dict__["_packing"](xs, weights, options)))
+
+
+def _found(case: Case) -> Callable[..., tuple]:
+    moving, fixed = eqx.partition(case.cell, is_float)
+    direction = like_normal(25, moving)
+
+    def found(xs, weights, options):
+        def run(moving):
+            ys, final = unroll(eqx.combine(moving, fixed), xs, **options)
+            return floats((ys, final)), (ys, final)
+
+        outputs, push, (ys, final) = jax.linearize(run, moving, has_aux=True)
+        assert same_structure(outputs, weights)
+        pull = jax.linear_transpose(push, moving)
+        changes = jax.tree.map(lambda w, d: w**2 * d, weights, push(direction))
+        (gradient,), (product,) = pull(jax.tree.map(jnp.asarray, weights)), pull(changes)
+        return ys, final, (gradient, product)
+
+    return quickly(found)

@@ -1,0 +1,266 @@
+"""A cell or layer through time, compiled: from chunks of time down to single cells.
+
+    through_time        chunks of time, each recomputed for the gradient (`memory`)
+    └ one_stretch       one chunk, or all of the time
+      ├ _layer          a layer made of cells: `through_time` for each of its parts
+      └ _cell           a cell: its step is taken apart and run by the engine
+
+What is the same for all parts of a layer (direction apart) travels as `Options` and `Borders`.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ._check import check_batched, check_state, check_taps, expected_state, one_time, sizes
+from ._engine import Inputs
+from ._mixed import inputs_in
+from ._rule import run_through_time, slopes_through_time
+from ._step import Step, take_apart
+from ._weak import is_weak
+from .borders import Borders, held, restarted, without_padding
+from .layers import can_step, over_parts, path_of
+
+
+class Options(eqx.Module):
+    """How to run, as `unroll` was told, after checking.
+
+    Attributes:
+        reverse: from the last step to the first.
+        chunk: steps between the states that are kept.
+        compute: dtype of the products' operands, or `None`.
+        watch: what to return besides the outputs, or `None`.
+        backend, on_failure: see `unroll`.
+    """
+
+    reverse: bool
+    chunk: int
+    compute: Any
+    watch: str | None
+    backend: str | None
+    on_failure: str
+
+
+class Start(eqx.Module):
+    """An array of the state: before the first step, and wherever a sequence begins.
+
+    The first has the batch axes, the second has axes of size 1 in their place.
+    """
+
+    first: Any
+    restart: Any
+
+
+@eqx.filter_jit
+def compiled(cell, xs, state, borders: Borders, taps, options: Options):
+    """`through_time`, compiled; the state may be `None`."""
+    return through_time(cell, xs, _starts(cell, xs, state, borders), borders, taps, options)
+
+
+def through_time(cell, xs, state, borders: Borders, taps, options: Options):
+    """Outputs and final state; of chunks of time only the first state is kept.
+
+    The state is one of arrays, or with resets one of `Start`s.
+    """
+    steps = jax.tree.leaves(xs)[0].shape[0]
+    chunk = options.chunk
+    if chunk >= steps or not can_step(cell):
+        return one_stretch(cell, xs, state, borders, taps, options)
+    parameters, static = eqx.partition(cell, eqx.is_array)
+    state, restart = _split(state)
+
+    @jax.checkpoint
+    def run(parameters, restart, state, piece):
+        xs, borders = piece
+        cell, state = eqx.combine(parameters, static), _joined(state, restart)
+        ys, state = one_stretch(cell, xs, state, borders, None, options)
+        return state, ys
+
+    # What does not fill a chunk is run last, whichever the direction.
+    whole, rest = divmod(steps, chunk)
+    cut = rest if options.reverse else whole * chunk
+    early, late = (_between(start, stop, (xs, borders)) for start, stop in ((0, cut), (cut, steps)))
+    looped, last = (late, early) if options.reverse else (early, late)
+    pieces = jax.tree.map(lambda x: x.reshape(whole, chunk, *x.shape[1:]), looped)
+    state, ys = jax.lax.scan(
+        lambda state, piece: run(parameters, restart, state, piece),
+        state,
+        pieces,
+        reverse=options.reverse,
+    )
+    ys = jax.tree.map(lambda y: y.reshape(whole * chunk, *y.shape[2:]), ys)
+    if rest:
+        state, more = run(parameters, restart, state, last)
+        order = (more, ys) if options.reverse else (ys, more)
+        ys = jax.tree.map(lambda *parts: jnp.concatenate(parts), *order)
+    return ys, state
+
+
+def one_stretch(cell, xs, state, borders: Borders, taps, options: Options):
+    """A stretch of time with everything kept."""
+    if hasattr(cell, "over_time") and (taps is None or not can_step(cell)):
+        return _layer(cell, xs, state, borders, taps, options)
+    return _cell(cell, xs, state, borders, taps, options)
+
+
+def _layer(layer, xs, state, borders: Borders, taps, options: Options):
+    """A layer made of cells, by its own `over_time`."""
+    watched: list = []
+
+    def run_part(part, xs, state, reverse):
+        state = _starts(part, xs, state, borders)
+        own = None if taps is None else _below(path_of(part, layer), taps)
+        directed = dataclasses.replace(options, reverse=reverse)
+        ys, state = through_time(part, xs, state, borders, own, directed)
+        if options.watch is not None:
+            ys, more = ys
+            watched.extend(more)
+        return ys, state
+
+    ys, state = over_parts(layer, xs, state, run_part, options.reverse)
+    ys = without_padding(ys, borders.valid)
+    return (ys if options.watch is None else (ys, watched)), state
+
+
+def _cell(cell, xs, state, borders: Borders, taps, options: Options):
+    """A cell, by the engine."""
+    parameters, static = eqx.partition(cell, eqx.is_array)
+    state, restart = _split(state)
+
+    def project(parameters, xs):
+        return eqx.combine(parameters, static).inputs(xs)
+
+    compute, watch = options.compute, options.watch
+    if compute is None:
+        us, late = project(parameters, xs), None
+    else:
+        us, late = inputs_in(compute, project, parameters, xs)
+    received = (us, borders.valid, borders.resets(options.reverse))
+    step = step_of(static, parameters, state, xs, received, late=late, restart=restart, watch=watch)
+    weights, small = step.prepare(parameters)
+    steps = jax.tree.leaves(xs)[0].shape[0]
+    offsets = [] if taps is None else check_taps(taps, step, steps)
+    inputs = Inputs(weights, small, jax.tree.leaves(state), jax.tree.leaves(received), offsets)
+    how: dict[str, Any] = {
+        "reverse": options.reverse,
+        "compute": compute,
+        "unroll": _steps_per_iteration(steps),
+    }
+    final, found = run_through_time(
+        step,
+        inputs,
+        **how,
+        watch=watch == "products",
+        backend=options.backend,
+        on_failure=options.on_failure,
+    )
+    y_tree = step.out_tree.children()[1]
+    ys = jax.tree.unflatten(y_tree, found[: y_tree.num_leaves])
+    if watch == "products":
+        ys = ys, found[y_tree.num_leaves :]
+    if watch == "slopes":
+        ys = ys, slopes_through_time(step, inputs, **how)
+    return ys, jax.tree.unflatten(jax.tree.structure(state), final)
+
+
+def step_of(
+    static, parameters, state, xs, received, *, late=None, restart=None, watch=None
+) -> Step:
+    """The step of a cell, taken apart, as the engine runs it.
+
+    Args:
+        static, parameters: the cell, parted at its arrays.
+        state: the state before the first step.
+        xs: the cell's inputs, time first.
+        received: what the steps receive, time first: `inputs(xs)`, and from `Borders` which steps
+            are valid and before which the state restarts, or `None`.
+        late: what each step still has to add to the leaves of `inputs(xs)`; see `inputs_in`.
+        restart: the state with which a sequence begins after a reset.
+        watch: with `"states"`, the new state is part of what the step returns.
+    """
+    exact = eqx.filter_eval_shape(eqx.combine(parameters, static).inputs, xs)
+
+    def step(parameters, state, received):
+        u, valid, reset = received
+        u = jax.tree.map(
+            lambda u, like: u if u.dtype == like.dtype else u.astype(like.dtype), u, exact
+        )
+        if late is not None:
+            leaves, tree = jax.tree.flatten(u)
+            added = [u if b is None else u + b for u, b in zip(leaves, late, strict=True)]
+            u = jax.tree.unflatten(tree, added)
+        if reset is not None:
+            check_batched("state", state, reset.shape)
+        new, y = eqx.combine(parameters, static).step(restarted(state, restart, reset), u)
+        if watch == "states":
+            y = y, jax.tree.leaves(eqx.filter(new, eqx.is_inexact_array))
+        if valid is not None:
+            check_batched("state and output of a step", (new, y), valid.shape)
+        return held(new, state, valid), without_padding(y, valid)
+
+    return take_apart(step, parameters, state, one_time(received), real_only=True)
+
+
+def _below(path: str, taps: dict) -> dict:
+    """The offsets of a part, by the names that they have in it."""
+    return {name[len(path) :]: x for name, x in taps.items() if name.startswith(path)}
+
+
+def _between(start: int, stop: int, tree):
+    return jax.tree.map(lambda x: x[start:stop], tree)
+
+
+def _starts(cell, xs, state, borders: Borders):
+    """The state to begin with: checked, or the cell's own; with resets as `Start`s."""
+    if borders.forward is None:
+        return starting_state(cell, xs, state) if can_step(cell) else state
+    _, batch = sizes(cell, xs)
+    first, restart = _split(state)
+    first = starting_state(cell, xs, first) if can_step(cell) else first
+    first = cell.initial(batch) if first is None else first
+    if restart is None:
+        restart = cell.initial((1,) * len(batch))
+    return _joined(first, jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), restart, first))
+
+
+def _joined(first, restart):
+    if restart is None:
+        return first
+    return jax.tree.map(Start, first, restart)
+
+
+def _split(state) -> tuple[Any, Any]:
+    """The first state, and that of restarts or `None`."""
+    if not any(isinstance(x, Start) for x in jax.tree.leaves(state, is_leaf=_is_start)):
+        return state, None
+    first = jax.tree.map(lambda x: x.first, state, is_leaf=_is_start)
+    return first, jax.tree.map(lambda x: x.restart, state, is_leaf=_is_start)
+
+
+def _is_start(x) -> bool:
+    return isinstance(x, Start)
+
+
+def starting_state(cell: Cell, xs, state):
+    """The given state, checked, or else the cell's own."""
+    _, batch = sizes(cell, xs)
+    expected = expected_state(cell, batch, xs)
+    if state is not None:
+        check_state(cell, state, expected, xs)
+        return jax.tree.map(lambda x: jnp.asarray(x, x.dtype) if is_weak(x) else x, state)
+    return jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), cell.initial(batch), expected)
+
+
+def _steps_per_iteration(steps: int) -> int:
+    """How many steps to write out in one iteration of the compiled loop.
+
+    On a GPU an iteration has a cost of its own, and about eight steps hide it (measured; a number
+    of steps that does not divide the whole costs more than it saves). On a CPU one is best.
+    """
+    if jax.default_backend() != "gpu":
+        return 1
+    return next((n for n in range(10, 3, -1) if steps % n == 0), 8)

@@ -1,0 +1,136 @@
+"""Settings are checked alike wherever they come from, and every member's fit its constructor."""
+
+import dataclasses
+import inspect
+
+import jax
+import numpy as np
+import pytest
+
+from ostinato.cells import CELLS
+from ostinato.cells.initialisers import initialiser, normal
+from ostinato.errors import BadInput
+from ostinato.learning import LEARNERS
+from ostinato.runs import Config
+from ostinato.runs.sections import SHARED
+from ostinato.settings import NoSettings, as_json, make, options, setting, settings_of
+from ostinato.tasks import TASKS
+
+
+@dataclasses.dataclass(frozen=True)
+class Mine:
+    depth: int = setting(3, "how deep", least=1, most=9)
+    share: float = setting(0.5, "how much", below=1)
+    kind: str | None = setting(None, "which", among=("one", "two"))
+    sizes: int | tuple[int, ...] | None = setting(None, "of layers", least=1)
+    plain: bool = False
+    scale: float | None = setting(None, "by how much", read=lambda x: 2 * x)
+
+
+def test_values_become_settings_options_and_json():
+    found = make(Mine, {"sizes": "4,5", "kind": "two", "scale": 3})
+    assert found == Mine(sizes=(4, 5), kind="two", scale=3)
+    assert options(found) == {
+        "depth": 3, "share": 0.5, "kind": "two", "sizes": (4, 5), "plain": False, "scale": 6
+    }  # fmt: skip
+    assert as_json(found)["sizes"] == [4, 5] and make(Mine, as_json(found)) == found
+    assert make(Mine, {"sizes": [7]}).sizes == make(Mine, {"sizes": "7"}).sizes == 7
+    assert settings_of(NoSettings) == {} and options(NoSettings()) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"depth": 0}, "depth must be at least 1, got 0"),
+        ({"depth": 10}, "depth must be at most 9, got 10"),
+        ({"depth": "3"}, "depth must be of type int, got '3'"),
+        ({"depth": True}, "depth must be of type int, got True"),
+        ({"depth": None}, "depth must be of type int, got None"),
+        ({"share": 1.0}, "share must be below 1, got 1.0"),
+        ({"share": float("nan")}, "share must be a number that float32 holds, got nan"),
+        ({"kind": "three"}, "kind must be one of one, two; got three"),
+        ({"plain": 0}, "plain must be of type bool, got 0"),
+        ({"sizes": "4;"}, "sizes must be a whole number, or one per layer like 150,130,110; got 4;"),
+        ({"sizes": (4, True)}, "sizes must be of type int, got True"),
+    ],
+)  # fmt: skip
+def test_wrong_values(given, words):
+    with pytest.raises(BadInput) as error:
+        make(Mine, given)
+    assert str(error.value) == words
+
+
+@pytest.mark.parametrize(
+    ("hint", "default", "words"),
+    [
+        (list, None, "Odd.x must be an int, float, str, bool or tuple"),
+        ("Nowhere", None, "the types of Odd cannot be read: name 'Nowhere' is not defined"),
+        (int, dataclasses.MISSING, "Odd.x must have a default"),
+    ],
+)
+def test_dataclasses_that_are_no_settings(hint, default, words):
+    fields = [("x", hint)] if default is dataclasses.MISSING else [("x", hint, default)]
+    with pytest.raises(BadInput, match=words):
+        settings_of(dataclasses.make_dataclass("Odd", fields))
+    with pytest.raises(BadInput, match="int must be a dataclass"):
+        settings_of(int)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_s_settings_are_its_options_with_their_defaults(name):
+    kind, asked = CELLS[name], {}
+    for parent in reversed(kind.__mro__):
+        asked |= getattr(inspect.signature(parent.__init__), "parameters", {})
+    found = settings_of(kind.Settings)
+    built = {"self", "inputs", "units", "key", "outputs", "factor_inputs"}
+    assert found.keys() == {n for n, p in asked.items() if p.kind is p.KEYWORD_ONLY} - built
+    for one in found.values():
+        if one.read is not initialiser:
+            assert one.default == asked[one.name].default
+    cell = kind(3, 4, key=jax.random.key(0), **options(kind.Settings()))
+    same = kind(3, 4, key=jax.random.key(0))
+    jax.tree.map(np.testing.assert_array_equal, cell, same)
+
+
+def test_an_initialiser_in_words_is_that_initialiser():
+    key = jax.random.key(0)
+    ones = initialiser("normal:0.25")(key, (3, 4), np.float64)
+    np.testing.assert_array_equal(ones, normal(0.25)(key, (3, 4), np.float64))
+    scaled = initialiser("spectral-radius:1.1,incoming:2")(key, (5, 5), np.float64)
+    assert np.isclose(np.abs(np.linalg.eigvals(scaled)).max(), 1.1)
+    assert np.array_equal((scaled != 0).sum(axis=0), [2] * 5)
+
+
+@pytest.mark.parametrize("words", [
+    "", "normal:", "normal:x", "normal:-1", "normal:nan", "normal:1,2", "glorot:1", "sparse:2",
+    "incoming:0", "incoming:1.5", "spectral-radius", "spectral-radius:1,none", "orthogonal:inf",
+])  # fmt: skip
+def test_words_that_are_no_initialiser(words):
+    with pytest.raises(BadInput, match="initialiser"):
+        initialiser(words)
+
+
+def test_no_two_settings_of_one_run_have_the_same_name():
+    """So that they can be written flat; every combination of built-in members is looked at."""
+    everywhere = [name for kind in SHARED.values() for name in settings_of(kind)]
+    roles = [
+        {name for kind in members.values() for name in settings_of(kind.Settings)}
+        for members in (TASKS, CELLS, LEARNERS)
+    ]
+    names = [*everywhere, *(name for role in roles for name in role)]
+    assert len(names) == len(set(names))
+
+
+def test_a_configuration_reads_flat_and_in_sections():
+    config = Config(task="adding", length=9, cell="gru", reset="after", learner="hf", first="sgd",
+                    rate=0.1, units=(3, 2))  # fmt: skip
+    assert Config.from_json(config.as_json()) == config == Config(**config.flat())
+    assert hash(config) == hash(Config(**config.flat()))
+    assert config.as_json()["first"]["rate"] == config.rate == config.first.settings.rate == 0.1
+    assert config.as_json()["cell"] == {
+        "name": "gru", "input": None, "recurrent": None, "reset": "after"
+    }  # fmt: skip
+    other = config.replace(cell="lstm", learner="adam", first=None)
+    assert other.cell.settings == CELLS["lstm"].Settings() and other.learner.settings.rate == 0.1
+    with pytest.raises(AttributeError, match="no setting 'reset'"):
+        other.reset  # noqa: B018

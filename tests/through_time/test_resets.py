@@ -1,0 +1,337 @@
+"""Sequences packed into one row: by every option of `unroll`, and by every method for a gradient.
+
+That every cell and wiring does so is part of the conformance suite (`ostinato.testing.packing`).
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.random import key
+
+import ostinato
+from compare import same
+from ostinato.cells import GRU, LSTM, LSTM1997, Cell, Simple
+from ostinato.learning.norm_preserving import omega
+from ostinato.through_time import (
+    bptt,
+    online1997,
+    online1997_start,
+    rtrl,
+    rtrl_start,
+    truncated_bptt,
+)
+from ostinato.wiring import Bidirectional, Network, Readout, Stack
+
+INPUTS, UNITS, STEPS = 2, 3, 7
+ONE, TWO, THREE = jax.random.split(key(3), 3)
+XS = jax.random.normal(key(0), (STEPS, 2, INPUTS))
+TARGETS = jax.random.normal(key(1), (STEPS, 2, UNITS))
+# Two sequences in each row; the first row has two steps of padding, with a reset among them.
+PIECES = [(0, 0, 2), (0, 2, 5), (1, 0, 4), (1, 4, 7)]
+LENGTHS = np.array([5, 7])
+RESETS = np.zeros((STEPS, 2), bool)
+RESETS[[0, 0, 2, 4, 6], [0, 1, 0, 1, 0]] = True
+PACKED = {"lengths": LENGTHS, "resets": RESETS}
+
+
+class Learned(Cell):
+    """A cell whose initial state is a parameter."""
+
+    first: jax.Array
+    cell: Simple
+
+    def initial(self, batch):
+        return jnp.broadcast_to(jnp.sin(self.first), (*batch, UNITS))
+
+    def inputs(self, x):
+        return self.cell.inputs(x)
+
+    def step(self, state, u):
+        return self.cell.step(state, u)
+
+
+class LearnedStack(Stack):
+    """A stack with an initial state of its own."""
+
+    first: jax.Array
+
+    def __init__(self, layers):
+        super().__init__(layers)
+        self.first = 0.3 + jnp.arange(UNITS) / 10
+
+    def initial(self, batch):
+        h, c = self.layers[0].initial(batch)
+        return (h + self.first, c), jnp.cos(self.first) + self.layers[1].initial(batch)
+
+
+CELLS = {
+    "lstm": lambda: LSTM(INPUTS, UNITS, key=ONE),
+    "learned": lambda: Learned(jnp.arange(UNITS) / 2, Simple(INPUTS, UNITS, key=ONE)),
+    "learned stack": lambda: LearnedStack([LSTM(INPUTS, UNITS, key=ONE), GRU(3, UNITS, key=TWO)]),
+    "bidirectional": lambda: Stack(
+        [
+            Bidirectional(LSTM(INPUTS, 2, key=ONE), GRU(INPUTS, 1, key=TWO)),
+            Learned(jnp.arange(UNITS) / 2, Simple(3, UNITS, key=ONE)),
+        ]
+    ),
+}
+
+
+def pieces(array):
+    return [array[start:stop, row] for row, start, stop in PIECES]
+
+
+def loss(y, target):
+    return jnp.sum((y - target) ** 2 * jnp.cos(y))
+
+
+def everything(cell, run):
+    """The outputs, which `run` gives piece by piece, and gradient and Gauss-Newton product."""
+    moving, static = eqx.partition(cell, eqx.is_inexact_array)
+
+    def outputs(moving):
+        return run(eqx.combine(moving, static))
+
+    def total(moving):
+        pairs = zip(outputs(moving), pieces(TARGETS), strict=True)
+        return sum(loss(jnp.float32(y) if y.dtype == jnp.bfloat16 else y, t) for y, t in pairs)
+
+    def all_of_it(moving):
+        value, gradient = jax.value_and_grad(total)(moving)
+        found, push = jax.linearize(outputs, moving)
+        return value, found, gradient, jax.linear_transpose(push, moving)(push(gradient))
+
+    return jax.jit(all_of_it)(moving)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("learned", {}),
+        ("learned", {"reverse": True}),
+        ("learned", {"memory": 2}),
+        ("learned", {"memory": 3, "reverse": True}),
+        ("learned stack", {"memory": 3}),
+        pytest.param("learned stack", {"reverse": True}, marks=pytest.mark.slow),
+        ("bidirectional", {"memory": "sqrt"}),
+        pytest.param("bidirectional", {"reverse": True}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_packed_and_padded_sequences_are_as_alone(name, options):
+    cell, reverse = CELLS[name](), options.get("reverse", False)
+    packed = everything(cell, lambda c: pieces(ostinato.unroll(c, XS, **PACKED, **options)[0]))
+    alone = everything(
+        cell, lambda c: [ostinato.unroll(c, x, reverse=reverse)[0] for x in pieces(XS)]
+    )
+    same(packed, alone)
+
+
+def test_in_bfloat16():
+    """The roundings are the same; only weight gradients are sums in another order."""
+    cell = CELLS["learned"]()
+    options = {"compute": "bfloat16"}
+    packed = everything(cell, lambda c: pieces(ostinato.unroll(c, XS, **PACKED, **options)[0]))
+    alone = everything(cell, lambda c: [ostinato.unroll(c, x, **options)[0] for x in pieces(XS)])
+    same(packed[:2], alone[:2])
+    same(packed[2:], alone[2:], 2e-2)
+
+
+@pytest.mark.parametrize("name", ["learned", "bidirectional"])
+@pytest.mark.parametrize("watch", ["states", "products", "slopes"])
+def test_what_is_watched(name, watch):
+    cell = CELLS[name]()
+    (_, packed), _ = ostinato.unroll(cell, XS, **PACKED, watch=watch)
+    for i, x in enumerate(pieces(XS)):
+        (_, alone), _ = ostinato.unroll(cell, x, watch=watch)
+        same([pieces(p)[i] for p in packed], alone)
+
+
+@pytest.mark.parametrize("name", ["lstm", "bidirectional"])
+def test_taps(name):
+    """The errors at the pre-activations are those of each sequence alone."""
+    cell = CELLS[name]()
+
+    def errors(xs, targets, **options):
+        def total(offsets):
+            return loss(ostinato.unroll(cell, xs, taps=offsets, **options)[0], targets)
+
+        return jax.grad(total)(ostinato.through_time.taps(cell, xs))
+
+    packed = errors(XS, TARGETS, resets=RESETS)
+    for i, (row, start, stop) in enumerate(PIECES[2:], 2):  # the other row has padding
+        alone = errors(XS[start:stop, row], TARGETS[start:stop, row])
+        same({name: pieces(e)[i] for name, e in packed.items()}, alone)
+
+
+def test_a_given_state_counts_until_the_first_reset():
+    cell, state = CELLS["lstm"](), (jnp.ones((2, UNITS)), jnp.ones((2, UNITS)))
+    resets = np.zeros((STEPS, 2), bool)
+    resets[0, 1] = resets[3, 0] = True
+    ys, final = ostinato.unroll(cell, XS, state, resets=resets)
+    one = ostinato.unroll(cell, XS[:3, 0], (jnp.ones(UNITS), jnp.ones(UNITS)))[0]
+    two, last = ostinato.unroll(cell, XS[3:, 0])
+    other = ostinato.unroll(cell, XS[:, 1])
+    same(ys, jnp.stack([jnp.concatenate([one, two]), other[0]], axis=1))
+    same(final, jax.tree.map(lambda *x: jnp.stack(x), last, other[1]))
+    # Backwards the given state is that behind the last step, which no reset hides.
+    ys, _ = ostinato.unroll(cell, XS, state, resets=resets, reverse=True)
+    behind = ostinato.unroll(cell, XS[:, 1], (jnp.ones(UNITS), jnp.ones(UNITS)), reverse=True)[0]
+    same(ys[:, 1], behind)
+
+
+def test_second_derivatives_are_exact():
+    """A Hessian product of packed sequences is the sum of those alone."""
+    cell = CELLS["learned"]()
+    direction = jax.tree.map(jnp.cos, cell)
+
+    def product(total):
+        return jax.jit(lambda c: jax.jvp(jax.grad(total), (c,), (direction,))[1])(cell)
+
+    packed = product(
+        lambda c: sum(
+            loss(y, t)
+            for y, t in zip(
+                pieces(ostinato.unroll(c, XS, **PACKED)[0]), pieces(TARGETS), strict=True
+            )
+        )
+    )
+    alone = product(
+        lambda c: sum(
+            loss(ostinato.unroll(c, x)[0], t)
+            for x, t in zip(pieces(XS), pieces(TARGETS), strict=True)
+        )
+    )
+    same(packed, alone)
+
+
+def test_a_batch_of_no_and_of_two_axes():
+    cell = CELLS["learned"]()
+    ys, final = ostinato.unroll(cell, XS, resets=RESETS)
+    same(ostinato.unroll(cell, XS[:, 0], resets=RESETS[:, 0]), (ys[:, 0], final[0]))
+    more = ostinato.unroll(cell, XS[:, None], resets=RESETS[:, None])
+    same(more, (ys[:, None], final[None]))
+
+
+METHODS = {
+    "bptt": (bptt, lambda: CELLS["learned"]()),
+    "bptt, both ways": (bptt, lambda: CELLS["bidirectional"]()),
+    "truncated": (
+        lambda *given, **options: truncated_bptt(*given, window=STEPS, **options),
+        lambda: CELLS["lstm"](),
+    ),
+    "rtrl": (rtrl, lambda: CELLS["lstm"]()),
+    "online1997": (
+        online1997,
+        lambda: Network(LSTM1997(INPUTS, 4, key=ONE), Readout(4, UNITS, key=TWO)),
+    ),
+    "online1997, lstm": (online1997, lambda: CELLS["lstm"]()),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_sum_over_sequences(name):
+    """Value and gradient are the sums of those of each sequence, and padding has no loss."""
+    method, make = METHODS[name]
+    cell = make()
+    packed = method(cell, loss, XS, TARGETS, **PACKED)
+    alone = [method(cell, loss, x, t) for x, t in zip(pieces(XS), pieces(TARGETS), strict=True)]
+    total = jax.tree.map(lambda *parts: sum(parts), *(found[:2] for found in alone))
+    same(packed[:2], total)
+    if name != "bptt, both ways":
+        ends = jax.tree.map(lambda *x: jnp.stack(x), alone[1][2], alone[3][2])
+        same(packed[2], ends)
+
+
+def test_truncation_stops_the_error_at_borders_of_windows_and_sequences():
+    """Windows of 3 steps: within them the sequences are as alone, cut at steps 3 and 6."""
+    cell = CELLS["lstm"]()
+    packed = truncated_bptt(cell, loss, XS, TARGETS, window=3, **PACKED)
+    parts = []
+    for row, start, stop in PIECES:
+        state = None
+        for first in range(0, STEPS, 3):
+            low, high = max(start, first), min(stop, first + 3)
+            if low < high:
+                found = bptt(cell, loss, XS[low:high, row], TARGETS[low:high, row], state)
+                parts.append(found[:2])
+                state = found[2]
+    same(packed[:2], jax.tree.map(lambda *x: sum(x), *parts))
+
+
+@pytest.mark.parametrize(("method", "start"), [(rtrl, rtrl_start), (online1997, online1997_start)])
+def test_what_goes_on_from_window_to_window(method, start):
+    """In windows of 2 steps, a border of sequences within one of them: the same as in one."""
+    cell = CELLS["lstm"]()
+    online, parts = start(cell, XS), []
+    for first in range(0, STEPS, 2):
+        now = slice(first, first + 2)
+        steps = len(XS[now])
+        options = {"lengths": np.clip(LENGTHS - first, 0, steps), "resets": RESETS[now]}
+        *found, online = method(cell, loss, XS[now], TARGETS[now], online, **options)
+        parts.append(found)
+    whole = method(cell, loss, XS, TARGETS, start(cell, XS), **PACKED)
+    same(tuple(jax.tree.map(lambda *x: sum(x), *parts)), whole[:2])
+    same(online, whole[2])
+
+
+def test_padding_has_no_loss_even_where_its_slope_is_infinite():
+    """The logarithm of outputs that are zero in the padding."""
+
+    def logarithm(y, target):
+        return jnp.sum(target * jnp.log(y**2))
+
+    cell = CELLS["lstm"]()
+    for method in (bptt, rtrl, online1997):
+        value, gradient, _ = method(cell, logarithm, XS, TARGETS, lengths=LENGTHS)
+        parts = [bptt(cell, logarithm, XS[:5, :1], TARGETS[:5, :1])[0]]
+        parts += [bptt(cell, logarithm, XS[:, 1:], TARGETS[:, 1:])[0]]
+        same(value, sum(parts))
+        assert all(bool(jnp.all(jnp.isfinite(g))) for g in jax.tree.leaves(gradient))
+
+
+@pytest.mark.parametrize("immediate", [False, True])
+def test_omega(immediate):
+    """The mean over the rows of the sums over their sequences, and its derivative."""
+
+    def total(ys, targets):
+        return jnp.sum(jnp.sin(ys) * targets)
+
+    def packed(cell):
+        return omega(cell, total, XS, TARGETS, immediate=immediate, **PACKED)
+
+    def alone(cell):
+        pairs = zip(pieces(XS), pieces(TARGETS), strict=True)
+        return sum(omega(cell, total, x, t, immediate=immediate) for x, t in pairs) / 2
+
+    cell = CELLS["learned"]()
+    same(*(jax.jit(jax.value_and_grad(f))(cell) for f in (packed, alone)))
+
+
+@pytest.mark.parametrize(
+    ("resets", "message"),
+    [
+        (np.zeros((STEPS, 2)), r"resets must be booleans of shape \(7, 2\), got float64"),
+        (np.zeros((STEPS, 2), int), r"resets must be booleans of shape \(7, 2\), got int64"),
+        (np.zeros((2, STEPS), bool), r"resets must have the shape \(7, 2\), got \(2, 7\)"),
+        (np.zeros(STEPS, bool), r"resets must have the shape \(7, 2\), got \(7,\)"),
+        ([[True], [True, False]], r"resets must have the shape \(7, 2\), got \[\[True\]"),
+    ],
+)
+def test_wrong_resets_are_refused(resets, message):
+    cell = CELLS["lstm"]()
+    for call in (
+        lambda: ostinato.unroll(cell, XS, resets=resets),
+        lambda: rtrl(cell, loss, XS, TARGETS, resets=resets),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message) as raised:
+            call()
+        assert "\n" not in str(raised.value)
+
+
+def test_resets_may_be_lists():
+    cell = CELLS["lstm"]()
+    lists, arrays = (ostinato.unroll(cell, XS, resets=r) for r in (RESETS.tolist(), RESETS))
+    same(lists, arrays)

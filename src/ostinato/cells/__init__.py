@@ -1,8 +1,13 @@
-"""The cells: one equation a file. `Cell` is the contract; `initialisers` the initial weights."""
+"""The cells, one equation per file. `Cell` is the contract; `initialisers` are initial weights.
+
+`building` has helpers to write a cell with, `sizes` the sizes of a given one.
+"""
 
 from collections.abc import Callable
 
 from . import initialisers as initialisers
+from ._activations import activation as activation
+from ._activations import slope as slope
 from ._cell import Cell as Cell
 from .additive_delay import AdditiveDelay as AdditiveDelay
 from .delay import Delay as Delay

@@ -4,7 +4,7 @@ import jax
 import pytest
 
 from ostinato.cells import GRU, LSTM, LSTM1997, MLSTM, Jordan, KrauseLSTM, PeepholeLSTM, Simple
-from ostinato.cells._cell import split
+from ostinato.cells.building import split
 from ostinato.lens import gradient_by_lag, recurrent_matrices
 from ostinato.lens.names import plain_name, weight_name
 from ostinato.wiring import Bidirectional, LayerNorm, Network, Readout, Stack, Zoneout

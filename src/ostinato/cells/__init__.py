@@ -4,6 +4,8 @@
 """
 
 from . import initialisers as initialisers
+from ._activations import activation as activation
+from ._activations import slope as slope
 from ._cell import Cell as Cell
 from .additive_delay import AdditiveDelay as AdditiveDelay
 from .delay import Delay as Delay

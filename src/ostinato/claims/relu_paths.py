@@ -3,8 +3,7 @@
 import jax
 import numpy as np
 
-from ..cells import Simple
-from ..cells._activations import activation
+from ..cells import Simple, activation
 from ..lens import path_sum
 from ._claim import Claim, Finding
 from ._nets import drawn, gap, numbers

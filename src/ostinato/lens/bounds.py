@@ -6,8 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Simple
-from ..cells._activations import slope
+from ..cells import Simple, slope
 from ..errors import BadInput
 from ..through_time import sizes, unroll
 from .jacobians import spectral_norms, steps_until

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Simple
-from ..cells._activations import activation, slope
+from ..cells import Simple, activation, slope
 from ..errors import BadInput
 from ..through_time import sizes, unroll
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.extend.core import Literal
 
 from ..cells import Cell
-from ..cells._cell import input_size, parameter_dtype
+from ..cells.sizes import input_size, parameter_dtype
 from ..through_time import can_step, parts_with_inputs, sizes, unroll
 from ..through_time.step import Step, Tap, take_apart
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import can_step, sizes, starting_state
-from ..through_time._check import check_structure
+from ..through_time import can_step, check_structure, sizes, starting_state
 from ..through_time.step import take_apart
 from ..through_time.tracing import evaluate, read
 from ._squashed import cells_within, names_of, squashed_blocks

@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells._cell import parameter_dtype, try_input_sizes
-from ..through_time import can_step, unroll
-from ..through_time._check import describe
+from ..cells.sizes import parameter_dtype, try_input_sizes
+from ..through_time import can_step, describe, unroll
 from ._compile import quickly
 from ._explain import CellError, explain
 from ._trees import at, floats, is_float, like_normal, to_float64

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells._cell import parameter_dtype
-from ..through_time._check import describe
+from ..cells.sizes import parameter_dtype
+from ..through_time import describe
 from ._explain import CellError, explain
 from ._trees import apart, at, distance, is_float, row, same_structure, scale
 from .case import BATCH, STEPS, Case

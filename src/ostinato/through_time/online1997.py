@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import LSTM, LSTM1997, Cell, KrauseLSTM, PeepholeLSTM
-from ..cells._cell import split
+from ..cells.building import split
 from ._check import sizes
 from ._packed import valid_loss
 from ._running import starting_state

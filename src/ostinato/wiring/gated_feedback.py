@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..cells._cell import check_vectors, draw, input_size, output_size
+from ..cells.building import check_vectors, draw
 from ..cells.initialisers import glorot
+from ..cells.sizes import input_size, output_size
 from ..through_time import with_products
 
 
@@ -78,6 +79,9 @@ class GatedFeedback(Cell):
             for j in range(len(units))
         ]
         return cls(cells, inputs, key=last)
+
+    def vector_size(self):
+        return self.w[0].shape[0]
 
     def initial(self, batch):
         outputs = tuple(jnp.zeros((*batch, n), self.w[0].dtype) for n in self.units)

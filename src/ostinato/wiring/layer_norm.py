@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..cells._cell import input_size, parameter_dtype
+from ..cells.sizes import input_size, parameter_dtype
 from ..through_time import with_products
 from ..through_time.paired import paired
 from ..through_time.step import take_apart
@@ -57,6 +57,9 @@ class LayerNorm(Cell):
         self.input_shifts = [jnp.zeros(n, dtype) for n in sizes[0]]
         self.gains = [jnp.ones(n, dtype) for n in sizes[1]]
         self.shifts = [jnp.zeros(n, dtype) for n in sizes[1]]
+
+    def vector_size(self):
+        return self.cell.vector_size()
 
     def check_inputs(self, xs):
         self.cell.check_inputs(xs)

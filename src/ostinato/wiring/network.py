@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell
-from ..cells._cell import draw, input_size, output_size, parameter_dtype, project, zeros
+from ..cells.building import draw, project, zeros
 from ..cells.initialisers import Initialiser, glorot, normal
+from ..cells.sizes import input_size, output_size, parameter_dtype
 from ..through_time import can_step
 from .stack import Stack
 
@@ -147,6 +148,9 @@ class Network(Cell):
     def dtype(self):
         """The floating dtype of the parameters."""
         return parameter_dtype(self)
+
+    def vector_size(self):
+        return self.cell.vector_size() if isinstance(self.cell, Cell) else None
 
     def check_inputs(self, xs):
         if self.encoding is not None:

@@ -59,6 +59,9 @@ class _Wrapper(Cell):
     def input_axes(self) -> int:
         return self.cell.input_axes
 
+    def vector_size(self):
+        return self.cell.vector_size()
+
     def check_inputs(self, xs):
         self.cell.check_inputs(xs)
 

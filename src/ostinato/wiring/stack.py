@@ -78,6 +78,10 @@ class Stack(Cell):
     def can_step(self) -> bool:
         return all(can_step(layer) for layer in self.layers)
 
+    def vector_size(self):
+        first = self.layers[0]
+        return first.vector_size() if isinstance(first, Cell) else None
+
     def initial(self, batch):
         return tuple(layer.initial(batch) for layer in self.layers)
 

@@ -3,7 +3,10 @@
 Matrices act on row vectors, `h @ R`: a column holds the incoming weights of one unit.
 
 Example:
-    >>> Simple(10, 100, key=key, recurrent=spectral_radius(1.1, incoming(15)))
+    >>> from ostinato.cells import Simple
+    >>> cell = Simple(10, 100, key=jax.random.key(0), recurrent=spectral_radius(1.1, incoming(15)))
+    >>> int(jnp.sum(cell.R[:, 0] != 0))
+    15
 
 In a configuration an initialiser is written in words: a name and its numbers, `orthogonal`,
 `normal:0.1`, `sparse:0.1,0.1`, `incoming:15`, `spectral-radius:1.1` or

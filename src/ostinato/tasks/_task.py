@@ -51,11 +51,13 @@ class Task(abc.ABC):
         length: the number of steps of a sequence (the dial of the synthetic tasks).
         lag: how many steps an answer has to look back, at least, to see all that it needs; `None`
             where that is not known.
+        predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether a cell without a rule of its own is read with a bias.
         Settings: a dataclass of what a configuration can set; see `ostinato.settings`.
     """
 
     Settings: ClassVar[type] = NoSettings
+    predicts_next: bool = False
     readout_bias: bool = True
     name: str
     inputs: int

@@ -37,6 +37,7 @@ class Chorales(Task):
 
     Settings = Length
     name = "jsb"
+    predicts_next = True
     inputs = outputs = KEYS
     loss = Sigmoid()
     metric = "nats per step"

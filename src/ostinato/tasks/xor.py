@@ -29,6 +29,7 @@ class Xor(Synthetic):
     """
 
     name = "xor"
+    predicts_next = True
     inputs = outputs = 2
     symbolic = True
     loss = Softmax()

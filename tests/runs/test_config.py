@@ -190,6 +190,17 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
     [
         ({"task": "adding", "budget": 3}, "more than the budget of 3"),
         ({"task": "adding", "embedding": 3}, "reads vectors"),
+        ({"task": "xor", "bidirectional": True}, "predicts its own next input"),
+        ({"task": "adding", "cell": "jordan", "feedback": True}, "feedback needs a readout"),
+        (
+            {"task": "adding", "cell": "lstm", "incoming": 3, "recurrent": "glorot"},
+            "either recurrent",
+        ),
+        ({"task": "adding", "cell": "lstm", "input_scale": 1.0, "input": "glorot"}, "either input"),
+        (
+            {"task": "adding", "cell": "delay", "dt": 0.0},
+            "cell delay cannot be made: .* dt positive",
+        ),
         ({"task": "adding", "readout": "own"}, "needs a cell that has one: jordan; got mlstm"),
         ({"task": "adding", "cell": "jordan", "dropout": 0.5}, "dropout changes the output"),
         ({"task": "adding", "cell": "elman", "incoming": 3}, "elman has none"),

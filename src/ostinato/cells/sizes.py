@@ -1,5 +1,7 @@
 """Sizes and dtypes of a cell, for whoever builds around it."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp

@@ -170,9 +170,10 @@ class Config:
         """A configuration from a TOML file, with other settings on top.
 
         Example:
-            >>> with open("small.toml", "w") as file:
-            ...     _ = file.write('[cell]\\nname = "lstm"\\n[network]\\nunits = [30, 20]\\n')
-            >>> Config.from_toml("small.toml", steps=100).units
+            >>> import tempfile
+            >>> with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            ...     print("[network]", "units = [30, 20]", sep="\\n", file=file, flush=True)
+            ...     Config.from_toml(file.name, steps=100).units
             (30, 20)
         """
         from .toml import read_toml

@@ -116,6 +116,11 @@ def make_network(
         units: of each layer: one number, or one per layer.
         key: random key for the initial weights.
     """
+    if settings.bidirectional and getattr(task, "predicts_next", False):
+        raise BadInput(
+            f"the task {task.name} predicts its own next input, which a bidirectional network "
+            "would see; leave out --bidirectional"
+        )
     body, out, symbols = jax.random.split(key, 3)
     encoding, size = _encoding(settings, task, symbols)
     kind = readout_kind(cell, settings, task)

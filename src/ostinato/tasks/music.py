@@ -38,6 +38,7 @@ class Chorales(Task):
 
     Settings = Length
     name = "jsb"
+    predicts_next = True
     inputs = outputs = KEYS
     loss = BinaryCrossEntropy()
     metrics = (NatsPerStep(loss),)

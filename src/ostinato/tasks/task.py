@@ -42,6 +42,7 @@ class Task(abc.ABC):
         lag: how many steps an answer has to look back, at least, to see all that it needs; `None`
             if that is not known.
         held_out_together: how many held-out sequences are in memory at once, if they are made.
+        predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
         Settings: a dataclass of what a configuration can set; see `ostinato.settings`.
         vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
@@ -58,6 +59,7 @@ class Task(abc.ABC):
     solved: float | None = None
     length: int
     held_out_together: int = 0
+    predicts_next: bool = False
     readout_bias: bool = True
     vocabulary: Any = None
 

@@ -76,6 +76,7 @@ class Text(Task):
                 object.__setattr__(self, "file", _whole_path(self.file))
 
     name = "text"
+    predicts_next = True
     readout_bias = False  # the networks of Krause (2015) have none
     symbolic = True
     loss = CrossEntropy()

@@ -30,6 +30,7 @@ class Xor(Synthetic):
     """
 
     name = "xor"
+    predicts_next = True
     inputs = outputs = 2
     symbolic = True
     loss = CrossEntropy()

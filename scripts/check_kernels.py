@@ -38,7 +38,7 @@ from ostinato.cells import (
     PeepholeLSTM,
     Simple,
 )
-from ostinato.through_time.persistent import _kernel
+from ostinato.through_time.backends.persistent import _kernel
 from ostinato.wiring import LayerNorm
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))

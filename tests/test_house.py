@@ -48,5 +48,5 @@ def test_imports_go_down(room):
     higher = FLOORS[FLOORS.index(room) + 1 :]
     for file in files:
         if file.suffix == ".py":
-            imported = re.findall(r"(?m)^\s*from \.{1,3}(\w+)", file.read_text())
+            imported = re.findall(r"(?m)^\s*from \.{1,4}(\w+)", file.read_text())
             assert not set(imported) & set(higher), f"{file.name} imports {imported}"

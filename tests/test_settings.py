@@ -50,7 +50,8 @@ def test_values_become_settings_options_and_json():
         ({"share": float("nan")}, "share must be a number that float32 holds, got nan"),
         ({"kind": "three"}, "kind must be one of one, two; got three"),
         ({"plain": 0}, "plain must be of type bool, got 0"),
-        ({"sizes": "4;"}, "sizes must be a whole number, or one per layer like 150,130,110; got 4;"),
+        ({"sizes": "4;"},
+         "sizes must be a whole number, or one per layer like 150,130,110; got 4;"),
         ({"sizes": (4, True)}, "sizes must be of type int, got True"),
     ],
 )  # fmt: skip

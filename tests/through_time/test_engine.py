@@ -18,7 +18,7 @@ from jax.random import key
 import ostinato
 from compare import same
 from ostinato.cells import GRU, LSTM, MLSTM, Cell, PeepholeLSTM, Simple
-from ostinato.through_time import _step
+from ostinato.through_time import step as _step
 from ostinato.wiring import Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 5, 2

@@ -13,10 +13,11 @@ from jax.random import key
 import ostinato
 from members import CELLS, WIRINGS
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, Simple
-from ostinato.through_time import _engine
-from ostinato.through_time.persistent import (
+from ostinato.through_time.backends.persistent import (
     Fit,
+    Persistent,
     Unfit,
+    _backend,
     _fit,
     _kernel,
     _meeting,
@@ -25,7 +26,8 @@ from ostinato.through_time.persistent import (
     _run,
     persistent_scan,
 )
-from ostinato.through_time.persistent._weights import thirds
+from ostinato.through_time.backends.persistent._weights import thirds
+from ostinato.through_time.backends.scan import lean_scan
 from ostinato.wiring import LayerNorm, Network, Readout
 
 from .random_cells import loop
@@ -65,10 +67,13 @@ def by(monkeypatch):
 
     def run_by(scan):
         def counted(*args, **options):
-            calls.append(scan)
-            return scan(*args, **options)
+            def run():
+                calls.append(scan)
+                return scan(*args, **options)
 
-        monkeypatch.setattr(_engine, "persistent_scan", counted)
+            return run
+
+        monkeypatch.setattr(_backend, "prepare_scan", counted)
 
     yield run_by
     assert calls, "nothing was run: another test has compiled the same, so take other sizes"
@@ -144,7 +149,8 @@ class Learned(LSTM):
         self.first = jnp.arange(units) / units
 
     def initial(self, batch):
-        return jnp.broadcast_to(self.first, (*batch, UNITS)), jnp.zeros((*batch, UNITS))
+        h = jnp.broadcast_to(self.first, (*batch, UNITS))
+        return h, jnp.zeros_like(h)
 
 
 @pytest.mark.parametrize("reverse", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -376,25 +382,42 @@ def test_the_kernels_can_be_compiled_for_a_gpu(name, memory, monkeypatch):
     assert words.count("triton_kernel_call") + words.count("xla.gpu.triton") >= 2
 
 
-def test_the_choice_on_a_gpu(monkeypatch, by):
+@pytest.fixture
+def offers(monkeypatch):
+    """As on a GPU of the measured kind: what the kernels say to every scan, in order."""
+    monkeypatch.setattr(_backend, "measured_gpu", lambda: True)
+    monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
+    found, offer = [], Persistent.offer
+
+    def noted(self, scan, required):
+        found.append(offer(self, scan, required))
+        return found[-1]
+
+    monkeypatch.setattr(Persistent, "offer", noted)
+    return found
+
+
+def test_the_choice_on_a_gpu(offers):
     """Left to choose, the scan takes what a kernel would need several launches for."""
-    monkeypatch.setattr(_engine, "measured_gpu", lambda: True)
-    found = []
-
-    def noted(*args, **options):
-        monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
-        try:
-            return persistent_scan(*args, **options)
-        except Unfit as reason:
-            found.append(str(reason))
-            raise
-
-    by(noted)
-    scan = ["the scan is faster"]
-    for units, batch, expected in ((UNITS, 700, []), (200, 5, []), (200, 700, scan)):
+    for units, batch, refused in ((UNITS, 700, False), (200, 5, False), (200, 700, True)):
+        offers.clear()
         cell = jax.tree.map(lambda x: x.astype(jnp.float32), LSTM(3, units, key=key(0)))
         ostinato.unroll(cell, sequences(batch).astype(jnp.float32), backend=None)
-        assert found == expected
+        reasons = [offer.reason for offer in offers]
+        assert reasons == (["the scan is faster"] if refused else ["", ""])
+
+
+def test_a_scan_that_a_kernel_cannot_run_is_left_to_the_plain_one(offers):
+    """The gradient of a learned initial state; values and tangents are by kernels."""
+    cell = jax.tree.map(lambda x: x.astype(jnp.float32), Learned(3, UNITS, key=key(0)))
+    xs = sequences().astype(jnp.float32)
+    found = gradient(cell, xs, resets=RESETS)
+    assert offers and all(offer.run is not None for offer in offers)
+    offers.clear()
+    expected = gradient(cell, xs, resets=RESETS, backend="scan")
+    assert not offers
+    for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
 
 
 class Mixed(ostinato.Cell):
@@ -432,27 +455,15 @@ class Mixed(ostinato.Cell):
         ("float32", "float8_e4m3fn", None, "a value is in float8_e4m3fn, which kernels do not"),
     ],
 )
-def test_dtypes_that_kernels_do_not_take(dtype, other, weight, words, monkeypatch, by):
+def test_dtypes_that_kernels_do_not_take(dtype, other, weight, words, offers):
     """A GPU would run the scan, which is the loop of steps, and says why if it may not."""
-    monkeypatch.setattr(_engine, "measured_gpu", lambda: True)
-    monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
-    found = []
-
-    def noted(*args, **options):
-        try:
-            return persistent_scan(*args, **options)
-        except Unfit as reason:
-            found.append(str(reason))
-            raise
-
-    by(noted)
     R = 0.2 * jax.random.normal(key(0), (UNITS, UNITS), jnp.float32)
     S = jnp.zeros(0) if weight is None else jnp.eye(UNITS, dtype=weight)
     cell, xs = Mixed(R, S, dtype, other), sequences().astype(jnp.float32)
     with jax.disable_jit():
         ys, _ = ostinato.unroll(cell, xs)
         expected, _ = loop(cell, xs)
-    assert len(found) == 1 and found[0].startswith(words)
+    assert len(offers) == 1 and offers[0].reason.startswith(words)
     np.testing.assert_allclose(ys.astype(float), expected.astype(float), rtol=1e-5)
     with pytest.raises(Unfit, match=words):
         ostinato.unroll(cell, xs, backend="persistent")
@@ -525,10 +536,10 @@ def test_sizes():
             closed = jax.make_jaxpr(body)(carry, one)
             traced = _run.trace(closed, len(jax.tree.leaves(carry)))
             found.append(_fit.fit(traced.body, traced.layout, cores))
-            return _engine.lean_scan(body, carry, xs, reverse=reverse)
+            return partial(lean_scan, body, carry, xs, reverse=reverse)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_engine, "persistent_scan", scan)
+            patch.setattr(_backend, "prepare_scan", scan)
             cell = eqx.filter_eval_shape(LSTM, 3, units, key=key(0))
             xs = jax.ShapeDtypeStruct((2, batch, 3), jnp.float32)
             run = partial(ostinato.unroll, backend="persistent", compute=dtype)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ostinato.through_time.persistent import _kernel, _meeting, _memory, _run
+from ostinato.through_time.backends.persistent import _kernel, _meeting, _memory, _run
 
 POISON = 7.7e7  # what nobody has written
 

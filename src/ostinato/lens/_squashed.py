@@ -21,7 +21,7 @@ from jax.extend.core import JaxprEqn, Literal, Var
 from jax.tree_util import keystr, tree_leaves_with_path
 
 from ..cells import GRU, LSTM, LSTM1997, MLSTM, Cell, KrauseLSTM, PeepholeLSTM
-from ..through_time._step import Step
+from ..through_time.step import Step
 from ..wiring import GatedFeedback
 
 # What a cell squashes, in the order in which its step does.

@@ -10,7 +10,7 @@ from jax.extend.core import Literal
 from ..cells import Cell
 from ..cells._cell import input_size, parameter_dtype
 from ..through_time import can_step, parts_with_inputs, sizes, unroll
-from ..through_time._step import Step, Tap, take_apart
+from ..through_time.step import Step, Tap, take_apart
 
 
 def recurrent_matrices(network: Any) -> dict[str, jax.Array]:

@@ -13,7 +13,8 @@ from ..cells import Cell
 from ..errors import BadInput
 from ..through_time import can_step, sizes, starting_state
 from ..through_time._check import check_structure
-from ..through_time._step import _evaluate, _read, take_apart
+from ..through_time.step import take_apart
+from ..through_time.tracing import evaluate, read
 from ._squashed import cells_within, names_of, squashed_blocks
 
 # Up to where an activation is low, and from where it is high.
@@ -159,7 +160,7 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool) -> tuple:
     known = dict(zip(jaxpr.constvars, traced.consts, strict=True))
     known |= dict(zip(jaxpr.invars[:count], jax.tree.leaves(parameters), strict=True))
     for equation in traced.prologue:
-        _evaluate(equation, known)
+        evaluate(equation, known)
 
     def rows(y):
         """`(sequences, units)`; what is the same for all sequences is repeated."""
@@ -177,8 +178,8 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool) -> tuple:
         leaves = jax.tree.leaves((state, x))
         env = known | dict(zip(jaxpr.invars[count:], leaves, strict=True))
         for equation in traced.remainder:
-            _evaluate(equation, env)
-        out = [_read(env, var) for var in jaxpr.outvars]
+            evaluate(equation, env)
+        out = [read(env, var) for var in jaxpr.outvars]
         new, y = jax.tree.unflatten(traced.out_tree, out)
         a = jnp.concatenate([nothing, *(rows(env[var]) for var, _, _ in squashed)], axis=1)
         more = (a, a > high.astype(a.dtype), a <= low.astype(a.dtype))

@@ -7,11 +7,11 @@ from typing import Any
 from ..errors import BadInput
 from ..settings import setting, settings_of
 from ..tasks.task import MOST_SEED
+from ..through_time import BACKENDS
 from .members import REGISTRIES, find
 from .network import NetworkSettings
 
 PRECISIONS = ("float32", "bfloat16")
-BACKENDS = ("scan", "persistent", "auto")
 MEMORIES = ("all", "sqrt")
 
 # The sections in the order of `config.json`; for those that name a member: its role, the usual one.
@@ -38,7 +38,9 @@ class TrainingSettings:
         "all", "what the gradient keeps: all states, or O(√T) of them (sqrt)", among=MEMORIES
     )
     backend: str = setting(
-        "auto", f"how a GPU runs through time: {', '.join(BACKENDS)}", among=BACKENDS
+        "auto",
+        f"how a GPU runs through time: auto, {', '.join(BACKENDS)}",
+        among=("auto", *BACKENDS),
     )
 
 

@@ -1,9 +1,11 @@
 """Running cells through time, and the ways to differentiate that."""
 
+from ._check import check_structure as check_structure
+from ._check import describe as describe
 from ._check import sizes as sizes
 from ._output import output_from as output_from
 from ._running import starting_state as starting_state
-from ._step import with_products as with_products
+from .backends import BACKENDS as BACKENDS
 from .gradients import Online as Online
 from .gradients import bptt as bptt
 from .gradients import general_bptt as general_bptt
@@ -15,6 +17,7 @@ from .layers import over_parts as over_parts
 from .layers import parts_with_inputs as parts_with_inputs
 from .online1997 import online1997 as online1997
 from .online1997 import online1997_start as online1997_start
+from .step import with_products as with_products
 from .theorem import gradients_by_theorem as gradients_by_theorem
 from .unroll import taps as taps
 from .unroll import unroll as unroll

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell
-from ._step import Step
 from ._weak import is_weak, strong, weakness_matters
+from .step import Step
 
 
 def sizes(cell: Any, xs: Any) -> tuple[int, tuple[int, ...]]:

@@ -20,10 +20,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._paired import paired
-from ._scan import lean_scan
-from ._step import Step
-from .persistent import Unfit, measured_gpu, persistent_scan
+from .backends import SCAN, Choice, Scan, choose
+from .paired import paired
+from .step import Step
 
 
 class Inputs(NamedTuple):
@@ -48,11 +47,23 @@ class Inputs(NamedTuple):
 
 
 class Engine:
-    """The three scans of the rule, for one step."""
+    """The three scans of the rule, for one step.
+
+    Attributes:
+        step: the step `(state, u) -> (state, y)`, taken apart.
+        reverse: from the last time to the first.
+        compute: dtype of the products' operands, or `None` to leave them as they are.
+        unroll: steps per iteration of the compiled loop.
+        watch: whether the values of all products follow the outputs.
+        on_failure: what to do if a kernel launch fails; see `unroll`.
+        choice: the backend of all three scans; see `choose`.
+    """
 
     def __init__(
         self,
         step: Step,
+        inputs: Inputs,
+        *,
         reverse: bool,
         compute,
         unroll: int,
@@ -61,11 +72,15 @@ class Engine:
         on_failure: str = "scan",
     ):
         self.step, self.reverse, self.compute, self.unroll = step, reverse, compute, unroll
-        self.watch, self.forced, self.on_failure = watch, backend == "persistent", on_failure
-        self.persistent = self.forced or (backend is None and measured_gpu())
+        self.watch, self.on_failure = watch, on_failure
+        self.choice: Choice = choose(backend, lambda: self._forward_scan(inputs, save=True))
 
     def forward(self, inputs: Inputs, save: bool):
         """The final state, the outputs, and what the derivatives need."""
+        state, (ys, saved) = self.choice.run(self._forward_scan(inputs, save))
+        return state, ys, saved
+
+    def _forward_scan(self, inputs: Inputs, save: bool) -> Scan:
         weights = self._cast(inputs.weights)
 
         def body(state, x):
@@ -82,22 +97,20 @@ class Engine:
             lean = _round(self.compute)
             return new, (y, (state, lean(vs), lean(values)) if save else None)
 
-        state, (ys, saved) = self._scan(body, inputs.state, (inputs.us, inputs.taps))
-        return state, ys, saved
+        return self._scan(body, inputs.state, (inputs.us, inputs.taps))
 
     def tangent(self, inputs: Inputs, saved, changes: Inputs):
         """Changes of the final state and of the outputs; `None` where they are not float."""
         states, vs, values = saved
         weights = self._cast(inputs.weights)
-        on_cpu = jax.default_backend() == "cpu" and not self.persistent
-        within = self.compute is None and on_cpu
         offsets = list(changes.taps) or [None for _ in weights]
-        if not within:
-            spread = [
+        joined = self._joins_weight_tangents()
+        if not joined:
+            of_weights = [
                 None if change is None else tap.spread(v, change, self.compute)
                 for tap, v, change in zip(self.step.taps, vs, changes.weights, strict=True)
             ]
-            offsets = [_add(*pair) for pair in zip(spread, offsets, strict=True)]
+            offsets = [_add(*pair) for pair in zip(of_weights, offsets, strict=True)]
         d_state = [
             _or_zeros(change, x) if is_float(x) else None
             for x, change in zip(inputs.state, changes.state, strict=True)
@@ -111,7 +124,7 @@ class Engine:
                 (inputs.small, state, u),
                 moving,
                 value,
-                d_weights=changes.weights if within else None,
+                d_weights=changes.weights if joined else None,
             )
             # Every product gets a tangent, if only of zeros: else its rule for a known value would
             # still stand when this is differentiated again, and take the value for a constant.
@@ -124,7 +137,12 @@ class Engine:
             return jax.jvp(step, (varied, zeros), (changed, d_offsets))[1]
 
         xs = (states, inputs.us, values, changes.us, offsets)
-        return self._scan(body, d_state, xs)
+        return self.choice.run(self._scan(body, d_state, xs))
+
+    def _joins_weight_tangents(self) -> bool:
+        """Whether `v @ dR` is part of each step's product: on a CPU, with the plain scan."""
+        on_cpu = jax.default_backend() == "cpu" and self.choice.backend.name == "scan"
+        return self.compute is None and on_cpu
 
     def cotangent(self, inputs: Inputs, saved, moving: Inputs, cotangents) -> Inputs:
         """Cotangents of the moving inputs, for those of the float outputs (`None` where zero)."""
@@ -134,9 +152,10 @@ class Engine:
         count = len(jax.tree.leaves(like))
         given = iter(cotangents[:count])
         c_state = [None if x is None else _or_zeros(next(given), x) for x in like]
-        rows = self._rows(inputs, moving.small)
+        choice, rows = self._rows_of_totals(inputs, moving.small)
 
-        def spread():
+        def small():
+            """The small constants, one copy per row of the batch if their cotangents need it."""
             return [
                 jnp.broadcast_to(x, (rows, *x.shape[1:])) if rows and move else x
                 for x, move in zip(inputs.small, moving.small, strict=True)
@@ -144,7 +163,7 @@ class Engine:
 
         totals = [
             jnp.zeros_like(x) if move else None
-            for x, move in zip(spread(), moving.small, strict=True)
+            for x, move in zip(small(), moving.small, strict=True)
         ]
         always = [x is not None for x in like]
 
@@ -152,7 +171,7 @@ class Engine:
             c_state, totals = carry
             state, u, value, c_y = x
             moves = (moving.small, always, moving.us)
-            pull = self._pull(weights, (spread(), state, u), moves, value, c_y)
+            pull = self._pull(weights, (small(), state, u), moves, value, c_y)
             (c_small, c_state, c_u), errors = pull(c_state)
             totals = jax.tree.map(jnp.add, totals, c_small)
             lean = _round(self.compute)
@@ -160,9 +179,8 @@ class Engine:
             return (c_state, totals), kept
 
         xs = (states, inputs.us, values, list(cotangents[count:]))
-        (c_state, totals), (c_us, lean, errors) = self._scan(
-            body, (c_state, totals), xs, against=True
-        )
+        scan = self._scan(body, (c_state, totals), xs, against=True)
+        (c_state, totals), (c_us, lean, errors) = choice.run(scan)
         if rows:
             totals = jax.tree.map(lambda x: jnp.sum(x, axis=0, keepdims=True), totals)
         c_us = [
@@ -184,20 +202,20 @@ class Engine:
         c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
         return lambda c_state: pull((c_state, c_y))
 
-    def _rows(self, inputs: Inputs, moving: list) -> int:
-        """The batch, where each of its rows must have its own cotangents of the small constants.
+    def _rows_of_totals(self, inputs: Inputs, moving: list) -> tuple[Choice, int]:
+        """The backend of the cotangent scan, and how many rows the totals in it have.
 
-        A kernel's programs share out the batch, so that nothing can be summed over it there. It is
-        summed afterwards, which takes a constant of one row.
+        A total is the cotangent of a small constant, summed over time. A backend that computes the
+        rows of a batch apart needs a total per row, summed afterwards; the constant itself must
+        then be one row `(1, units)`. In all other cases the totals have the constants' own shapes,
+        and the number of rows is 0.
         """
-        if not self.persistent or not any(moving):
-            return 0
+        if not self.choice.backend.splits_batch or not any(moving):
+            return self.choice, 0
         if all(x.ndim == 2 and len(x) == 1 for x, m in zip(inputs.small, moving, strict=True) if m):
-            return inputs.state[0].shape[0]
-        if self.forced:
-            raise Unfit("a constant of the step that learns is not one row of numbers")
-        self.persistent = False
-        return 0
+            return self.choice, inputs.state[0].shape[0]
+        self.choice.refuse("a constant of the step that learns is not one row of numbers")
+        return Choice(SCAN, required=False), 0
 
     def slopes(self, inputs: Inputs) -> list:
         """See `slopes_through_time`."""
@@ -224,9 +242,19 @@ class Engine:
         return jax.vmap(at)(states, inputs.us, values)
 
     def _known(self, weights, constants, moving, values, d_weights=None):
-        """What may move, and the step as a function of it, the products' values being known.
+        """The step for differentiation: each product's value is known from the forward scan.
 
-        The tangents of the weights, where given, are joined to each product's tangent.
+        Args:
+            weights: of the products.
+            constants: `(small constants, state, u)` of the step.
+            moving: which of these are differentiated, booleans in the same structure.
+            values: the value of each product at this time.
+            d_weights: tangents of the weights, to be joined to each product's tangent, or `None`.
+
+        Returns:
+            The constants that move (`None` for the others), and a function
+            `step(moving constants, offsets) -> (new state, outputs)`. Its value costs no product;
+            its derivative costs one product for each `v @ R`.
         """
         varied, fixed = eqx.partition(constants, moving)
         d_weights = d_weights or [None for _ in weights]
@@ -244,7 +272,11 @@ class Engine:
         return varied, step
 
     def _known_product(self, j, v, weight, addend, value, offset, d_weight):
-        """A product whose value is known: only its derivative costs anything."""
+        """A product whose value is known: only its derivative costs anything.
+
+        value     the known one
+        tangent   dv @ R (+ v @ dR if `d_weight` is given) + d addend + d offset
+        """
         tap, compute = self.step.taps[j], self.compute
 
         @jax.custom_jvp
@@ -298,24 +330,9 @@ class Engine:
     def _cast(self, weights):
         return weights if self.compute is None else [w.astype(self.compute) for w in weights]
 
-    def _scan(self, body, carry, xs, against: bool = False):
-        reverse = self.reverse != against
-        if self.persistent:
-            try:
-                return persistent_scan(
-                    body,
-                    carry,
-                    xs,
-                    reverse=reverse,
-                    unroll=self.unroll,
-                    forced=self.forced,
-                    on_failure=self.on_failure,
-                )
-            except Unfit:
-                if self.forced:
-                    raise
-                self.persistent = False
-        return lean_scan(body, carry, xs, reverse=reverse, unroll=self.unroll)
+    def _scan(self, body, carry, xs, against: bool = False) -> Scan:
+        """A scan in the direction of the run, or against it."""
+        return Scan(body, carry, xs, self.reverse != against, self.unroll, self.on_failure)
 
 
 def _round(dtype):

@@ -5,9 +5,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ._paired import paired
-from ._step import Step, Tap, take_apart
 from ._weak import is_weak
+from .paired import paired
+from .step import Step, Tap, take_apart
 
 
 def inputs_in(compute, function, parameters, xs) -> tuple[Any, list]:

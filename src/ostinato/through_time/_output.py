@@ -13,7 +13,8 @@ import jax
 from jax.extend.core import Literal
 
 from ..cells import Cell
-from ._step import _evaluate, _read, take_apart
+from .step import take_apart
+from .tracing import evaluate, read
 
 
 def output_from(cell: Cell, after: Any, before: Any, u: Any) -> Any:
@@ -42,7 +43,7 @@ def output_from(cell: Cell, after: Any, before: Any, u: Any) -> Any:
     }
     env = known | given
     for equation in jaxpr.eqns:
-        _evaluate(equation, env)
+        evaluate(equation, env)
         env |= given
-    _, y = jax.tree.unflatten(traced.out_tree, [_read(env, var) for var in jaxpr.outvars])
+    _, y = jax.tree.unflatten(traced.out_tree, [read(env, var) for var in jaxpr.outvars])
     return y

@@ -9,8 +9,8 @@ import jax
 from jax.custom_derivatives import SymbolicZero, zero_from_primal
 
 from ._engine import Engine, Inputs, is_float, where_given
-from ._paired import paired
-from ._step import Step
+from .paired import paired
+from .step import Step
 
 
 def run_through_time(
@@ -33,13 +33,22 @@ def run_through_time(
         compute: the dtype of the products' operands, or `None` to leave them as they are.
         unroll: steps per iteration of the compiled loop.
         watch: let the values of all products follow the outputs.
-        backend: `"scan"`, `"persistent"`, or `None` for what is faster.
-        on_failure: of a persistent kernel, `"scan"` or `"nan"`; see `unroll`.
+        backend: one of `BACKENDS`, or `None` for the fastest.
+        on_failure: what to do if a kernel launch fails, `"scan"` or `"nan"`; see `unroll`.
 
     Returns:
         The final state, and the outputs with time first, as flat lists.
     """
-    engine = Engine(step, reverse, compute, unroll, watch, backend, on_failure)
+    engine = Engine(
+        step,
+        inputs,
+        reverse=reverse,
+        compute=compute,
+        unroll=unroll,
+        watch=watch,
+        backend=backend,
+        on_failure=on_failure,
+    )
 
     @jax.custom_jvp
     def run(inputs):
@@ -81,7 +90,8 @@ def slopes_through_time(step: Step, inputs: Inputs, *, reverse: bool, compute, u
     state and their units i; where the step is elementwise, one unit only depends on `a_p`. What
     goes by way of another product is left out. For `h = tanh(a)` it is `1 - h²`.
     """
-    return Engine(step, reverse, compute, unroll).slopes(inputs)
+    engine = Engine(step, inputs, reverse=reverse, compute=compute, unroll=unroll)
+    return engine.slopes(inputs)
 
 
 def _is_symbolic_zero(x) -> bool:

@@ -20,10 +20,10 @@ from ._check import check_batched, check_state, check_taps, expected_state, one_
 from ._engine import Inputs
 from ._mixed import inputs_in
 from ._rule import run_through_time, slopes_through_time
-from ._step import Step, take_apart
 from ._weak import is_weak
 from .borders import Borders, held, restarted, without_padding
 from .layers import can_step, over_parts, path_of
+from .step import Step, take_apart
 
 
 class Options(eqx.Module):

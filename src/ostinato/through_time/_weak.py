@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from ._step import _inline
+from .tracing import inline
 
 
 def is_weak(x: Any) -> bool:
@@ -40,9 +40,7 @@ def weakness_matters(step: Callable, states: list, u: Any) -> bool:
 def _dtypes(step: Callable, state: Any, u: Any) -> list:
     """What a step computes and in which dtypes; conversions from a dtype to itself do not count."""
     closed = jax.make_jaxpr(step)(state, u)
-    flat = jax.make_jaxpr(lambda *args: _inline(closed.jaxpr, closed.consts, args))(
-        *closed.in_avals
-    )
+    flat = jax.make_jaxpr(lambda *args: inline(closed.jaxpr, closed.consts, args))(*closed.in_avals)
     found = []
     for equation in flat.eqns:
         operands: list[Any] = [var.aval for var in equation.invars]

@@ -17,11 +17,11 @@ from ._check import (
     sizes,
 )
 from ._running import Options, compiled, step_of
+from .backends import BACKENDS
 from .borders import find_borders
 from .layers import can_step, parts_with_inputs
 
 WATCHED = (None, "states", "products", "slopes")
-BACKENDS = (None, "scan", "persistent")
 FAILURES = ("scan", "nan")
 
 
@@ -99,8 +99,9 @@ def unroll(
         raise ValueError(f"reverse must be True or False, got {in_line(reverse)}")
     if watch not in WATCHED:
         raise ValueError(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be 'scan' or 'persistent', got {backend!r}")
+    if backend is not None and backend not in BACKENDS:
+        names = " or ".join(map(repr, BACKENDS))
+        raise ValueError(f"backend must be {names}, got {backend!r}")
     if on_failure not in FAILURES:
         raise ValueError(f"on_failure must be 'scan' or 'nan', got {on_failure!r}")
     options = Options(bool(reverse), chunk, compute, watch, backend, on_failure)

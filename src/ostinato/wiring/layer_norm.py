@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..cells._cell import input_size, parameter_dtype
 from ..through_time import with_products
-from ..through_time._paired import paired
-from ..through_time._step import take_apart
+from ..through_time.paired import paired
+from ..through_time.step import take_apart
 
 
 class LayerNorm(Cell):

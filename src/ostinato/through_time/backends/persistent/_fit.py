@@ -6,8 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._backend import Unfit
 from ._body import Body, aval_of
-from ._layout import REDUCTIONS, Layout, Unfit
+from ._layout import REDUCTIONS, Layout
 from ._plan import LOOKED, Plan, make_plan
 from ._tiles import SMALLEST, in_full, operand_bytes, power_of_two
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from jax.extend.core import JaxprEqn, Literal, Var
 
-from ...errors import BadInput
+from .._backend import Unfit
 from ._body import Body, aval_of
 
 ELEMENTWISE = frozenset(
@@ -39,10 +39,6 @@ DTYPES = frozenset(
 )
 _CUTTING = frozenset(("split", "slice", "concatenate", "pad"))
 _SHAPING = frozenset(("broadcast_in_dim", "reshape", "squeeze", "expand_dims"))
-
-
-class Unfit(BadInput):
-    """The step cannot be run by a persistent kernel; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)

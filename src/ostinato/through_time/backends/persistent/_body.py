@@ -11,10 +11,10 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
-from .._step import _CALLS, _evaluate, _inline, _read
+from ...tracing import CALLS, evaluate, inline, read
 
 # Nothing is differentiated any more, so that what has a derivative of its own is opened too.
-OPENED = (*_CALLS, "custom_jvp_call", "custom_vjp_call", "paired")
+OPENED = (*CALLS, "custom_jvp_call", "custom_vjp_call", "paired")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Body:
         """The values of the constants."""
         env: dict[Any, Any] = dict(zip(self.jaxpr.invars[: self.given], given, strict=True))
         for equation in self.prologue:
-            _evaluate(equation, env)
+            evaluate(equation, env)
         return {var: env[var] for var in self.constants}
 
     @property
@@ -102,13 +102,13 @@ def _opened(closed: ClosedJaxpr) -> Jaxpr:
     count = len(shapes)
 
     def run(*args):
-        return _inline(closed.jaxpr, args[:count], args[count:], OPENED)
+        return inline(closed.jaxpr, args[:count], args[count:], OPENED)
 
     found = jax.make_jaxpr(run)(*shapes, *closed.in_avals)
     while any(e.primitive.name in OPENED for e in found.eqns):
 
         def again(*args, found=found):
-            return _inline(found.jaxpr, found.consts, args, OPENED)
+            return inline(found.jaxpr, found.consts, args, OPENED)
 
         found = jax.make_jaxpr(again)(*found.in_avals)
     if found.consts:
@@ -135,9 +135,9 @@ def _once(jaxpr: Jaxpr) -> Jaxpr:
             if what in done:
                 env.update(zip(equation.outvars, done[what], strict=True))
             else:
-                _evaluate(equation, env)
+                evaluate(equation, env)
                 done[what] = [env[v] for v in equation.outvars]
-        return [_read(env, var) for var in jaxpr.outvars]
+        return [read(env, var) for var in jaxpr.outvars]
 
     avals = [aval_of(v) for v in jaxpr.invars]
     return jax.make_jaxpr(run)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals)).jaxpr

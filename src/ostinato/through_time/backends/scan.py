@@ -1,4 +1,4 @@
-"""`jax.lax.scan` that stacks each value once.
+"""The plain scan: `jax.lax.scan`, but each value is stacked only once.
 
 A step often returns the same value under two names (an LSTM's state before the step is also the
 input of its product; the error at a pre-activation is also the cotangent of the projected input).
@@ -6,8 +6,25 @@ input of its product; the error at a pre-activation is also the cotangent of the
 input that is merely passed through without copying it.
 """
 
+from functools import partial
+
 import jax
 from jax.extend.core import Literal, jaxpr_as_fun
+
+from ._backend import Backend, Offer, Scan
+
+
+class PlainScan(Backend):
+    """JAX's own scan, which runs anything anywhere."""
+
+    name = "scan"
+
+    def is_default(self) -> bool:
+        return True
+
+    def offer(self, scan: Scan, required: bool = True) -> Offer:
+        run = partial(lean_scan, scan.body, scan.carry, scan.xs)
+        return Offer(partial(run, reverse=scan.reverse, unroll=scan.unroll))
 
 
 def lean_scan(body, carry, xs, *, reverse: bool = False, unroll: int = 1):

@@ -29,9 +29,10 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 
+from .tracing import evaluate, inline, read
+
 Product = Callable[[int, jax.Array, jax.Array, jax.Array | None], jax.Array]
 Change = Callable[[int, "Tap", jax.Array, jax.Array], jax.Array]
-_CALLS = ("jit", "pjit", "closed_call", "core_call")
 _REAL = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -197,8 +198,8 @@ class Step:
         leaves = jax.tree.leaves(parameters)
         env |= dict(zip(self.jaxpr.invars[: self.parameter_count], leaves, strict=True))
         for equation in self.prologue:
-            _evaluate(equation, env)
-        return [_read(env, tap.weight) for tap in self.taps], [env[var] for var in self.small]
+            evaluate(equation, env)
+        return [read(env, tap.weight) for tap in self.taps], [env[var] for var in self.small]
 
     def run(self, weights, small, varying, product: Product):
         """One step; `product(j, v, weights[j], addend)` gives the value of the j-th product."""
@@ -211,11 +212,11 @@ class Step:
             j = order.get(id(equation))
             if j is not None:
                 tap = self.taps[j]
-                addend = None if tap.addend is None else _read(env, tap.addend)
-                env[tap.result] = product(j, _read(env, tap.changing), weights[j], addend)
+                addend = None if tap.addend is None else read(env, tap.addend)
+                env[tap.result] = product(j, read(env, tap.changing), weights[j], addend)
             elif id(equation) not in skipped:
-                _evaluate(equation, env)
-        return jax.tree.unflatten(self.out_tree, [_read(env, var) for var in self.jaxpr.outvars])
+                evaluate(equation, env)
+        return jax.tree.unflatten(self.out_tree, [read(env, var) for var in self.jaxpr.outvars])
 
 
 def with_products(change: Change, function: Callable, parameters, *varying):
@@ -256,9 +257,7 @@ def take_apart(function: Callable, parameters, *varying, real_only: bool = False
     """
     closed, out = jax.make_jaxpr(function, return_shape=True)(parameters, *varying)
     # Once more, with every nested call opened.
-    flat = jax.make_jaxpr(lambda *args: _inline(closed.jaxpr, closed.consts, args))(
-        *closed.in_avals
-    )
+    flat = jax.make_jaxpr(lambda *args: inline(closed.jaxpr, closed.consts, args))(*closed.in_avals)
     jaxpr, count = flat.jaxpr, len(jax.tree.leaves(parameters))
     changing = set(jaxpr.invars[count:])
     states = len(jax.tree.leaves(varying[0])) if len(varying) > 1 else 0
@@ -364,35 +363,3 @@ def _names(parameters, jaxpr: Jaxpr, prologue, taps) -> tuple[str, ...]:
         repeats = sum(other.split("#")[0] == name for other in names)
         names.append(f"{name}#{repeats + 1}" if repeats else name)
     return tuple(names)
-
-
-def _inline(jaxpr: Jaxpr, consts, args, calls: Sequence[str] = _CALLS) -> list:
-    """The outputs of a jaxpr, with the calls of those names within it opened."""
-    env = dict(zip(jaxpr.constvars, consts, strict=True))
-    env |= dict(zip(jaxpr.invars, args, strict=True))
-    for equation in jaxpr.eqns:
-        name, params = equation.primitive.name, equation.params
-        if name in calls:
-            operands = [_read(env, v) for v in equation.invars]
-            if name == "paired":
-                count = params["count"]
-                values = params["forward"](operands[:count], operands[count:])
-            else:
-                inner = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
-                values = _inline(inner.jaxpr, inner.consts, operands, calls)
-            env |= dict(zip(equation.outvars, values, strict=True))
-        else:
-            _evaluate(equation, env)
-    return [_read(env, var) for var in jaxpr.outvars]
-
-
-def _evaluate(equation: JaxprEqn, env: dict) -> None:
-    params = equation.primitive.get_bind_params(equation.params)
-    out = equation.primitive.bind(*(_read(env, var) for var in equation.invars), **params)
-    env.update(
-        zip(equation.outvars, out if equation.primitive.multiple_results else [out], strict=True)
-    )
-
-
-def _read(env: dict, var):
-    return var.val if isinstance(var, Literal) else env[var]

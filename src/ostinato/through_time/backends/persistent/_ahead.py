@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var
 
-from .._step import _evaluate, _read
+from ...tracing import evaluate, read
 from ._body import aval_of, flat
 from ._layout import REDUCTIONS
 
@@ -61,5 +61,5 @@ def _run(jaxpr: Jaxpr, env: dict[Any, Any], wanted: list) -> list:
     for equation in jaxpr.eqns:
         needed = [v for v in equation.invars if not isinstance(v, Literal)]
         if all(v in env for v in needed) and not all(v in env for v in equation.outvars):
-            _evaluate(equation, env)
-    return [_read(env, v) for v in wanted]
+            evaluate(equation, env)
+    return [read(env, v) for v in wanted]

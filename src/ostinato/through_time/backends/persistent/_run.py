@@ -8,6 +8,7 @@ programs wait for each other, any device but a GPU, and a launch that has failed
 import dataclasses
 import functools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,11 +17,12 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from .._scan import lean_scan
+from .._backend import Unfit
+from ..scan import lean_scan
 from ._ahead import sums_ahead
 from ._body import Body, aval_of, take_body
 from ._fit import Fit, fit, multiprocessors, pays
-from ._layout import Layout, Unfit, lay_out
+from ._layout import Layout, lay_out
 from ._plan import Plan, make_plan
 
 
@@ -68,7 +70,12 @@ class Call:
         return function
 
 
-def persistent_scan(
+def persistent_scan(body, carry, xs, **options):
+    """Run a scan by a persistent kernel; the arguments are those of `prepare_scan`."""
+    return prepare_scan(body, carry, xs, **options)()
+
+
+def prepare_scan(
     body,
     carry,
     xs,
@@ -78,8 +85,8 @@ def persistent_scan(
     forced: bool = True,
     on_failure: str = "scan",
     fitted: Fit | None = None,
-):
-    """`jax.lax.scan(body, carry, xs, reverse=reverse)` by a persistent kernel.
+) -> Callable[[], tuple[Any, Any]]:
+    """A function that runs `jax.lax.scan(body, carry, xs, reverse=reverse)` by a kernel.
 
     Args:
         body, carry, xs, reverse: as for a scan.
@@ -107,11 +114,15 @@ def persistent_scan(
     else:
         sizes = fitted
     call = Call(traced, sizes, reverse, unroll, fitted is not None, on_failure)
-    out = _persistent_p.bind(*closed.consts, *leaves, *inputs, call=call)
-    return (
-        jax.tree.unflatten(carry_tree, out[: len(leaves)]),
-        jax.tree.unflatten(jax.tree.structure(y_shape), out[len(leaves) :]),
-    )
+
+    def run():
+        out = _persistent_p.bind(*closed.consts, *leaves, *inputs, call=call)
+        return (
+            jax.tree.unflatten(carry_tree, out[: len(leaves)]),
+            jax.tree.unflatten(jax.tree.structure(y_shape), out[len(leaves) :]),
+        )
+
+    return run
 
 
 def trace(closed: ClosedJaxpr, carried: int) -> Traced:

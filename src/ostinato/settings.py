@@ -1,0 +1,236 @@
+"""Settings: dataclass fields with a line of help and a check.
+
+Every task, cell and learner keeps its settings as a dataclass beside its code. The command line,
+files and Python all read them through this module, so a wrong value has one message wherever it
+comes from.
+
+    class GRU(Cell):
+        @dataclasses.dataclass(frozen=True)
+        class Settings:
+            reset: str = setting("before", "where the reset gate acts", among=("before", "after"))
+
+A setting is an `int`, a `float`, a `str`, a `bool` or `tuple[int, ...]`, or `None` for "the usual
+value" where its type says so. `int | tuple[int, ...]` is one number, or one per layer.
+"""
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from .errors import BadInput
+
+MOST = 2**31 - 1  # JAX counts in 32 bits
+MOST_FLOAT = 3.4e38  # the largest float32
+TYPES: dict[type, tuple[type, ...]] = {
+    int: (int,),
+    float: (int, float),
+    str: (str,),
+    bool: (bool,),
+    tuple: (int, tuple),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class NoSettings:
+    """The settings of what has none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One setting of a dataclass.
+
+    Attributes:
+        name: of the field.
+        type: `int`, `float`, `str`, `bool`, or `tuple` for whole numbers.
+        optional: whether it may be `None`.
+        default: its usual value.
+        help: one line.
+        least, most, below, among: what a value must satisfy, each or `None`.
+        read: turns a value into what the constructor takes, or `None`.
+    """
+
+    name: str
+    type: type
+    optional: bool
+    default: Any
+    help: str = ""
+    least: float | None = None
+    most: float | None = None
+    below: float | None = None
+    among: tuple[str, ...] | None = None
+    read: Callable[[Any], Any] | None = None
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    among: tuple[str, ...] | None = None,
+    read: Callable[[Any], Any] | None = None,
+) -> Any:
+    """A dataclass field with help and checks; see `Setting`.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Mine:
+        ...     depth: int = setting(3, "how deep it goes", least=1)
+        >>> make(Mine, {"depth": 2}).depth
+        2
+    """
+    checks = {"least": least, "most": most, "below": below, "among": among, "read": read}
+    return dataclasses.field(default=default, metadata={"help": help, **checks})
+
+
+def settings_of(kind: type) -> dict[str, Setting]:
+    """The settings of a dataclass by name.
+
+    Example:
+        >>> settings_of(NoSettings)
+        {}
+    """
+    return _settings_of(kind)
+
+
+@cache
+def _settings_of(kind: type) -> dict[str, Setting]:
+    if not dataclasses.is_dataclass(kind):
+        raise BadInput(f"{kind.__qualname__} must be a dataclass")
+    try:
+        hints = typing.get_type_hints(kind)
+    except NameError as error:
+        raise BadInput(f"the types of {kind.__qualname__} cannot be read: {error}") from None
+    found = {}
+    for field in dataclasses.fields(kind):
+        where = f"{kind.__qualname__}.{field.name}"
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        if default is dataclasses.MISSING:
+            raise BadInput(f"{where} must have a default")
+        known = {name: x for name, x in field.metadata.items() if name in _CHECKS}
+        found[field.name] = Setting(field.name, *_type(hints[field.name], where), default, **known)
+    return found
+
+
+_CHECKS = {field.name for field in dataclasses.fields(Setting)} - {"name", "type", "optional"}
+
+
+def _type(hint: Any, where: str) -> tuple[type, bool]:
+    """The type of a setting, and whether it may be `None`."""
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    parts = set(typing.get_args(hint)) if union else {hint}
+    optional = type(None) in parts
+    parts -= {type(None)}
+    if any(typing.get_origin(part) is tuple for part in parts) and parts <= {int, tuple[int, ...]}:
+        return tuple, optional
+    if parts == {int, float}:
+        return float, optional
+    if len(parts) == 1 and (only := parts.pop()) in (int, float, str, bool):
+        return only, optional
+    raise BadInput(
+        f"{where} must be an int, float, str, bool or tuple[int, ...], or None too; its type is "
+        f"{getattr(hint, '__name__', hint)}"
+    )
+
+
+def make(kind: type, given: Mapping[str, Any]) -> Any:
+    """A dataclass of settings from values by name, each of them checked."""
+    known = settings_of(kind)
+    return kind(**{name: checked(known[name], value) for name, value in given.items()})
+
+
+def options(settings: Any) -> dict[str, Any]:
+    """The settings as keyword arguments of a constructor; those that are `None` are left out."""
+    found = {}
+    for name, one in settings_of(type(settings)).items():
+        value = getattr(settings, name)
+        if value is not None:
+            found[name] = value if one.read is None else one.read(value)
+    return found
+
+
+def as_json(settings: Any) -> dict[str, Any]:
+    """The settings as plain JSON."""
+    values = {name: getattr(settings, name) for name in settings_of(type(settings))}
+    return {name: list(x) if isinstance(x, tuple) else x for name, x in values.items()}
+
+
+def checked(setting: Setting, value: Any) -> Any:
+    """The value of a setting, or `BadInput` with what is wrong with it."""
+    name, expected = setting.name, setting.type
+    if value is None and setting.optional:
+        return None
+    if expected is tuple:
+        return _numbers(setting, value)
+    _check_one(setting, value)
+    if setting.read is not None:
+        try:
+            setting.read(value)
+        except BadInput as error:
+            raise BadInput(str(error) if name in str(error) else f"{name}: {error}") from None
+    return value
+
+
+def _numbers(setting: Setting, value: Any) -> int | tuple[int, ...]:
+    """One whole number, or several: from `128`, `(150, 130)` or `"150,130"`."""
+    parts = value
+    if isinstance(value, str):
+        try:
+            parts = [int(part) for part in value.split(",")]
+        except ValueError:
+            raise BadInput(
+                f"{setting.name} must be a whole number, or one per layer like 150,130,110; "
+                f"got {as_words(value)}"
+            ) from None
+    if not isinstance(parts, list | tuple):
+        parts = [parts]
+    if not parts:
+        raise BadInput(f"{setting.name} must be at least one number, got none")
+    for part in parts:
+        _check_one(dataclasses.replace(setting, type=int), part)
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _check_one(setting: Setting, value: Any) -> None:
+    name, expected, most = setting.name, setting.type, setting.most
+    right = isinstance(value, TYPES[expected]) and isinstance(value, bool) == (expected is bool)
+    if not right:
+        raise BadInput(f"{name} must be of type {expected.__name__}, got {shown(value)}")
+    if expected is float and not _is_finite(value):
+        raise BadInput(f"{name} must be a number that float32 holds, got {shown(value)}")
+    if expected is int and most is None:
+        most = MOST
+    if setting.least is not None and value < setting.least:
+        raise BadInput(f"{name} must be at least {setting.least}, got {shown(value)}")
+    if most is not None and value > most:
+        raise BadInput(f"{name} must be at most {most}, got {shown(value)}")
+    if setting.below is not None and value >= setting.below:
+        raise BadInput(f"{name} must be below {setting.below}, got {shown(value)}")
+    if setting.among is not None and value not in setting.among:
+        raise BadInput(f"{name} must be one of {', '.join(setting.among)}; got {as_words(value)}")
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value) and abs(value) <= MOST_FLOAT
+    except OverflowError:
+        return False
+
+
+def as_words(value: str) -> str:
+    """A text in a message, quoted only where it cannot be printed."""
+    return f"{value:.60}" if value.isprintable() else shown(value)
+
+
+def shown(value: Any) -> str:
+    """A value in a message; Python refuses to write out the longest numbers."""
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits"
+    return f"{value!r:.60}"

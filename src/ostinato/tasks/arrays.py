@@ -109,6 +109,7 @@ class Arrays(Task):
             artefacts: of a trained model, whose scaling and classes are used.
         """
         self.seed, self._source = checked_seed(seed), source
+        self.names = None if names is None else [*map(str, names)]
         data = sequences(
             xs, ys, lengths, kind=kind, per_step=per_step, missing=checked_policy(missing)
         )
@@ -227,7 +228,7 @@ class Arrays(Task):
         inputs = (
             {"symbols": self.inputs} if self.scaler is None else {"scaler": self.scaler.as_json()}
         )
-        return {**inputs, "answers": self.answers.as_json()}
+        return {**inputs, "columns": self.names, "answers": self.answers.as_json()}
 
     def fingerprint(self) -> str:
         words = [np.frombuffer(repr(self.answers.classes).encode(), np.uint8)]

@@ -109,7 +109,9 @@ def arrays_of_file(
         target = _names(settings.target)
         table = _table(path, settings, target)
         without = [settings.sequence, *target]
-        columns = table.chosen(_names(settings.columns) or None, _names(settings.ignore), without)
+        columns = (artefacts or {}).get("columns") or table.chosen(
+            _names(settings.columns) or None, _names(settings.ignore), without
+        )
         values = table.matrix(columns)
         _check_table(table, values, columns, settings.missing)
         groups = _groups(table, settings.sequence)
@@ -143,11 +145,19 @@ def _names(words: str | None) -> list[str]:
 
 
 def _table(path: Path, settings: Any, text: list[str]) -> Table:
+    text = [*text, *([settings.sequence] if settings.sequence else [])]
     if path.suffix.lower() != ".npy":
-        sequence = [settings.sequence] if settings.sequence else []
-        return read_table(path, (*text, *sequence))
-    found = read_npy(path)
-    if found.ndim not in (1, 2):
+        table = read_table(path, tuple(text))
+    else:
+        table = _of_array(path, read_npy(path), text)
+    for name in text:
+        table.check(name)
+    return table
+
+
+def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
+    """The columns of an array, called 1, 2, 3 and so on."""
+    if found.ndim not in (1, 2) or not found.size:
         raise BadInput(f"{path} must hold a series (T, columns) or (T,), got shape {found.shape}")
     columns = found.reshape(len(found), -1).astype(float).T
     names = [str(n) for n in range(1, len(columns) + 1)]

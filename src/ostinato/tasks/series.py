@@ -322,9 +322,9 @@ def _columns(targets: Sequence[int | str] | None, names: list[str]) -> list[int]
 
 def _answers(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
     """What goes with each step: for every series `(T,)` labels or `(T, outputs)` numbers."""
-    several = len(xs) > 1
-    parts = [np.asarray(y) for y in ys] if several else [np.asarray(ys)]
-    if several and len(parts) != len(xs):
+    listed = isinstance(ys, list | tuple) and len(ys) == 1 and np.ndim(ys[0]) > 0
+    parts = [np.asarray(y) for y in ys] if listed or len(xs) > 1 else [np.asarray(ys)]
+    if len(parts) != len(xs):
         raise BadInput(f"ys must have an entry for each of {len(xs)} series, got {len(parts)}")
     for n, (x, y) in enumerate(zip(xs, parts, strict=True)):
         if y.ndim not in (1, 2) or len(y) != len(x):

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.io
 
 from ostinato.data import Batch
-from ostinato.tasks import TASKS, Task, Text
+from ostinato.tasks import TASKS, Arrays, Series, Task, Text
 
 SURE = 50.0
 
@@ -141,6 +141,20 @@ TEXT = "".join(_random.choice(list("abc"), 5000, p=[0.5, 0.3, 0.2]))
 LETTERS = np.array([Counter(TEXT[:4500])[letter] for letter in "abc"]) / 4500
 
 
+STEPS = np.stack([_random.permutation([0] * 6 + [1] * 4 + [2] * 2) for _ in range(40)])
+WAVES = _random.normal(size=(1000, 2)) * [3, 5] + 10
+
+
+def as_read(batch: Batch) -> np.ndarray:
+    """The classes of `STEPS` are its inputs."""
+    return sure(batch.inputs[..., 0].astype(int), 3)
+
+
+def next_value(batch: Batch) -> np.ndarray:
+    """The value after the window is the only one that the window does not show."""
+    return np.concatenate([batch.inputs[1:, :, 1:], batch.targets[-1:]])
+
+
 def write_data(folder: Path) -> None:
     """The files of all data sets, in small."""
     (folder / "mnist").mkdir()
@@ -232,6 +246,26 @@ MEMBERS = {
         entropies(SHARES).sum(),
         other=4,
         refused=12,
+    ),
+    "arrays": Member(
+        lambda **options: Arrays(STEPS[..., None] * 1.0, STEPS, scale=False, **options),
+        9,
+        as_read,
+        1,
+        always(0, 3),
+        1 / 2,
+        other=5,
+        refused=13,
+    ),
+    "series": Member(
+        lambda **options: Series(WAVES, targets=[1], **options),
+        20,
+        next_value,
+        0,
+        lambda batch: everywhere(batch, [0.0]),
+        float(WAVES[1:900, 1].var()),
+        other=7,
+        refused=None,
     ),
     "text": Member(
         lambda **options: Text.of(TEXT, **options),

@@ -7,6 +7,7 @@ import pytest
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.tasks import TASKS, CrossEntropy
+from ostinato.testing import TASK_CHECKS, check_task
 
 from .members import MEMBERS, Member, write_data
 
@@ -67,12 +68,16 @@ def scored(task, batch: Batch, outputs: np.ndarray) -> tuple[float, float]:
 
 
 def test_every_task_is_listed():
-    assert MEMBERS.keys() == {*TASKS, "text"}
+    assert MEMBERS.keys() == {*TASKS, "text", "arrays", "series"}
 
 
 def test_has_its_name(member):
     assert make(member).name in MEMBERS
     assert MEMBERS[make(member).name] is member
+
+
+def test_passes_the_checks_for_tasks_of_ones_own(member):
+    assert len(check_task(make(member))) == len(TASK_CHECKS)
 
 
 def test_batch_depends_on_seed_and_number_alone(member):
@@ -130,8 +135,8 @@ def test_held_out_is_fixed_and_apart(member):
     assert not same(valid[0], test[0])
 
 
-# The streams of a text depend on their number; test_text.py counts what they hold.
-@pytest.mark.parametrize("member", [name for name in MEMBERS if name != "text"], indirect=True)
+# Streams depend on their number; test_text.py and test_series.py count what they hold.
+@pytest.mark.parametrize("member", sorted(MEMBERS.keys() - {"text", "series"}), indirect=True)
 def test_held_out_is_the_same_set_in_batches_of_any_size(member):
     task = make(member)
     for part in ("valid", "test"):

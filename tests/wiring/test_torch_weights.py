@@ -253,3 +253,24 @@ def test_refuses_proj_size():
     weights = state_dict(network("lstm", proj_size=2))
     with pytest.raises(ValueError, match=r"proj_size is not supported.*got 'weight_hr_l0'"):
         from_torch(weights, "lstm")
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_a_module_says_what_it_is(case):
+    kind, options = KINDS[case]
+    theirs = network(kind, num_layers=2, bidirectional=True, **options)
+    f = options.get("nonlinearity", "tanh")
+    expected = from_torch(state_dict(theirs), kind, f=f)
+    assert eqx.tree_equal(from_torch(theirs), expected)
+    assert eqx.tree_equal(from_torch(theirs, kind, f=f), expected)
+
+
+def test_other_modules_are_refused():
+    with pytest.raises(ValueError, match=r"expected a torch.nn.RNN, nn.LSTM or nn.GRU, got Linear"):
+        from_torch(torch.nn.Linear(2, 3))
+    with pytest.raises(ValueError, match=r"a module knows its kind, LSTM; got kind='gru'"):
+        from_torch(network("lstm"), "gru")
+    with pytest.raises(ValueError, match=r"a module knows its kind, RNN_TANH; got .*f='relu'"):
+        from_torch(network("rnn"), f="relu")
+    with pytest.raises(ValueError, match=r"proj_size is not supported"):
+        from_torch(network("lstm", proj_size=2))

@@ -3,5 +3,10 @@
 from .batch import Batch as Batch
 from .files import check_file as check_file
 from .locate import find_data as find_data
+from .npz import read_npy as read_npy
+from .npz import read_npz as read_npz
 from .reading import read_symbols as read_symbols
+from .scaling import Scaler as Scaler
+from .table import Table as Table
+from .table import read_table as read_table
 from .vocabulary import Vocabulary as Vocabulary

@@ -4,7 +4,9 @@ from typing import Any
 
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
+from .arrays import Arrays as Arrays
 from .copy import Copy as Copy
+from .from_files import task_name_for as task_name_for
 from .losses import BinaryCrossEntropy as BinaryCrossEntropy
 from .losses import CrossEntropy as CrossEntropy
 from .losses import Loss as Loss
@@ -23,6 +25,10 @@ from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
 from .permutation import Permutation as Permutation
+from .regression import AbsoluteError as AbsoluteError
+from .regression import ErrorInUnits as ErrorInUnits
+from .regression import RSquared as RSquared
+from .series import Series as Series
 from .task import Batch as Batch
 from .task import Task as Task
 from .temporal_order import TemporalOrder as TemporalOrder

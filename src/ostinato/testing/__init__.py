@@ -1,4 +1,4 @@
-"""Check your own cell: the conformance suite that every built-in cell and wiring passes.
+"""Check your own cell or task: the conformance suites that every built-in one passes.
 
 Example:
     >>> ostinato.testing.check_cell(MyCell(3, 16, key=jax.random.key(0)))
@@ -11,6 +11,8 @@ line for everything that is wrong. The checks, in the order in which they run:
     running        `unroll` against a loop of steps
     derivatives    against finite differences, and by every way to compute them
     packing        padded and packed sequences against each one alone, derivatives included
+
+`check_task` does the same for a task: shapes, seeds, held-out parts, loss, metrics and baselines.
 """
 
 from ._explain import CellError as CellError
@@ -19,4 +21,7 @@ from .case import STEPS as STEPS
 from .case import Case as Case
 from .check import CHECKS as CHECKS
 from .check import check_cell as check_cell
+from .check_task import TASK_CHECKS as TASK_CHECKS
+from .check_task import check_task as check_task
 from .derivatives import every_parameter_is_reached as every_parameter_is_reached
+from .task_case import TaskError as TaskError

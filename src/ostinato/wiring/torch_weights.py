@@ -18,8 +18,10 @@ _NAME = re.compile(r"(weight|bias)_(?:ih|hh)_l(0|[1-9][0-9]*)(_reverse)?")
 _INITIAL: Any = {"input": jax.nn.initializers.zeros, "recurrent": jax.nn.initializers.zeros}
 
 
-def from_torch(weights: Mapping[str, Any], kind: str, *, f: str = "tanh") -> Cell | Bidirectional:
-    """The network of a state dict of `torch.nn.RNN`, `nn.LSTM` or `nn.GRU`, built of our parts.
+def from_torch(
+    weights: Any, kind: str | None = None, *, f: str | None = None
+) -> Cell | Bidirectional:
+    """The network of a `torch.nn.RNN`, `nn.LSTM` or `nn.GRU`, or of its state dict.
 
     With `A, B, p, q` for `weight_ih, weight_hh, bias_ih, bias_hh` of one layer and direction,
     whose rows torch keeps in the order i, f, g, o (LSTM) and r, z, n (GRU):
@@ -33,17 +35,17 @@ def from_torch(weights: Mapping[str, Any], kind: str, *, f: str = "tanh") -> Cel
     (float64 needs JAX's x64 mode). The map is linear and may be differentiated: gradients with
     respect to `weights` have torch's names and shapes.
 
-    A state dict does not tell `batch_first` (time comes first here) or `dropout` (left out).
-    `proj_size` is not supported.
+    Time comes first here whatever `batch_first` says, and dropout is left out. `proj_size` is not
+    supported.
 
     Args:
-        weights: arrays by torch's names: `weight_ih_l0` `(blocks * units, inputs)`,
+        weights: a module of torch, or arrays by torch's names: `weight_ih_l0` `(blocks * units, inputs)`,
             `weight_hh_l0` `(blocks * units, units)`, `bias_ih_l0` and `bias_hh_l0`
             `(blocks * units,)`; `_l1` and so on for further layers, whose inputs are the outputs
             of the layer below; with `_reverse` at the end for the backward direction. There are
             1, 4 or 3 blocks, by `kind`.
-        kind: `"rnn"`, `"lstm"` or `"gru"`.
-        f: the nonlinearity of an `"rnn"`: `"tanh"` or `"relu"`.
+        kind: `"rnn"`, `"lstm"` or `"gru"`; a module says so itself.
+        f: the nonlinearity of an `"rnn"`: `"tanh"`, unless the module says otherwise, or `"relu"`.
 
     Returns:
         A cell for one layer, `Bidirectional` for one layer of two directions, a `Stack` of them
@@ -52,9 +54,11 @@ def from_torch(weights: Mapping[str, Any], kind: str, *, f: str = "tanh") -> Cel
 
     Example:
         >>> theirs = torch.nn.LSTM(3, 16, num_layers=2, bidirectional=True)
-        >>> weights = {name: value.numpy() for name, value in theirs.state_dict().items()}
-        >>> ys, states = ostinato.unroll(from_torch(weights, "lstm"), xs)
+        >>> ys, states = ostinato.unroll(from_torch(theirs), xs)
     """
+    if hasattr(weights, "state_dict"):
+        weights, kind, f = _of_module(weights, kind, f)
+    f = f or "tanh"
     if kind not in _BLOCKS:
         raise ValueError(f"kind must be 'rnn', 'lstm' or 'gru', got {kind!r}")
     if f != "tanh" and (kind, f) != ("rnn", "relu"):
@@ -66,6 +70,18 @@ def from_torch(weights: Mapping[str, Any], kind: str, *, f: str = "tanh") -> Cel
     rows = [[_cell(arrays, f"l{layer}{end}", kind, f) for end in ends] for layer in range(layers)]
     parts = [row[0] if len(row) == 1 else Bidirectional(*row) for row in rows]
     return parts[0] if layers == 1 else Stack(parts)
+
+
+def _of_module(module: Any, kind: str | None, f: str | None) -> tuple[dict[str, Any], str, str]:
+    """State dict, kind and nonlinearity of a module of torch, which need not be installed."""
+    own, _, slope = str(getattr(module, "mode", "")).lower().partition("_")
+    if own not in _BLOCKS:
+        name = type(module).__name__
+        raise ValueError(f"expected a torch.nn.RNN, nn.LSTM or nn.GRU, got {name}")
+    if kind not in (None, own) or f not in (None, slope or "tanh"):
+        raise ValueError(f"a module knows its kind, {module.mode}; got kind={kind!r} and f={f!r}")
+    weights = {name: value.detach().cpu().numpy() for name, value in module.state_dict().items()}
+    return weights, own, slope or "tanh"
 
 
 def _cell(arrays: dict[str, jax.Array], where: str, kind: str, f: str) -> Cell:

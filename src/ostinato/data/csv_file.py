@@ -1,0 +1,179 @@
+"""Read a CSV file.
+
+The delimiter is a tab, a semicolon or a comma, whichever divides the first lines evenly. With a
+tab or a semicolon a decimal comma is read too: `1,5;2,0`. A first line that is not all numbers
+holds the names of the columns; without one they are called 1, 2, 3 and so on. Cells may be quoted.
+Empty cells and `NA`, `N/A`, `NaN`, `null`, `None` and `?` are missing values. The text is UTF-8,
+with or without a byte-order mark. An unnamed first column, such as the row numbers that pandas
+writes, is left out.
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from .table import MISSING, Table
+
+DELIMITERS = ("\t", ";", ",")
+LOOKED_AT = 20  # lines
+TOGETHER = 4096  # rows
+
+
+def read_csv(path: Path, text: tuple[str, ...] = ()) -> Table:
+    """The columns of a CSV file; see `read_table`."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return _read(path, file, text)
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start : error.start + 1].hex()
+        raise BadInput(f"{path} is not UTF-8 text (byte 0x{byte}); save it as UTF-8") from None
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None
+
+
+def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
+    opening = [line for _, line in zip(range(LOOKED_AT), file, strict=False)]
+    delimiter = _delimiter(opening)
+
+    def lines() -> Iterator[str]:
+        yield from opening
+        yield from file
+
+    rows = _rows(path, csv.reader(lines(), delimiter=delimiter, strict=True))
+    first = next(rows, None)
+    if first is None:
+        raise BadInput(f"{path} has no rows; give a table with a row per time step")
+    line, cells = first
+    decimal_comma = delimiter != ","
+    header = any(_number(cell, decimal_comma) is None for cell in cells)
+    names = [cell.strip() or f"{n}" for n, cell in enumerate(cells, 1)]
+    unnamed = {n for n, cell in enumerate(cells) if header and not cell.strip()}
+    if not header:
+        names = [f"{n}" for n in range(1, len(cells) + 1)]
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            raise BadInput(f"{path}, line {line}: two columns are called {name!r:.60}")
+    columns = _Columns(names, text, decimal_comma)
+    numbers, some = [], [] if header else [cells]
+    if not header:
+        numbers.append(line)
+    for line, cells in rows:
+        if len(cells) != len(names):
+            raise BadInput(
+                f"{path}, line {line}: the number of cells is {len(cells)}, in the first line "
+                f"{len(names)}"
+            )
+        some.append(cells)
+        numbers.append(line)
+        if len(some) == TOGETHER:
+            columns.add(some, numbers)
+            some = []
+    columns.add(some, numbers)
+    return columns.table(path, np.array(numbers, int), unnamed)
+
+
+def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """The line and the cells of each row.
+
+    Blank lines are left out, but for those between the rows of a single column, where they are
+    missing values.
+    """
+    width, blank = None, []
+    try:
+        for cells in reader:
+            if not cells or (width is None and not any(map(str.strip, cells))):
+                blank.append(reader.line_num)
+                continue
+            if width == 1:
+                yield from ((line, [""]) for line in blank)
+            width, blank = width or len(cells), []
+            yield reader.line_num, cells
+    except csv.Error as error:
+        raise BadInput(f"{path}, line {reader.line_num}: {error}; is it a CSV file?") from None
+
+
+def _delimiter(opening: list[str]) -> str:
+    """The delimiter that divides the first lines into equally many cells, more than one."""
+    for delimiter in DELIMITERS:
+        try:
+            rows = [row for row in csv.reader(opening, delimiter=delimiter) if row]
+        except csv.Error:
+            continue
+        # The last of a cut-off opening may end within a quoted cell.
+        widths = {len(row) for row in (rows[:-1] or rows)}
+        if len(widths) == 1 and widths.pop() > 1:
+            return delimiter
+    counts = {delimiter: (opening[0] if opening else "").count(delimiter) for delimiter in ",;\t"}
+    return max(counts, key=lambda delimiter: counts[delimiter])
+
+
+def _number(cell: str, decimal_comma: bool) -> float | None:
+    """The number in a cell, NaN if it is missing, `None` if it is something else."""
+    cell = cell.strip()
+    if cell.lower() in MISSING:
+        return np.nan
+    if decimal_comma and "." not in cell:
+        cell = cell.replace(",", ".", 1)
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return None if "_" in cell or np.isinf(value) else value
+
+
+class _Columns:
+    """The columns of a table while it is being read."""
+
+    def __init__(self, names: list[str], text: tuple[str, ...], decimal_comma: bool):
+        self.names, self.decimal_comma = names, decimal_comma
+        self.numbers: dict[str, list[np.ndarray]] = {name: [] for name in names}
+        self.texts: dict[str, list[str]] = {name: [] for name in names if name in text}
+        self.faults: dict[str, tuple[int, str]] = {}
+
+    def add(self, rows: list[list[str]], lines: list[int]) -> None:
+        """More rows, the last of those with these lines."""
+        if not rows:
+            return
+        first = len(lines) - len(rows)
+        for name, cells in zip(self.names, zip(*rows, strict=True), strict=True):
+            if name in self.texts:
+                self.texts[name].extend(cell.strip() for cell in cells)
+            if name in self.faults:
+                continue
+            values = _plain(cells)
+            if values is None:
+                found = [_number(cell, self.decimal_comma) for cell in cells]
+                if None in found:
+                    at = found.index(None)
+                    self.faults[name] = lines[first + at], cells[at].strip()
+                    continue
+                values = np.array(found, float)
+            self.numbers[name].append(values)
+
+    def table(self, path: Path, lines: np.ndarray, unnamed: set[int]) -> Table:
+        kept = list(self.names)
+        numbers = {
+            name: np.concatenate(parts)
+            for name, parts in self.numbers.items()
+            if parts and name not in self.faults
+        }
+        for n in unnamed:  # row numbers, or nothing at all behind the last delimiter
+            name = self.names[n]
+            if n == 0 or (name in numbers and np.isnan(numbers[name]).all()):
+                kept.remove(name)
+        texts = {name: np.array(cells, object) for name, cells in self.texts.items()}
+        return Table(path, kept, numbers, texts, self.faults, lines)
+
+
+def _plain(cells: tuple[str, ...]) -> np.ndarray | None:
+    """All cells as numbers at once, where they are written plainly."""
+    try:
+        values = np.array(cells).astype(float)
+    except ValueError:
+        return None
+    plain = np.isfinite(values).all() and not any("_" in cell for cell in cells)
+    return values if plain else None

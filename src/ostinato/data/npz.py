@@ -1,0 +1,111 @@
+"""Read NumPy's files: labelled sequences from `.npz`, a series from `.npy`. Never pickles."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from .files import check_file
+
+INPUTS = ("x", "xs", "inputs", "X")
+TARGETS = ("y", "ys", "targets", "labels", "Y")
+LENGTHS = ("lengths",)
+NUMBERS = "biuf"
+
+
+def read_npz(
+    path: str | Path, inputs: str | None = None, targets: str | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Inputs, targets and lengths (or `None`) of an `.npz` file.
+
+    Args:
+        path: a file of `numpy.savez` or `numpy.savez_compressed`.
+        inputs, targets: names of the arrays. By default the inputs are `x`, `xs`, `inputs` or
+            `X`, the targets `y`, `ys`, `targets`, `labels` or `Y`; the lengths are `lengths`.
+
+    Example:
+        >>> np.savez("walks.npz", x=np.zeros((6, 9, 2)), y=np.arange(6) % 2)
+        >>> xs, ys, lengths = read_npz("walks.npz")
+        >>> xs.shape, ys.shape, lengths
+        ((6, 9, 2), (6,), None)
+    """
+    path = Path(path)
+    check_file(path, "file of arrays")
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            if not isinstance(found, np.lib.npyio.NpzFile):
+                raise BadInput(f"{path} is one array, not an .npz file of several")
+            names = {
+                "inputs": _name(path, found.files, inputs, INPUTS, "inputs"),
+                "targets": _name(path, found.files, targets, TARGETS, "targets"),
+            }
+            if any(name in found.files for name in LENGTHS):
+                names["lengths"] = LENGTHS[0]
+            arrays = {role: _array(path, found, name) for role, name in names.items()}
+    except BadInput:
+        raise
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, KeyError) as error:
+        raise BadInput(f"{path} is not a file of NumPy arrays: {_words(error)}") from None
+    return arrays["inputs"], arrays["targets"], arrays.get("lengths")
+
+
+def read_npy(path: str | Path) -> np.ndarray:
+    """The array of an `.npy` file: a series `(T, columns)` or `(T,)`, or several `(N, T, columns)`.
+
+    Example:
+        >>> np.save("sine.npy", np.sin(np.arange(100) / 5))
+        >>> read_npy("sine.npy").shape
+        (100,)
+    """
+    path = Path(path)
+    check_file(path, "file of an array")
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        raise BadInput(f"{path} is not a NumPy array: {_words(error)}") from None
+    if not isinstance(found, np.ndarray):
+        raise BadInput(f"{path} holds several arrays; an .npy file holds one")
+    if found.dtype.kind not in NUMBERS:
+        raise BadInput(f"{path} holds {found.dtype}, not numbers")
+    return found
+
+
+def _name(path: Path, files: list[str], asked: str | None, usual: tuple, what: str) -> str:
+    if asked is not None:
+        if asked not in files:
+            raise BadInput(f"{path} has no array {asked!r:.60}; it has {', '.join(files)}")
+        return asked
+    known = [name for name in usual if name in files]
+    if len(known) > 1:
+        raise BadInput(f"{path} has {' and '.join(known)}; say which are the {what}")
+    if not known:
+        option = "columns" if what == "inputs" else "target"
+        raise BadInput(
+            f"{path} has the arrays {', '.join(files) or 'none'}; none is called "
+            f"{', '.join(usual)}: name the {what} with {option}"
+        )
+    return known[0]
+
+
+def _array(path: Path, found: Any, name: str) -> np.ndarray:
+    try:
+        array = found[name]
+    except ValueError as error:
+        if "pickle" in str(error).lower():
+            raise BadInput(
+                f"{path}: {name} is an array of Python objects, which would have to be unpickled; "
+                "pad the sequences to one length and add an array lengths"
+            ) from None
+        raise
+    if array.dtype.kind not in NUMBERS + "US":
+        raise BadInput(f"{path}: {name} holds {array.dtype}, neither numbers nor text")
+    return array
+
+
+def _words(error: Exception) -> str:
+    words = str(error).strip().splitlines()
+    if "pickle" in str(error).lower():
+        return "it is not in NumPy's format"
+    return words[0] if words else type(error).__name__

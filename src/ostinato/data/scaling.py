@@ -1,0 +1,120 @@
+"""Scaling to mean 0 and deviation 1, and missing values."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+
+POLICIES = ("refuse", "mask")
+NEGLIGIBLE = 1e-12  # of a column's size: a deviation of rounding errors
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaler:
+    """What was fitted to the columns of the training part: `(x - shift) / factor`.
+
+    A missing value becomes the column's mean, and each column that has any in the training part
+    gets a further column, with a one where the value is missing.
+
+    Attributes:
+        shift, factor: for each column; 0 and 1 if nothing is to be scaled.
+        means: of each column, in the units of the data.
+        masked: the columns with an indicator.
+
+    Example:
+        >>> rows = np.array([[1.0, 10.0], [3.0, np.nan], [5.0, 30.0]])
+        >>> scaler = Scaler.fit(rows)
+        >>> scaler(np.array([[3.0, np.nan]])).tolist(), scaler.columns
+        ([[0.0, 0.0, 1.0]], 3)
+    """
+
+    shift: tuple[float, ...]
+    factor: tuple[float, ...]
+    means: tuple[float, ...]
+    masked: tuple[int, ...] = ()
+
+    @classmethod
+    def fit(
+        cls, rows: np.ndarray, scale: bool = True, name: Callable[[int], str] = "column {}".format
+    ) -> "Scaler":
+        """Fit to rows `(M, columns)`, those of the training part, without padding."""
+        rows = np.asarray(rows, float)
+        there = ~np.isnan(rows)
+        counts = there.sum(axis=0)
+        for column in np.flatnonzero(counts == 0):
+            raise BadInput(f"{name(int(column))} has no value in the training part; leave it out")
+        filled = np.where(there, rows, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = filled.sum(axis=0) / counts
+            apart = np.where(there, rows - means, 0.0)
+            deviations = np.sqrt((apart**2).sum(axis=0) / counts)
+        for column in np.flatnonzero(~np.isfinite(means + deviations)):
+            raise BadInput(f"{name(int(column))} has numbers that are too large to compute with")
+        # A constant column stays what it is: all zeros once its mean is gone.
+        deviations[deviations <= NEGLIGIBLE * np.abs(means)] = 1.0
+        plain = np.zeros_like(means), np.ones_like(means)
+        shift, factor = (means, deviations) if scale else plain
+        masked = np.flatnonzero(counts < len(rows))
+        return cls(_tuple(shift), _tuple(factor), _tuple(means), _tuple(masked))
+
+    @property
+    def columns(self) -> int:
+        """The number of columns after scaling, with the indicators."""
+        return len(self.shift) + len(self.masked)
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Scaled values `(..., columns)` in float32, without any missing."""
+        values = np.asarray(values, float)
+        missing = np.isnan(values)
+        values = np.where(missing, np.array(self.means), values)
+        scaled = (values - np.array(self.shift)) / np.array(self.factor)
+        found = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
+        return found.astype(np.float32)
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON; the inverse of `from_json`."""
+        return {name: list(values) for name, values in dataclasses.asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Scaler":
+        return cls(**{name: tuple(values) for name, values in found.items()})
+
+
+def _tuple(values: np.ndarray) -> tuple:
+    return tuple(values.tolist())
+
+
+def checked_policy(missing: str) -> str:
+    """What to do about missing values."""
+    if missing not in POLICIES:
+        raise BadInput(f"missing must be one of {', '.join(POLICIES)}; got {missing!r:.40}")
+    return missing
+
+
+def check_complete(
+    values: np.ndarray, missing: str, where: Callable[[tuple[int, ...]], str], advise: bool = True
+) -> None:
+    """Refuse infinite numbers, and missing ones unless they are to be masked.
+
+    Args:
+        values: any shape.
+        missing: `"refuse"` or `"mask"`.
+        where: says in words where an index into the values is.
+        advise: whether masking is possible at all.
+    """
+    if infinite := _first(np.isinf(values)):
+        raise BadInput(f"{where(infinite)} is infinite")
+    if missing == "refuse" and (gap := _first(np.isnan(values))):
+        count = int(np.isnan(values).sum())
+        more = f" ({count} values are missing in all)" if count > 1 else ""
+        tip = "; fill it in, or use missing=mask" if advise else ""
+        raise BadInput(f"{where(gap)} is missing{more}{tip}")
+
+
+def _first(mask: np.ndarray) -> tuple[int, ...] | None:
+    if not mask.any():
+        return None
+    return tuple(int(n) for n in np.unravel_index(int(np.argmax(mask)), mask.shape))

@@ -1,0 +1,199 @@
+"""What is to be answered: classes or numbers, found from a data set's targets."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..data.scaling import Scaler, check_complete
+from ..errors import BadInput
+from .losses import CrossEntropy, Loss, SquaredError
+from .metrics import F1, Accuracy, Metric
+from .regression import AbsoluteError, ErrorInUnits, RSquared
+
+KINDS = ("classification", "regression")
+MOST_AMBIGUOUS = 20  # different whole numbers among floats that may be classes
+MOST_CLASSES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """How answers are learned.
+
+    Attributes:
+        classes: the labels, in order, or `None` for numbers.
+        scaler: of numbers, or `None` for classes.
+        chance: the first metric of the best constant answer on the training part.
+    """
+
+    classes: tuple[Any, ...] | None
+    scaler: Scaler | None
+    chance: float
+
+    @property
+    def outputs(self) -> int:
+        if self.classes is not None:
+            return len(self.classes)
+        assert self.scaler is not None
+        return len(self.scaler.shift)
+
+    @property
+    def loss(self) -> Loss:
+        return SquaredError() if self.classes is None else CrossEntropy()
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        if self.scaler is not None:
+            factors = self.scaler.factor
+            return ErrorInUnits(factors), AbsoluteError(factors), RSquared()
+        return Accuracy(), F1(self.outputs)
+
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Targets of answers `(M, ...)` as the loss takes them, and `(M,)` whether they are there.
+
+        Where an answer is missing, or one of its numbers, the target is a placeholder.
+        """
+        if self.scaler is not None:
+            plain = dataclasses.replace(self.scaler, masked=())
+            return plain(rows), ~np.isnan(rows).any(axis=1)
+        assert self.classes is not None
+        there = ~_is_missing(rows)
+        found = np.zeros(len(rows), np.int32)
+        numbers = {label: n for n, label in enumerate(self.classes)}
+        try:
+            found[there] = [numbers[_plain(label)] for label in rows[there].tolist()]
+        except KeyError as error:
+            known = ", ".join(map(str, self.classes[:10]))
+            raise BadInput(f"the label {error.args[0]!r:.40} is not one of {known}") from None
+        return found, there
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "classes": None if self.classes is None else list(self.classes),
+            "scaler": None if self.scaler is None else self.scaler.as_json(),
+            "chance": self.chance,
+        }
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Answers":
+        classes, scaler = found["classes"], found["scaler"]
+        return cls(
+            None if classes is None else tuple(classes),
+            None if scaler is None else Scaler.from_json(scaler),
+            found["chance"],
+        )
+
+
+def fit_answers(
+    rows: np.ndarray,
+    training: np.ndarray,
+    scale: bool,
+    name: Callable[[int], str] = "target {}".format,
+) -> Answers:
+    """The classes of all answers, or means and deviations of those for training.
+
+    Args:
+        rows: all answers, `(M,)` labels or `(M, outputs)` numbers in float64.
+        training: which of the rows are for training.
+        scale: whether numbers are scaled.
+        name: of each output, for messages.
+    """
+    if rows.ndim == 1:
+        labels = {_plain(label) for label in rows[~_is_missing(rows)].tolist()}
+        classes = tuple(sorted(labels, key=lambda x: (isinstance(x, str), x)))
+        if len(classes) < 2:
+            raise BadInput(f"classification needs at least 2 classes, got {len(classes)}")
+        if len(classes) > MOST_CLASSES:
+            raise BadInput(f"there are {len(classes)} classes, more than {MOST_CLASSES}")
+        found = Answers(classes, None, 0.0)
+        targets, there = found(rows[training])
+        if not there.any():
+            raise BadInput("the training part has no labels")
+        return dataclasses.replace(
+            found, chance=float(np.bincount(targets[there]).max()) / there.sum()
+        )
+    complete = training[~np.isnan(rows[training]).any(axis=1)]
+    if not len(complete):
+        raise BadInput("the training part has no complete targets")
+    scaler = Scaler.fit(rows[complete], scale, name)
+    variances = np.var(rows[complete], axis=0)
+    return Answers(None, scaler, float(variances.mean()))
+
+
+def checked_answers(
+    ys: np.ndarray, kind: str | None, missing: str, where: Callable[[tuple[int, ...]], str]
+) -> np.ndarray:
+    """Labels `(...,)` or numbers in float64, by the kind that is asked for or by their dtype.
+
+    Args:
+        ys: any shape.
+        kind: `"classification"`, `"regression"`, or `None` to go by the dtype where it is clear.
+        missing: `"refuse"` or `"mask"`.
+        where: says where an index into the targets is.
+    """
+    if kind not in (None, *KINDS):
+        raise BadInput(f"kind must be one of {', '.join(KINDS)}; got {kind!r:.40}")
+    if ys.dtype.kind not in "biufUSO":
+        raise BadInput(f"targets must be numbers or labels, got {ys.dtype}")
+    words = ys.dtype.kind in "USO"
+    if kind is None:
+        kind = "classification" if words else _kind_of_numbers(ys)
+    if words:
+        if kind == "regression":
+            raise BadInput(
+                f"regression needs numbers, got {where((0,) * ys.ndim)} = {ys.flat[0]!r:.40}"
+            )
+        labels = np.array([str(_decoded(label)) for label in ys.ravel().tolist()], object)
+        gaps = np.flatnonzero(labels == "")
+        if gaps.size and missing == "refuse":
+            index = tuple(int(n) for n in np.unravel_index(gaps[0], ys.shape))
+            raise BadInput(f"{where(index)} is missing; fill it in, or use missing=mask")
+        return labels.reshape(ys.shape)
+    numbers = np.asarray(ys, float)
+    check_complete(numbers, missing, where)
+    if kind == "regression":
+        return numbers
+    broken = np.isfinite(numbers) & (numbers != np.round(numbers))
+    if broken.any():
+        index = tuple(int(n) for n in np.unravel_index(int(np.argmax(broken)), ys.shape))
+        raise BadInput(
+            f"{where(index)} is {numbers[index]:g}; the label of a class is a whole number"
+        )
+    if np.isnan(numbers).any():
+        return numbers
+    return numbers.astype(np.int64)
+
+
+def _kind_of_numbers(ys: np.ndarray) -> str:
+    values = np.asarray(ys, float)
+    values = values[np.isfinite(values)]
+    different = len(np.unique(values))
+    if ys.dtype.kind in "biu":
+        if different > max(MOST_AMBIGUOUS, len(values) // 2):
+            raise BadInput(
+                f"the targets are {different} different whole numbers among {len(values)}; say "
+                "kind=classification or kind=regression"
+            )
+        return "classification"
+    if (values == np.round(values)).all() and different <= MOST_AMBIGUOUS:
+        raise BadInput(
+            f"the targets are floats, but only whole numbers ({different} different ones); say "
+            "kind=classification or kind=regression"
+        )
+    return "regression"
+
+
+def _is_missing(rows: np.ndarray) -> np.ndarray:
+    if rows.dtype.kind == "f":
+        return np.isnan(rows)
+    return np.asarray(rows == "", bool) if rows.dtype.kind == "O" else np.zeros(len(rows), bool)
+
+
+def _plain(label: Any) -> Any:
+    """A label as JSON has it: whole numbers kept as floats become whole."""
+    return int(label) if isinstance(label, float | bool) else label
+
+
+def _decoded(label: Any) -> Any:
+    return label.decode("utf-8", "replace") if isinstance(label, bytes) else label

@@ -1,0 +1,88 @@
+"""Metrics of numbers that were scaled to be learned, in the units of the data.
+
+With outputs o and targets y as they are learned, and the factor s by which each was divided:
+
+    ErrorInUnits       mean of `(s (o - y))²` over outputs, steps and sequences
+    AbsoluteError      mean of `|s (o - y)|`
+    RSquared           `1 - Σ (o - y)² / Σ (y - mean y)²`, averaged over the outputs
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..data import Batch
+from .metrics import Metric, StepMean
+
+
+@dataclasses.dataclass(frozen=True)
+class ErrorInUnits(StepMean):
+    """The mean squared error in the units of the data.
+
+    Attributes:
+        factors: the factor of each output.
+
+    Example:
+        >>> batch = Batch(None, jnp.zeros((3, 2, 1)), jnp.ones((3, 2)))
+        >>> metric = ErrorInUnits((10.0,))
+        >>> metric.value(metric.counts(jnp.ones((3, 2, 1)), batch))
+        100.0
+    """
+
+    factors: tuple[float, ...]
+    name = "mean squared error"
+
+    @property
+    def loss_factor(self) -> float | None:  # type: ignore[override]
+        """Half the squared error of scaled values is the same thing if all factors are equal."""
+        if len(set(self.factors)) > 1:
+            return None
+        return 2 * self.factors[0] ** 2 / len(self.factors)
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return jnp.mean((jnp.asarray(self.factors) * (outputs - targets)) ** 2, axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class AbsoluteError(StepMean):
+    """The mean absolute error in the units of the data."""
+
+    factors: tuple[float, ...]
+    name = "mean absolute error"
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return jnp.mean(jnp.abs(jnp.asarray(self.factors) * (outputs - targets)), axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class RSquared(Metric):
+    """The share of the variance that is explained: 1 is perfect, 0 as good as the mean.
+
+    It is averaged over the outputs that vary, each with the same weight whatever its units.
+
+    Example:
+        >>> targets = jnp.array([[[0.0], [2.0]], [[4.0], [6.0]]])
+        >>> metric, batch = RSquared(), Batch(None, targets, jnp.ones((2, 2)))
+        >>> metric.value(metric.counts(targets + 1, batch))  # 1 - 4 / 20
+        0.8
+    """
+
+    name = "R²"
+    higher_is_better = True
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        weights, y = jnp.asarray(batch.counted)[..., None], jnp.asarray(batch.targets)
+        axes = tuple(range(y.ndim - 1))
+        sums = [jnp.sum(weights * x, axes) for x in ((outputs - y) ** 2, y, y**2)]
+        return jnp.stack([*sums, jnp.broadcast_to(jnp.sum(weights), sums[0].shape)])
+
+    def value(self, counts: Any) -> float | None:
+        error, first, second, weight = np.asarray(counts, float)
+        if not weight.all():
+            return None
+        spread = second - first**2 / weight
+        varies = spread > 1e-6 * weight
+        return float(np.mean(1 - error[varies] / spread[varies])) if varies.any() else None

@@ -1,0 +1,346 @@
+"""A series of your own: forecast it, or learn a value or class at each of its steps."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..data import Batch
+from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy
+from ..data.splits import PARTS, divided, shares
+from ..errors import BadInput
+from ..settings import setting
+from ..wiring import outputs_of
+from .answers import KINDS, Answers, checked_answers, fit_answers
+from .forecasts import joined, pairs, persistence, sparklines
+from .task import Task, checked_count, checked_part, checked_seed, hashed
+from .windows import Stream, in_windows, training_batch, windows_of
+
+WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
+
+
+class Series(Task):
+    """Forecast a series `(T, columns)`; or, with `ys`, learn what goes with each of its steps.
+
+    Forecasting: at each step the values of all columns come in, and the next `horizon` values of
+    the target columns are to be predicted, in the order of time and then of columns. With `ys` a
+    class (whole numbers or text) or numbers (floats) are learned at each step.
+
+    The parts follow one another in time, and a target never lies in another part than its input.
+    With `carry` a batch is a window of contiguous streams, and the next one goes on where it ended,
+    so that the state can be carried; without, every sequence begins at a random place. Of several
+    series each is divided in this way, and the state starts anew where one begins.
+
+    All columns are scaled to mean 0 and deviation 1, fitted on the training part. Errors are
+    averaged over horizon and columns, in the units of the data; R² weighs all columns equally.
+    Missing values: see `Arrays`.
+
+    `chance` is the variance of the targets, the error of their mean. The baseline `persistence`
+    repeats the last known value.
+
+    Shapes: inputs `(T, B, inputs)`, targets `(T, B, horizon * targets)`; or `(T, B)` for classes.
+
+    Example:
+        >>> waves = np.sin(np.arange(400)[:, None] / np.array([5, 9]))
+        >>> task = Series(waves, targets=[1], horizon=3, length=20)
+        >>> batch = task.batch(0, size=4)
+        >>> batch.inputs.shape, batch.targets.shape
+        ((20, 4, 2), (20, 4, 3))
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        file: str | None = setting(None, "a table: .csv, .parquet, or .npy")
+        target: str | None = setting(None, "columns to predict, a,b (all of them)")
+        columns: str | None = setting(None, "columns to read, a,b,c (all of them)")
+        ignore: str | None = setting(None, "columns to leave out, a,b,c")
+        sequence: str | None = setting(None, "column that says to which series a row belongs")
+        kind: str | None = setting(
+            None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
+        )
+        horizon: int = setting(1, "steps to forecast", least=1)
+        length: int | None = setting(None, "steps of a sequence or window", least=1)
+        split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
+        carry: bool = setting(
+            True, "contiguous streams with carried state, or independent sequences"
+        )
+        scale: bool = setting(True, "scale all columns")
+        missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
+
+    name = "series"
+
+    def __init__(
+        self,
+        xs: Any,
+        ys: Any = None,
+        *,
+        targets: Sequence[int | str] | None = None,
+        horizon: int = 1,
+        kind: str | None = None,
+        names: Sequence[str] | None = None,
+        length: int = 50,
+        split: tuple[float, float, float] = (0.9, 0.05, 0.05),
+        carry: bool = True,
+        scale: bool = True,
+        missing: str = "refuse",
+        seed: int = 0,
+        source: str = "the series",
+        artefacts: Mapping[str, Any] | None = None,
+    ):
+        """
+        Args:
+            xs: a series `(T, columns)` or `(T,)`; or several, as a list or `(N, T, columns)`.
+            ys: what goes with each step, `(T,)` or `(T, outputs)`; `None` to forecast xs.
+            targets: forecasts: numbers or names of the columns to predict; `None` for all.
+            horizon: forecasts: how many steps to predict.
+            kind: of ys, `"classification"` or `"regression"`, where the dtype does not say it.
+            names: of the columns; by default 1, 2, 3 and so on.
+            length: steps of a window.
+            split: shares of the time for training, validation and test, in this order.
+            carry: contiguous streams instead of independent sequences.
+            scale: whether columns and numeric targets are scaled.
+            missing: `"refuse"` or `"mask"`.
+            seed: of offsets and places.
+            source: where the series is from, for messages.
+            artefacts: of a trained model, whose scaling and classes are used.
+        """
+        self.length, self.carry, self._source = checked_count(length), bool(carry), source
+        self.seed, self.horizon = checked_seed(seed), checked_count(horizon, "steps of horizon")
+        checked_policy(missing)
+        xs = _series(xs)
+        width, known = xs[0].shape[1], artefacts or {}
+        self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
+        if len(self.names) != width:
+            raise BadInput(f"{width} columns need {width} names, got {len(self.names)}")
+        self._check_complete(xs, missing)
+        if ys is not None and (horizon != 1 or targets is not None):
+            raise BadInput("horizon and targets are of forecasts; leave them out or leave out ys")
+        self.forecasts = ys is None
+        self.targets = _columns(targets, self.names)
+        rows = None if ys is None else _answers(ys, xs, kind, missing)
+        cuts = [divided(len(x), split, "steps") for x in xs]
+        training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
+        self.scaler = self._scaler(known, training, scale)
+        self.inputs = self.scaler.columns
+        self._fit_answers(known, xs, rows, cuts, scale)
+        self.outputs, self.chance = self.answers.outputs, self.answers.chance
+        self.loss, self.metrics = self.answers.loss, self.answers.metrics
+        self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
+        self._check_parts(split, int(sum(map(len, xs))))
+
+    def _check_complete(self, xs: list[np.ndarray], missing: str) -> None:
+        for n, x in enumerate(xs):
+
+            def where(at: tuple[int, ...], n: int = n) -> str:
+                of = f" of series {n}" if len(xs) > 1 else ""
+                return f"step {at[0]}{of}, column {self.names[at[1]]!r}"
+
+            check_complete(x, missing, where)
+
+    def _scaler(self, known: Mapping[str, Any], training: np.ndarray, scale: bool) -> Scaler:
+        if "scaler" not in known:
+            return Scaler.fit(training, scale, lambda n: f"column {self.names[n]!r}")
+        found = Scaler.from_json(known["scaler"])
+        if len(found.shift) != training.shape[1]:
+            raise BadInput(
+                f"the model reads {len(found.shift)} columns, this series has {training.shape[1]}"
+            )
+        return found
+
+    def _fit_answers(
+        self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
+    ) -> None:
+        if "answers" in known:
+            self.answers = Answers.from_json(known["answers"])
+            return
+        train = [cut["train"] for cut in cuts]
+        if rows is not None:
+            everything = np.concatenate(rows)
+            marks = np.concatenate(
+                [_marked(len(y), some) for y, some in zip(rows, train, strict=True)]
+            )
+            self.answers = fit_answers(everything, np.flatnonzero(marks), scale)
+            return
+        shift, factor, means = (
+            tuple(np.tile(np.array(x)[self.targets], self.horizon).tolist())
+            for x in (self.scaler.shift, self.scaler.factor, self.scaler.means)
+        )
+        later = [
+            pairs(x[some], self.targets, self.horizon)[1] for x, some in zip(xs, train, strict=True)
+        ]
+        found = np.concatenate(later)
+        found = found[~np.isnan(found).any(axis=1)]
+        chance = float(np.var(found, axis=0).mean()) if len(found) else 0.0
+        self.answers = Answers(None, Scaler(shift, factor, means), chance)
+
+    def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
+        """The inputs and targets of one part, of all series."""
+        found = []
+        for n, (x, some) in enumerate(zip(xs, cuts, strict=True)):
+            values, later = x[some], None if rows is None else rows[n][some]
+            if later is None:
+                values, later = pairs(values, self.targets, self.horizon)
+            if len(values):
+                targets, there = self.answers(later)
+                starts = np.arange(len(values)) == 0
+                found.append(Stream(self.scaler(values), targets, there, starts))
+        return joined(found, self.inputs, None if self.answers.classes else self.outputs)
+
+    def _check_parts(self, split: tuple[float, float, float], steps: int) -> None:
+        for (part, stream), share in zip(self.parts.items(), split, strict=True):
+            if share and not stream.there.any():
+                least = f" and a horizon of {self.horizon}" if self.forecasts else ""
+                raise BadInput(
+                    f"{self._source} has {steps} steps, too few for the part {part} with a share "
+                    f"of {share:.0%}{least}: it has no target"
+                )
+
+    @property
+    def source(self) -> str:
+        return f"{self._source} is"
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        length = self.length if length is None else length
+        return training_batch(self.parts["train"], self.seed, index, size, length, self.carry)
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        return in_windows(self.parts[checked_part(part)], size, self.length)
+
+    def evaluated(self, part: str) -> Iterator[Batch]:
+        """One stream from the beginning; the state is carried from window to window."""
+        return in_windows(self.parts[checked_part(part)], 1, WINDOW)
+
+    def batch_shape(self, size: int) -> tuple[int, int]:
+        steps = len(self.parts["train"].there)
+        length = min(self.length, steps)
+        return length, min(size, steps // length) if self.carry else size
+
+    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
+        steps = len(self.parts["train"].there)
+        length = min(length or self.length, steps)
+        if self.carry:
+            return batches / windows_of(steps, min(size, steps // length), length)
+        return batches * size * length / steps
+
+    def baselines(self) -> dict[str, float]:
+        found, valid = super().baselines(), self.parts["valid"]
+        if self.forecasts and valid.there.any():
+            found["persistence"] = persistence(valid, self.scaler, self.targets, self.horizon)
+        return found
+
+    def preview(self, network: Any, key: jax.Array) -> str | None:
+        """The first validation window: what came, and what had been forecast for it."""
+        batch = next(iter(in_windows(self.parts["valid"], 1, self.length)), None)
+        if batch is None or not self.forecasts:
+            return None
+        outputs, _ = _outputs(eqx.nn.inference_mode(network), batch.arrays)
+        at = (self.horizon - 1) * len(self.targets)  # the furthest forecast of the first column
+        assert self.answers.scaler is not None
+        factor, shift = self.answers.scaler.factor[at], self.answers.scaler.shift[at]
+        there = np.asarray(batch.weights)[:, 0] > 0
+        actual, forecast = (
+            np.asarray(x)[:, 0, at] * factor + shift for x in (batch.targets, outputs)
+        )
+        return sparklines(self.names[self.targets[0]], self.horizon, actual, forecast, there)
+
+    def artefacts(self) -> dict[str, Any]:
+        return {
+            "columns": self.names,
+            "targets": [self.names[n] for n in self.targets] if self.forecasts else None,
+            "scaler": self.scaler.as_json(),
+            "answers": self.answers.as_json(),
+        }
+
+    def fingerprint(self) -> str:
+        return hashed([x for stream in self.parts.values() for x in stream])
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Series":
+        """The task of a file; with what a trained model keeps of it, if given."""
+        from .from_files import series_of_file
+
+        if settings.file is None:
+            raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
+        split = shares(settings.split)
+        return series_of_file(settings.file, settings, artefacts, split=split, seed=seed)
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Series":
+        from .from_files import series_of_file
+
+        task = series_of_file(path, settings, artefacts, split=(1, 0, 0))
+        task.parts = dict.fromkeys(PARTS, task.parts["train"])
+        return task
+
+
+@eqx.filter_jit
+def _outputs(network: Any, batch: Batch) -> Any:
+    return outputs_of(network, batch)
+
+
+def _series(xs: Any) -> list[np.ndarray]:
+    """One or several series, each `(T, columns)` in float64."""
+    if not isinstance(xs, list | tuple) or not any(np.ndim(x) for x in xs):
+        array = np.asarray(xs)
+        if array.ndim not in (1, 2, 3):
+            raise BadInput(f"a series is (T, columns) or (T,), got shape {array.shape}")
+        xs = list(array) if array.ndim == 3 else [array]
+    found: list[np.ndarray] = []
+    for n, x in enumerate(xs):
+        x = np.asarray(x)
+        if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or not x.size:
+            raise BadInput(f"series {n} must be (T, columns) numbers, got {x.dtype} of {x.shape}")
+        x = x[:, None] if x.ndim == 1 else x
+        if found and x.shape[1] != found[0].shape[1]:
+            raise BadInput(f"series {n} has {x.shape[1]} columns, series 0 {found[0].shape[1]}")
+        found.append(x.astype(float))
+    if not found:
+        raise BadInput("there is no series")
+    return found
+
+
+def _columns(targets: Sequence[int | str] | None, names: list[str]) -> list[int]:
+    """The numbers of the target columns."""
+    if targets is None:
+        return list(range(len(names)))
+    found = []
+    for target in [targets] if isinstance(targets, str | int) else targets:
+        inside = isinstance(target, int) and 0 <= target < len(names)
+        if target not in names and not inside:
+            raise BadInput(f"there is no column {target!r:.40}; there are {', '.join(names[:20])}")
+        found.append(names.index(target) if isinstance(target, str) else int(target))
+    if not found:
+        raise BadInput("targets is empty; name a column to predict, or leave targets out")
+    return found
+
+
+def _answers(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
+    """What goes with each step: for every series `(T,)` labels or `(T, outputs)` numbers."""
+    listed = isinstance(ys, list | tuple) and len(ys) == 1 and np.ndim(ys[0]) > 0
+    parts = [np.asarray(y) for y in ys] if listed or len(xs) > 1 else [np.asarray(ys)]
+    if len(parts) != len(xs):
+        raise BadInput(f"ys must have an entry for each of {len(xs)} series, got {len(parts)}")
+    for n, (x, y) in enumerate(zip(xs, parts, strict=True)):
+        if y.ndim not in (1, 2) or len(y) != len(x):
+            raise BadInput(f"series {n} has {len(x)} steps, its targets have shape {y.shape}")
+    rows = checked_answers(
+        np.concatenate(parts), kind, missing, lambda at: f"the target of step {at[0]}"
+    )
+    numbers = rows.dtype.kind == "f" and kind != "classification"
+    if numbers and rows.ndim == 1:
+        rows = rows[:, None]
+    if not numbers and rows.ndim == 2:
+        raise BadInput(f"a class is one label per step, got shape {rows.shape}")
+    return np.split(rows, np.cumsum([len(x) for x in xs])[:-1])
+
+
+def _marked(count: int, some: slice) -> np.ndarray:
+    marks = np.zeros(count, bool)
+    marks[some] = True
+    return marks

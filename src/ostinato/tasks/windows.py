@@ -1,0 +1,79 @@
+"""Windows of long streams: contiguous, so that the state can be carried, or at random places."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data import Batch
+from .task import checked_count, random
+
+
+class Stream(NamedTuple):
+    """One or several series, one behind the other.
+
+    Attributes:
+        inputs: `(T, inputs)`.
+        targets: `(T,)` or `(T, outputs)`.
+        there: `(T,)`, false where there is no target.
+        starts: `(T,)`, true where a series begins.
+    """
+
+    inputs: np.ndarray
+    targets: np.ndarray
+    there: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def several(self) -> bool:
+        return int(self.starts.sum()) > 1
+
+    def at(self, places: np.ndarray, first: bool, several: bool) -> Batch:
+        """A batch of the steps at `places` `(T, B)`; those beyond the end do not count."""
+        inside = places < len(self.there)
+        places = np.minimum(places, len(self.there) - 1)
+        weights = (self.there[places] & inside).astype(np.float32)
+        resets = self.starts[places] & inside if several else None
+        return Batch(self.inputs[places], self.targets[places], weights, resets=resets, first=first)
+
+
+def training_batch(
+    stream: Stream, seed: int, index: int, size: int, length: int, carry: bool
+) -> Batch:
+    """Batch number `index`.
+
+    With `carry` it is a window of `size` contiguous streams, and the next one goes on where it
+    ended; every epoch begins at another offset. Without, every sequence begins at a random place.
+    """
+    size, length = checked_count(size, "sequences of a batch"), checked_count(length)
+    steps = len(stream.there)
+    length = min(length, steps)
+    several = stream.several
+    if not carry:
+        starts = random(seed, 0, index).integers(0, steps - length + 1, size)
+        return stream.at(starts + np.arange(length)[:, None], True, several)
+    size = min(size, steps // length)
+    windows = windows_of(steps, size, length)
+    epoch, window = divmod(index, windows)
+    spare = steps - size * windows * length
+    offset = int(random(seed, 1, epoch).integers(0, spare + 1))
+    starts = offset + np.arange(size) * windows * length + window * length
+    return stream.at(starts + np.arange(length)[:, None], window == 0, several)
+
+
+def windows_of(steps: int, size: int, length: int) -> int:
+    """The batches of an epoch; where there is room, a window's length is left for the offset."""
+    return max(1, (steps - length) // (size * length))
+
+
+def in_windows(stream: Stream, size: int, length: int) -> Iterator[Batch]:
+    """All of a stream, as up to `size` contiguous ones, in windows."""
+    steps = len(stream.there)
+    length = min(checked_count(length), max(steps, 1))
+    size = max(1, min(checked_count(size, "sequences of a batch"), steps // length))
+    borders = np.linspace(0, steps, size + 1).astype(int)
+    lengths = np.diff(borders)
+    for begin in range(0, int(lengths.max(initial=0)), length):
+        time = begin + np.arange(length)[:, None]
+        places = np.where(time < lengths, borders[:-1] + time, steps)
+        yield stream.at(places, begin == 0, stream.several)

@@ -1,0 +1,146 @@
+"""A task under test: its batches, answers to them, and the words for what is wrong."""
+
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..data import Batch
+from ..tasks import BinaryCrossEntropy, CrossEntropy, SquaredError, StepLoss, Task
+from ._explain import _is_library, _short
+
+SIZE = 4
+MANY = 2000
+SURE = 50.0
+
+
+class TaskError(Exception):
+    """What is wrong with a task, one line per problem."""
+
+
+class TaskCase:
+    """A task, with what several checks need of it."""
+
+    def __init__(self, task: Any):
+        self.task: Task = task
+        self._batches: dict[tuple[int, int], Batch] = {}
+        self._judged = jax.jit(self._judge)
+        self._held_out: dict[tuple[str, int], list[Batch]] = {}
+
+    def _judge(self, outputs: jax.Array, batch: Batch) -> tuple[Any, Any, list]:
+        loss, metrics = self.task.loss, self.task.metrics
+        counts = [
+            called(f"the metric {metric.name}", partial(metric.counts, outputs, batch))
+            for metric in metrics
+        ]
+        total = called("loss.total", lambda: loss.total(outputs, batch))
+        return total, called("loss.weight", lambda: loss.weight(batch)), counts
+
+    def batch(self, index: int = 0, size: int = SIZE) -> Batch:
+        """A training batch, made once."""
+        if (index, size) not in self._batches:
+            self._batches[index, size] = self.fresh(index, size)
+        return self._batches[index, size]
+
+    def fresh(self, index: int, size: int, length: int | None = None) -> Batch:
+        how = f"batch({index}, {size}" + (f", length={length})" if length else ")")
+        return called(how, lambda: self.task.batch(index, size, length))
+
+    def held_out(self, part: str, size: int) -> list[Batch]:
+        """The batches of a part, made once."""
+        if (part, size) not in self._held_out:
+            self._held_out[part, size] = self.held_out_again(part, size)
+        return self._held_out[part, size]
+
+    def held_out_again(self, part: str, size: int) -> list[Batch]:
+        how = f'held_out("{part}", {size})'
+        return called(how, lambda: list(self.task.held_out(part, size)))
+
+    def batches(self) -> list[tuple[str, Batch]]:
+        """Some batches of all parts, with what they are called."""
+        found = [(f"batch({index}, {SIZE})", self.batch(index)) for index in (0, 1)]
+        for part in ("valid", "test"):
+            some = self.held_out(part, SIZE)
+            found += [
+                (f'batch {n} of held_out("{part}", {SIZE})', x) for n, x in enumerate(some[:3])
+            ]
+        return found
+
+    @property
+    def per_step(self) -> bool:
+        return isinstance(self.task.loss, StepLoss)
+
+    def zeros(self, batch: Batch) -> np.ndarray:
+        """Outputs of zero for a batch."""
+        return np.zeros((batch.steps, batch.sequences, self.task.outputs), np.float32)
+
+    def random(self, batch: Batch) -> np.ndarray:
+        """Random outputs for a batch."""
+        shape = self.zeros(batch).shape
+        return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+    def right(self, batch: Batch) -> np.ndarray | None:
+        """The best outputs for the targets of a batch, where the loss is a known one."""
+        targets, loss = np.asarray(batch.targets), self.task.loss
+        if isinstance(loss, CrossEntropy):
+            return SURE * np.eye(self.task.outputs)[targets]
+        if isinstance(loss, BinaryCrossEntropy):
+            return SURE * (2 * targets - 1.0)
+        return targets if isinstance(loss, SquaredError) else None
+
+    def constant(self, batch: Batch, per_step: bool) -> np.ndarray | None:
+        """The constant outputs with the least loss on a batch; or one for each step."""
+        loss, weights = self.task.loss, np.asarray(batch.counted, float)[..., None]
+        targets, axes = np.asarray(batch.targets), (1,) if per_step else (0, 1)
+        if isinstance(loss, CrossEntropy):
+            targets = np.eye(self.task.outputs)[targets]
+        elif not isinstance(loss, BinaryCrossEntropy | SquaredError):
+            return None
+        total = np.maximum(weights.sum(axes, keepdims=True), 1e-30)
+        means = (weights * targets).sum(axes, keepdims=True) / total
+        if isinstance(loss, CrossEntropy):
+            means = np.log(np.maximum(means, 1e-20))
+        elif isinstance(loss, BinaryCrossEntropy):
+            means = np.clip(means, 1e-20, 1 - 1e-16)
+            means = np.log(means) - np.log1p(-means)
+        return np.broadcast_to(means, (*weights.shape[:2], means.shape[-1]))
+
+    def value(self, outputs: np.ndarray, batch: Batch) -> float | None:
+        """The first metric."""
+        metric = self.task.metric
+        return called(
+            f"the metric {metric.name}", lambda: metric.value(self.judged(outputs, batch)[2][0])
+        )
+
+    def judged(self, outputs: Any, batch: Batch) -> tuple[Any, Any, list]:
+        """The total and the weight of the loss, and the counts of all metrics; compiled."""
+        found = self._judged(np.asarray(outputs, np.float32), batch.arrays)
+        return jax.tree.map(lambda x: np.asarray(x, float), found)
+
+
+def called(how: str, function: Callable[[], Any]) -> Any:
+    """What a method of the task returns; what it raises becomes one line."""
+    try:
+        return function()
+    except TaskError:
+        raise
+    except Exception as error:  # whatever a task raises is shown to its author
+        frames = traceback.extract_tb(error.__traceback__)
+        users = [frame for frame in frames if not _is_library(frame.filename)]
+        place = f" ({_short(users[-1].filename)}:{users[-1].lineno})" if users else ""
+        words = (str(error).strip().splitlines() or ["no message"])[0]
+        raise TaskError(f"{how} raised {type(error).__name__}: {words}{place}") from None
+
+
+def same(one: Batch, other: Batch) -> bool:
+    """Whether two batches are equal in all their arrays."""
+    left, right = (jax.tree.flatten(tuple(batch)) for batch in (one, other))
+    if str(left[1]) != str(right[1]):
+        return False
+    return all(
+        np.shape(x) == np.shape(y) and np.array_equal(x, y)
+        for x, y in zip(left[0], right[0], strict=True)
+    )

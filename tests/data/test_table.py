@@ -1,0 +1,195 @@
+"""CSV, Parquet and NumPy files: what is read, and one line for what cannot be."""
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from ostinato.data import read_npy, read_npz, read_table
+from ostinato.errors import BadInput
+
+NAN = np.nan
+
+READ = {
+    "commas": ("a,b\n1,2\n3,4\n", {"a": [1, 3], "b": [2, 4]}),
+    "semicolons and decimal commas": ("a;b\n1,5;2\n-3,0;4e1\n", {"a": [1.5, -3], "b": [2, 40]}),
+    "tabs": ("a\tb\n1\t2,5\n", {"a": [1], "b": [2.5]}),
+    "no header": ("1,2\n3,4\n", {"1": [1, 3], "2": [2, 4]}),
+    "byte-order mark": ("\ufeffa,b\n1,2\n", {"a": [1], "b": [2]}),
+    "quotes": ('"a, x","b ""y"""\n"1",2\n', {"a, x": [1], 'b "y"': [2]}),
+    "a quoted line break": ('"a\nx",b\n1,2\n', {"a\nx": [1], "b": [2]}),
+    "a delimiter at the end": ("a,b,\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}),
+    "row numbers": (",a\n0,5\n1,6\n", {"a": [5, 6]}),
+    "missing": ("a,b\n,2\nNA,3\nnull,?\n", {"a": [NAN] * 3, "b": [2, 3, NAN]}),
+    "one column": ("y\n1\n\n3\n\n", {"y": [1, NAN, 3]}),
+    "blank lines": ("\na,b\n1,2\n\n3,4\n", {"a": [1, 3], "b": [2, 4]}),
+    "spaces": (" a , b \n 1 , 2 \n", {"a": [1], "b": [2]}),
+    "Windows": ("a,b\r\n1,2\r\n", {"a": [1], "b": [2]}),
+    "no end of line": ("a,b\n1,2", {"a": [1], "b": [2]}),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_reads(case, tmp_path):
+    text, expected = READ[case]
+    (tmp_path / "x.csv").write_text(text, encoding="utf-8", newline="")
+    table = read_table(tmp_path / "x.csv")
+    assert table.names == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(table.numbers[name], values)
+
+
+def test_reads_many_rows_in_pieces(tmp_path):
+    values = np.round(np.random.default_rng(0).normal(size=(10_000, 3)), 6)
+    np.savetxt(tmp_path / "x.csv", values, delimiter=",", fmt="%.6f")
+    table = read_table(tmp_path / "x.csv")
+    assert np.array_equal(table.matrix(["1", "2", "3"]), values)
+
+
+def test_a_fault_far_down_has_its_line(tmp_path):
+    rows = ["a,b"] + ["1,2"] * 5000 + ["1,x"] + ["1,2"] * 5000
+    (tmp_path / "x.csv").write_text("\n".join(rows))
+    with pytest.raises(BadInput, match="line 5002, column 'b': 'x' is not a number"):
+        read_table(tmp_path / "x.csv").matrix(["a", "b"])
+
+
+def test_text_columns_are_kept_if_asked_for(tmp_path):
+    (tmp_path / "x.csv").write_text("id,label,n,v\nu1,up,1,0.5\nu2, down ,,0.25\n")
+    table = read_table(tmp_path / "x.csv", ("id", "label", "n"))
+    assert table.labels("label").tolist() == ["up", "down"]
+    np.testing.assert_array_equal(table.labels("n", "mask"), [1, NAN])
+    assert table.chosen(None, ["n"], ["id", "label"]) == ["v"]
+    assert table.chosen(["v", "n"], [], []) == ["v", "n"]
+
+
+WRONG = {
+    "a date": ("date,a\n2020-01-01,5\n", r"line 2, column 'date': '2020-01-01' is not a number"),
+    "a word": ("a,b\n1,2\n3,four\n", r"line 3, column 'b': 'four' is not a number; leave"),
+    "thousands": ("a;b\n1.234,5;2\n", "'1.234,5' is not a number"),
+    "a short row": ("a,b\n1,2\n3\n", "line 3: the number of cells is 1, in the first line 2"),
+    "a long row": ("a,b\n1,2\n3,4,5\n", "line 3: the number of cells is 3"),
+    "twice a name": ("a,a\n1,2\n", "line 1: two columns are called 'a'"),
+    "an open quote": ('a,b\n"1,2\n', "line 2: unexpected end of data; is it a CSV file"),
+    "only a header": ("a,b\n", "has a header and no rows"),
+    "nothing": ("", "is empty"),
+    "blank": ("\n\n \n", "has no rows"),
+    "infinity": ("a\ninf\n", "'inf' is not a number"),
+    "underscores": ("a\n1_000\n", "'1_000' is not a number"),
+    "a percentage": ("a\n5%\n", "'5%' is not a number"),
+    "hexadecimal": ("a\n0x10\n", "'0x10' is not a number"),
+    "a zero byte": ("a,b\n1,\0\n", r"'\\x00' is not a number"),
+    "true": ("a\ntrue\n", "'true' is not a number"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_refuses(case, tmp_path):
+    text, words = WRONG[case]
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(BadInput, match=words) as found:
+        table = read_table(tmp_path / "x.csv")
+        table.matrix(table.names)
+    assert "\n" not in str(found.value) and "x.csv" in str(found.value)
+
+
+def test_refuses_what_is_no_text(tmp_path):
+    for raw, words in ((b"a,b\n\xff,1\n", "not UTF-8"), (bytes(range(128, 256)), "not UTF-8")):
+        (tmp_path / "x.csv").write_bytes(raw)
+        with pytest.raises(BadInput, match=words):
+            read_table(tmp_path / "x.csv")
+    with pytest.raises(BadInput, match="there is no file"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(BadInput, match="is a folder"):
+        read_table(tmp_path)
+
+
+def test_parquet(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    columns = {
+        "n": arrow.array([1, 2, None]),
+        "x": arrow.array([0.5, None, 2.5]),
+        "b": arrow.array([True, False, True]),
+        "id": arrow.array(["u", "u", "v"]),
+        "day": arrow.array([1, 2, 3], arrow.timestamp("s")),
+    }
+    pyarrow.parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
+    table = read_table(tmp_path / "x.parquet", ("id",))
+    np.testing.assert_array_equal(table.matrix(["n", "x", "b"])[:, 0], [1, 2, NAN])
+    np.testing.assert_array_equal(table.numbers["x"], [0.5, NAN, 2.5])
+    assert table.labels("id").tolist() == ["u", "u", "v"]
+    with pytest.raises(BadInput, match=r"column 'day'.*is not a number"):
+        table.matrix(["n", "day"])
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(BadInput, match="cannot be read as Parquet"):
+        read_table(tmp_path / "broken.parquet")
+
+
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    with pytest.raises(BadInput, match=r"needs pyarrow: pip install 'ostinato\[parquet\]'"):
+        read_table(tmp_path / "x.parquet")
+
+
+def test_npz(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, inputs=np.zeros((4, 3, 2)), labels=np.array(list("abab")), lengths=[3, 2, 1, 3])
+    xs, ys, lengths = read_npz(path)
+    assert (
+        xs.shape == (4, 3, 2) and ys.tolist() == list("abab") and lengths.tolist() == [3, 2, 1, 3]
+    )
+    np.savez(path, mine=np.zeros((4, 3)), other=np.zeros(4))
+    assert read_npz(path, "mine", "other")[0].shape == (4, 3)
+
+
+NPZ = {
+    "other names": ({"a": np.zeros(3), "b": np.zeros(3)}, "none is called x, xs, inputs, X: name"),
+    "no targets": ({"x": np.zeros(3)}, "name the targets with target"),
+    "two inputs": ({"x": np.zeros(3), "xs": np.zeros(3), "y": np.zeros(3)}, "has x and xs"),
+    "complex": ({"x": np.zeros(3, complex), "y": np.zeros(3)}, "x holds complex128"),
+    "dates": ({"x": np.zeros(3, "M8[s]"), "y": np.zeros(3)}, "x holds datetime64"),
+    "none": ({}, "the arrays none"),
+}
+
+
+@pytest.mark.parametrize("case", NPZ)
+def test_npz_refuses(case, tmp_path):
+    arrays, words = NPZ[case]
+    np.savez(tmp_path / "x.npz", **arrays)
+    with pytest.raises(BadInput, match=words) as found:
+        read_npz(tmp_path / "x.npz")
+    assert "\n" not in str(found.value)
+
+
+def test_numpy_files_are_never_unpickled(tmp_path):
+    ragged = np.empty(2, object)
+    ragged[:] = [np.zeros(3), np.zeros(4)]
+    np.savez(tmp_path / "x.npz", x=ragged, y=np.zeros(2))
+    with pytest.raises(BadInput, match="unpickled; pad the sequences"):
+        read_npz(tmp_path / "x.npz")
+    np.save(tmp_path / "x.npy", ragged)
+    with pytest.raises(BadInput, match="is not a NumPy array"):
+        read_npy(tmp_path / "x.npy")
+
+
+def test_numpy_files_that_are_none(tmp_path):
+    for raw in (b"", b"hello", b"PK\x03\x04broken", b"\x93NUMPY"):
+        for name, read in (("x.npz", read_npz), ("x.npy", read_npy)):
+            (tmp_path / name).write_bytes(raw)
+            with pytest.raises(BadInput) as found:
+                read(tmp_path / name)
+            assert "\n" not in str(found.value) and name in str(found.value)
+    np.savez(tmp_path / "x.npz", x=np.zeros(100), y=np.zeros(3))
+    raw = (tmp_path / "x.npz").read_bytes()
+    (tmp_path / "x.npz").write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(BadInput, match="not a file of NumPy arrays"):
+        read_npz(tmp_path / "x.npz")
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
+        file.writestr("x.txt", "hello")
+    with pytest.raises(BadInput):
+        read_npz(tmp_path / "x.npz")
+    np.save(tmp_path / "words.npy", np.array(["a"]))
+    with pytest.raises(BadInput, match="not numbers"):
+        read_npy(tmp_path / "words.npy")

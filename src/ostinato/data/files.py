@@ -27,3 +27,10 @@ def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
     if not stat.S_ISREG(found.st_mode):
         raise BadInput(f"{path} is not a regular file; give a {what}")
     return found
+
+
+def whole_path(file: str, what: str = "file") -> str:
+    """The whole path of a file, so that a run finds its data from any folder."""
+    if not file or "\0" in file:
+        raise BadInput(f"file must be the path of a {what}, got {file!r:.60}")
+    return os.path.realpath(file)

@@ -13,10 +13,17 @@ def shares(split: str) -> tuple[float, float, float]:
         (0.9, 0.05, 0.05)
     """
     try:
-        train, valid, test = (float(x) / 100 for x in split.split("/"))
+        parts = [float(x) for x in split.split("/")]
+        train, valid, test = (part / 100 for part in parts)
     except ValueError:
         raise BadInput(f"split must read like 90/5/5, got {split!r:.60}") from None
-    return checked_shares((train, valid, test))
+    if not all(0 <= part <= 100 for part in parts):
+        raise BadInput(f"the parts of split must be from 0 to 100, got {split}")
+    if abs(sum(parts) - 100) > 1e-7:
+        raise BadInput(f"the parts of split must add up to 100, got {split}")
+    if train == 0:
+        raise BadInput(f"the first part of split, for training, is 0, got {split}")
+    return train, valid, test
 
 
 def checked_shares(split: tuple[float, float, float]) -> tuple[float, float, float]:

@@ -22,6 +22,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..settings import as_json, checked, make, settings_of, shown
+from ..tasks import task_name_for
 from .members import REGISTRIES, Member
 from .network import NetworkSettings
 from .old_config import upgraded
@@ -64,7 +65,12 @@ class Config:
     training: TrainingSettings
 
     def __init__(self, **given: Any):
-        """The flat settings; `task`, `cell`, `learner` and `first` are names."""
+        """The flat settings; `task`, `cell`, `learner` and `first` are names.
+
+        Without a task, a file says by its suffix what it is for: `data.csv` is a series.
+        """
+        if "task" not in given and isinstance(given.get("file"), str):
+            given = {"task": task_name_for(given["file"], given.get("sequence")), **given}
         chosen = chosen_members({**USUAL, **_members(given)})
         kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
         sections = owners(kinds, chosen)

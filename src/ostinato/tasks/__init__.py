@@ -29,7 +29,6 @@ from .regression import AbsoluteError as AbsoluteError
 from .regression import ErrorInUnits as ErrorInUnits
 from .regression import RSquared as RSquared
 from .series import Series as Series
-from .task import Batch as Batch
 from .task import Task as Task
 from .temporal_order import TemporalOrder as TemporalOrder
 from .temporal_order import TemporalOrder3 as TemporalOrder3
@@ -38,8 +37,7 @@ from .text import embedded_text as embedded_text
 from .text import streams as streams
 from .xor import Xor as Xor
 
-# The tasks by the name that the command line uses. A configuration makes one by its
-# `from_settings`; all but `Text` can also be made as `TASKS[name](length=..., seed=...)`.
+# The tasks by the name that the command line uses. A configuration makes one by `from_settings`.
 TASKS: dict[str, Any] = {
     task.name: task
     for task in (
@@ -55,5 +53,7 @@ TASKS: dict[str, Any] = {
         SequentialMNIST,
         PermutedMNIST,
         Chorales,
+        Series,
+        Arrays,
     )
 }

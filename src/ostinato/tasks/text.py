@@ -10,9 +10,10 @@ import jax
 import numpy as np
 
 from ..data import Batch, Vocabulary, read_symbols
+from ..data.splits import shares
 from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
-from ..settings import as_words, setting
+from ..settings import setting
 from .losses import CrossEntropy
 from .metrics import Bits, Perplexity
 from .ngrams import ngram_bits
@@ -22,26 +23,6 @@ from .task import Task, checked_count, checked_part, checked_seed, hashed, rando
 WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
 PREVIEW = 200  # symbols
 LEVELS = ("characters", "bytes")
-
-
-def shares(split: str) -> tuple[float, float, float]:
-    """The shares of one for training, validation and test.
-
-    Example:
-        >>> shares("90/5/5")
-        (0.9, 0.05, 0.05)
-    """
-    try:
-        train, valid, test = (float(x) / 100 for x in split.split("/"))
-    except ValueError:
-        raise BadInput(f"split must read like 90/5/5, got {as_words(split)}") from None
-    if not all(0 <= share <= 1 for share in (train, valid, test)):
-        raise BadInput(f"the parts of split must be from 0 to 100, got {split}")
-    if abs(train + valid + test - 1) > 1e-9:
-        raise BadInput(f"the parts of split must add up to 100, got {split}")
-    if train == 0:
-        raise BadInput(f"the first part of split, for training, is 0, got {split}")
-    return train, valid, test
 
 
 class Text(Task):

@@ -205,6 +205,10 @@ class Series(Task):
                 )
 
     @property
+    def predicts_next(self) -> bool:  # type: ignore[override]
+        return self.forecasts
+
+    @property
     def source(self) -> str:
         return f"{self._source} is"
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..through_time import taps, unroll
+from .ends import Ends, find_ends, mean_over
 from .recurrent_matrices import recurrent_products
 
 
@@ -17,6 +18,8 @@ def gradient_by_lag(
     state: Any = None,
     *,
     at: int = -1,
+    lengths: Any = None,
+    resets: Any = None,
 ) -> dict[str, jax.Array]:
     """`‖∂L_t / ∂a_{t-k}‖` at every recurrent pre-activation a, for each lag k = 0, 1, …, t.
 
@@ -34,25 +37,44 @@ def gradient_by_lag(
         loss: `loss(output)`, one number for each sequence, `(*batch, outputs) -> (*batch,)`.
         state: the state before the first step.
         at: t, the step whose loss it is; by default the last.
+        lengths, resets: as for `unroll`. A negative `at` then counts back from each sequence's own
+            end, and at each lag the mean is over the sequences that are so long.
 
     Returns:
-        For each recurrent weight, by its path, an array `(t + 1,)`.
+        For each recurrent weight, by its path, an array `(t + 1,)`; with `lengths` or `resets`
+        `(T,)`, zero at lags that no sequence has.
 
     Example:
         >>> found = gradient_by_lag(network, xs, lambda o: CrossEntropy().at(o, targets[-1]))
         >>> found[".cell.R"][100] / found[".cell.R"][0]  # what is left after a hundred steps
     """
-
     offsets, recurrent = taps(network, xs), recurrent_products(network, xs)
+    followed = {name: x for name, x in offsets.items() if name in recurrent}
+    if lengths is not None or resets is not None:
+        ends = find_ends(network, xs, lengths, resets, at)
 
-    def total(kept):
-        ys, _ = unroll(network, xs, state, taps=offsets | kept)
+        def total_at_ends(followed):
+            options = {"taps": offsets | followed, "lengths": lengths, "resets": resets}
+            ys, _ = unroll(network, xs, state, **options)
+            return jnp.sum(jnp.where(ends.last >= 0, loss(ends.of(ys)), 0))
+
+        found = jax.grad(total_at_ends)(followed)
+        return {name: _profile_of(error, ends) for name, error in found.items()}
+
+    def total(followed):
+        ys, _ = unroll(network, xs, state, taps=offsets | followed)
         return jnp.sum(loss(ys[at]))
 
     steps = jax.tree.leaves(xs)[0].shape[0]
     last = range(steps)[at]
-    errors = jax.grad(total)({name: x for name, x in offsets.items() if name in recurrent})
+    errors = jax.grad(total)(followed)
     return {name: _profile(error[: last + 1]) for name, error in errors.items()}
+
+
+def _profile_of(errors: jax.Array, ends: Ends) -> jax.Array:
+    """Errors `(T, *batch, units)` as norms by lag `(T,)`, of the sequences that are so long."""
+    squares = ends.by_lag(jnp.sum(errors**2, axis=-1))
+    return jnp.sqrt(mean_over(squares, ends.counted()))
 
 
 def _profile(errors: jax.Array) -> jax.Array:

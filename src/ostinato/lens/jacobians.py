@@ -2,7 +2,7 @@
 
 `s_t` is the state after step t, all its float arrays (an LSTM's h and c, every layer of a stack)
 as one vector of n numbers for each sequence. By the chain rule the dependence over a lag is a
-product of one Jacobian a step:
+product of one Jacobian per step:
 
     ∂s_t/∂s_k = ∂s_t/∂s_{t-1} · ∂s_{t-1}/∂s_{t-2} · … · ∂s_{k+1}/∂s_k
 
@@ -21,9 +21,20 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..errors import BadInput
 from ..through_time import can_step, sizes, starting_state
+from ..through_time.borders import (
+    Borders,
+    find_borders,
+    held,
+    restarted,
+    where,
+    without_padding,
+)
+from .ends import find_ends
 
 
-def step_jacobians(cell: Cell, xs: Any, state: Any = None) -> jax.Array:
+def step_jacobians(
+    cell: Cell, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
+) -> jax.Array:
     """`∂s_t/∂s_{t-1}` for all steps, exactly.
 
     Entry `[t, ..., i, j]` is how much number i of the state after step t moves with number j of the
@@ -33,6 +44,8 @@ def step_jacobians(cell: Cell, xs: Any, state: Any = None) -> jax.Array:
         cell: a cell or a network that has a step.
         xs: the inputs, time first: `(T, *batch, inputs)`, or symbols `(T, *batch)`.
         state: the state before the first step; by default the cell's own.
+        lengths, resets: as for `unroll`. Where a sequence begins, the state before the step is the
+            initial one; in the padding the Jacobians are zero.
 
     Returns:
         The Jacobians, `(T, *batch, n, n)`.
@@ -44,7 +57,8 @@ def step_jacobians(cell: Cell, xs: Any, state: Any = None) -> jax.Array:
     """
     check(cell, "step_jacobians")
     cell.check_inputs(xs)
-    return _step_jacobians(cell, xs, state)
+    xs, borders = find_borders(xs, lengths, resets, *sizes(cell, xs))
+    return _step_jacobians(cell, xs, state, borders)
 
 
 def jacobian_by_lag(
@@ -55,6 +69,8 @@ def jacobian_by_lag(
     at: int = -1,
     probes: int | None = None,
     key: jax.Array | None = None,
+    lengths: Any = None,
+    resets: Any = None,
 ) -> jax.Array:
     """The size of `∂s_t/∂s_k` for t = `at` and every lag t - k.
 
@@ -77,11 +93,14 @@ def jacobian_by_lag(
         at: the step t; negative numbers count from the end.
         probes: how many random errors to carry back, from 1 to n; by default all is exact.
         key: random key of the probes.
+        lengths, resets: as for `unroll`. A negative `at` then counts back from each sequence's own
+            end, and at each lag the mean is over the sequences that are so long.
 
     Returns:
         One number for each lag, the root mean square over the batch: `(t + 2,)`, from lag 0, where
         it is 1, to lag t + 1, which reaches the state before the first step. What is too large or
-        too small for its dtype is infinite or 0.
+        too small for its dtype is infinite or 0. With `lengths` or `resets` `(T + 1,)`, zero at
+        lags that no sequence has.
 
     Example:
         >>> jacobian_by_lag(cell, jnp.ones((100, 8, 3))).shape
@@ -93,7 +112,13 @@ def jacobian_by_lag(
     steps = steps_until(at, sizes(cell, xs)[0])
     if probes is not None and key is None:
         raise BadInput("jacobian_by_lag needs a key for its probes, got none")
-    return _by_lag(cell, jax.tree.map(lambda x: x[:steps], xs), state, probes, key)
+    if lengths is None and resets is None:
+        xs = jax.tree.map(lambda x: x[:steps], xs)
+        return _by_lag(cell, xs, state, probes, key, Borders(), None)
+    ends = find_ends(cell, xs, lengths, resets, at)
+    # Whatever comes after t counts as padding, through which errors pass unchanged.
+    xs, borders = find_borders(xs, ends.last + 1, resets, *sizes(cell, xs))
+    return _by_lag(cell, xs, state, probes, key, borders, ends)
 
 
 class OnVectors:
@@ -121,6 +146,14 @@ class OnVectors:
         floats, fixed = eqx.partition(new, eqx.is_inexact_array)
         return self._flat(floats), fixed
 
+    def begin(self, carry: tuple, reset: jax.Array | None) -> tuple[jax.Array, Any]:
+        """The state that a step starts from: the initial one where a sequence begins."""
+        if reset is None:
+            return carry
+        first = self.cell.initial((1,) * self._leading)
+        floats, fixed = eqx.partition(first, eqx.is_inexact_array)
+        return restarted(carry, (self._flat(floats), fixed), reset)
+
     def state(self, s: jax.Array, fixed: Any) -> Any:
         """The state as the cell has it."""
         counts = [math.prod(x.shape[self._leading :]) for x in self._leaves]
@@ -146,46 +179,58 @@ def check(cell: Any, name: str) -> None:
 
 
 @eqx.filter_jit
-def _step_jacobians(cell, xs, state):
+def _step_jacobians(cell, xs, state, borders):
     on = OnVectors(cell, xs, state)
     directions = _every_direction(on.start)
 
-    def body(carry, u):
-        s, fixed = carry
-        new, push, fixed = jax.linearize(lambda s: on.step(s, fixed, u), s, has_aux=True)
-        return (new, fixed), jnp.moveaxis(jax.vmap(push)(directions), 0, -1)
+    def body(carry, at):
+        u, valid, reset = at
+        s, fixed = on.begin(carry, reset)
+        new, push, after = jax.linearize(lambda s: on.step(s, fixed, u), s, has_aux=True)
+        jacobian = without_padding(jnp.moveaxis(jax.vmap(push)(directions), 0, -1), valid)
+        return held((new, after), carry, valid), jacobian
 
-    return jax.lax.scan(body, (on.start, on.fixed), on.us)[1]
+    received = (on.us, borders.valid, borders.forward)
+    return jax.lax.scan(body, (on.start, on.fixed), received)[1]
 
 
 @eqx.filter_jit
-def _by_lag(cell, xs, state, probes, key):
+def _by_lag(cell, xs, state, probes, key, borders, ends):
     on = OnVectors(cell, xs, state)
     if probes is None:
         errors, norm = _every_direction(on.start), spectral_norms
     else:
         errors, norm = _random_directions(key, on.start, probes), _mean_length
 
-    def forward(carry, u):
-        s, fixed = carry
-        return on.step(s, fixed, u), carry
+    def forward(carry, at):
+        u, valid, reset = at
+        s, fixed = on.begin(carry, reset)
+        return held(on.step(s, fixed, u), carry, valid), (s, fixed)
 
     def backward(carry, at):
         errors, log = carry
-        (s, fixed), u = at
+        (s, fixed), (u, valid, _) = at
         _, pull, _ = jax.vjp(lambda s: on.step(s, fixed, u), s, has_aux=True)
-        (errors,) = jax.vmap(pull)(errors)
+        (pulled,) = jax.vmap(pull)(errors)
+        errors = pulled if valid is None else where(valid[None], pulled, errors)
         # In units of their largest number, so that neither they nor their squares are lost.
         largest = jnp.max(jnp.abs(errors), axis=(0, -1))
         unit = jnp.where(largest > 0, largest, 1)
         errors, log = errors / unit[..., None], log + jnp.log(unit)
         return (errors, log), log + jnp.log(norm(jnp.moveaxis(errors, 0, -2)))
 
-    _, before = jax.lax.scan(forward, (on.start, on.fixed), on.us)
+    received = (on.us, borders.valid, borders.forward)
+    _, before = jax.lax.scan(forward, (on.start, on.fixed), received)
     log = jnp.zeros(on.start.shape[:-1], on.start.dtype)
-    _, logs = jax.lax.scan(backward, (errors, log), (before, on.us), reverse=True)
-    logs = logs.reshape(len(logs), -1)[::-1]
-    squares = jax.nn.logsumexp(2 * logs, axis=1) - math.log(logs.shape[1])
+    _, logs = jax.lax.scan(backward, (errors, log), (before, received), reverse=True)
+    if ends is None:
+        logs = logs.reshape(len(logs), -1)[::-1]
+        squares = jax.nn.logsumexp(2 * logs, axis=1) - math.log(logs.shape[1])
+    else:
+        counted = ends.counted().reshape(len(logs), -1)
+        logs = jnp.where(counted, ends.by_lag(logs).reshape(len(logs), -1), -jnp.inf)
+        count = jnp.maximum(jnp.sum(counted, axis=1), 1)
+        squares = jax.nn.logsumexp(2 * logs, axis=1) - jnp.log(count)
     return jnp.concatenate([jnp.ones(1, logs.dtype), jnp.exp(squares / 2)])
 
 

@@ -1,6 +1,6 @@
 """How far the forget gates alone decide what an LSTM's memory passes back in time.
 
-Document 001 section 4.4 splits one step of the error at the memory c,
+Delgado del Cerro (2021), section 4.4, splits one step of the error at the memory c,
 
     ∂δc(t-1)/∂δc(t) = Q + diag(f),   δc = ∂L/∂c,
 

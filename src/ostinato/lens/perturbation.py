@@ -1,4 +1,4 @@
-"""What really happens to an output when old inputs are others: no derivative, no approximation."""
+"""How an output really changes when old inputs are replaced: no derivative, no approximation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,15 +9,24 @@ import numpy as np
 
 from ..errors import BadInput
 from ..through_time import unroll
+from ..through_time.borders import where
+from .ends import find_ends, mean_over
 
 
 def influence_by_lag(
-    network: Any, xs: Any, state: Any = None, *, lags: Sequence[int] | None = None, at: int = -1
+    network: Any,
+    xs: Any,
+    state: Any = None,
+    *,
+    lags: Sequence[int] | None = None,
+    at: int = -1,
+    lengths: Any = None,
+    resets: Any = None,
 ) -> tuple[np.ndarray, jax.Array]:
     """`‖o_t(x with x_{t-k} replaced) - o_t(x)‖` for some lags k.
 
-    The input of one step is replaced by that of another sequence of the batch, so it stays an input
-    as the network knows them, a symbol or a vector. The result is the root mean square over the
+    The input of one step is replaced by that of another sequence of the batch, so it stays a
+    typical input of the network, a symbol or a vector. The result is the root mean square over the
     batch, one run of the network for each lag.
 
     Args:
@@ -26,6 +35,8 @@ def influence_by_lag(
         state: the state before the first step.
         lags: which; by default 0, 1, 2, 3, 4, 6, 8, 11, 16, … up to the first input.
         at: t, the step whose output is watched; by default the last.
+        lengths, resets: as for `unroll`. A negative `at` then counts back from each sequence's own
+            end, and at each lag the mean is over the sequences that are so long.
 
     Returns:
         The lags, and the influence of each.
@@ -33,26 +44,27 @@ def influence_by_lag(
     Example:
         >>> lags, influence = influence_by_lag(network, xs)
     """
-    last = _step(xs, at)
-    which = spread_lags(last) if lags is None else np.asarray(lags)
-    others = _others(xs)
-    before = unroll(network, xs, state)[0][last]
-
-    def changed(lag):
-        here = jnp.arange(last + 1) == last - lag
-        return _distance(network, _mixed(xs, others, here, last), state, before)
-
-    return which, jax.lax.map(changed, jnp.asarray(which))
+    probe = _Probe(network, xs, state, at, lengths, resets)
+    which = spread_lags(probe.most) if lags is None else np.asarray(lags)
+    return which, jax.lax.map(probe.moved_by_one, jnp.asarray(which))
 
 
 def ignored_before(
-    network: Any, xs: Any, state: Any = None, *, share: float = 0.01, at: int = -1
+    network: Any,
+    xs: Any,
+    state: Any = None,
+    *,
+    share: float = 0.01,
+    at: int = -1,
+    lengths: Any = None,
+    resets: Any = None,
 ) -> int | None:
-    """The largest τ for which the output does not care about any input before step τ.
+    """The largest τ for which the output does not depend on any input before step τ.
 
     All inputs before τ are replaced at once by those of other sequences. The output ignores them
-    where it moves by less than `share` of what it moves when all inputs are replaced. Document 000
-    calls a trained network of which this is true a poor solution, if its task needs those inputs.
+    if it moves by less than `share` of what it moves when all inputs are replaced. If the task
+    needs those inputs, Galvan (2015), section 1.6, calls the network a poor solution. With
+    `lengths`, τ counts as if all sequences ended at the same step.
 
     Returns:
         τ, or `None` where the output does not ignore even the first input alone.
@@ -60,18 +72,10 @@ def ignored_before(
     Example:
         >>> ignored_before(network, xs)  # 93 of 100: it answers from the last seven inputs
     """
-    last = _step(xs, at)
-    others = _others(xs)
-    before = unroll(network, xs, state)[0][last]
-
-    @jax.jit
-    def moved(tau):
-        return _distance(
-            network, _mixed(xs, others, jnp.arange(last + 1) < tau, last), state, before
-        )
-
-    whole = float(moved(last + 1))
-    low, high = 0, last + 1  # replacing before `low` is ignored, before `high` is not
+    probe = _Probe(network, xs, state, at, lengths, resets)
+    moved = jax.jit(probe.moved_before)
+    whole = float(moved(probe.most + 1))
+    low, high = 0, probe.most + 1  # replacing before `low` is ignored, before `high` is not
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if float(moved(middle)) < share * whole else (low, middle)
@@ -84,27 +88,45 @@ def spread_lags(most: int) -> np.ndarray:
     return np.array(sorted(lag for lag in found if lag <= most))
 
 
-def _step(xs: Any, at: int) -> int:
-    first = jax.tree.leaves(xs)[0]
-    if first.ndim < 2 or first.shape[1] < 2:
-        raise BadInput(f"perturbing needs a batch of two sequences or more, got {first.shape}")
-    if not -first.shape[0] <= at < first.shape[0]:
-        raise BadInput(f"there is no step {at} in sequences of {first.shape[0]} steps")
-    return range(first.shape[0])[at]
+class _Probe:
+    """How far the output at each sequence's step t moves when some of its inputs are replaced."""
+
+    def __init__(self, network: Any, xs: Any, state: Any, at: int, lengths: Any, resets: Any):
+        first = jax.tree.leaves(xs)[0]
+        if first.ndim < 2 or first.shape[1] < 2:
+            raise BadInput(f"perturbing needs a batch of two sequences or more, got {first.shape}")
+        steps = first.shape[0]
+        if not -steps <= at < steps:
+            raise BadInput(f"there is no step {at} in sequences of {steps} steps")
+        self.most = range(steps)[at]
+        options = {"lengths": lengths, "resets": resets}
+        if lengths is None and resets is None:
+            # Nothing after t is needed.
+            xs, at, options = jax.tree.map(lambda x: x[: self.most + 1], xs), -1, {}
+        self.xs = jax.tree.map(jnp.asarray, xs)
+        self.others = jax.tree.map(lambda x: _of_another(x, lengths), self.xs)
+        self.ends = find_ends(network, xs, lengths, resets, at)
+        self.outputs = lambda xs: self.ends.of(unroll(network, xs, state, **options)[0])
+        self.before = self.outputs(self.xs)
+
+    def moved_by_one(self, lag):
+        """By replacing the input that many steps before t, in the sequences that are so long."""
+        return self._moved(self.ends.lag() == lag, self.ends.last - lag >= self.ends.first)
+
+    def moved_before(self, tau):
+        """By replacing all inputs before step τ."""
+        return self._moved(self.ends.lag() > self.most - tau, self.ends.last >= 0)
+
+    def _moved(self, replaced, counted):
+        mixed = jax.tree.map(lambda x, other: where(replaced, other, x), self.xs, self.others)
+        squares = jnp.sum((self.outputs(mixed) - self.before) ** 2, axis=-1)
+        return jnp.sqrt(mean_over(squares[None], counted[None])[0])
 
 
-def _others(xs: Any) -> Any:
-    return jax.tree.map(lambda x: jnp.roll(jnp.asarray(x), 1, axis=1), xs)
-
-
-def _mixed(xs: Any, others: Any, replaced: jax.Array, last: int) -> Any:
-    def mix(x, other):
-        x, other = jnp.asarray(x)[: last + 1], other[: last + 1]
-        return jnp.where(replaced.reshape(-1, *(1,) * (x.ndim - 1)), other, x)
-
-    return jax.tree.map(mix, xs, others)
-
-
-def _distance(network: Any, xs: Any, state: Any, before: jax.Array) -> jax.Array:
-    difference = unroll(network, xs, state)[0][-1] - before
-    return jnp.sqrt(jnp.mean(jnp.sum(difference**2, axis=-1)))
+def _of_another(x: jax.Array, lengths: Any) -> jax.Array:
+    """At each step an input of the sequence before it in the batch, never one of its padding."""
+    if lengths is not None:
+        ends = jnp.maximum(jnp.asarray(lengths), 1)
+        times = jnp.arange(len(x)).reshape(-1, *(1 for _ in ends.shape)) % ends
+        x = jnp.take_along_axis(x, times.reshape(*times.shape, *(1,) * (x.ndim - times.ndim)), 0)
+    return jnp.roll(x, 1, axis=1)

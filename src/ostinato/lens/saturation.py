@@ -11,7 +11,8 @@ import numpy as np
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import can_step, check_structure, sizes, starting_state
+from ..through_time import can_step, check_structure, over_parts, sizes, starting_state
+from ..through_time.borders import Borders, find_borders, held, restarted, without_padding
 from ..through_time.step import take_apart
 from ..through_time.tracing import evaluate, read
 from ._squashed import cells_within, names_of, squashed_blocks
@@ -48,7 +49,9 @@ class Squashing(NamedTuple):
     unit_low: np.ndarray
 
 
-def saturation(cell: Any, xs: Any, state: Any = None) -> dict[str, Squashing]:
+def saturation(
+    cell: Any, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
+) -> dict[str, Squashing]:
     """How often the units of every tanh, σ and ReLU within a step are at an end of their range.
 
     The step is traced and every such function found in it, whatever the cell and the wiring. One
@@ -60,6 +63,7 @@ def saturation(cell: Any, xs: Any, state: Any = None) -> dict[str, Squashing]:
         cell: a cell, a network, or a layer for `unroll`.
         xs: the inputs, time first: `(T, *batch, inputs)`, or symbols `(T, *batch)`.
         state: the state before the first step.
+        lengths, resets: as for `unroll`; padding is not counted.
 
     Returns:
         A `Squashing` by name. The name begins with the path of the cell whose parameters are
@@ -71,21 +75,25 @@ def saturation(cell: Any, xs: Any, state: Any = None) -> dict[str, Squashing]:
         >>> found[".cell.forget gate"].always_high  # the share of units that never forget
     """
     steps, batch = sizes(cell, xs)
-    if steps * math.prod(batch) == 0:
+    xs, borders = find_borders(jax.tree.map(jnp.asarray, xs), lengths, resets, steps, batch)
+    count = steps * math.prod(batch) if borders.valid is None else int(jnp.sum(borders.valid))
+    if count == 0:
         raise BadInput(f"saturation needs a step and a sequence, got T = {steps}, batch {batch}")
     if isinstance(cell, Cell):
         cell.check_inputs(xs)
     if state is not None and not can_step(cell):
         check_structure(cell, state, batch)
     found = {}
-    for squashed, tally in _measure(cell, jax.tree.map(jnp.asarray, xs), state):
+    for squashed, tally in _measure(cell, xs, state, borders):
         for name, kind, start, stop in squashed:
             total, high, low = (np.asarray(x)[start:stop] for x in tally)
-            found[name] = _summary(kind, total, high, low, steps * math.prod(batch))
+            found[name] = _summary(kind, total, high, low, count)
     return found
 
 
-def dead_units(cell: Any, xs: Any, state: Any = None) -> dict[str, np.ndarray]:
+def dead_units(
+    cell: Any, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
+) -> dict[str, np.ndarray]:
     """The ReLUs that are zero at all times in all sequences: no error ever reaches their weights.
 
     Args: those of `saturation`.
@@ -97,7 +105,7 @@ def dead_units(cell: Any, xs: Any, state: Any = None) -> dict[str, np.ndarray]:
         >>> dead_units(network, xs)
         {'.cell relu 0': array([3, 17])}
     """
-    found = saturation(cell, xs, state)
+    found = saturation(cell, xs, state, lengths=lengths, resets=resets)
     return {n: np.flatnonzero(s.unit_low == 1) for n, s in found.items() if s.kind == "relu"}
 
 
@@ -118,40 +126,40 @@ def _summary(kind: str, total, high, low, count: int) -> Squashing:
 
 
 @eqx.filter_jit
-def _measure(cell: Any, xs: Any, state: Any) -> list[tuple[list, tuple]]:
+def _measure(cell: Any, xs: Any, state: Any, borders: Borders) -> list[tuple[list, tuple]]:
     """What `_through_time` finds in a cell, or in each of the cells of a layer."""
     measured: list[tuple[list, tuple]] = []
     places = {id(part): path for path, part in cells_within(cell).items()}
 
-    def runner(backwards: bool):
-        def run(part, xs, state=None, *, reverse=False):
-            turned = backwards != reverse
-            if not can_step(part):
-                return part.over_time(runner(turned), xs, state)
-            path, own = places.get(id(part)), ""
-            if path is None:  # a wrapper that the network itself has put around a cell
-                path, own = places.get(id(getattr(part, "cell", None)), ""), ".cell"
-            ys, state, found, tally = _through_time(part, xs, state, turned)
-            named = [((path + name.removeprefix(own)).strip(), *rest) for name, *rest in found]
-            measured.append((named, tally))
-            return ys, state
+    def run_part(part, xs, state, reverse):
+        if not can_step(part):
+            return over_parts(part, xs, state, run_part, reverse)
+        path, own = places.get(id(part)), ""
+        if path is None:  # a wrapper that the network itself has put around a cell
+            path, own = places.get(id(getattr(part, "cell", None)), ""), ".cell"
+        ys, state, found, tally = _through_time(part, xs, state, reverse, borders)
+        named = [((path + name.removeprefix(own)).strip(), *rest) for name, *rest in found]
+        measured.append((named, tally))
+        return ys, state
 
-        return run
-
-    runner(False)(cell, xs, state)
+    run_part(cell, xs, state, False)
     return measured
 
 
-def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool) -> tuple:
+def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borders) -> tuple:
     """Outputs; final state; what is squashed, a list of name, kind, and where its units are; and
     for the units of all that the sum of activations, and how often each is high and low.
     """
     state, (_, batch) = starting_state(cell, xs, state), sizes(cell, xs)
     parameters, static = eqx.partition(cell, eqx.is_array)
+    xs = (xs, borders.valid, borders.resets(reverse))
 
-    def step(parameters, state, x):
-        cell = eqx.combine(parameters, static)
-        return cell.step(state, cell.inputs(x))
+    def step(parameters, state, at):
+        cell, (x, valid, reset) = eqx.combine(parameters, static), at
+        if reset is not None:
+            state = restarted(state, cell.initial((1,) * len(batch)), reset)
+        new, y = cell.step(state, cell.inputs(x))
+        return held(new, state, valid), without_padding(y, valid)
 
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
     traced = take_apart(step, parameters, state, one)
@@ -182,6 +190,8 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool) -> tuple:
         new, y = jax.tree.unflatten(traced.out_tree, out)
         a = jnp.concatenate([nothing, *(rows(env[var]) for var, _, _ in squashed)], axis=1)
         more = (a, a > high.astype(a.dtype), a <= low.astype(a.dtype))
+        if x[1] is not None:
+            more = without_padding(more, x[1].reshape(-1))
         tally = tuple(total + each.sum(0) for total, each in zip(tally, more, strict=True))
         return (new, tally), y
 

@@ -1,4 +1,4 @@
-"""A cell's step taken apart: its matrix products, and the rest.
+"""A cell's step, taken apart into its matrix products and the rest.
 
 The engine needs to see every product `v @ R` of a step between something that
 changes with time (`v`) and something that does not (`R`): the products are what
@@ -14,9 +14,9 @@ So `step(h, u) = tanh(u + h @ (R * mask))` has one product, with the addend `u`,
 and `R * mask` is computed once. A sum is taken along where the product is used
 nowhere else: then its value is the whole pre-activation.
 
-Products hidden inside a `scan` or `cond` within the step are not seen; they are
-differentiated plainly and exactly, only not as fast. So is, with `real_only`, a product with an
-operand that is not a real float: integers have no tangent.
+Products inside a `scan` or `cond` within the step are not found; they are differentiated exactly,
+only more slowly. So is, with `real_only`, a product with an operand that is not a real float:
+integers have no tangent.
 """
 
 import collections
@@ -44,8 +44,8 @@ class Tap:
         equation: the product in the traced step.
         total: the equation that adds something to it, if any.
         weight_first: whether the weight is its first operand.
-        from_state: whether the changing operand reads the state before the step: not only
-            through a product, and not what is already part of the state after it.
+        from_state: True if the operand reads the previous state directly, not through another
+            product and not through the new state.
         v, w, out: the axes of the changing operand, of the weight and of the value.
     """
 
@@ -255,46 +255,14 @@ def take_apart(function: Callable, parameters, *varying, real_only: bool = False
         varying: pytrees of arrays, or of their shapes and dtypes.
         real_only: leave a product that is not between real floats (`Tap.is_real`) to the step.
     """
-    closed, out = jax.make_jaxpr(function, return_shape=True)(parameters, *varying)
-    # Once more, with every nested call opened.
-    flat = jax.make_jaxpr(lambda *args: inline(closed.jaxpr, closed.consts, args))(*closed.in_avals)
-    jaxpr, count = flat.jaxpr, len(jax.tree.leaves(parameters))
-    changing = set(jaxpr.invars[count:])
+    jaxpr, consts, out = _traced(function, parameters, varying)
+    count = len(jax.tree.leaves(parameters))
     states = len(jax.tree.leaves(varying[0])) if len(varying) > 1 else 0
-    direct = set(jaxpr.invars[count : count + states])
-    # What is computed within the step, by way of a product, and is then part of the new state.
-    new_state = set(jaxpr.outvars[:states] if states else [])
-    computed: set = set()
-    fresh: set = set()
-    prologue: list[JaxprEqn] = []
-    remainder: list[JaxprEqn] = []
-    taps: list[Tap] = []
-    uses = collections.Counter(id(var) for e in jaxpr.eqns for var in e.invars)
-    uses.update(id(var) for var in jaxpr.outvars)
-    for equation in jaxpr.eqns:
-        operands = [var in changing for var in equation.invars if not isinstance(var, Literal)]
-        if not any(operands):
-            prologue.append(equation)
-            continue
-        changing.update(equation.outvars)
-        remainder.append(equation)
-        operands_read = {var for var in equation.invars if not isinstance(var, Literal)}
-        reads = bool(operands_read & direct) and not operands_read & fresh
-        if operands_read & computed:
-            computed.update(equation.outvars)
-        if operands_read & fresh:
-            fresh.update(equation.outvars)
-        fresh.update(new_state.intersection(equation.outvars) & computed)
-        if equation.primitive.name == "dot_general" and operands.count(True) == 1:
-            if len(operands) == 2:
-                total = None if uses[id(equation.outvars[0])] != 1 else _sum_with(equation, jaxpr)
-                if any(tap.total is total for tap in taps):
-                    total = None  # of two products that are added, the first takes the sum
-                taps.append(_tap(equation, total, not operands[0], reads))
-                computed.update(equation.outvars)
-                continue
-        if operands_read & direct:
-            direct.update(equation.outvars)
+    prologue, remainder, changing = _split_by_time(jaxpr, count)
+    products = [e for e in remainder if _is_product(e, changing)]
+    before, after = jaxpr.invars[count : count + states], jaxpr.outvars[:states]
+    reading = _reading_the_state(remainder, products, before, after)
+    taps = _taps(jaxpr, products, changing, reading)
     names = _names(parameters, jaxpr, prologue, taps)
     if real_only:
         kept = [(tap, name) for tap, name in zip(taps, names, strict=True) if tap.is_real]
@@ -304,7 +272,7 @@ def take_apart(function: Callable, parameters, *varying, real_only: bool = False
     small = dict.fromkeys(v for v in used if not isinstance(v, Literal) and v not in changing)
     return Step(
         jaxpr=jaxpr,
-        consts=flat.consts,
+        consts=consts,
         taps=tuple(taps),
         names=names,
         prologue=tuple(prologue),
@@ -313,6 +281,87 @@ def take_apart(function: Callable, parameters, *varying, real_only: bool = False
         parameter_count=count,
         out_tree=jax.tree.structure(out),
     )
+
+
+def _traced(function: Callable, parameters, varying) -> tuple[Jaxpr, Sequence, Any]:
+    """The jaxpr of a function with every nested call expanded, its constants, its output shapes."""
+    closed, out = jax.make_jaxpr(function, return_shape=True)(parameters, *varying)
+    flat = jax.make_jaxpr(lambda *args: inline(closed.jaxpr, closed.consts, args))(*closed.in_avals)
+    return flat.jaxpr, flat.consts, out
+
+
+def _split_by_time(jaxpr: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], set]:
+    """The equations that depend on parameters alone, the others, and all that changes with time."""
+    changing: set = set(jaxpr.invars[count:])
+    prologue: list[JaxprEqn] = []
+    remainder: list[JaxprEqn] = []
+    for equation in jaxpr.eqns:
+        if _variables(equation) & changing:
+            changing.update(equation.outvars)
+            remainder.append(equation)
+        else:
+            prologue.append(equation)
+    return prologue, remainder, changing
+
+
+def _is_product(equation: JaxprEqn, changing: set) -> bool:
+    """Whether it is a matrix product of a value that changes with time and one that does not."""
+    operands = [v in changing for v in equation.invars if not isinstance(v, Literal)]
+    is_matrix_product = equation.primitive.name == "dot_general" and len(operands) == 2
+    return is_matrix_product and operands.count(True) == 1
+
+
+def _reading_the_state(remainder: list, products: list, before: list, after: list) -> set[int]:
+    """The products (by `id`) whose operand reads the state before the step directly.
+
+    Three kinds of values are told apart:
+
+        direct    the old state, and what follows from it without a product
+        computed  what follows from a product
+        fresh     parts of the new state that were computed, and what follows from them
+
+    A product reads the state if its operand is direct and not fresh: in `h = tanh(h @ R + u)` the
+    first product does, and `h @ V`, which reads the new h, does not.
+    """
+    direct: set = set(before)
+    computed: set = set()
+    fresh: set = set()
+    new_state = {v for v in after if not isinstance(v, Literal)}
+    is_product = {id(equation) for equation in products}
+    reading: set[int] = set()
+    for equation in remainder:
+        operands, results = _variables(equation), equation.outvars
+        if operands & direct and not operands & fresh and id(equation) in is_product:
+            reading.add(id(equation))
+        if operands & computed:
+            computed.update(results)
+        if operands & fresh:
+            fresh.update(results)
+        fresh.update(new_state.intersection(results) & computed)
+        if id(equation) in is_product:
+            computed.update(results)
+        elif operands & direct:
+            direct.update(results)
+    return reading
+
+
+def _taps(jaxpr: Jaxpr, products: list[JaxprEqn], changing: set, reading: set[int]) -> list["Tap"]:
+    """Each product, together with the sum that alone uses its value."""
+    uses = collections.Counter(id(var) for e in jaxpr.eqns for var in e.invars)
+    uses.update(id(var) for var in jaxpr.outvars)
+    taps: list[Tap] = []
+    for equation in products:
+        total = None if uses[id(equation.outvars[0])] != 1 else _sum_with(equation, jaxpr)
+        if any(tap.total is total for tap in taps):
+            total = None  # of two products that are added, the first takes the sum
+        left = equation.invars[0]
+        weight_first = isinstance(left, Literal) or left not in changing
+        taps.append(_tap(equation, total, weight_first, id(equation) in reading))
+    return taps
+
+
+def _variables(equation: JaxprEqn) -> set:
+    return {var for var in equation.invars if not isinstance(var, Literal)}
 
 
 def _sum_with(equation: JaxprEqn, jaxpr: Jaxpr) -> JaxprEqn | None:

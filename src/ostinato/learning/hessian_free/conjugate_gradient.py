@@ -3,8 +3,8 @@
     r = B x + g,  y = M⁻¹ r,  p = -y
     α = rᵀy / pᵀBp,  x ← x + α p,  r ← r + α B p,  β = r'ᵀy' / rᵀy,  p ← -y' + β p
 
-B must be symmetric and positive semidefinite. M is an optional diagonal preconditioner. It stops
-when the last k iterations have gained too little, (q_i - q_{i-k}) / q_i < k ε.
+B must be symmetric and positive semidefinite. M is an optional diagonal preconditioner. Iteration
+stops when the last k steps made too little progress, (q_i - q_{i-k}) / q_i < k ε.
 
 Sources: Krause (2015), algorithm 3 and (3.17); Martens (2010), Deep learning via Hessian-free
 optimization, for stopping and for the iterates that are kept.
@@ -26,6 +26,7 @@ REASONS = (
     "observer",  # the observer asked for it
 )
 LIMIT, PROGRESS, SOLVED, CURVATURE, NOT_FINITE, OBSERVER = range(len(REASONS))
+GOING = -1
 GROWTH = 1.3
 
 
@@ -50,7 +51,7 @@ class Solution(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A step that was taken: α p, the x that it leads to, and q there."""
+    """A completed step: α p, the new x, and q there."""
 
     step: jax.Array
     x: jax.Array
@@ -58,7 +59,16 @@ class Taken(NamedTuple):
 
 
 class _Now(NamedTuple):
-    """Between two iterations."""
+    """What one iteration hands on to the next.
+
+    Attributes:
+        i: iterations done.
+        x: the iterate.
+        r: the residual `B x + g`.
+        p: the direction of the next step.
+        ry: `rᵀ M⁻¹ r`.
+        iterates, values, reason, observed: see `Solution`; while going on, the reason is `GOING`.
+    """
 
     i: jax.Array
     x: jax.Array
@@ -109,8 +119,10 @@ def conjugate_gradient(
         A `Solution`.
 
     Example:
+        >>> B, g = jnp.diag(jnp.array([1.0, 2.0, 4.0])), jnp.array([1.0, 2.0, 4.0])
         >>> found = conjugate_gradient(lambda v: B @ v, g, jnp.zeros(3))
-        >>> x, why = found.iterates[found.last], REASONS[found.reason]
+        >>> found.iterates[found.last].round(3).tolist(), REASONS[found.reason]
+        ([-1.0, -1.0, -1.0], 'solved')
     """
     at = kept_iterations(iterations)
     slot_of = jnp.asarray(np.searchsorted(at, np.arange(1, iterations + 1)))
@@ -128,29 +140,28 @@ def conjugate_gradient(
     start, r, q = jnp.where(helps, start, 0), jnp.where(helps, r, gradient), jnp.where(helps, q, 0)
     y = solve(r)
     ry = jnp.vdot(r, y)
-    going = -1
-    first = jnp.where(ry <= nothing, SOLVED, jnp.where(jnp.isfinite(ry + q), going, NOT_FINITE))
+    first = jnp.where(ry <= nothing, SOLVED, jnp.where(jnp.isfinite(ry + q), GOING, NOT_FINITE))
 
     def body(now: _Now) -> _Now:
-        i, x, r, p, ry, iterates, values, _, carried = now
+        i, p, carried = now.i, now.p, now.observed
         Bp = product(p)
         curvature = jnp.vdot(p, Bp)
-        alpha = ry / curvature
-        new_x, new_r = x + alpha * p, r + alpha * Bp
+        alpha = now.ry / curvature
+        new_x, new_r = now.x + alpha * p, now.r + alpha * Bp
         q = 0.5 * jnp.vdot(new_x, new_r + gradient)
         y = solve(new_r)
         new_ry = jnp.vdot(new_r, y)
         finite = jnp.isfinite(curvature) & jnp.isfinite(q) & jnp.isfinite(new_ry)
         sound = finite & (curvature > 0)
         step = jnp.where(sound, alpha, 0) * jnp.where(sound, p, 0)
-        q = jnp.where(sound, q, values[i])
+        q = jnp.where(sound, q, now.values[i])
         stop = jnp.asarray(False)
         if observe is not None:
-            carried, stop = observe(carried, Taken(step, jnp.where(sound, new_x, x), q))
+            carried, stop = observe(carried, Taken(step, jnp.where(sound, new_x, now.x), q))
 
-        before = values[jnp.maximum(i + 1 - window, 0)]
+        before = now.values[jnp.maximum(i + 1 - window, 0)]
         slow = (i + 1 > window) & (q < 0) & ((q - before) / q < window * tolerance)
-        reason = jnp.asarray(going)
+        reason = jnp.asarray(GOING)
         for holds, name in (
             (i + 1 >= iterations, LIMIT),
             (slow, PROGRESS),
@@ -160,23 +171,30 @@ def conjugate_gradient(
             (~finite, NOT_FINITE),
         ):
             reason = jnp.where(holds, name, reason)
-        new_p = jnp.where(sound, -y + (new_ry / ry) * p, p)
-        x, r = jnp.where(sound, new_x, x), jnp.where(sound, new_r, r)
-        iterates = iterates.at[slot_of[i]].set(x)
-        values = values.at[i + 1].set(q)
-        return _Now(i + 1, x, r, new_p, new_ry, iterates, values, reason, carried)
+        x = jnp.where(sound, new_x, now.x)
+        return _Now(
+            i=i + 1,
+            x=x,
+            r=jnp.where(sound, new_r, now.r),
+            p=jnp.where(sound, -y + (new_ry / now.ry) * p, p),
+            ry=new_ry,
+            iterates=now.iterates.at[slot_of[i]].set(x),
+            values=now.values.at[i + 1].set(q),
+            reason=reason,
+            observed=carried,
+        )
 
     begin = _Now(
-        jnp.asarray(0),
-        start,
-        r,
-        -y,
-        ry,
-        jnp.broadcast_to(start, (len(at), start.size)),
-        values.at[0].set(q),
-        first,
-        observed,
+        i=jnp.asarray(0),
+        x=start,
+        r=r,
+        p=-y,
+        ry=ry,
+        iterates=jnp.broadcast_to(start, (len(at), start.size)),
+        values=values.at[0].set(q),
+        reason=first,
+        observed=observed,
     )
-    end = jax.lax.while_loop(lambda now: now.reason == going, body, begin)
+    end = jax.lax.while_loop(lambda now: now.reason == GOING, body, begin)
     last = jnp.where(end.i > 0, slot_of[jnp.maximum(end.i - 1, 0)], 0)
     return Solution(end.iterates, last, end.values, end.i, end.reason, end.observed)

@@ -1,13 +1,13 @@
-"""The kernel: a step, shared out among programs that stay for all of time.
+"""The kernel: programs that run all steps, each on its share of the units and of the batch.
 
-    once          load weights and constants; do the beginning of stage 0, hand out
-    each step     load the next step's inputs
-                  for each exchange: the rest of the stage; look; the stage that follows
-                  the beginning of stage 0 of the next step: hand out
-                  store this step's outputs
-    at the end    store the carry
+    start      load weights and constants; `first` of stage 0; publish
+    each step  load the next step's inputs
+               for each stage: wait for the last exchange; `first`; publish; `rest`
+               for the next step: `first` of stage 0; publish
+               store this step's outputs
+    end        store the carry
 
-So that stores and loads of inputs fall into the time in which the others are waited for.
+This overlaps loads and stores with waiting for the other programs.
 """
 
 import functools
@@ -28,7 +28,7 @@ from ._program import NEUTRAL, SUMS, Program
 from ._tiles import SMALLEST, Tile, chunks, in_full, power_of_two, turned
 from ._weights import stored_weight
 
-AT_ONCE = 32  # parts of a product that are read together
+AT_ONCE = 32  # partial sums of a product that are read together
 
 
 def run_kernel(
@@ -46,18 +46,18 @@ def run_kernel(
     """Run a plan over all times.
 
     Args:
-        plan: the step, shared out.
+        plan: the step, divided among programs.
         constants: values of the step's constants.
         carry, xs: as for a scan; time is the first axis of `xs`.
         ys: the variables of the step to return for all times.
         reverse: from the last time to the first.
         interpret: run it as plain operations on any device, each program on its own.
-        longest: how often a program looks for what it waits for before it gives up.
-        warps: of a program.
+        longest: how often a program polls before it gives up waiting.
+        warps: warps per program.
 
     Returns:
-        The final carry, the outputs with time first, and whether all went well: `None` where
-        nobody waits for anyone, and nothing can go wrong.
+        The final carry, the outputs with time first, and whether the launch succeeded: `None`
+        if no program waits for another, so that nothing can fail.
     """
     body = plan.body
     steps = len(xs[0]) if xs else None
@@ -110,9 +110,10 @@ def run_kernel(
 
 
 def _places(plan: Plan, steps: int) -> dict[Any, jax.Array]:
-    """Where programs exchange values and sums, as `_meeting` wants it, by variable or equation.
+    """The memory in which programs exchange values and sums, by variable or equation.
 
-    There is one time more than steps: at the end of a step the next one is begun.
+    `_meeting` says what it holds at first. There is one time more than steps, because the end of a
+    step begins the next one.
     """
     if plan.alone:
         return {}
@@ -138,7 +139,7 @@ def _is_read(var: Any, plan: Plan) -> bool:
 
 
 class _Kernel:
-    """What one program does."""
+    """One program of the kernel."""
 
     def __init__(self, plan: Plan, steps: int, reverse: bool, longest: int, place: dict):
         self.plan, self.steps, self.reverse, self.longest = plan, steps, reverse, longest
@@ -149,7 +150,7 @@ class _Kernel:
         self.lines = self.share.lines
 
     def run(self, given, results, failure, fixed, xs, ys):
-        """All times."""
+        """Run all steps."""
         plan, body = self.plan, self.plan.body
         (weights, constants, carry, inputs), (outputs, final) = given, results
         tiles = self._weights(dict(zip(map(id, plan.products), weights, strict=True)))
@@ -159,7 +160,7 @@ class _Kernel:
         source = dict(zip(xs, inputs, strict=True))
 
         def begin(values, t):
-            """Stage 0 up to what it hands out."""
+            """`first` of stage 0, and its exchange."""
             env = known | values
             program.run(plan.stages[0].first, env, {})
             self._hand_out(program, plan.stages[0], env, {}, t)
@@ -201,7 +202,7 @@ class _Kernel:
             plgpu.atomic_max(failure, (self.group,), failed)
 
     def _weights(self, refs: dict) -> dict:
-        """All tiles of all weights, loaded once; those that are turned have their columns first."""
+        """All tiles of all weights, loaded once; transposed ones have their columns first."""
         found = {}
         for equation in self.plan.products:
             for tile in itertools.chain(*self.plan.tiles(equation)):
@@ -215,6 +216,7 @@ class _Kernel:
         return found
 
     def _hand_out(self, program: Program, stage, env: dict, exchanged: dict, t) -> None:
+        """Publish what the other programs need at the end of a stage."""
         if self.plan.alone:
             return
         for var in stage.gathered:
@@ -234,7 +236,7 @@ class _Kernel:
                 self.place[id(equation)][t & 1, number, self.lines, columns] = part
 
     def _take(self, program: Program, stage, env: dict, t, exchanged: dict) -> None:
-        """What others, or a program on its own itself, have handed out at the end of a stage."""
+        """Read what the programs published at the end of a stage; alone, a program reads its own."""
         for var in stage.gathered:
             if self.plan.alone:
                 at = [at for _, _, at in self.plan.shares(var)]
@@ -251,7 +253,7 @@ class _Kernel:
             exchanged[id(equation)] = self._added(equation, t)
 
     def _pieces(self, var, t) -> Callable:
-        """Of a gathered value the columns that tiles of a weight have as rows, each read once."""
+        """The columns of a gathered value that match the rows of weight tiles, each read once."""
         known: dict = {}
 
         def pieces(tiles: list[Tile]) -> Iterator[jax.Array]:
@@ -269,7 +271,7 @@ class _Kernel:
         return pieces
 
     def _totals(self, equations, t) -> list[jax.Array]:
-        """The programs' parts of sums over units, or of other such equations, put together."""
+        """Sums (or maxima, minima) over units, from the parts of all programs."""
         if not equations:
             return []
         places = [self.place[id(equation)] for equation in equations]
@@ -285,7 +287,7 @@ class _Kernel:
         return totals
 
     def _added(self, equation, t) -> list[jax.Array]:
-        """The parts of a product, added up in their order."""
+        """A product from its partial sums, added in a fixed order."""
         out, found = equation.outvars[0], []
         for _, share, at in self.plan.shares(out):
             columns, total = pl.ds(at + self.number * share, share), jnp.float32(0)

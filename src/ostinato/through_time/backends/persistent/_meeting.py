@@ -1,19 +1,20 @@
-"""How programs meet: what one hands out shows by itself whether it is there.
+"""How programs exchange numbers: every exchanged number carries its own ready flag.
 
-    values    a place for every time, filled with a mark, one of many NaN, that no value has
-    sums      two places in turn; the lowest bit of each number says whose turn it is of
+    values    a slot per time step, filled with a marker: a NaN bit pattern that no value has
+    sums      two slots used in turn; the lowest bit of a number is the parity of its turn
 
-A reader looks at all that it needs until no mark, or no number of an earlier turn, is left in it.
-Every number is checked by itself, so that the order in which they become visible does not matter:
-there is no counter, no fence and no lock. With sums, whoever writes to a place for the second time
-has read what others could only write after all readers had read the first.
+A reader polls until no marker, or no number of an earlier turn, is left in what it needs. Each
+number is checked by itself, so the order in which writes become visible does not matter: there is
+no counter, no fence and no lock. A slot for sums is reused only after all its readers have
+finished, because a program writes it again only after reading values which the others could write
+only after they had read the slot.
 
-What others store is read with volatile loads, past the first level of cache. A tile that is looked
-at has a number for every thread at least: of a smaller one several threads would hold a copy, each
-read at a time of its own, and only one of the copies would be checked.
+Polling uses volatile loads, which bypass the L1 cache. A polled tile has at least one number per
+thread. In a smaller one several threads would each hold a copy, read at different times, of which
+only one would be checked.
 
-A reader that has looked too often, as when a program of its group was never started, reports
-failure and goes on with what is there, which is NaN; from then on nobody waits long for it.
+A reader that has polled too often, because a program of its group never started, reports failure
+and continues with what is there, which is NaN. After that no program waits long for it.
 """
 
 import functools
@@ -25,19 +26,19 @@ import jax
 import jax.numpy as jnp
 from jax.experimental.pallas import triton as plgpu
 
-LONGEST = 1 << 21  # looks; one takes about a microsecond
-THREADS = 256  # of a program, at most
+LONGEST = 1 << 21  # polls; one takes about a microsecond
+THREADS = 256  # per program, at most
 
 
 def bits_of(dtype: Any) -> Any:
-    """The integer that holds a value of a type; the largest of them is the mark."""
+    """The integer type that holds a value's bits; its largest number is the marker."""
     return jnp.int16 if jnp.dtype(dtype).itemsize == 2 else jnp.int32
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """A place for values of a type, with nothing in it yet.
+    """A slot for values, filled with markers.
 
-    Short marks are written in pairs, which takes half the time; a width is even.
+    16-bit markers are written in pairs, which takes half the time; the width is even.
     """
     bits = bits_of(dtype)
     mark = jnp.iinfo(bits).max
@@ -49,7 +50,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> jax.Array:
 
 
 def handed(tile: jax.Array) -> jax.Array:
-    """Values as they are handed out; one that is the mark becomes another NaN."""
+    """The bits of values to publish; a value that equals the marker becomes another NaN."""
     bits = jax.lax.bitcast_convert_type(tile, bits_of(tile.dtype))
     return jnp.minimum(bits, jnp.iinfo(bits.dtype).max - 1)
 
@@ -57,10 +58,11 @@ def handed(tile: jax.Array) -> jax.Array:
 def take_values(
     refs: list, dtype: Any, failed: Any, longest: int, likely: bool = False
 ) -> tuple[list[jax.Array], jax.Array]:
-    """What others have handed out, once all of it is there, and whether a wait has failed.
+    """Wait for values of other programs; return them, and whether a wait has failed.
 
-    Where it is `likely` to be there at once, what was seen in vain is read once more in the end: a
-    loop that hands on what it has seen takes twice the registers for numbers of 16 bits.
+    If they are `likely` to be there at once, the polling loop carries no values, and what was not
+    ready at first is read again after it: carrying 16-bit values through the loop would double the
+    registers.
     """
 
     def late(found):
@@ -73,24 +75,24 @@ def take_values(
 
 
 def _largest(tiles: list, shape: tuple) -> jax.Array:
-    """Of the tiles of a shape, number by number; in 32 bits, as threads have no shorter ones."""
+    """The elementwise maximum of the tiles of a shape; in 32 bits, the width of a register."""
     return functools.reduce(jnp.maximum, [x.astype(jnp.int32) for x in tiles if x.shape == shape])
 
 
 def turn(t: Any) -> Any:
-    """The lowest bit of a sum that is handed out at a time, to place `t & 1`; places begin at 0."""
+    """The lowest bit of a sum published at time t in slot `t & 1`; slots start out as 0."""
     return 1 - ((t >> 1) & 1)
 
 
 def signed(sums: jax.Array, t: Any) -> jax.Array:
-    """Sums in float32 as they are handed out."""
+    """The bits of float32 sums to publish, with the turn in the lowest bit."""
     return (jax.lax.bitcast_convert_type(sums, jnp.int32) & -2) | turn(t)
 
 
 def take_sums(
     refs: list, t: Any, failed: Any, longest: int, there: Any = True
 ) -> tuple[list[jax.Array], jax.Array]:
-    """The same for sums from several places; `there` says where in them others hand out any."""
+    """Wait for sums from several slots; `there` masks the positions that others write."""
 
     def late(found):
         old = functools.reduce(jnp.bitwise_or, [(bits & 1) ^ turn(t) for bits in found])
@@ -104,7 +106,7 @@ def take_sums(
 def _look(
     refs: list, late: Callable, failed: Any, longest: int, likely: bool = False
 ) -> tuple[list, jax.Array]:
-    """Load until nothing is late, `late(found)` being 0 and not 1."""
+    """Poll until nothing is late, that is, until `late(found)` is 0."""
     for ref in refs:
         assert math.prod(ref.shape) >= THREADS, f"a tile {ref.shape} for {THREADS} threads"
 

@@ -1,19 +1,18 @@
-"""The order of a step: what each program does on its own, and when programs meet.
+"""The order of a step: what each program computes on its own, and when programs exchange values.
 
-A product `v @ W` and a sum over units need what other programs hold. So the equations of a step
-fall into stages: those of one stage need no more than what was exchanged before it, and between two
-stages all programs meet once, whatever number of values they exchange.
+A product `v @ W` and a sum over units need values that other programs hold. So the equations of a
+step are sorted into stages. A stage uses only values exchanged before it, and at its end all
+programs exchange whatever the next stage needs, all at once:
 
-    stage 0    equations without a product before them; their results are handed out
-    stage 1    products of what was handed out at the end of stage 0, and what follows from them
+    stage 0    equations before any product         -> exchange the operands of products
+    stage 1    the products, and what follows       -> exchange
     ...
 
-An LSTM has two stages and one meeting a step, `h`; a multiplicative LSTM meets twice, for `h` and
-for `m`; a layer norm adds a meeting, for the sums of mean and variance.
+An LSTM has two stages and one exchange per step, of `h`. A multiplicative LSTM has two exchanges,
+of `h` and of `m`. Layer normalisation adds one, for the sums of mean and variance.
 
-Within a stage the equations come first on which an exchange depends. What else there is to do is
-done while the others are waited for. The beginning of stage 0 is done at the end of the step
-before.
+Within a stage, `first` is what the exchange depends on. `rest` is computed while the program waits
+for the others. The `first` part of stage 0 runs at the end of the previous step.
 """
 
 import dataclasses
@@ -26,22 +25,22 @@ from ._body import Body
 from ._layout import REDUCTIONS, Layout
 from ._tiles import SMALLEST, Bundle, Tile, chunks, in_full, power_of_two
 
-FIRST = 1 << 12  # numbers of a gathered value that a program looks at, often again and again
-LOOKED = 1 << 14  # numbers that it looks at thereafter at once, when most are there
-MEETING = 1 << 16  # bytes that a program could read in the time that a meeting takes
-SUMMED = 1 << 13  # numbers of a product's part that a program makes at once
+FIRST = 1 << 12  # numbers of a gathered value that a program polls first, often repeatedly
+LOOKED = 1 << 14  # numbers that it polls at once after that, when most have arrived
+MEETING = 1 << 16  # bytes that a program could read in the time that one exchange takes
+SUMMED = 1 << 13  # numbers of a partial product that a program computes at once
 
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """Part of a step between two meetings.
+    """The part of a step between two exchanges.
 
     Attributes:
-        first: the equations before its exchange.
-        rest: the other ones.
+        first: the equations that its exchange depends on.
+        rest: its other equations.
         gathered: values of which every program needs all columns.
-        totals: equations that sum over the units.
-        scattered: products of which programs make parts of the sum.
+        totals: sums over the units, of which each program computes a part.
+        scattered: products of which each program computes a partial sum.
     """
 
     first: list[JaxprEqn]
@@ -58,9 +57,9 @@ class Plan:
     Attributes:
         body, layout: the step, and the cuts of its values.
         programs: how many share the units.
-        rows: of the batch, for each group of programs; groups never meet.
-        stages: of a step; the last one exchanges nothing.
-        held: what a step knows at its beginning: the carry, and what was done ahead.
+        rows: rows of the batch per group of programs; groups exchange nothing.
+        stages: the stages of a step; the last one ends without an exchange.
+        held: values that one step hands to the next: the carry, and what was computed ahead.
     """
 
     body: Body
@@ -71,7 +70,7 @@ class Plan:
     held: list[Var]
 
     def share(self, width: int) -> int:
-        """How many of so many columns a program holds: a power of two, 16 at least."""
+        """How many of `width` columns each program holds: a power of two, at least 16."""
         return power_of_two(max(SMALLEST, -(-width // self.programs)))
 
     def shares(self, var: Var) -> list[tuple[int, int, int]]:
@@ -84,11 +83,11 @@ class Plan:
         return found
 
     def stored(self, var: Var) -> int:
-        """The columns of a value in memory, each part filled up to equal shares."""
+        """The columns of a value in memory, each part padded to equal shares."""
         return sum(share * self.programs for _, share, _ in self.shares(var))
 
     def bundles(self, equation: JaxprEqn) -> list[Bundle]:
-        """The parts of a product's result, put together where one product can make several."""
+        """The parts of a product's result, merged where one product can compute several."""
         out: Any = equation.outvars[0]
         equal: list[tuple[int, int, int]] = []  # parts, share, at
         for _, share, at in self.shares(out):
@@ -105,7 +104,7 @@ class Plan:
     def pieces(self, var: Var) -> list[tuple[int, int]]:
         """A gathered value in pieces that are read one after the other: `(start, size)`.
 
-        A program on its own has each part as a whole.
+        A program that runs alone holds each part as a whole.
         """
         if self.alone:
             return [(at, share) for _, share, at in self.shares(var)]
@@ -123,12 +122,14 @@ class Plan:
         return [(0, few), *((few + start, size) for start, size in chunks(width - few, most))]
 
     def summands(self, equation: JaxprEqn) -> int:
-        """Of how many parts, each made by other programs, a product is the sum.
+        """Into how many partial sums, computed by different programs, a product is split.
 
-        One: every program gathers all of the value, and makes its own columns of the result. As
-        many as programs: each makes a part for all columns, of its own columns of the value, and
-        only the parts are exchanged. In between both are, and much less of both; but programs meet
-        twice. Where the value is wider than the result it pays to have more than one.
+            1          every program gathers the whole operand and computes its own columns
+            programs   every program multiplies its own columns of the operand; the partial sums
+                       of all columns are exchanged
+            between    both, with much less of each, at the cost of a second exchange
+
+        More than one pays off where the operand is wider than the result.
         """
         v: Any = equation.invars[0]
         out: Any = equation.outvars[0]
@@ -140,7 +141,7 @@ class Plan:
         size = jnp.dtype(v.aval.dtype).itemsize
 
         def cost(parts: int) -> int:
-            """Bytes that a program reads and writes, with those for a second meeting."""
+            """Bytes that a program reads and writes, including the cost of a second exchange."""
             gathered = self.rows * wide * size // parts
             made = 8 * self.rows * narrow * parts // self.programs
             return gathered if parts == 1 else gathered + made + MEETING
@@ -149,10 +150,10 @@ class Plan:
         return min([1, *several], key=cost)
 
     def tiles(self, equation: JaxprEqn) -> list[list[Tile]]:
-        """A program's tiles of a weight, a list for each piece of what it makes.
+        """A program's tiles of a weight: a list per piece of its result, a tile per piece of `v`.
 
-        Where it makes its own columns there is a piece for each bundle, else pieces of its block's
-        columns; a tile for each piece of the value.
+        A program that computes its own columns has a piece of the result per bundle; otherwise the
+        pieces divide the columns of its block.
         """
         v: Any = equation.invars[0]
         out: Any = equation.outvars[0]
@@ -174,7 +175,7 @@ class Plan:
         ]
 
     def looks(self, tiles: list[Tile]) -> list[list[Tile]]:
-        """Tiles in groups whose rows, the columns of a gathered value, are looked at together."""
+        """Tiles in groups whose rows, columns of a gathered value, are polled together."""
         found: list[list[Tile]] = [[]]
         most = FIRST if self.rows * sum(tile.rows for tile in tiles) > 2 * FIRST else LOOKED
         for tile in tiles:
@@ -186,7 +187,7 @@ class Plan:
 
     @property
     def alone(self) -> bool:
-        """Whether each program has all units, so that nothing is exchanged."""
+        """Whether each program holds all units, so that nothing is exchanged."""
         return self.programs == 1
 
     @property
@@ -201,48 +202,76 @@ class Plan:
 def make_plan(body: Body, layout: Layout, programs: int, rows: int) -> Plan:
     """Sort the equations of a step into stages."""
     plan = Plan(body, layout, programs, rows, [], [])
-    of: dict[Any, int] = dict.fromkeys((*body.carry, *body.xs, *body.constants), 0)
-    stage_of: dict[int, int] = {}
-    gathered: dict[Var, int] = {}
-    summed: list[tuple[JaxprEqn, int]] = []
-    for equation in body.equations:
-        stage = max((of[v] for v in equation.invars if not isinstance(v, Literal)), default=0)
-        operand: Any = equation.invars[0] if equation.invars else None
-        if equation.primitive.name == "dot_general":
-            parts = plan.summands(equation)
-            if parts < programs or plan.alone:
-                gathered.setdefault(operand, stage)
-                stage += 1
-            if parts > 1:
-                summed.append((equation, stage))
-                stage += 1
-        elif equation.primitive.name in REDUCTIONS and operand in layout.cuts:
-            summed.append((equation, stage))
-            stage += 1
-        stage_of[id(equation)] = stage
-        of |= dict.fromkeys(equation.outvars, stage)
-    for number in range(max(stage_of.values()) + 1):
-        own = [e for e in body.equations if stage_of[id(e)] == number]
-        handed = [v for v, stage in gathered.items() if stage == number]
-        sums = [e for e, stage in summed if stage == number]
-        needed = {*handed, *(e.invars[0] for e in sums)}
-        first = []
-        for equation in reversed(own):
-            if needed.intersection(equation.outvars):
-                first.append(equation)
-                needed.update(v for v in equation.invars if not isinstance(v, Literal))
-        first.reverse()
-        ahead = {id(e) for e in first}
-        rest = [e for e in own if id(e) not in ahead]
-        products = [e for e in sums if e.primitive.name == "dot_general"]
-        totals = [e for e in sums if e.primitive.name != "dot_general"]
-        plan.stages.append(Stage(first, rest, handed, totals, products))
+    exchanges = _find_exchanges(plan)
+    for number in range(max(exchanges.stage_of.values()) + 1):
+        plan.stages.append(_stage(body, exchanges, number))
     plan.held.extend(_held(body, plan.stages))
     return plan
 
 
+@dataclasses.dataclass(frozen=True)
+class _Exchanges:
+    """When everything happens.
+
+    Attributes:
+        stage_of: the stage of each equation, by its `id`.
+        gathered: values that are exchanged, with the stage at whose end that is.
+        summed: equations whose partial sums are exchanged, with the stage at whose end that is.
+    """
+
+    stage_of: dict[int, int]
+    gathered: dict[Var, int]
+    summed: list[tuple[JaxprEqn, int]]
+
+
+def _find_exchanges(plan: Plan) -> _Exchanges:
+    """Go through a step once; each exchange starts a later stage for whatever depends on it."""
+    body, found = plan.body, _Exchanges({}, {}, [])
+    known_at: dict[Any, int] = dict.fromkeys((*body.carry, *body.xs, *body.constants), 0)
+    for equation in body.equations:
+        operands = [v for v in equation.invars if not isinstance(v, Literal)]
+        stage = max((known_at[v] for v in operands), default=0)
+        operand: Any = equation.invars[0] if equation.invars else None
+        if equation.primitive.name == "dot_general":
+            parts = plan.summands(equation)
+            if parts < plan.programs or plan.alone:
+                found.gathered.setdefault(operand, stage)
+                stage += 1
+            if parts > 1:
+                found.summed.append((equation, stage))
+                stage += 1
+        elif equation.primitive.name in REDUCTIONS and operand in plan.layout.cuts:
+            found.summed.append((equation, stage))
+            stage += 1
+        found.stage_of[id(equation)] = stage
+        known_at |= dict.fromkeys(equation.outvars, stage)
+    return found
+
+
+def _stage(body: Body, exchanges: _Exchanges, number: int) -> Stage:
+    """One stage: first what its exchange depends on, then the rest."""
+    own = [e for e in body.equations if exchanges.stage_of[id(e)] == number]
+    gathered = [v for v, stage in exchanges.gathered.items() if stage == number]
+    sums = [e for e, stage in exchanges.summed if stage == number]
+    needed = {*gathered, *(e.invars[0] for e in sums)}
+    first = []
+    for equation in reversed(own):
+        if needed.intersection(equation.outvars):
+            first.append(equation)
+            needed.update(v for v in equation.invars if not isinstance(v, Literal))
+    first.reverse()
+    in_first = {id(e) for e in first}
+    return Stage(
+        first=first,
+        rest=[e for e in own if id(e) not in in_first],
+        gathered=gathered,
+        totals=[e for e in sums if e.primitive.name != "dot_general"],
+        scattered=[e for e in sums if e.primitive.name == "dot_general"],
+    )
+
+
 def _held(body: Body, stages: list[Stage]) -> list[Var]:
-    """The carry, and of the inputs and of what is done ahead that which is read later."""
+    """The carry, and those inputs and values computed ahead that are read later."""
     later = [e for stage in stages for e in stage.rest]
     later += [e for stage in stages[1:] for e in stage.first]
     read = {v for e in later for v in e.invars if not isinstance(v, Literal)}

@@ -109,7 +109,7 @@ def test_another_task_against_chance(adding):
 def test_the_training_text_may_be_gone_if_it_is_not_needed(run, tmp_path):
     moved = shutil.copytree(run, tmp_path / "run")
     settings = json.loads((moved / "config.json").read_text())
-    settings["file"] = str(tmp_path / "gone.txt")
+    settings["task"]["file"] = str(tmp_path / "gone.txt")
     (moved / "config.json").write_text(json.dumps(settings))
     (tmp_path / "other.txt").write_text("a cat ran")
     assert document(moved, tmp_path / "other.txt", "--samples", 0)["predicted"] == 8

@@ -49,7 +49,8 @@ def damaged(run, tmp_path):
 WRONG = [
     (["train", "--foo"], "no such option --foo"),
     (["train", "--unit", "3"], "no such option --unit (did you mean"),
-    (["train", "--units", "x"], "invalid value for '--units': "),
+    (["train", "--layers", "x"], "invalid value for '--layers': "),
+    (["train", "--units", "x"], "units must be a whole number, or one per layer like 150,130"),
     (["train", "--run", ""], "a path cannot be empty"),
     (["sample"], "; see ostinato sample --help"),
     (["sample", "nowhere"], "there is no run folder nowhere"),

@@ -39,11 +39,11 @@ def from_torch(
     supported.
 
     Args:
-        weights: a module of torch, or arrays by torch's names: `weight_ih_l0` `(blocks * units, inputs)`,
-            `weight_hh_l0` `(blocks * units, units)`, `bias_ih_l0` and `bias_hh_l0`
-            `(blocks * units,)`; `_l1` and so on for further layers, whose inputs are the outputs
-            of the layer below; with `_reverse` at the end for the backward direction. There are
-            1, 4 or 3 blocks, by `kind`.
+        weights: a module of torch, or arrays by torch's names:
+            `weight_ih_l0` `(blocks * units, inputs)`, `weight_hh_l0` `(blocks * units, units)`,
+            `bias_ih_l0` and `bias_hh_l0` `(blocks * units,)`; `_l1` and so on for further layers,
+            whose inputs are the outputs of the layer below; with `_reverse` at the end for the
+            backward direction. There are 1, 4 or 3 blocks, by `kind`.
         kind: `"rnn"`, `"lstm"` or `"gru"`; a module says so itself.
         f: the nonlinearity of an `"rnn"`: `"tanh"`, unless the module says otherwise, or `"relu"`.
 

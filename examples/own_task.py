@@ -15,7 +15,7 @@ from ostinato.testing import check_task
 
 
 class Brackets(Task):
-    """Symbols 0 = "(" and 1 = ")"; at each step, are there more opening than closing ones so far?"""
+    """Symbols 0 = "(" and 1 = ")"; at each step, are there more of "(" so far than of ")"?"""
 
     name = "brackets"
     symbolic = True

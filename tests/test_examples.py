@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
 
 
 def numbers(words, text):
@@ -59,16 +60,28 @@ def test_every_example_is_tested():
     assert names == {show.__name__ for show in SHOWN} | {"own_cell"}  # in test_readme.py
 
 
-@pytest.mark.parametrize("show", SHOWN)
-def test_runs(show, tmp_path):
+def run(folder, *arguments):
     found = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{show.__name__}.py")],
-        cwd=tmp_path,
+        [sys.executable, *arguments],
+        cwd=folder,
         env={**os.environ, "JAX_ENABLE_X64": "0"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert found.returncode == 0, found.stdout + found.stderr
-    show(found.stdout)
+    return found.stdout
+
+
+@pytest.mark.parametrize("show", SHOWN)
+def test_runs(show, tmp_path):
+    show(run(tmp_path, str(EXAMPLES / f"{show.__name__}.py")))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("page, words", [("data", "persistence"), ("your_own", "Mean: chance is")])
+def test_the_code_of_a_page_runs(page, words, tmp_path):
+    (code,) = re.findall(
+        r"```python\n(.+?)```", (ROOT / "docs" / f"{page}.md").read_text(), flags=re.DOTALL
+    )
+    assert words in run(tmp_path, "-c", code)

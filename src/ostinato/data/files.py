@@ -26,3 +26,10 @@ def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
     if not stat.S_ISREG(found.st_mode):
         raise BadInput(f"{path} is not a regular file; give a {what}")
     return found
+
+
+def whole_path(file: str) -> str:
+    """The path from the root, so that a run finds its file from any folder."""
+    if not file or "\0" in file:
+        raise BadInput(f"file must be a path, got {file!r:.60}")
+    return os.path.realpath(file)

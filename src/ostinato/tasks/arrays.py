@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
+from ..data.files import whole_path
 from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy
 from ..data.splits import PARTS, divided, shares
 from ..errors import BadInput
@@ -71,6 +72,10 @@ class Arrays(Task):
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
         scale: bool = setting(True, "scale inputs and numeric targets")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
+
+        def __post_init__(self) -> None:
+            if self.file is not None:
+                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "arrays"
 

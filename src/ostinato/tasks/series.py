@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from ..data import Batch
+from ..data.files import whole_path
 from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy
 from ..data.splits import PARTS, divided, shares
 from ..errors import BadInput
@@ -70,6 +71,10 @@ class Series(Task):
         )
         scale: bool = setting(True, "scale all columns")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
+
+        def __post_init__(self) -> None:
+            if self.file is not None:
+                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "series"
 

@@ -174,6 +174,12 @@ def test_artefacts_carry_scaling_and_classes_to_other_data():
             Arrays(xs, ys, artefacts=kept)
 
 
+def huge_in_the_test_part():
+    xs = XS.copy()
+    xs[Arrays(XS, CLASSES).parts["test"][0], 0, 0] = 1e30
+    return xs
+
+
 WRONG = {
     "xs of one axis": ((np.zeros(5), np.zeros(5)), {}, "xs must be"),
     "xs of four axes": ((np.zeros((2, 2, 2, 2)), np.zeros(2)), {}, "xs must be"),
@@ -194,6 +200,8 @@ WRONG = {
     "float classes": ((XS, CLASSES.astype(float)), {}, "floats, but only whole numbers"),
     "many whole numbers": ((XS, np.arange(N)), {}, "40 different whole numbers among 40; say"),
     "broken classes": ((XS, NUMBERS[:, 0]), {"kind": "classification"}, "is a whole number"),
+    "a huge label": ((XS, CLASSES * 1e20), {"kind": "classification"}, "is a whole number"),
+    "huge later": ((huge_in_the_test_part(), CLASSES), {}, "1e.30 is too large to compute with"),
     "words as numbers": ((XS, ["a"] * N), {"kind": "regression"}, "regression needs numbers"),
     "another kind": ((XS, CLASSES), {"kind": "ranking"}, "kind must be one of"),
     "one class": ((XS, np.zeros(N, int)), {}, "at least 2 classes, got 1"),

@@ -203,6 +203,14 @@ def test_a_csv_is_forecast(weather):
     assert again.chance == task.chance
 
 
+def test_a_run_finds_its_file_from_any_folder(weather, monkeypatch):
+    monkeypatch.chdir(weather.parent)
+    for kind in (Series, Arrays):
+        assert kind.Settings(file="weather.csv").file == str(weather)
+        with pytest.raises(BadInput, match="file must be a path, got ''"):
+            kind.Settings(file="")
+
+
 def test_a_csv_with_a_label_per_row(weather, tmp_path):
     task = series(weather, target="n", kind="classification", columns="temperature,sun")
     assert (task.inputs, task.outputs) == (2, 5) and task.metric.name == "accuracy"

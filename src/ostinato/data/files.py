@@ -29,8 +29,8 @@ def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
     return found
 
 
-def whole_path(file: str, what: str = "file") -> str:
-    """The whole path of a file, so that a run finds its data from any folder."""
+def whole_path(file: str) -> str:
+    """The path from the root, so that a run finds its file from any folder."""
     if not file or "\0" in file:
-        raise BadInput(f"file must be the path of a {what}, got {file!r:.60}")
+        raise BadInput(f"file must be a path, got {file!r:.60}")
     return os.path.realpath(file)

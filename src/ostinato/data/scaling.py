@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import BadInput
 
 POLICIES = ("refuse", "mask")
+MOST = 1e18  # of scaled values: the square of a float32 stays finite
 NEGLIGIBLE = 1e-12  # of a column's size: a deviation of rounding errors
 
 
@@ -71,6 +72,9 @@ class Scaler:
         missing = np.isnan(values)
         values = np.where(missing, np.array(self.means), values)
         scaled = (values - np.array(self.shift)) / np.array(self.factor)
+        if scaled.size and np.abs(scaled).max() > MOST:
+            index = np.unravel_index(int(np.argmax(np.abs(scaled))), scaled.shape)
+            raise BadInput(f"the number {values[index]:g} is too large to compute with")
         found = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
         return found.astype(np.float32)
 

@@ -15,6 +15,7 @@ from .regression import AbsoluteError, ErrorInUnits, RSquared
 KINDS = ("classification", "regression")
 MOST_AMBIGUOUS = 20  # different whole numbers among floats that may be classes
 MOST_CLASSES = 1000
+MOST_LABEL = 2**53  # floats hold all whole numbers up to here
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +155,9 @@ def checked_answers(
     check_complete(numbers, missing, where)
     if kind == "regression":
         return numbers
-    broken = np.isfinite(numbers) & (numbers != np.round(numbers))
+    broken = np.isfinite(numbers) & (
+        (numbers != np.round(numbers)) | (np.abs(numbers) > MOST_LABEL)
+    )
     if broken.any():
         index = tuple(int(n) for n in np.unravel_index(int(np.argmax(broken)), ys.shape))
         raise BadInput(

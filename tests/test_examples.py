@@ -1,0 +1,87 @@
+"""The examples run, and show what they say."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+def numbers(words, text):
+    """The numbers in a line of the output."""
+    found = re.search(words, text)
+    assert found, text
+    return [float(x) for x in found.groups()]
+
+
+def own_arrays(text):
+    accuracy, chance = numbers(r"test part: ([\d.]+), chance ([\d.]+)", text)
+    assert accuracy > chance + 0.3
+    error, persistence = numbers(r"squared error ([\d.]+), .*'persistence': ([\d.]+)", text)
+    assert error < persistence / 2
+
+
+def slstm(text):
+    for cell in ("SLSTM", "LSTM"):
+        accuracy, chance = numbers(rf"(?m)^{cell}: accuracy ([\d.]+), chance ([\d.]+)", text)
+        assert accuracy > chance + 0.3
+
+
+def own_task(text):
+    accuracy, chance = numbers(r"accuracy ([\d.]+), chance ([\d.]+)", text)
+    assert accuracy > chance + 0.2 and "check_task: 20 checks passed" in text
+
+
+def own_loop(text):
+    first, last = numbers(r"step 0: .* error ([\d.]+)(?s:.*)step 300: .* error ([\d.]+)", text)
+    assert last < first / 50
+
+
+def torch_weights(text):
+    assert numbers(r"difference of the outputs: (\S+)", text)[0] < 1e-5
+
+
+def variable_lengths(text):
+    one, other = numbers(r"loss together ([\d.]+), one by one ([\d.]+)", text)
+    assert abs(one - other) < 1e-4
+    assert numbers(r"difference of the gradients: (\S+)", text)[0] < 1e-5
+
+
+SHOWN = (own_arrays, slstm, own_task, own_loop, torch_weights, variable_lengths)
+
+
+def test_every_example_is_tested():
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    assert names == {show.__name__ for show in SHOWN} | {"own_cell"}  # in test_readme.py
+
+
+def run(folder, *arguments):
+    found = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "JAX_ENABLE_X64": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    return found.stdout
+
+
+@pytest.mark.parametrize("show", SHOWN)
+def test_runs(show, tmp_path):
+    show(run(tmp_path, str(EXAMPLES / f"{show.__name__}.py")))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("page, words", [("data", "persistence"), ("your_own", "Mean: chance is")])
+def test_the_code_of_a_page_runs(page, words, tmp_path):
+    (code,) = re.findall(
+        r"```python\n(.+?)```", (ROOT / "docs" / f"{page}.md").read_text(), flags=re.DOTALL
+    )
+    assert words in run(tmp_path, "-c", code)

@@ -236,7 +236,7 @@ class _Kernel:
                 self.place[id(equation)][t & 1, number, self.lines, columns] = part
 
     def _take(self, program: Program, stage, env: dict, t, exchanged: dict) -> None:
-        """Read what the programs published at the end of a stage; alone, a program reads its own."""
+        """Read what the programs published at the end of a stage."""
         for var in stage.gathered:
             if self.plan.alone:
                 at = [at for _, _, at in self.plan.shares(var)]

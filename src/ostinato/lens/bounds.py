@@ -42,6 +42,8 @@ def preactivation_jacobian_norms(
         before it has none.
 
     Example:
+        >>> cell = Simple(3, 16, key=jax.random.key(0))
+        >>> xs = jax.random.normal(jax.random.key(1), (10, 4, 3))
         >>> norms = preactivation_jacobian_norms(cell, xs)
         >>> bound = singular_value_bound(cell, jnp.arange(len(xs)))
         >>> bool(jnp.all(norms.spectral.max(axis=1) <= bound))

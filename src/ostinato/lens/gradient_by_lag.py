@@ -45,8 +45,9 @@ def gradient_by_lag(
         `(T,)`, zero at lags that no sequence has.
 
     Example:
-        >>> found = gradient_by_lag(network, xs, lambda o: CrossEntropy().at(o, targets[-1]))
-        >>> found[".cell.R"][100] / found[".cell.R"][0]  # what is left after a hundred steps
+        >>> found = gradient_by_lag(network, xs, lambda output: jnp.sum(output**2, axis=-1))
+        >>> found[".cell.R"].shape  # entry k: the error k steps before the loss
+        (10,)
     """
     offsets, recurrent = taps(network, xs), recurrent_products(network, xs)
     followed = {name: x for name, x in offsets.items() if name in recurrent}

@@ -51,7 +51,7 @@ def step_jacobians(
         The Jacobians, `(T, *batch, n, n)`.
 
     Example:
-        >>> cell = LSTM(3, 16, key=jax.random.key(0))
+        >>> cell = ostinato.cells.LSTM(3, 16, key=jax.random.key(0))
         >>> step_jacobians(cell, jnp.ones((100, 8, 3))).shape
         (100, 8, 32, 32)
     """
@@ -103,9 +103,12 @@ def jacobian_by_lag(
         lags that no sequence has.
 
     Example:
-        >>> jacobian_by_lag(cell, jnp.ones((100, 8, 3))).shape
+        >>> cell = ostinato.cells.LSTM(3, 16, key=jax.random.key(0))
+        >>> xs = jnp.ones((100, 8, 3))
+        >>> jacobian_by_lag(cell, xs).shape
         (101,)
-        >>> jacobian_by_lag(network, symbols, probes=1, key=jax.random.key(0))
+        >>> jacobian_by_lag(cell, xs, probes=1, key=jax.random.key(1)).shape
+        (101,)
     """
     check(cell, "jacobian_by_lag")
     cell.check_inputs(xs)

@@ -73,8 +73,11 @@ def path_sum(
         top: return only so many paths; the total is always that of all.
 
     Example:
-        >>> found = path_sum(cell, xs, 0, 1, from_step=2, to_step=6)
-        >>> found.units[0], found.costs[0] / found.total  # the path that counts most
+        >>> cell = Simple(3, 4, key=jax.random.key(0), f="relu")
+        >>> xs = jax.random.normal(jax.random.key(1), (8, 3))
+        >>> found = path_sum(cell, xs, 0, 1, from_step=2, to_step=6, top=5)
+        >>> found.units.shape  # the five paths that count most, each by its units
+        (5, 5)
     """
     units, lag = _checked(cell, xs, from_step, to_step)
     if of not in ("a", "h"):
@@ -130,8 +133,8 @@ def toy_contribution(
         An array `(lags, *w.shape)` in float64.
 
     Example:
-        >>> toy_contribution(0.5, [0, 1, 10])
-        array([1.      , 0.5     , 0.000977])
+        >>> toy_contribution(0.5, [0, 1, 4]).tolist()
+        [1.0, 0.5, 0.0625]
     """
     wanted = np.asarray(lags, int)
     if wanted.min(initial=0) < 0:

@@ -30,9 +30,9 @@ def recurrent_matrices(network: Any) -> dict[str, jax.Array]:
         Matrices `(units, units)` that act on row vectors, `h @ R`.
 
     Example:
-        >>> network = Network(Stack.of(Simple, 3, [16, 16], key=one), Readout(16, 2, key=two))
-        >>> recurrent_matrices(network).keys()
-        dict_keys(['.cell.layers[0].R', '.cell.layers[1].R'])
+        >>> stack = Stack.of(Simple, 3, [16, 16], key=jax.random.key(0))
+        >>> list(recurrent_matrices(Network(stack, Readout(16, 2, key=jax.random.key(1)))))
+        ['.cell.layers[0].R', '.cell.layers[1].R']
     """
     parts = jax.tree_util.tree_leaves_with_path(network, is_leaf=can_step)
     found: dict[str, jax.Array] = {}
@@ -51,8 +51,10 @@ def recurrent_products(network: Any, xs: Any) -> set[str]:
         xs: the inputs, time first.
 
     Example:
-        >>> recurrent_products(Stack([LSTM(3, 4, key=one), GRU(4, 2, key=two)]), xs)
-        {'.layers[0].R', '.layers[1].R', '.layers[1].U'}
+        >>> one, two = jax.random.split(jax.random.key(0))
+        >>> stack = Stack([LSTM(3, 4, key=one), GRU(4, 2, key=two)])
+        >>> sorted(recurrent_products(stack, jnp.ones((10, 8, 3))))
+        ['.layers[0].R', '.layers[1].R', '.layers[1].U']
     """
     if can_step(network):
         x = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)

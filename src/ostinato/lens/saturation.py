@@ -71,8 +71,10 @@ def saturation(
         function and a number, `.layers[0] tanh 0`.
 
     Example:
-        >>> found = saturation(network, xs)
-        >>> found[".cell.forget gate"].always_high  # the share of units that never forget
+        >>> lstm = ostinato.cells.LSTM(3, 16, key=jax.random.key(0))
+        >>> found = saturation(lstm, jnp.ones((20, 8, 3)))
+        >>> found[".forget gate"].always_high  # the share of units that never forget
+        0.0
     """
     steps, batch = sizes(cell, xs)
     xs, borders = find_borders(jax.tree.map(jnp.asarray, xs), lengths, resets, steps, batch)
@@ -102,8 +104,10 @@ def dead_units(
         For every ReLU of the step, by its name in `saturation`, the numbers of its dead units.
 
     Example:
-        >>> dead_units(network, xs)
-        {'.cell relu 0': array([3, 17])}
+        >>> cell = ostinato.cells.Simple(3, 4, key=jax.random.key(0), f="relu")
+        >>> cell = eqx.tree_at(lambda c: c.b, cell, jnp.array([0.0, -99.0, 0.0, 99.0]))
+        >>> 1 in dead_units(cell, jnp.ones((20, 8, 3)))["relu 0"]
+        True
     """
     found = saturation(cell, xs, state, lengths=lengths, resets=resets)
     return {n: np.flatnonzero(s.unit_low == 1) for n, s in found.items() if s.kind == "relu"}

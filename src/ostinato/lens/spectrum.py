@@ -82,6 +82,7 @@ def fixed_points(
         The points found, from the most stable to the least.
 
     Example:
+        >>> key = jax.random.key(0)
         >>> cell = eqx.tree_at(lambda c: c.R, Simple(1, 1, key=key), jnp.array([[2.0]]))
         >>> [(abs(round(p.state.item(), 3)), p.stable) for p in fixed_points(cell, key=key)]
         [(0.958, True), (0.958, True), (0.0, False)]
@@ -136,8 +137,11 @@ def lyapunov_exponent(
         The exponent of each sequence, `(*batch,)`; -∞ where a change vanishes altogether.
 
     Example:
-        >>> xs = jax.random.normal(key, (1000, 1))
-        >>> lyapunov_exponent(Simple(1, 100, key=key, recurrent=normal(0.2)), xs, key=key)
+        >>> key = jax.random.key(0)
+        >>> wide = ostinato.cells.initialisers.normal(0.2)
+        >>> cell = Simple(1, 100, key=key, recurrent=wide)
+        >>> bool(lyapunov_exponent(cell, jax.random.normal(key, (1000, 1)), key=key) > 0)  # chaos
+        True
     """
     check(cell, "lyapunov_exponent")
     cell.check_inputs(xs)

@@ -24,6 +24,9 @@ def output_from(cell: Cell, after: Any, before: Any, u: Any) -> Any:
     output takes from `before` past the new state, it still takes from there.
 
     Example:
+        >>> lstm = ostinato.cells.LSTM(3, 4, key=jax.random.key(0))
+        >>> before, u = lstm.initial(()), lstm.inputs(jnp.ones(3))
+        >>> h, c = jnp.ones(4), jnp.zeros(4)
         >>> output_from(lstm, (h, c), before, u) is h
         True
     """

@@ -22,7 +22,11 @@ step, and what came before the window still counts.
 Example:
     >>> def loss(y, target):
     ...     return 0.5 * jnp.sum((y - target) ** 2)
+    >>> cell = ostinato.cells.GRU(3, 8, key=jax.random.key(0))
+    >>> xs, targets = jnp.ones((5, 4, 3)), jnp.zeros((5, 4, 8))
     >>> value, gradient, state = bptt(cell, loss, xs, targets)
+    >>> gradient.R.shape
+    (8, 16)
 
     Step by step, with new weights each time:
     >>> online = rtrl_start(cell, xs)

@@ -91,8 +91,12 @@ def online1997(
         state: the first state, or an `Online`; by default the cell's own state.
 
     Example:
-        >>> online = online1997_start(network, xs)
-        >>> value, gradient, online = online1997(network, loss, xs, targets, online)
+        >>> def loss(y, target):
+        ...     return 0.5 * jnp.sum((y - target) ** 2)
+        >>> lstm = LSTM1997(3, 8, key=jax.random.key(0))
+        >>> xs, targets = jnp.ones((5, 4, 3)), jnp.zeros((5, 4, 8))
+        >>> online = online1997_start(lstm, xs)
+        >>> value, gradient, online = online1997(lstm, loss, xs, targets, online)
     """
     check_targets(cell, xs, targets)
     lstm = _lstm(cell)

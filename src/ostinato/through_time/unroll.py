@@ -58,9 +58,9 @@ def unroll(
             back across the border. A given `state` counts at step 0 unless `resets[0]` is true.
             Read backwards, each sequence starts anew at its own last step.
         reverse: run from the last (valid) step to the first. Outputs stay where their inputs are.
-        memory: what the gradient keeps. `"all"`: the states of every step. `"sqrt"`: those of
-            every 2⌊√T⌋-th, recomputing the rest, O(√T) memory for about one more forward pass. A
-            number: those of every so many steps.
+        memory: what is kept for the gradient. `"all"`: the states of every step. `"sqrt"`: those of
+            every 2⌊√T⌋-th step, recomputing the rest; O(√T) memory for about one more forward pass.
+            A number n: those of every n-th step.
         compute: dtype of the operands of all products, for example `"bfloat16"`; sums, states
             and parameters keep theirs. By default nothing is rounded.
         taps: offsets for the recurrent products, from `taps(cell, xs)`; their gradient is the
@@ -70,14 +70,14 @@ def unroll(
             each step, its `"products"`, the values of its recurrent products (pre-activations), or
             their `"slopes"`, by how much each pre-activation moves the state of that step alone
             (`1 - h²` for tanh units).
-        backend: `"scan"`, or `"persistent"`: on a GPU, kernels that stay for all of time; an error
-            says why where a cell, a shape or a device does not allow them. By default these where
-            they can be had and one launch holds the batch, on a machine with one GPU of the
-            generation of the H100; the scan everywhere else.
-        on_failure: what follows when a kernel gives up, as its programs cannot all be on the GPU
-            at once. `"scan"`: the scan does the work again, with a warning; the host waits for each
-            kernel to know. `"nan"`: nobody waits, and the results, or a gradient if that failed,
-            are NaN; for a loop that looks at its losses anyway.
+        backend: `"scan"`, or `"persistent"`: on a GPU, one kernel for all steps; an error says why
+            if a cell, a shape or a device does not allow it. By default persistent kernels where
+            they apply and one launch holds the batch, on a machine with one GPU of the generation
+            of the H100; the scan everywhere else.
+        on_failure: what to do if a kernel launch fails because its programs cannot all be on the
+            GPU at once. `"scan"`: run the scan instead, with a warning; the host waits for each
+            kernel to find out. `"nan"`: the host does not wait, and the results or gradients are
+            NaN; for a training loop that checks its losses anyway.
 
     Returns:
         The outputs `(T, *batch, ...)` and the final state. With `watch` the first is a pair: the
@@ -110,7 +110,7 @@ def unroll(
             raise ValueError("give either taps or watch, not both")
         if chunk < steps:
             raise ValueError(
-                f"taps need memory='all', as they hold an array for every step, got {memory!r}"
+                f"taps need memory='all' because they hold an array for every step, got {memory!r}"
             )
     if state is not None and not can_step(cell):
         check_structure(cell, state, batch)

@@ -11,17 +11,19 @@ from ..cells import Cell
 class Bidirectional(eqx.Module):
     """`y_t = [→h_t, ←h_t]`: one cell reads the sequence forwards, another backwards.
 
-    Source: Schuster and Paliwal (1997); Lipton et al. (2015), section 4.2. It must see
-    the whole sequence,
-    so it is a layer to `unroll`, and not a cell. With `lengths` the backward cell starts at each
-    sequence's own end.
+    It must see the whole sequence, so it is a layer for `unroll` and not a cell. With `lengths` and
+    `resets` the backward cell starts at each sequence's own end.
+
+    Source: Schuster and Paliwal (1997); Lipton et al. (2015), section 4.2.
 
     Shapes: x as the cells'; state `(forward state, backward state)`; y `(..., units + units)`.
 
     Example:
         >>> one, two = jax.random.split(jax.random.key(0))
         >>> layer = Bidirectional(LSTM(3, 16, key=one), LSTM(3, 16, key=two))
-        >>> ys, states = ostinato.unroll(layer, xs, lengths=lengths)
+        >>> ys, states = ostinato.unroll(layer, jnp.ones((10, 2, 3)), lengths=[10, 7])
+        >>> ys.shape
+        (10, 2, 32)
     """
 
     forward: Cell

@@ -1,4 +1,4 @@
-"""Gated feedback: every layer reads every layer, through one gate a connection."""
+"""Gated feedback: every layer reads every layer, through one gate per connection."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ class GatedFeedback(Cell):
     Source: Chung et al. (2015); Galvan (2015) section 2.1.3 (2.10). (Chung et al. leave the gates
     of LSTM and GRU layers unscaled; here every connection from t-1 is scaled.)
 
-    Shapes: x `(..., inputs)`; state `(states, outputs)`, a tuple each with one entry a layer;
+    Shapes: x `(..., inputs)`; state `(states, outputs)`, tuples with one entry per layer;
     y the last layer's output.
 
     Example:

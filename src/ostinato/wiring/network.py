@@ -1,4 +1,4 @@
-"""A whole network: how symbols come in, a cell, and a readout."""
+"""A whole network: an encoding of symbols, a cell, and a readout."""
 
 from typing import Any
 
@@ -21,7 +21,9 @@ class Readout(eqx.Module):
     Shapes: h `(..., units)`, o `(..., outputs)`.
 
     Example:
-        >>> Readout(170, 70, key=jax.random.key(0), bias=False)
+        >>> readout = Readout(170, 70, key=jax.random.key(0), bias=False)
+        >>> readout(jnp.ones((8, 170))).shape
+        (8, 70)
     """
 
     V: jax.Array
@@ -107,9 +109,12 @@ class Network(Cell):
     cell's; y `(..., outputs)`.
 
     Example:
-        >>> cell = MLSTM(70, 170, key=one)
+        >>> one, two = jax.random.split(jax.random.key(0))
+        >>> cell = ostinato.cells.MLSTM(70, 170, key=one)
         >>> network = Network(cell, Readout(170, 70, key=two, bias=False), OneHot(70))
-        >>> logits, state = ostinato.unroll(network, symbols)
+        >>> logits, state = ostinato.unroll(network, jnp.array([[3], [1], [4]]))
+        >>> logits.shape
+        (3, 1, 70)
     """
 
     cell: Any
@@ -184,7 +189,7 @@ class Network(Cell):
 
 
 def _looking_up(cell: Any, vectors: jax.Array, count: int) -> Any:
-    """The cell that reads symbols by looking up their projected inputs, where that pays.
+    """A cell that reads symbols by looking up their projected inputs, if that is faster.
 
     Args:
         cell: a cell that reads vectors.

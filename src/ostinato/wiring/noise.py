@@ -1,13 +1,15 @@
 """Wrappers that add noise to a cell: `Zoneout`, `Dropout` and `WeightNoise`.
 
-All noise comes from a seed that is part of the module, so a cell is as pure with noise as
-without: the same module gives the same numbers, and within one training step the noise stands
-still. Draw new noise with `reseed`, and turn it off with `eqx.nn.inference_mode`.
+All noise comes from a seed that is part of the module, so a cell with noise is still pure: the same
+module gives the same numbers, and within one training step the noise is fixed. `reseed` generates
+new noise, `eqx.nn.inference_mode` turns it off.
 
 Example:
-    >>> cell = Zoneout(LSTM(3, 16, key=key), 0.1, key=key)
-    >>> cell = reseed(cell, jax.random.key(step))
-    >>> quiet = eqx.nn.inference_mode(cell)
+    >>> key = jax.random.key(0)
+    >>> cell = Zoneout(ostinato.cells.LSTM(3, 16, key=key), 0.1, key=key)
+    >>> cell = reseed(cell, jax.random.key(1))
+    >>> eqx.nn.inference_mode(cell).inference
+    True
 """
 
 import math
@@ -76,7 +78,7 @@ class Zoneout(_Wrapper):
     """At each step each unit keeps its previous value with probability `rate`.
 
     `s_t = m_t ⊙ s_{t-1} + (1 - m_t) ⊙ step(s_{t-1}, x_t)` for every array of the state, with a
-    fresh mask `m_t` a step and a sequence; without noise `m_t = rate`, its mean. An output that
+    fresh mask `m_t` per step and sequence; without noise `m_t = rate`, its mean. An output that
     is part of the state follows it.
 
     Source: Krueger et al. (2016).

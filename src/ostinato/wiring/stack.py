@@ -22,13 +22,16 @@ class Stack(Cell):
     A stack of cells is a cell. A stack may also hold layers without a step, such as
     `Bidirectional`; then it can be unrolled but not stepped.
 
-    Shapes: x as the first layer's; state a tuple with one state a layer; y as the last layer's,
+    Shapes: x as the first layer's; state a tuple with one state per layer; y as the last layer's,
     or with `skip` the sizes of all outputs added up.
 
     Example:
         >>> one, two = jax.random.split(jax.random.key(0))
-        >>> Stack([LSTM(3, 16, key=one), GRU(16, 8, key=two)])
-        >>> Stack.of(LSTM, 3, [16, 16], key=one, skip=True)
+        >>> mixed = Stack([LSTM(3, 16, key=one), GRU(16, 8, key=two)])
+        >>> skipping = Stack.of(LSTM, 3, [16, 16], key=one, skip=True)
+        >>> ys, states = ostinato.unroll(skipping, jnp.ones((10, 2, 3)))
+        >>> ys.shape
+        (10, 2, 32)
     """
 
     layers: tuple

@@ -127,8 +127,8 @@ class Arrays(Task):
             return f"input {n}" if names is None else f"column {names[n]!r}"
 
         known = artefacts or {}
+        self.scaler: Scaler | None = None
         if self.symbolic:
-            self.inputs = self.scaler = None  # type: ignore[assignment]
             self.inputs = int(known.get("symbols") or data.rows.max() + 1)
             if data.rows.max() >= self.inputs:
                 raise BadInput(f"symbols must be below {self.inputs}, got {data.rows.max()}")

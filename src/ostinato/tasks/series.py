@@ -16,8 +16,9 @@ from ..data.splits import PARTS, divided, shares
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
-from .answers import KINDS, Answers, checked_answers, fit_answers
+from .answers import KINDS, Answers, fit_answers
 from .forecasts import joined, pairs, persistence, sparklines
+from .series_data import answers_of, as_series, column_numbers, marked
 from .task import Task, checked_count, checked_part, checked_seed, hashed
 from .windows import Stream, in_windows, training_batch, windows_of
 
@@ -116,7 +117,7 @@ class Series(Task):
         self.length, self.carry, self._source = checked_count(length), bool(carry), source
         self.seed, self.horizon = checked_seed(seed), checked_count(horizon, "steps of horizon")
         checked_policy(missing)
-        xs = _series(xs)
+        xs = as_series(xs)
         width, known = xs[0].shape[1], artefacts or {}
         self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
         if len(self.names) != width:
@@ -125,8 +126,8 @@ class Series(Task):
         if ys is not None and (horizon != 1 or targets is not None):
             raise BadInput("horizon and targets are of forecasts; leave them out or leave out ys")
         self.forecasts = ys is None
-        self.targets = _columns(targets, self.names)
-        rows = None if ys is None else _answers(ys, xs, kind, missing)
+        self.targets = column_numbers(targets, self.names)
+        rows = None if ys is None else answers_of(ys, xs, kind, missing)
         cuts = [divided(len(x), split, "steps") for x in xs]
         training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
         self.scaler = self._scaler(known, training, scale)
@@ -166,7 +167,7 @@ class Series(Task):
         if rows is not None:
             everything = np.concatenate(rows)
             marks = np.concatenate(
-                [_marked(len(y), some) for y, some in zip(rows, train, strict=True)]
+                [marked(len(y), some) for y, some in zip(rows, train, strict=True)]
             )
             self.answers = fit_answers(everything, np.flatnonzero(marks), scale)
             return
@@ -291,65 +292,3 @@ class Series(Task):
 @eqx.filter_jit
 def _outputs(network: Any, batch: Batch) -> Any:
     return outputs_of(network, batch)
-
-
-def _series(xs: Any) -> list[np.ndarray]:
-    """One or several series, each `(T, columns)` in float64."""
-    if not isinstance(xs, list | tuple) or not any(np.ndim(x) for x in xs):
-        array = np.asarray(xs)
-        if array.ndim not in (1, 2, 3):
-            raise BadInput(f"a series is (T, columns) or (T,), got shape {array.shape}")
-        xs = list(array) if array.ndim == 3 else [array]
-    found: list[np.ndarray] = []
-    for n, x in enumerate(xs):
-        x = np.asarray(x)
-        if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or not x.size:
-            raise BadInput(f"series {n} must be (T, columns) numbers, got {x.dtype} of {x.shape}")
-        x = x[:, None] if x.ndim == 1 else x
-        if found and x.shape[1] != found[0].shape[1]:
-            raise BadInput(f"series {n} has {x.shape[1]} columns, series 0 {found[0].shape[1]}")
-        found.append(x.astype(float))
-    if not found:
-        raise BadInput("there is no series")
-    return found
-
-
-def _columns(targets: Sequence[int | str] | None, names: list[str]) -> list[int]:
-    """The numbers of the target columns."""
-    if targets is None:
-        return list(range(len(names)))
-    found = []
-    for target in [targets] if isinstance(targets, str | int) else targets:
-        inside = isinstance(target, int) and 0 <= target < len(names)
-        if target not in names and not inside:
-            raise BadInput(f"there is no column {target!r:.40}; there are {', '.join(names[:20])}")
-        found.append(names.index(target) if isinstance(target, str) else int(target))
-    if not found:
-        raise BadInput("targets is empty; name a column to predict, or leave targets out")
-    return found
-
-
-def _answers(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
-    """What goes with each step: for every series `(T,)` labels or `(T, outputs)` numbers."""
-    listed = isinstance(ys, list | tuple) and len(ys) == 1 and np.ndim(ys[0]) > 0
-    parts = [np.asarray(y) for y in ys] if listed or len(xs) > 1 else [np.asarray(ys)]
-    if len(parts) != len(xs):
-        raise BadInput(f"ys must have an entry for each of {len(xs)} series, got {len(parts)}")
-    for n, (x, y) in enumerate(zip(xs, parts, strict=True)):
-        if y.ndim not in (1, 2) or len(y) != len(x):
-            raise BadInput(f"series {n} has {len(x)} steps, its targets have shape {y.shape}")
-    rows = checked_answers(
-        np.concatenate(parts), kind, missing, lambda at: f"the target of step {at[0]}"
-    )
-    numbers = rows.dtype.kind == "f" and kind != "classification"
-    if numbers and rows.ndim == 1:
-        rows = rows[:, None]
-    if not numbers and rows.ndim == 2:
-        raise BadInput(f"a class is one label per step, got shape {rows.shape}")
-    return np.split(rows, np.cumsum([len(x) for x in xs])[:-1])
-
-
-def _marked(count: int, some: slice) -> np.ndarray:
-    marks = np.zeros(count, bool)
-    marks[some] = True
-    return marks

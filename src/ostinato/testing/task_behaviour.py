@@ -156,7 +156,7 @@ def chance_is_that_of_a_constant_answer(case: TaskCase) -> None:
     value, best = case.value(plain, batch), case.value(stepwise, batch)
     if value is None or best is None:
         return
-    # Few sequences tell little: their share in a thousand is the error that remains.
+    # The fewer answers there are, the less exactly they show what is best.
     slack = (SLACK + 4 / np.sqrt(max(float(np.sum(batch.counted)), 1))) * max(abs(value), 1e-6)
     low, high = min(value, best) - slack, max(value, best) + slack
     if not low <= task.chance <= high:

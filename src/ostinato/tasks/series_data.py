@@ -1,0 +1,72 @@
+"""Check what `Series` is given: one or several series, and what goes with their steps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from .answers import checked_answers
+
+
+def as_series(xs: Any) -> list[np.ndarray]:
+    """One or several series, each `(T, columns)` in float64."""
+    if not isinstance(xs, list | tuple) or not any(np.ndim(x) for x in xs):
+        array = np.asarray(xs)
+        if array.ndim not in (1, 2, 3):
+            raise BadInput(f"a series is (T, columns) or (T,), got shape {array.shape}")
+        xs = list(array) if array.ndim == 3 else [array]
+    found: list[np.ndarray] = []
+    for n, x in enumerate(xs):
+        x = np.asarray(x)
+        if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or not x.size:
+            raise BadInput(f"series {n} must be (T, columns) numbers, got {x.dtype} of {x.shape}")
+        x = x[:, None] if x.ndim == 1 else x
+        if found and x.shape[1] != found[0].shape[1]:
+            raise BadInput(f"series {n} has {x.shape[1]} columns, series 0 {found[0].shape[1]}")
+        found.append(x.astype(float))
+    if not found:
+        raise BadInput("there is no series")
+    return found
+
+
+def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> list[int]:
+    """The numbers of the target columns."""
+    if targets is None:
+        return list(range(len(names)))
+    found = []
+    for target in [targets] if isinstance(targets, str | int) else targets:
+        inside = isinstance(target, int) and 0 <= target < len(names)
+        if target not in names and not inside:
+            raise BadInput(f"there is no column {target!r:.40}; there are {', '.join(names[:20])}")
+        found.append(names.index(target) if isinstance(target, str) else int(target))
+    if not found:
+        raise BadInput("targets is empty; name a column to predict, or leave targets out")
+    return found
+
+
+def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
+    """What goes with each step: for every series `(T,)` labels or `(T, outputs)` numbers."""
+    listed = isinstance(ys, list | tuple) and len(ys) == 1 and np.ndim(ys[0]) > 0
+    parts = [np.asarray(y) for y in ys] if listed or len(xs) > 1 else [np.asarray(ys)]
+    if len(parts) != len(xs):
+        raise BadInput(f"ys must have an entry for each of {len(xs)} series, got {len(parts)}")
+    for n, (x, y) in enumerate(zip(xs, parts, strict=True)):
+        if y.ndim not in (1, 2) or len(y) != len(x):
+            raise BadInput(f"series {n} has {len(x)} steps, its targets have shape {y.shape}")
+    rows = checked_answers(
+        np.concatenate(parts), kind, missing, lambda at: f"the target of step {at[0]}"
+    )
+    numbers = rows.dtype.kind == "f" and kind != "classification"
+    if numbers and rows.ndim == 1:
+        rows = rows[:, None]
+    if not numbers and rows.ndim == 2:
+        raise BadInput(f"a class is one label per step, got shape {rows.shape}")
+    return np.split(rows, np.cumsum([len(x) for x in xs])[:-1])
+
+
+def marked(count: int, some: slice) -> np.ndarray:
+    """`count` marks, true within the slice."""
+    marks = np.zeros(count, bool)
+    marks[some] = True
+    return marks

@@ -1,6 +1,6 @@
-"""Write docs/doctor.md: what the doctor knows, and how it does on healthy and on spoiled runs.
+"""Write docs/doctor.md: the doctor's rules, and its results on healthy and faulty runs.
 
-With `--train` the runs are made anew, which takes about ten minutes; else what was seen of them is
+With `--train` the runs are trained again, which takes about ten minutes; otherwise their evidence is
 read from `tests/lens/evidence/`.
 """
 
@@ -22,12 +22,12 @@ OPENING = """# The doctor
 
 <!-- Written by `python3 scripts/doctor_page.py`; change the rules, not this page. -->
 
-`ostinato lens RUN` says what is wrong with a run, each finding with its evidence and a command to
-try next; `ostinato.runs.examine(run)` gives the same to Python. The doctor looks at the log, at two
-batches that follow each other, and at the network as it was last. It says nothing where nothing is
-wrong. A rule is a function in `src/ostinato/lens/doctor/`.
+`ostinato lens RUN` says what is wrong with a run. Each finding comes with its evidence and a command
+to try next; in Python, `ostinato.runs.examine(run)` returns the same findings. The doctor examines
+the log, two consecutive batches and the network of the last checkpoint, and reports nothing if
+nothing is wrong. Each rule is a function in `src/ostinato/lens/doctor/`.
 
-## What it knows
+## Faults it finds
 
 """
 
@@ -51,12 +51,12 @@ def main() -> None:
         ),
     ]
     summary = (
-        f"{len(FAULTS)} runs with one fault planted in each: {misses} not named. {len(HEALTHY)} "
-        f"healthy runs: {alarms} with an alarm. What follows from a fault is found beside it: a "
-        "network whose rate is too low is at chance too. The runs are those of "
+        f"Of {len(FAULTS)} runs with one planted fault each, {misses} were missed; of {len(HEALTHY)} "
+        f"healthy runs, {alarms} raised a false alarm. The effects of a fault are found with it: a "
+        "network whose rate is too low, for example, is also at chance. The runs are defined in "
         "`tests/lens/doctor_cases.py`."
     )
-    page = "\n".join([*lines, "", "## How it does", "", summary, "", *table, ""])
+    page = "\n".join([*lines, "", "## Results", "", summary, "", *table, ""])
     (ROOT / "docs" / "doctor.md").write_text(OPENING + page)
     print(summary, *table, sep="\n")
 

@@ -93,7 +93,12 @@ def test_word_fail_rate(run, tmp_path):
 
 def test_in_words(run):
     text = printed(run, "--dynamic", "--samples", 200)
-    for words in ("bits per character: ", "(chance ", "perplexity per character: ", "dynamic, at"):
+    for words in (
+        "bits per character: ",
+        "(chance ",
+        "perplexity per character: ",
+        "dynamic, with",
+    ):
         assert words in text
     assert "word fail rate of generated text: " in text
 
@@ -113,7 +118,7 @@ def test_the_training_text_may_be_gone_if_it_is_not_needed(run, tmp_path):
     (moved / "config.json").write_text(json.dumps(settings))
     (tmp_path / "other.txt").write_text("a cat ran")
     assert document(moved, tmp_path / "other.txt", "--samples", 0)["predicted"] == 8
-    with pytest.raises(BadInput, match=r"gone.txt; give a list of --words, or --samples 0"):
+    with pytest.raises(BadInput, match=r"gone.txt; give --words FILE or --samples 0"):
         document(moved, tmp_path / "other.txt")
     with pytest.raises(BadInput, match=r"gone\.txt"):
         document(moved, "--samples", 0)
@@ -123,13 +128,13 @@ def test_the_training_text_may_be_gone_if_it_is_not_needed(run, tmp_path):
     "options, words",
     [
         (["--part", "train"], "--part must be valid or test, got train"),
-        (["--rate", "1"], "--rate is of the dynamic evaluation; add --dynamic"),
+        (["--rate", "1"], "--rate is for dynamic evaluation; add --dynamic"),
         (["--dynamic", "--rate", "-1"], "the rate must be 0 or a positive number, got -1.0"),
         (["--dynamic", "--rate", "1e9"], "the dynamic evaluation diverged; try a smaller one"),
         (["--samples", "-1"], "--samples must be at least 0, got -1"),
         (["--samples", "0", "--words", "x"], "--words is for generated text"),
         (["--words", "nowhere.txt"], "there is no file nowhere.txt"),
-        (["file.txt", "--part", "test"], "give it or a file, not both"),
+        (["file.txt", "--part", "test"], "give either --part or a file"),
         (["nowhere.txt"], "there is no file nowhere.txt"),
     ],
 )
@@ -143,7 +148,7 @@ def test_refuses_files_that_hold_nothing(run, tmp_path):
     with pytest.raises(BadInput, match="one has fewer than 2 symbols"):
         document(run, tmp_path / "one")
     (tmp_path / "numbers").write_text("1 2 3")
-    with pytest.raises(BadInput, match="has no words; it should have one a line"):
+    with pytest.raises(BadInput, match="has no words; it should have one per line"):
         document(run, "--words", tmp_path / "numbers")
     (tmp_path / "latin").write_bytes("é".encode("latin-1"))
     with pytest.raises(BadInput, match="is not UTF-8 text"):
@@ -155,7 +160,7 @@ def test_refuses_files_that_hold_nothing(run, tmp_path):
     [
         (["x.txt"], "the task adding reads no files, got x.txt"),
         *(
-            (options, r"is for texts; .* has learned adding")
+            (options, r"is for texts; .* was trained on adding")
             for options in (["--dynamic"], ["--words", "x"], ["--samples", "9"])
         ),
     ],

@@ -160,9 +160,9 @@ def test_folders_that_cannot_be_made(tmp_path, monkeypatch):
         return str(error.value)
 
     assert refused("file") == "--run must be a folder; file is a file"
-    assert refused("file/run") == "--run file/run cannot be made: file is a file"
+    assert refused("file/run") == "--run file/run cannot be created: file is a file"
     assert "Too many levels of symbolic links" in refused("loop")
-    assert "lost leads nowhere" in refused("lost/run")
+    assert "lost is a broken link" in refused("lost/run")
     assert "File name too long" in refused("n" * 300)
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "cannot be written to: no permission" in refused("new")

@@ -167,7 +167,7 @@ def test_options_of_one_s_own_are_in_the_help(ostinato, files, monkeypatch):
         ("cell", "nowhere:Sharp", "there is no module 'nowhere' that Python can import"),
         ("cell", "mine/bad.py:Sharp", "bad.py cannot be imported: ZeroDivisionError: division"),
         ("cell", "mine/syntax.py:Sharp", "syntax.py cannot be imported: invalid syntax (line 1)"),
-        ("cell", "mine:", "your own cell is written module:Class or file.py:Class"),
+        ("cell", "mine:", "a cell of your own is module:Class or file.py:Class"),
         ("task", "mine/cells.py:Sharp", "is not a task: it must be a subclass of Task"),
         ("learner", "mine/cells.py:Sharp", "is not a learner: it must be a subclass of Learner"),
         ("learner", "optax:lion", "the learner optax:lion needs --rate"),
@@ -203,9 +203,9 @@ def test_a_transformation_from_python(files):
     config = Config(task="adding", length=6, cell="simple", units=3, batch=4, steps=4)
     whole = train(config, files / "whole", learner=optax.lion(1e-3))
     train(config.replace(steps=2), files / "parts", learner=optax.lion(1e-3))
-    with pytest.raises(BadInput, match=r"now FirstOrder; .* learner of its own: give it again"):
+    with pytest.raises(BadInput, match=r"now FirstOrder; .* its own learner: pass it again"):
         train(config, files / "parts", resume=True)
-    with pytest.raises(BadInput, match="begun with another learner"):
+    with pytest.raises(BadInput, match="started with another learner"):
         train(config, files / "parts", resume=True, learner=optax.sgd(1e-3, momentum=0.9))
     with pytest.raises(BadInput, match=r"step_size was -0.001, and is now -0.002"):
         train(config, files / "parts", resume=True, learner=optax.lion(2e-3))

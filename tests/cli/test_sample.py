@@ -113,5 +113,5 @@ def test_refuses_what_is_no_run_or_no_text(tmp_path):
     with pytest.raises(BadInput, match="no run folder"):
         sampled(tmp_path / "nowhere")
     train(Config(task="adding", length=5, units=4, batch=16, steps=1), tmp_path / "adding")
-    with pytest.raises(BadInput, match="has learned the task adding; sample needs a text"):
+    with pytest.raises(BadInput, match="was trained on the task adding; sample needs a text"):
         sampled(tmp_path / "adding")

@@ -28,7 +28,7 @@ def test_from_a_file_to_a_sample(ostinato, text):
     assert out.count("lens: the gradient reaches") == 2 and "of 9 steps back" in out
     for part in ("chance", "bigram", "order 5", "bits per character", "symbols/s", "clipped"):
         assert part in out
-    assert "sample from it with: ostinato sample runs/text-mlstm-1" in out
+    assert "generate text with: ostinato sample runs/text-mlstm-1" in out
     assert ostinato("sample", "runs/text-mlstm-1", "--length", "5")[0] == 0
     code, out, _ = ostinato("train", text, *SMALL, "--json")
     assert code == 0
@@ -112,7 +112,7 @@ def test_bad_settings(ostinato, text, tmp_path):
     )
     one_line(ostinato("train", text, "--first", "sgd"), "first is a setting of hf, saddle-free")
     one_line(ostinato(*hf, "--first", "sgd", "--gradient", "rtrl"), "needs --gradient full")
-    one_line(ostinato(*hf, "--first", "hf"), "follows the gradient, got hf")
+    one_line(ostinato(*hf, "--first", "hf"), "must be a first-order learner, got hf")
     one_line(ostinato(*hf, "--precision", "bfloat16"), "hf needs --precision float32")
     one_line(ostinato(*hf, "--curvature-batch", "30"), "must divide the batch of 1000", "got 30")
     one_line(ostinato(*hf, "--chunk", "30", "--steps", "1"), "cannot be done 30 at a time")
@@ -167,7 +167,7 @@ def test_settings_from_a_file(ostinato, tmp_path):
     assert [len(cell.U) for cell in open_run("r").network().cell.layers] == [5, 4]
     more = ostinato("train", *given, "--resume", "--steps", "3")
     assert more[0] == 0 and open_run("r").config.steps == 3
-    one_line(ostinato("train", *given[:2], "--resume", "--run", "r"), "begun with rate = 0.2")
+    one_line(ostinato("train", *given[:2], "--resume", "--run", "r"), "started with rate = 0.2")
     one_line(ostinato("train", *given[:2], "--cell", "lstm"), "a setting of the cell gru; the")
 
 
@@ -241,8 +241,8 @@ def test_a_learning_rate_of_a_billion(ostinato, text):
 
 def test_runs_that_are_taken_half_there_or_another_s(ostinato, text, tmp_path):
     assert ostinato("train", text, *SMALL, "--run", "a", "--json")[0] == 0
-    one_line(ostinato("train", text, *SMALL, "--run", "a"), "a is a run already", "--resume")
-    one_line(ostinato("train", "--resume", "--run", "a", "--units", "9"), "begun with units = 4")
+    one_line(ostinato("train", text, *SMALL, "--run", "a"), "a is already a run", "--resume")
+    one_line(ostinato("train", "--resume", "--run", "a", "--units", "9"), "started with units = 4")
     one_line(ostinato("train", "--resume", "--run", "b"), "no run folder b")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
@@ -270,7 +270,7 @@ def test_ctrl_c_says_how_to_go_on(text, tmp_path):
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
     assert process.returncode == 128 + signal.SIGINT
-    assert "go on with: ostinato train --resume --run 'my run'" in rest
+    assert "continue with: ostinato train --resume --run 'my run'" in rest
     assert open_run(tmp_path / "my run").steps()
 
 

@@ -63,8 +63,7 @@ def test_json_round_trip():
         ({"file": "a\0b"}, "file must be the path of a text, got 'a\\x00b'"),
         (
             {"curriculum": 500, "length": 10},
-            "curriculum is the length to begin with, so it must be at most the length of 10, "
-            "got 500",
+            "curriculum is the initial length, so it must be at most the length of 10, got 500",
         ),
         (
             {"units": "4,x"},
@@ -80,7 +79,7 @@ def test_json_round_trip():
         ({"units": 3, "budget": 900}, "give either units or budget, not both"),
         (
             {"feedback": True, "skip": True},
-            "feedback cannot be had with skip; leave one of them out",
+            "feedback cannot be combined with skip; leave one of them out",
         ),
         ({"cell": 3}, "cell must be of type str, got 3"),
         (

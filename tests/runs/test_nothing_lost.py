@@ -90,7 +90,7 @@ def test_a_network_of_another_structure(config, tmp_path):
     own = eqx.tree_at(lambda n: n.encoding, own, OneHot(28), is_leaf=lambda x: x is None)
     run = train(config, tmp_path / "run", network=own)
     more = config.replace(steps=8)
-    refused(run.path, more, "cell was Simple, and is now LSTM; .* network of its own: give it")
+    refused(run.path, more, "cell was Simple, and is now LSTM; .* its own network: pass it")
     with pytest.raises(BadInput, match="cell was Simple, and is now LSTM"):
         run.network()
     assert train(more, run.path, resume=True, network=own).steps()[-1] == 8
@@ -176,12 +176,12 @@ def test_a_task_of_ones_own(config, tmp_path):
 
     adding = Config(task="adding", cell="simple", **SMALL)
     run = train(adding, tmp_path / "own", task=Mine(8))
-    refused(run.path, adding, "another task: it was .*Mine, .* is now Adding; .* give it again")
+    refused(run.path, adding, "another task: it was .*Mine, .* is now Adding; .* pass it again")
     refused(run.path, adding, "another task", task=Adding(8))
     refused(run.path, adding, "data of adding are not, or no longer, what", task=Mine(8, seed=1))
     assert train(adding, run.path, resume=True, task=Mine(8)).steps()[-1] == 6
     run = train(config, tmp_path / "text", task=Text.of(TEXT[::-1], length=8))
-    refused(run.path, config, "no longer, what .* give it again")
+    refused(run.path, config, "no longer, what .* pass it again")
 
 
 def test_what_was_really_used_is_recorded_and_kept(config, tmp_path):
@@ -198,14 +198,16 @@ def test_what_was_really_used_is_recorded_and_kept(config, tmp_path):
     model = json.loads((run.path / "model.json").read_text())
     model["made"]["used"]["rate"] = 0.003  # as if another version had another usual rate
     edit(run.path / "model.json", **model)
-    refused(run.path, found, "was begun with rate = 0.003, which would now be 0.004")
+    refused(run.path, found, "was started with rate = 0.003, which would now be 0.004")
 
 
 def test_another_version_is_told_of(run, config):
     model = json.loads((run.path / "model.json").read_text())
     model["made"]["versions"]["jax"] = "0.1"
     edit(run.path / "model.json", **model)
-    with pytest.warns(RuntimeWarning, match=r"begun with jax 0.1, .* differ in their last digits"):
+    with pytest.warns(
+        RuntimeWarning, match=r"started with jax 0.1, .* differ in their last digits"
+    ):
         train(config, run.path, resume=True)
 
 
@@ -248,7 +250,7 @@ def test_checkpoints_that_were_swapped(run, config):
     first = one.read_bytes()
     shutil.copy(two, one)
     two.write_bytes(first)
-    refused(run.path, config, "no checkpoint in .* can be read .* has strange notes")
+    refused(run.path, config, "no checkpoint in .* can be read .* has invalid notes")
 
 
 # Damaged files
@@ -303,7 +305,7 @@ def test_checkpoints_that_cannot_be_listed(run, config):
 
 def test_checkpoints_that_are_gone(run, config, finished):
     shutil.rmtree(run.path / "checkpoints")
-    with pytest.warns(RuntimeWarning, match="has no checkpoint: it begins again at step 0"):
+    with pytest.warns(RuntimeWarning, match="has no checkpoint: it starts again at step 0"):
         train(config, run.path, resume=True)
     same(finished, run)
     assert numbers(finished) == numbers(run)
@@ -390,7 +392,7 @@ def test_a_folder_with_only_a_model(run, config, finished, tmp_path):
 def test_a_second_process_is_refused(run, config):
     with locked(run.path):
         refused(run.path, config, "another process is training in")
-        with pytest.raises(BadInput, match="is a run already"):
+        with pytest.raises(BadInput, match="is already a run"):
             train(config, run.path)
     assert not (run.path / ".lock").exists()
     train(config, run.path, resume=True)
@@ -467,7 +469,7 @@ def old(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path / "old")
     with jax.enable_x64(False), warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "old.* was begun with|.*numbers may differ")
+        warnings.filterwarnings("ignore", "old.* was started with|.*results may differ")
         yield tmp_path / "old"
 
 
@@ -480,7 +482,7 @@ def test_a_run_of_an_earlier_format_opens_and_goes_on(old, name):
     more = run.config.replace(steps=run.config.steps + 2)
     assert train(more, name, resume=True).steps()[-1] == more.steps
     assert open_run(name).events()[: len(events)] == events
-    refused(old / name, more.replace(units=5), "begun with units = 4")
+    refused(old / name, more.replace(units=5), "started with units = 4")
 
 
 @pytest.mark.parametrize("old", [2], indirect=True)

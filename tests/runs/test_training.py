@@ -169,7 +169,7 @@ def test_more_steps_may_be_asked_for_and_nothing_else(config, tmp_path):
     more = Config(**{**short.flat(), "steps": 5})
     assert train(more, tmp_path / "run", resume=True).steps()[-1] == 5
     assert open_run(tmp_path / "run").config == more
-    with pytest.raises(BadInput, match="begun with units = 4, so it cannot go on with 5"):
+    with pytest.raises(BadInput, match="started with units = 4, so it cannot continue with 5"):
         train(Config(**{**more.flat(), "units": 5}), tmp_path / "run", resume=True)
 
 
@@ -220,7 +220,7 @@ def test_divergence_is_told_in_words(config, tmp_path):
 
 
 def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monkeypatch):
-    """What it spoils is NaN: the run goes on from its last checkpoint by the scan."""
+    """A failed kernel gives NaN: the run continues from its last checkpoint with the scan."""
     compiled, backends = training.compiled_step, []
 
     def failing(network, learner, seed):
@@ -237,7 +237,7 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
 
     monkeypatch.setattr(training, "_by_kernels", lambda *_: True)
     monkeypatch.setattr(training, "compiled_step", failing)
-    with pytest.warns(RuntimeWarning, match="goes on by the scan .* checkpoint: step 6"):
+    with pytest.warns(RuntimeWarning, match="continues with the scan .* checkpoint: step 6"):
         run = train(config, tmp_path / "run")
     same(undisturbed, run)
     assert backends == [None, "scan"]
@@ -265,7 +265,10 @@ def test_changed_data_are_noticed(text, config, tmp_path):
     ("spoil", "words"),
     [
         (lambda p: (p / "config.json").unlink(), "is not a run folder: it has no config.json"),
-        (lambda p: (p / "model.json").unlink(), "is not a whole run folder: it has no model.json"),
+        (
+            lambda p: (p / "model.json").unlink(),
+            "is not a complete run folder: it has no model.json",
+        ),
         (lambda p: (p / "config.json").write_text("{"), "cannot be read as JSON"),
         (lambda p: (p / "config.json").write_text("[]"), "it should hold one JSON object"),
         (lambda p: (p / "config.json").write_text('{"x": 1}'), "'x', which is not a setting"),
@@ -283,7 +286,7 @@ def test_a_folder_that_is_no_whole_run(undisturbed, tmp_path, spoil, words):
 
 
 def test_a_folder_that_is_taken_is_not_touched(undisturbed, config, tmp_path):
-    with pytest.raises(BadInput, match="is a run already; go on with --resume"):
+    with pytest.raises(BadInput, match="is already a run; continue with --resume"):
         train(config, undisturbed.path)
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(BadInput, match="is not an empty folder"):

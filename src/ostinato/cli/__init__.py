@@ -1,4 +1,4 @@
-"""The command line: `ostinato VERB ...`, one verb a file."""
+"""The command line: `ostinato VERB ...`, one file per verb."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     app: typer.Typer
 
-CLOSED = 141  # as of a program that SIGPIPE ends
+CLOSED = 141  # the exit code of a program that SIGPIPE ends
 
 
 def __getattr__(name: str) -> Any:
@@ -27,11 +27,10 @@ def __getattr__(name: str) -> Any:
 
 
 def main() -> None:
-    """Run a verb, and exit.
+    """Run a verb and exit.
 
-    A mistake of the user is one line on standard error; `failures` has the exit codes. With
-    `--json` standard output is one JSON document, whatever happens: of a failure, `error` and
-    `exit`.
+    A user error is one line on standard error; `failures` has the exit codes. With `--json`,
+    standard output is one JSON document, whatever happens: for a failure, `error` and `exit`.
     """
     arguments = sys.argv[1:]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
@@ -41,7 +40,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str], as_json: bool) -> int:
-    # On a GPU too the same seed is to give the same numbers; JAX reads this when it starts.
+    # So that the same seed gives the same results on a GPU too; JAX reads this when it starts.
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_gpu_deterministic_ops" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true".strip()
@@ -79,8 +78,12 @@ def _say(error: Exception, as_json: bool) -> int:
         if as_json:
             print_json({"error": words, "exit": code})
         sys.stdout.flush()
-    except (BadInput, Closed, OSError):  # nothing can be written: the line above has to do
+    except (
+        BadInput,
+        Closed,
+        OSError,
+    ):  # standard output cannot be written to; the line above must do
         let_go()
     if found is None:
-        raise error  # a fault of ours: it keeps its traceback
+        raise error  # a bug: keep the traceback
     return code

@@ -1,4 +1,4 @@
-"""`ostinato data`: what data sets there are, where they lie, and how to get them."""
+"""`ostinato data`: list, download and locate data sets."""
 
 import sys
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from ..data.datasets import DATASETS, File, get, locate, missing, named
 from ..data.locate import cache_folder
 from .output import print_json, writing
 
-app = typer.Typer(no_args_is_help=True, help="Data sets: list them, get them, find them.")
+app = typer.Typer(no_args_is_help=True, help="List, download and locate data sets.")
 
 Name = Annotated[str, typer.Argument(help=f"one of {', '.join(DATASETS)}")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -27,20 +27,20 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """Say what data sets there are, with source, size and licence."""
+    """List the data sets, with source, size and licence."""
     found = [_about(name) for name in DATASETS]
     if as_json:
         return print_json(found, indent=2)
     with writing():
         for x in found:
-            here = "here" if x["here"] else "not here"
+            here = "downloaded" if x["here"] else "not downloaded"
             print(f"{x['name']}  ({x['bytes'] / 1e6:.1f} MB, {here})")
             print(f"    {x['description']}\n    from {x['source']}\n    licence: {x['licence']}")
 
 
 @app.command("get")
 def get_(name: Name, as_json: Json = False) -> None:
-    """Download a data set into the cache folder, if it is not there, and check it."""
+    """Download a data set into the cache folder if it is missing, and verify it."""
     data, absent = named(name), missing(name)
     if absent:
         for file in absent:
@@ -52,14 +52,14 @@ def get_(name: Name, as_json: Json = False) -> None:
         downloaded = [file.path for file in absent]
         print_json({**_about(name), "downloaded": downloaded}, indent=2)
     else:
-        _say(f"{name} is here and its checksums are right")
+        _say(f"{name} is complete, and its checksums are right")
         with writing():
             print("\n".join(map(str, paths)))
 
 
 @app.command("path")
 def path_(name: Name, as_json: Json = False) -> None:
-    """Print where the files of a data set are, one a line."""
+    """Print the paths of a data set's files, one per line."""
     paths = [str(path) for path in locate(name)]
     if as_json:
         return print_json({"name": name, "paths": paths}, indent=2)
@@ -95,7 +95,7 @@ def _progress() -> Progress:
 
 
 def _bars(progress: Progress) -> Callable[[File, int], None]:
-    """One bar a file, from its first byte."""
+    """A callback that shows one progress bar per file."""
     bars: dict[File, TaskID] = {}
 
     def show(file: File, done: int) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees while a network learns: a live panel, or plain lines without a terminal."""
+"""Training progress: a live panel on a terminal, plain lines elsewhere."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -21,9 +21,9 @@ from ..runs.loss_scale import shown_loss
 
 @contextmanager
 def display(run: Path, *, quiet: bool) -> Iterator[Callable[[dict], None]]:
-    """A listener to the events of a training run, which shows them as they come.
+    """A listener that shows the events of a training run.
 
-    With `quiet` nothing is shown; on a terminal a live panel; else one plain line an event.
+    A live panel on a terminal, otherwise one line per event; nothing if `quiet`.
     """
     if quiet:
         yield lambda event: None
@@ -43,8 +43,8 @@ def display(run: Path, *, quiet: bool) -> Iterator[Callable[[dict], None]]:
 class _Lines:
     """Plain lines.
 
-    Training is told at regular steps and at the last one. An entry of the log that comes between
-    is passed over, unless the run ends with it.
+    Training is shown at regular steps and at the last one. Log entries in between are skipped,
+    unless the run ends with one.
     """
 
     def __init__(self, run: Path):
@@ -86,7 +86,7 @@ class _Lines:
 class _Panel:
     """The live panel: progress, numbers, baselines, and the latest preview."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.start: dict = {}
         self.train: dict = {}
         self.lens: dict = {}
@@ -108,7 +108,7 @@ class _Panel:
             setattr(self, kind, event)
             self.progress.update(self.bar, completed=event["step"])
 
-    def render(self):
+    def render(self) -> RenderableType:
         if not self.start:
             return Text("compiling …")
         rows = Table.grid(padding=(0, 2))
@@ -136,7 +136,7 @@ def _rows(start: dict, train: dict, lens: dict, valid: dict) -> list[tuple[str, 
 
 
 def _opening(start: dict) -> str:
-    word = f"going on from step {start['step']}" if start["kind"] == "resume" else "learning"
+    word = f"resuming at step {start['step']}" if start["kind"] == "resume" else "training"
     return (
         f"{word}: {start['task']}, {start['parameters']:,} parameters, on {start['device']}; "
         f"to beat: {_baselines(start)}"
@@ -153,7 +153,7 @@ def _numbers(event: dict, start: dict) -> str:
 
 
 def _curvature(event: dict) -> str:
-    """What a second-order learner did: damping, reduction ratio, iterations and why they ended."""
+    """A second-order step: damping, reduction ratio, iterations and why they stopped."""
     words = [f"λ {event['damping']:.2g}"]
     if event.get("structural"):
         words.append(f"μ {event['structural']:.2g}")
@@ -167,12 +167,12 @@ def _curvature(event: dict) -> str:
 
 
 def _seen(lens: dict) -> str:
-    """How far back the gradient reaches, and what is saturated most."""
+    """How far back the gradient reaches, and the most saturated units."""
     farthest = max(lens["memory"].values(), default=0)
     words = f"the gradient reaches {farthest} of {lens['lags'][-1]} steps back"
     name, share = max(lens["saturated"].items(), key=lambda pair: pair[1], default=("", 0.0))
     if share >= 0.01:
-        words += f"; saturated most: {plain_name(name)} {share:.0%}"
+        words += f"; most saturated: {plain_name(name)} {share:.0%}"
     return words
 
 
@@ -195,22 +195,22 @@ def _ending(run: Path, start: dict, end: dict, valid: dict) -> list[str]:
             f"({_baselines(start)})"
         )
     if end["reason"] == "interrupted":
-        lines.append(f"stopped and saved; go on with: ostinato train --resume --run {where}")
+        lines.append(f"stopped and saved; continue with: ostinato train --resume --run {where}")
         return lines
     if end["reason"] == "no gain":
-        lines.append(f"stopped at step {end['step']}: validation no longer gained")
-    lines.append(f"kept in {run}")
+        lines.append(f"stopped at step {end['step']}: validation no longer improved")
+    lines.append(f"saved in {run}")
     if start.get("vocabulary"):
-        lines.append(f"sample from it with: ostinato sample {where}")
+        lines.append(f"generate text with: ostinato sample {where}")
     return lines
 
 
 def _print(line: str) -> None:
-    """One line. If nobody reads it any more, all that follows goes nowhere, and the run goes on."""
+    """Print a line. If the pipe is closed, discard all further output; the run continues."""
     try:
         print(line, flush=True, file=sys.stdout)
     except BrokenPipeError:
-        # What is still in the buffer is flushed at the exit: that must not fail either.
+        # The buffer is flushed at exit, which must not fail either.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

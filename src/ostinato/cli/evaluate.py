@@ -1,4 +1,4 @@
-"""`ostinato evaluate`: how good a trained network is."""
+"""`ostinato evaluate`: measure a trained network."""
 
 import math
 import re
@@ -26,13 +26,14 @@ def evaluate(
     run: Annotated[Path, Argument(help="the run folder", parser=path)],
     file: Annotated[
         Path | None,
-        Argument(help="another file", show_default="the run's own data", parser=path),
+        Argument(help="another file to evaluate on", show_default="the run's data", parser=path),
     ] = None,
     part: Annotated[
-        str | None, Option(help="of the run's own data: valid or test", show_default="valid")
+        str | None, Option(help="part of the run's data: valid or test", show_default="valid")
     ] = None,
     dynamic: Annotated[
-        bool, Option("--dynamic", help="also with weights that go on learning from the text")
+        bool,
+        Option("--dynamic", help="also evaluate while the network keeps learning from the text"),
     ] = False,
     rate: Annotated[
         float | None,
@@ -41,7 +42,7 @@ def evaluate(
     words: Annotated[
         Path | None,
         Option(
-            help="list of words, one a line",
+            help="list of words, one per line",
             show_default="the words of the training text",
             parser=path,
         ),
@@ -50,7 +51,7 @@ def evaluate(
         int | None,
         Option(help="characters to generate for the word fail rate", show_default=str(SAMPLES)),
     ] = None,
-    seed: Annotated[int, Option(help="of the generated text")] = 0,
+    seed: Annotated[int, Option(help="random seed of the generated text")] = 0,
     as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
 ) -> None:
     """Measure a trained network: bits per character, perplexity, spelling, or its task's metric.
@@ -62,14 +63,14 @@ def evaluate(
     if part not in (None, "valid", "test"):
         raise BadInput(f"--part must be valid or test, got {part}")
     if rate is not None and not dynamic:
-        raise BadInput("--rate is of the dynamic evaluation; add --dynamic")
+        raise BadInput("--rate is for dynamic evaluation; add --dynamic")
     if samples is not None and not 0 <= samples <= MOST_SAMPLES:
         limit = "at least 0" if samples < 0 else f"at most {MOST_SAMPLES}"
         raise BadInput(f"--samples must be {limit}, got {samples}")
     if samples == 0 and words is not None:
         raise BadInput("--words is for generated text; leave it out with --samples 0")
     if file is not None and part is not None:
-        raise BadInput("--part is of the run's own data; give it or a file, not both")
+        raise BadInput("--part is for the run's own data; give either --part or a file")
     check_seed(seed)
     found = open_run(run)
     with found.precision():
@@ -77,7 +78,7 @@ def evaluate(
             textual = {"--dynamic": dynamic, "--words": words, "--samples": samples}
             for name, value in textual.items():
                 if value:
-                    raise BadInput(f"{name} is for texts; {run} has learned {found.sizes.name}")
+                    raise BadInput(f"{name} is for texts; {run} was trained on {found.sizes.name}")
         if words is not None:
             check_file(words, "list of words")
         where = part or "valid"
@@ -98,7 +99,7 @@ def evaluate(
 
 
 def _measured(run: Run, task: Task, part: str, own: bool) -> dict:
-    """All metrics of the task on one of its parts."""
+    """All metrics of the task on one part of its data."""
     network = run.network()
     values = evaluation.measured(network, task.evaluated(part), task.metrics)
     if values[0] is None:
@@ -115,7 +116,7 @@ def _measured(run: Run, task: Task, part: str, own: bool) -> dict:
 
 
 def _dynamic(run: Run, task: Task, part: str, rate: float | None) -> dict:
-    """Bits and perplexity of a network that goes on learning."""
+    """Bits and perplexity of dynamic evaluation."""
     rate = evaluation.RATE if rate is None else rate
     symbols = task.stream(part)
     assert symbols is not None
@@ -130,14 +131,14 @@ def _finite(value: float | None) -> float:
 
 
 def _or_none(value: float | None) -> float | None:
-    """JSON has no infinity, which is what the perplexity of a very wrong network comes to."""
+    """The value, or `None` for infinity (a perplexity that overflows), which JSON does not have."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def _spelling(
     network: Network, vocabulary: Vocabulary, known: set[str], count: int, seed: int
 ) -> dict:
-    """The word fail rate of generated text, without its last word, which may be cut."""
+    """The word fail rate of generated text, without its last word, which may be cut off."""
     start, key = decoding.opening(vocabulary), jax.random.key(seed)
     symbols = np.concatenate([*decoding.sample(network, start, count, key=key)])
     text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
@@ -149,12 +150,12 @@ def _training_words(run: Run) -> set[str]:
     try:
         task = run.task()
     except BadInput as error:
-        raise BadInput(f"{error}; give a list of --words, or --samples 0") from None
+        raise BadInput(f"{error}; give --words FILE or --samples 0") from None
     return set(evaluation.words_of(task.vocabulary.decode(task.stream("train"))))
 
 
 def _listed(words: Path) -> set[str]:
-    """The words of a file with one a line."""
+    """The words of a file, one per line."""
     try:
         found = set(evaluation.words_of(words.read_text(encoding="utf-8")))
     except OSError as error:
@@ -162,7 +163,7 @@ def _listed(words: Path) -> set[str]:
     except UnicodeDecodeError:
         raise BadInput(f"the word list {words} is not UTF-8 text") from None
     if not found:
-        raise BadInput(f"the word list {words} has no words; it should have one a line")
+        raise BadInput(f"the word list {words} has no words; it should have one per line")
     return found
 
 
@@ -176,7 +177,7 @@ def _show(result: dict) -> None:
             lines.append(f"{name}: {value:.4g}")
     if moving := result.get("dynamic"):
         lines.append(
-            f"dynamic, at a rate of {moving['rate']:g}: {moving['value']:.4g} "
+            f"dynamic, with rate {moving['rate']:g}: {moving['value']:.4g} "
             f"{result['metric']}, perplexity {moving['perplexity']:.4g}"
         )
     if "word_fail_rate" in result:

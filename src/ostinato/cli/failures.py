@@ -1,22 +1,22 @@
-"""What went wrong, in one line, and the exit code that says so.
+"""Errors as one line and an exit code.
 
-1    `verify` found a verdict that is not the known one
-2    a mistake in what was given: a file, a setting, an option
+1    `verify` reached a verdict other than the known one
+2    bad input: a file, a setting or an option
 3    training diverged
-128 + n    signal n ended it
+128 + n    ended by signal n
 """
 
 import typer
 
 from ..errors import BadInput
 
-# typer brings its own click, or uses the package of that name: these are its classes.
+# typer includes its own click or uses the package click; these are the classes it uses.
 UsageError = typer.BadParameter.__mro__[1]
 ClickException = typer.BadParameter.__mro__[2]
 
 
 def explained(error: BaseException) -> tuple[str, int] | None:
-    """The line and the exit code of an error; `None` where it is a fault of ours."""
+    """The line and the exit code of an error; `None` for a bug."""
     if isinstance(error, BadInput):
         return str(error), 2
     if isinstance(error, ClickException):
@@ -43,7 +43,7 @@ def _of_usage(error: BaseException) -> str:
     """`no such option --foo (did you mean --form?); see ostinato train --help`."""
     name = type(error).__name__
     if name == "NoArgsIsHelpError":
-        return ""  # the help is all there is to say
+        return ""  # the help is enough
     words = error.format_message()  # type: ignore[attr-defined]
     if name == "NoSuchOption":
         near = getattr(error, "possibilities", None)

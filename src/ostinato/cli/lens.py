@@ -1,4 +1,4 @@
-"""`ostinato lens`: what is to be seen in a run, and what is wrong with it."""
+"""`ostinato lens`: diagnose a run and write its report."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,17 +18,17 @@ def lens(
     run: Annotated[Path, Argument(help="the run folder", parser=path)],
     data: Annotated[
         Path | None,
-        Option(help="another file to look at", show_default="the validation part", parser=path),
+        Option(help="another file to measure on", show_default="the validation part", parser=path),
     ] = None,
     out: Annotated[
         Path | None,
-        Option(help="folder for page and pictures", show_default="the run folder", parser=path),
+        Option(help="folder for the report", show_default="the run folder", parser=path),
     ] = None,
     as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
 ) -> None:
-    """Say what looks wrong with a run, and write a report: report.html and a picture of each chart.
+    """Say what looks wrong with a run, and write a report: report.html and each chart as PNG.
 
-    The page is one file that needs nothing else: it opens in any browser, without a network.
+    The page is self-contained: it opens in any browser, without an internet connection.
 
     Examples:
         ostinato lens runs/text-mlstm-1
@@ -38,7 +38,7 @@ def lens(
     if out is not None:
         check_new_folder(out, "--out")
     if data is not None:
-        found.task_on(data)  # what is wrong with it is to be said first
+        found.task_on(data)  # so that an error in it is reported first
     findings = examine(found, found.task())
     if not as_json:
         with writing():
@@ -55,9 +55,9 @@ def lens(
 def _show(findings: list[Finding]) -> None:
     console = Console(highlight=False)
     if not findings:
-        console.print("No finding: nothing looks wrong.")
+        console.print("Nothing looks wrong.")
     for finding in findings:
         console.print(Text(finding.name, style="bold"))
         for words in (finding.words, finding.evidence, f"Try: {finding.advice}"):
-            console.print(Text(f"  {words}"), soft_wrap=True)  # a command is to be copied whole
+            console.print(Text(f"  {words}"), soft_wrap=True)  # so that commands can be copied
         console.print()

@@ -1,8 +1,8 @@
 """The options of `ostinato train`, made from the settings of every task, cell and learner.
 
-A setting that several members have is one option, in the panel of their kind; one that a single
-class has is in a panel of its own. So are those of your own classes, which are looked for on the
-command line, and in the file of `--config`, before the options are made.
+A setting that several members share is one option, in the panel of their role; the settings of a
+single class have their own panel. Your own classes are found on the command line and in the file of
+`--config` before the options are made, so their settings are options too.
 """
 
 import inspect
@@ -21,19 +21,19 @@ ORDER = ("task", "network", "cell", "learner", "training")
 PANELS = {part: part.capitalize() for part in ORDER}
 OWN = "or your own: module:Class or file.py:Class"
 HELP = {
-    "task": f"what is learned: {', '.join(REGISTRIES['task'])}; {OWN}",
+    "task": f"what to learn: {', '.join(REGISTRIES['task'])}; {OWN}",
     "cell": f"the recurrent cell: {', '.join(REGISTRIES['cell'])}; {OWN}",
     "learner": (
-        f"how the weights change: {', '.join(REGISTRIES['learner'])}; one of optax, as optax:lion; "
+        f"the optimiser: {', '.join(REGISTRIES['learner'])}; any in optax, such as optax:lion; "
         f"{OWN}"
     ),
-    "first": "with hf and saddle-free: a learner that has its turn before",
+    "first": "with hf and saddle-free: a first-order learner that takes turns with it",
 }
 RESERVED = ("run", "resume", "tensorboard", "json", "as_json", "config", "help", "context")
 
 
 def parameters(arguments: Iterable[str] = ()) -> list[inspect.Parameter]:
-    """The parameters of the command, for a command line that may name classes of your own."""
+    """The parameters of the command, for a command line that may name the user's classes."""
     found: dict[str, inspect.Parameter] = {}
     own = _own_classes(list(arguments))
     for part in ORDER:
@@ -49,7 +49,7 @@ def parameters(arguments: Iterable[str] = ()) -> list[inspect.Parameter]:
 
 
 def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
-    """The classes of your own that the command line or its TOML file names, by section."""
+    """The user's classes that the command line or its TOML file names, by section."""
     names: dict[str, Any] = {}
     if (file := _last(arguments, "--config")) is not None:
         sections = parsed_toml(file)
@@ -68,7 +68,7 @@ def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
 
 
 def _last(arguments: list[str], option: str) -> str | None:
-    """The value that a command line gives to an option, before the parser is there."""
+    """The last value of an option on a command line that is not parsed yet."""
     found = None
     for place, word in enumerate(arguments):
         if word == "--":
@@ -101,7 +101,7 @@ def _add_role(found: dict[str, inspect.Parameter], role: str, own: list[tuple[st
         for setting in settings_of(kind.Settings).values():
             if setting.name in RESERVED:
                 raise BadInput(
-                    f"{whole} has a setting {setting.name}, an option of train; rename it"
+                    f"{whole} has a setting {setting.name}, which is an option of train; rename it"
                 )
             if setting.name in owners and _same(found[setting.name], setting):
                 continue
@@ -125,7 +125,7 @@ def _choice(section: str) -> inspect.Parameter:
 def _parameter(
     setting: Setting, panel: str, few: str = "", same_default: bool = True
 ) -> inspect.Parameter:
-    """The option of a setting; `None` stands for not given."""
+    """The option of a setting; `None` means not given."""
     notes = [few] if few else []
     if same_default and setting.default is not None and setting.default is not False:
         usual = f"--{setting.name}" if setting.default is True else setting.default

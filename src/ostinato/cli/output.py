@@ -10,19 +10,19 @@ from typing import Any
 
 from ..errors import BadInput
 
-LONGEST = 2000  # characters of a line on what is wrong; the names of all claims fit
+LONGEST = 2000  # characters of an error message; the names of all claims fit
 
 
 class Closed(Exception):
-    """Whoever read our standard output has gone: there is nobody left to tell anything."""
+    """The reader of standard output has closed the pipe."""
 
 
 def mend_streams() -> bool:
-    """Make the standard streams safe to write to, and say whether there is a standard output.
+    """Make the standard streams safe to write to, and return whether there is a standard output.
 
-    A stream that was closed (`>&-`) becomes the null device, because the next file that is opened
-    would take its number, and with it every line that a library prints. What a stream cannot
-    encode is written as an escape; bytes of a path that are no text, as they were given.
+    A closed stream (`>&-`) is replaced by the null device; otherwise the next file that is opened
+    would get its number, and with it everything that libraries print. Characters that a stream
+    cannot encode are escaped; undecodable bytes of a path are written unchanged.
     """
     there = sys.stdout is not None
     for number in range(3):
@@ -41,7 +41,7 @@ def mend_streams() -> bool:
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as one line on standard error, without the place in our code where it was made."""
+    """Print a warning as one line on standard error, without its location in the code."""
     print(f"ostinato: warning: {one_line(message)}", file=sys.stderr)
 
 
@@ -54,18 +54,19 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Around everything that writes to standard output.
+    """A context for writing to standard output: flushes, and turns failures into clear errors.
 
     Example:
         >>> with writing():
         ...     print("text")
+        text
     """
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
         raise Closed from None
-    except SystemExit:  # this is how rich ends where a pipe is closed
+    except SystemExit:  # rich exits like this if the pipe is closed
         raise Closed from None
     except OSError as error:
         let_go()
@@ -73,13 +74,13 @@ def writing() -> Iterator[None]:
 
 
 def print_json(document: Any, indent: int | None = None) -> None:
-    """One JSON document on standard output, and nothing else."""
+    """Print one JSON document to standard output."""
     with writing():
         print(json.dumps(document, indent=indent, allow_nan=False))
 
 
 def let_go() -> None:
-    """Point standard output at the null device, so that Python can flush it when it ends."""
+    """Redirect standard output to the null device, so that Python can flush it at exit."""
     try:
         number = sys.stdout.fileno()
     except (OSError, ValueError):  # a stream without a file
@@ -90,7 +91,7 @@ def let_go() -> None:
 
 
 def one_line(words: object) -> str:
-    """Words in one line: control characters are written as escapes, and the longest are cut."""
+    """A message on one line: control characters are escaped, and a long one is shortened."""
     line = "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(words)
     )

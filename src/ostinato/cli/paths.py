@@ -9,42 +9,45 @@ from ..errors import BadInput
 
 
 def path(given: str | Path) -> Path:
-    """The parser of options that are paths, which refuses what can be none."""
+    """Parse an option that is a path, and refuse what cannot be one."""
     words = str(given) if isinstance(given, Path) else given
     if not words:
         raise typer.BadParameter("a path cannot be empty")
     try:
         os.fsencode(words)
     except UnicodeEncodeError:
-        raise typer.BadParameter("a path cannot hold half of a character") from None
+        raise typer.BadParameter("a path cannot contain half of a surrogate pair") from None
     if "\0" in words:
-        raise typer.BadParameter("a path cannot hold a zero character")
+        raise typer.BadParameter("a path cannot contain a null character")
     return Path(words)
 
 
 def check_new_folder(folder: Path, option: str) -> None:
-    """Refuse a folder that cannot be made, or cannot be written to.
+    """Refuse a folder that cannot be created or written to.
 
     Example:
         >>> check_new_folder(Path("book.txt/run"), "--run")
-        BadInput: --run book.txt/run cannot be made: book.txt is a file
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: --run book.txt/run cannot be created: book.txt is a file
     """
     above = folder
     while not os.path.lexists(above) and above != above.parent:
         above = above.parent
     try:
         if not above.exists():
-            os.stat(above)  # a link that leads nowhere, or in a circle
-        os.stat(folder)  # a name that is too long
+            os.stat(above)  # a broken link, or a cycle of links
+        os.stat(folder)  # fails if a name is too long
     except FileNotFoundError:
         if above.is_symlink():
-            raise BadInput(f"{option} {folder} cannot be made: {above} leads nowhere") from None
+            raise BadInput(
+                f"{option} {folder} cannot be created: {above} is a broken link"
+            ) from None
     except OSError as error:
         if not isinstance(error, NotADirectoryError):
-            raise BadInput(f"{option} {folder} cannot be made: {error.strerror}") from None
+            raise BadInput(f"{option} {folder} cannot be created: {error.strerror}") from None
     if not above.is_dir():
         if above == folder:
             raise BadInput(f"{option} must be a folder; {folder} is a file")
-        raise BadInput(f"{option} {folder} cannot be made: {above} is a file")
+        raise BadInput(f"{option} {folder} cannot be created: {above} is a file")
     if not os.access(above, os.W_OK | os.X_OK):
         raise BadInput(f"{option} {folder} cannot be written to: no permission in {above}")

@@ -1,4 +1,4 @@
-"""`ostinato sample`: text from a trained network, as it comes."""
+"""`ostinato sample`: generate text from a trained network."""
 
 import math
 import sys
@@ -21,23 +21,26 @@ from .seeds import check_seed
 
 def sample(
     run: Annotated[Path, Argument(help="the run folder", parser=path)],
-    prompt: Annotated[str, Option(help="text to go on from", show_default="a newline")] = "",
+    prompt: Annotated[str, Option(help="text to continue", show_default="a newline")] = "",
     length: Annotated[int, Option(help="how many characters (or bytes) to generate")] = 1000,
     temperature: Annotated[
-        float | None, Option(help="lower is safer, 0 takes the most probable", show_default="1")
+        float | None,
+        Option(
+            help="lower is more conservative; 0 takes the most probable symbol", show_default="1"
+        ),
     ] = None,
-    top_k: Annotated[int | None, Option(help="draw among this many most probable")] = None,
+    top_k: Annotated[int | None, Option(help="sample from this many most probable symbols")] = None,
     top_p: Annotated[
-        float | None, Option(help="draw among the most probable that hold this share")
+        float | None, Option(help="sample from the most probable symbols that sum to this")
     ] = None,
     beam: Annotated[
         int | None, Option(help="find the most probable text, with this many beams")
     ] = None,
-    seed: Annotated[int | None, Option(help="of the random numbers", show_default="0")] = None,
-    stop: Annotated[str | None, Option(help="end before this text comes")] = None,
+    seed: Annotated[int | None, Option(help="random seed", show_default="0")] = None,
+    stop: Annotated[str | None, Option(help="stop before this text")] = None,
     as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
 ) -> None:
-    """Generate text from a trained network, printing it as it comes.
+    """Generate text from a trained network, and print it as it is generated.
 
     Examples:
         ostinato sample runs/text-lstm-1 --prompt "To be" --temperature 0.8
@@ -46,7 +49,7 @@ def sample(
     chosen = {"temperature": temperature, "top-k": top_k, "top-p": top_p, "seed": seed}
     given = [name for name, value in chosen.items() if value is not None]
     if beam is not None and given:
-        raise BadInput(f"--beam finds the most probable text and takes no --{given[0]}")
+        raise BadInput(f"--beam searches for the most probable text and takes no --{given[0]}")
     if stop == "":
         raise BadInput("--stop needs a text to stop at, got an empty one")
     check_seed(seed or 0)
@@ -54,7 +57,9 @@ def sample(
     with found.precision():
         vocabulary = found.vocabulary
         if vocabulary is None:
-            raise BadInput(f"{run} has learned the task {found.config.task}; sample needs a text")
+            raise BadInput(
+                f"{run} was trained on the task {found.config.task}; sample needs a text"
+            )
         start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
         pieces: Iterator[np.ndarray]
         result: dict = {"run": str(run), "prompt": prompt}
@@ -78,7 +83,7 @@ def sample(
 
 
 def _show(prompt: str, texts: Iterator[str]) -> None:
-    """The prompt and what comes after it, each piece as soon as it is there."""
+    """Write the prompt and its continuation, each piece as soon as it is generated."""
     last = ""
     for text in chain([prompt], texts):
         with writing():

@@ -6,6 +6,6 @@ MOST = 2**32 - 1
 
 
 def check_seed(seed: int) -> None:
-    """Refuse what a random key of JAX cannot hold: it would be the same as a smaller seed."""
+    """Refuse a seed of more than 32 bits, which JAX would truncate."""
     if not 0 <= seed <= MOST:
         raise BadInput(f"--seed must be from 0 to {MOST}, got {seed}")

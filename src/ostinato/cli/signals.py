@@ -1,4 +1,4 @@
-"""What Ctrl-C and other signals do to a verb: it ends at once, without a traceback."""
+"""Signals end a verb at once, without a traceback."""
 
 import json
 import os
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet_signals(as_json: bool) -> Iterator[None]:
-    """Within it, SIGINT, SIGTERM and SIGHUP end the process by their default action.
+    """A context in which SIGINT, SIGTERM and SIGHUP end the process by their default action.
 
-    With `as_json` the one JSON document is printed first. `train` handles the same signals itself
-    while it learns. A signal that is ignored, as by `nohup`, stays ignored.
+    With `as_json`, the JSON document is printed first. `train` handles these signals itself during
+    training. A signal that is ignored, as under `nohup`, stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""`ostinato train`: learn a text or a task."""
+"""`ostinato train`: train a network on a text or another task."""
 
 import inspect
 import os
@@ -23,7 +23,7 @@ RUNS = "runs"
 
 
 def command(arguments: Iterable[str] = ()) -> Callable:
-    """The verb, with the options that a command line can have."""
+    """The command, with the options for these arguments."""
 
     def train(
         run: Path | None,
@@ -65,7 +65,7 @@ def _train(
 ) -> None:
     if resume:
         if run is None:
-            raise BadInput("--resume needs --run, the folder of the run to go on with")
+            raise BadInput("--resume needs --run, the folder of the run to continue")
         config = open_run(run).config.replace(**asked)
     else:
         config = Config(**asked)
@@ -89,7 +89,7 @@ def _train(
 
 
 def _next_folder(config: Config) -> Path:
-    """The first of `runs/text-lstm-1`, `-2`, … that is not there yet."""
+    """The first of `runs/text-lstm-1`, `-2`, … that does not exist yet."""
     number = 1
     while os.path.lexists(folder := Path(RUNS) / f"{config.task}-{config.cell}-{number}"):
         number += 1
@@ -97,7 +97,7 @@ def _next_folder(config: Config) -> Path:
 
 
 def _own_parameters() -> list[inspect.Parameter]:
-    """The options of the verb itself."""
+    """The options of the command itself."""
 
     def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -107,8 +107,8 @@ def _own_parameters() -> list[inspect.Parameter]:
     run = typer.Option("--run", help=words, parser=path)
     words = "a TOML file with settings; options on the command line win over it"
     config = typer.Option("--config", help=words, parser=path)
-    resume = typer.Option("--resume", help="go on with the run of --run")
-    board = typer.Option("--tensorboard", help="also write the numbers for TensorBoard")
+    resume = typer.Option("--resume", help="continue the run of --run")
+    board = typer.Option("--tensorboard", help="also write the metrics for TensorBoard")
     as_json = typer.Option("--json", help="print one JSON document at the end and nothing else")
     return [
         parameter("run", Annotated[Path | None, run], None),

@@ -1,4 +1,4 @@
-"""The verbs, each imported only when it is needed: together they take two seconds."""
+"""The verbs, each imported only when needed: importing all of them takes two seconds."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -15,12 +15,12 @@ def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> typer
     """
     app = typer.Typer(
         name="ostinato",
-        help="Recurrent networks: train, sample, evaluate, and check what is said about them.",
+        help="Recurrent networks: train, sample, evaluate and inspect them, and verify claims.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(lambda: None)  # with it, a single verb still has a name
+    app.callback()(lambda: None)  # so that a single verb keeps its name
     for name in verbs:
         module = import_module(f".{name}", __package__)
         if name == "data":
@@ -33,6 +33,6 @@ def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> typer
 
 
 def asked_for(arguments: list[str]) -> Iterable[str]:
-    """The verb of a command line, or all verbs where none is named."""
+    """The verb of a command line, or all verbs if it names none."""
     first = next((word for word in arguments if not word.startswith("-")), None)
     return (first,) if first in VERBS else VERBS

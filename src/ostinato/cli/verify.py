@@ -1,4 +1,4 @@
-"""`ostinato verify`: statements from the literature, checked by computing."""
+"""`ostinato verify`: claims from the literature, checked by computation."""
 
 from typing import Annotated
 
@@ -14,13 +14,13 @@ from .output import print_json, writing
 
 def verify(
     names: Annotated[
-        list[str] | None, typer.Argument(help="of claims", show_default="all of them")
+        list[str] | None, typer.Argument(help="names of claims", show_default="all of them")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
 ) -> None:
-    """Check statements from the literature, and say what was found.
+    """Check claims from the literature by computation, and show the evidence.
 
-    The exit code is 1 where a verdict is not the one that is known.
+    The exit code is 1 if a verdict differs from the known one.
 
     Examples:
         ostinato verify
@@ -52,7 +52,7 @@ def _about(result: Result) -> dict:
 
 
 def _show(results: list[Result]) -> None:
-    table = Table("claim, and verdict", "evidence", show_lines=True)
+    table = Table("claim and verdict", "evidence", show_lines=True)
     for result in results:
         claim, finding = result.claim, result.finding
         verdict = Text(finding.verdict, style="" if result.reproduces else "bold red")

@@ -1,4 +1,4 @@
-"""Runs: the training loop, the run folder, sampling from it and evaluating it."""
+"""Runs: configuration, the training loop, the run folder and evaluation."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""How many parameters a network has, and how many units a budget of parameters buys.
+"""Parameter counts, and the number of units that fits a parameter budget.
 
-Everything is told from shapes: nothing is compiled, and no array is made.
+Everything is computed from shapes: nothing is compiled and no array is allocated.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ Units = int | tuple[int, ...]
 
 
 def units_of(config: Config, task: Task | Sizes) -> Units:
-    """The units of each layer: those asked for, or nearest to the budget, or the usual number."""
+    """The units of each layer: as configured, nearest to the budget, or the default."""
     if config.network.budget is None:
         return config.network.units or UNITS
     return units_for(config, task)
@@ -37,10 +37,10 @@ def network_shapes(config: Config, task: Task | Sizes, units: Units | None = Non
 
 
 def parameter_count(config: Config, task: Task | Sizes, units: int | Sequence[int]) -> int:
-    """How many parameters a network of so many units has.
+    """The number of parameters of a network with this many units.
 
-    With as many units in each layer it is a quadratic function of them, which three small networks
-    determine; so it is known at once for a network of any size.
+    If all layers have the same number of units, the count is a quadratic function of that number,
+    which three small networks determine; so even the count of a huge network takes no time.
     """
     if not isinstance(units, int):
         return count_parameters(_shapes(config, task, units, config.network.layers))
@@ -49,7 +49,7 @@ def parameter_count(config: Config, task: Task | Sizes, units: int | Sequence[in
 
 
 def units_for(config: Config, task: Task | Sizes) -> int:
-    """The units with which the number of parameters comes nearest to the budget."""
+    """The number of units whose parameter count is nearest to the budget."""
     budget = config.network.budget
     assert budget is not None
     a, b, c = _quadratic(config, task)
@@ -73,7 +73,7 @@ def units_for(config: Config, task: Task | Sizes) -> int:
 
 
 def _quadratic(config: Config, task: Task | Sizes) -> tuple[int, int, int]:
-    """`a, b, c` of the number of parameters `a units² + b units + c`, which are whole numbers."""
+    """The integers `a, b, c` of the parameter count `a units² + b units + c`."""
     one, two, three = (_extrapolated(config, task, units) for units in (1, 2, 3))
     a = (three - 2 * two + one) // 2
     b = two - one - 3 * a
@@ -81,10 +81,10 @@ def _quadratic(config: Config, task: Task | Sizes) -> tuple[int, int, int]:
 
 
 def _extrapolated(config: Config, task: Task | Sizes, units: int) -> int:
-    """The number of parameters of all layers, from networks of a few.
+    """The number of parameters of all layers, extrapolated from networks with few layers.
 
-    It is linear in the number of layers; with gated feedback, where every layer reads every layer
-    through gates that every layer has, cubic. Newton's differences are exact for either.
+    It is linear in the number of layers, or cubic with gated feedback, where every layer reads
+    every layer through gates. Newton's forward differences are exact for both.
     """
     layers = config.network.layers
     known = min(layers, 4 if config.network.feedback else 2)
@@ -97,7 +97,7 @@ def _extrapolated(config: Config, task: Task | Sizes, units: int) -> int:
 
 
 def _shapes(config: Config, task: Task | Sizes, units: int | Sequence[int], layers: int) -> Network:
-    # Initial weights change no shape, and those that cannot be made are a matter of making them.
+    # Initialisers do not change shapes; `make_network` reports those that do not fit.
     none: dict[str, Any] = dict.fromkeys(("units", "budget", "incoming"))
     none |= {"spectral_radius": None, "input_scale": None, "layers": layers}
     settings = dataclasses.replace(config.network, **none)

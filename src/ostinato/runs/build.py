@@ -1,4 +1,4 @@
-"""From a configuration to what it describes: the task, the network and the learner."""
+"""Build the task, the network and the learner that a configuration describes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,12 +16,12 @@ from .budget import Units, units_of
 from .config import Config, check_curriculum
 from .network import Sizes, make_network
 
-# What the gradient lstm1997 cannot go through.
+# Network settings that the gradient lstm1997 does not support.
 NOT_1997 = ("embedding", "layer_norm", "zoneout", "weight_noise", "dropout", "recurrent_dropout")
 
 
 def build_task(config: Config, artefacts: Mapping[str, Any] | None = None) -> Task:
-    """The task of a configuration, with what a trained model keeps of it if given."""
+    """The task of a configuration, with the artefacts of a trained model if given."""
     task = config.task.kind.from_settings(config.task.settings, config.training.seed, artefacts)
     if config.training.curriculum is not None:
         check_curriculum(config.training.curriculum, task.length)
@@ -29,9 +29,9 @@ def build_task(config: Config, artefacts: Mapping[str, Any] | None = None) -> Ta
 
 
 def build_network(config: Config, task: Task | Sizes, units: Units | None = None) -> Network:
-    """A fresh network for a task, its weights from the configuration's seed.
+    """A new network for a task, initialised from the configuration's seed.
 
-    The units are those of the configuration, unless they are known already.
+    If `units` is given, it replaces the number of units in the configuration.
     """
     units = units or units_of(config, task)
     key = jax.random.key(config.training.seed)
@@ -41,15 +41,15 @@ def build_network(config: Config, task: Task | Sizes, units: Units | None = None
 def build_learner(
     config: Config, task: Task, given: optax.GradientTransformation | None = None
 ) -> Learner:
-    """The learner of a configuration, for a task; or that of a given optax transformation."""
+    """The configuration's learner for a task, or one made from a given optax transformation."""
     exact = config.learner.kind.exact and given is None
     objective = Objective(
         task.loss,
         None if config.training.precision == "float32" else config.training.precision,
         config.training.memory,
         None if config.training.backend == "auto" else config.training.backend,
-        # The training loop notices a NaN; a learner with exact products takes it for too long a
-        # step.
+        # The training loop detects a NaN; a learner with exact products would mistake it for a step
+        # that is too long.
         on_failure="scan" if exact else "nan",
     )
     if given is not None:
@@ -72,7 +72,7 @@ def _learner(config: Config, member: Any, objective: Objective) -> Learner:
 
 
 def _check_online1997(config: Config) -> None:
-    """Refuse what the gradient lstm1997 cannot do."""
+    """Refuse a network that the gradient lstm1997 does not support."""
     network = config.network
     alone = network.layers == 1 and not (network.skip or network.bidirectional or network.feedback)
     if config.cell.kind not in RULES or not alone:
@@ -80,18 +80,18 @@ def _check_online1997(config: Config) -> None:
         raise BadInput(f"the gradient lstm1997 needs a single layer and --cell one of {names}")
     for name in NOT_1997:
         if getattr(network, name):
-            raise BadInput(f"the gradient lstm1997 cannot be had with {name}; leave that out")
+            raise BadInput(f"the gradient lstm1997 does not support {name}; leave it out")
 
 
 def batch_size(config: Config) -> int:
-    """The sequences of a batch: those asked for, or the learner's usual number."""
+    """Sequences per batch: as configured, or the learner's default."""
     return config.training.batch or config.learner.kind.usual_batch
 
 
 def matmul_precision(config: Config) -> str | None:
-    """How exact float32 products have to be: all of it for learners that need that.
+    """The precision of float32 products: `"highest"` for learners that need exact ones.
 
-    Some devices round the operands by default. Conjugate gradient does not survive that, nor do
-    the networks that it finds, whose states may depend on their past very sensitively.
+    Some devices round the operands by default. Conjugate gradient breaks down with rounded
+    products, and so do the networks it finds, whose states can be very sensitive to their past.
     """
     return "highest" if config.learner.kind.exact else None

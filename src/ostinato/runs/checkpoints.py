@@ -1,7 +1,7 @@
 """The checkpoints of a run: `checkpoints/step-00000100.safetensors`, one file each.
 
-A checkpoint holds the network, the learner's memory and the carried state after so many steps. The
-last two and the best one are kept; none is removed before a newer one is safely written.
+A checkpoint holds the network, the learner state and the carried state after a number of steps. The
+last two and the best one are kept; none is removed before a newer one has been written.
 """
 
 import json
@@ -21,7 +21,7 @@ _NAME = "step-{:08d}.safetensors"
 
 
 class Checkpoint(NamedTuple):
-    """All arrays that a run needs to go on."""
+    """All arrays needed to resume a run."""
 
     network: Any
     learner: Any
@@ -29,12 +29,13 @@ class Checkpoint(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The numbers that a run needs to go on.
+    """The numbers needed to resume a run.
 
     Attributes:
-        step: how many steps are done.
-        best: the best validation so far and its step, or `None`.
-        waited: validations since then.
+        step: number of completed steps.
+        best: the best validation so far, or `None`.
+        best_step: its step.
+        waited: validations since the best one.
     """
 
     step: int = 0
@@ -44,18 +45,18 @@ class Progress(NamedTuple):
 
 
 class Checkpoints:
-    """Those in the folder of a run; each has the name of its run, so that none is another's."""
+    """The checkpoints in a run folder. Each records its run, so another run's is refused."""
 
     def __init__(self, run: Path, name: str | None):
         self.folder, self.name = run / "checkpoints", name
 
     def steps(self) -> list[int]:
-        """The steps of the checkpoints that are there, in order."""
+        """The steps of the existing checkpoints, in order."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
             if self.folder.is_symlink():
-                raise BadInput(f"{self.folder} is a link that leads nowhere") from None
+                raise BadInput(f"{self.folder} is a broken symbolic link") from None
             return []
         except OSError as error:
             raise BadInput(f"{self.folder} cannot be read: {error.strerror}") from None
@@ -63,7 +64,7 @@ class Checkpoints:
         return sorted(int(name[1]) for name in found if name)
 
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
-        """Write a checkpoint, then remove those before it that are no longer needed."""
+        """Write a checkpoint, then remove earlier ones that are no longer needed."""
         notes = {"format": str(FORMAT), "progress": json.dumps(progress._asdict())}
         if self.name is not None:
             notes["run"] = self.name
@@ -75,10 +76,10 @@ class Checkpoints:
                 self.path(step).unlink(missing_ok=True)
 
     def newest(self, like: Any, part: str = "") -> tuple[Any, Progress] | None:
-        """The newest checkpoint that can be read, or `None` where there is none at all.
+        """The newest readable checkpoint, or `None` if there are none at all.
 
-        One that is damaged is skipped with a warning. One that is whole but does not fit `like`
-        is refused, and so is a folder in which nothing can be read.
+        A damaged checkpoint is skipped with a warning. Refused are an intact one that does not fit
+        `like`, and a folder in which no checkpoint can be read.
         """
         problems: list[str] = []
         for step in reversed(self.steps()):
@@ -91,7 +92,7 @@ class Checkpoints:
                 ) from None
             except (Damaged, OSError) as error:
                 if isinstance(error, FileNotFoundError) and not self.path(step).is_symlink():
-                    return self.newest(like, part)  # removed by the run while it was looked at
+                    return self.newest(like, part)  # the run removed it in the meantime
                 problems.append(_reason(error))
             else:
                 for problem in problems:
@@ -100,8 +101,8 @@ class Checkpoints:
                 return found, progress
         if problems:
             raise BadInput(
-                f"no checkpoint in {self.folder} can be read ({problems[0]}); put back a good "
-                "copy, or train anew with another --run; nothing was changed"
+                f"no checkpoint in {self.folder} can be read ({problems[0]}); restore a good "
+                "copy, or start again with another --run; nothing was changed"
             )
         return None
 
@@ -117,14 +118,14 @@ class Checkpoints:
         return self.folder / _NAME.format(step)
 
     def _progress(self, notes: dict[str, str], step: int) -> Progress:
-        """The numbers in the notes of a checkpoint, checked one by one."""
+        """The numbers in the notes of a checkpoint, each of them checked."""
         try:
             found = Progress(**json.loads(notes["progress"]))
         except (KeyError, TypeError, ValueError, RecursionError):
             raise Damaged(f"{self.path(step)} has no readable notes") from None
         whole = all(type(x) is int and x >= 0 for x in (found.step, found.best_step, found.waited))
         if not whole or found.step != step or not isinstance(found.best, float | int | None):
-            raise Damaged(f"{self.path(step)} has strange notes: {notes['progress']}")
+            raise Damaged(f"{self.path(step)} has invalid notes: {notes['progress']}")
         if self.name not in (None, notes.get("run")):
             raise Differs(f"{self.path(step)} is from another run")
         return found

@@ -1,4 +1,4 @@
-"""The one configuration of a run: for the command line, for files and for Python.
+"""The configuration of a run, shared by the command line, files and Python.
 
 It has a section for each part of a run, and each part keeps its settings beside its code:
 
@@ -6,7 +6,7 @@ It has a section for each part of a run, and each part keeps its settings beside
     network     layers, readout, noise    `NetworkSettings`
     cell        the recurrent cell        a name, and the settings of that cell
     learner     how the weights change    a name, and the settings of that learner
-    first       with hf or saddle-free:   a name and settings; the learner that has its turn before
+    first       with hf or saddle-free:   a name and settings: the learner that takes turns with it
     training    batches, steps, seed      `TrainingSettings`
 
 The names of settings are unique among the sections of a run, so in Python and on the command line
@@ -47,9 +47,9 @@ class Config:
     Attributes:
         task, cell, learner, first: each a `Member`: `name`, `kind` (the class) and `settings`;
             `first` may be `None`.
-        network, training: the settings of what every run has.
+        network, training: the settings that every run has.
 
-    A setting can also be read by its name alone, `config.units`.
+    A setting can also be read by its name alone, as in `config.units`.
 
     Example:
         >>> config = Config(task="adding", length=200, cell="gru", reset="after", units=64)
@@ -88,7 +88,7 @@ class Config:
         self._check()
 
     def _check(self) -> None:
-        """Refuse settings of different sections that do not go together."""
+        """Refuse incompatible settings of different sections."""
         length = getattr(self.task.settings, "length", None)
         if self.training.curriculum is not None and length is not None:
             check_curriculum(self.training.curriculum, length)
@@ -133,9 +133,9 @@ class Config:
         return {name: value for name, value in self.flat().items() if value != usual[name]}
 
     def replace(self, **changes: Any) -> "Config":
-        """The configuration with other settings.
+        """The configuration with some settings changed.
 
-        Where another task, cell or learner is named, the settings that only the old one has go.
+        Settings that a new task, cell or learner does not have are dropped.
 
         Example:
             >>> Config(cell="gru", reset="after", units=8).replace(cell="lstm").unusual()
@@ -161,9 +161,9 @@ class Config:
 
     @classmethod
     def from_json(cls, found: Any) -> "Config":
-        """A configuration from its JSON, refusing what it does not know.
+        """A configuration from its JSON; unknown settings are refused.
 
-        The flat form, which run folders had before there were sections, is read too.
+        Also reads the flat form of run folders made before there were sections.
         """
         if not isinstance(found, dict):
             raise BadInput(f"a configuration is one JSON object, got {shown(found)}")
@@ -173,7 +173,7 @@ class Config:
 
     @classmethod
     def from_toml(cls, path: str | Path, **changes: Any) -> "Config":
-        """A configuration from a TOML file, with other settings on top.
+        """A configuration from a TOML file; `changes` override its settings.
 
         Example:
             >>> import tempfile
@@ -191,7 +191,7 @@ class Config:
 
 
 def flattened(found: dict[str, Any], kind: str = "configuration") -> dict[str, Any]:
-    """The flat settings of nested ones, each checked to belong to its section."""
+    """Nested settings made flat; each must belong to its section."""
     for section, part in found.items():
         if section not in SECTIONS:
             raise BadInput(f"{section!r:.40} is not a section; there are {', '.join(SECTIONS)}")
@@ -223,7 +223,7 @@ def flattened(found: dict[str, Any], kind: str = "configuration") -> dict[str, A
 
 
 def _of_active(found: dict[str, Any]) -> dict[str, Any]:
-    """Of the flat settings of all members, as files once had them, those of the ones chosen."""
+    """The settings of the chosen members, from the flat settings of all members in old files."""
     known = {name for role in REGISTRIES for name in all_settings(role)}
     known |= {name for kind in SHARED.values() for name in settings_of(kind)}
     if strange := sorted(found.keys() - known - ROLES.keys(), key=str):
@@ -231,7 +231,7 @@ def _of_active(found: dict[str, Any]) -> dict[str, Any]:
     chosen = chosen_members({**USUAL, **_members(found)})
     kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
     active = {name for kind in kinds.values() for name in settings_of(kind)} | ROLES.keys()
-    ignored = all_settings("task").keys()  # another task's settings were never looked at
+    ignored = all_settings("task").keys()  # settings of other tasks were never read
     return {
         name: value
         for name, value in found.items()
@@ -240,7 +240,7 @@ def _of_active(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _defaults(name: str) -> list[Any]:
-    """The defaults that a setting has among the built-in members."""
+    """The defaults of a setting among the built-in members."""
     kinds = [kind.Settings for members in REGISTRIES.values() for kind in members.values()]
     return [settings_of(kind)[name].default for kind in kinds if name in settings_of(kind)]
 
@@ -250,9 +250,9 @@ def _members(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_curriculum(first: int, length: int) -> None:
-    """Refuse sequences that would become shorter."""
+    """Refuse a curriculum that would start with sequences longer than `length`."""
     if first > length:
         raise BadInput(
-            f"curriculum is the length to begin with, so it must be at most the length of "
+            f"curriculum is the initial length, so it must be at most the length of "
             f"{length}, got {first}"
         )

@@ -1,4 +1,4 @@
-"""Several devices that share each batch."""
+"""Data parallelism: each batch is split among several devices."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +14,17 @@ Spread = Callable[[Batch, Any], tuple[Batch, Any]]
 
 
 def over_devices(count: int, batch: int) -> Spread:
-    """A function that spreads the sequences of a batch, and their states, over `count` devices.
+    """A function that splits the sequences of a batch, and their states, among `count` devices.
 
-    The network is copied to all of them. Each does its own sequences; sums over the batch, such as
-    the gradient, then go around by themselves, as the compiled step is one program for all.
+    Every device has a copy of the network and processes its own sequences. The compiled step is one
+    program for all devices, so XLA adds the reductions over the batch, such as the gradient.
 
     Example:
-        >>> spread = over_devices(8, batch=1000)
-        >>> batch, state = spread(batch, state)
+        >>> count = len(jax.devices())
+        >>> spread = over_devices(count, batch=4 * count)
+        >>> batch, state = spread(task.batch(0, 4 * count), None)
+        >>> batch.sequences == 4 * count
+        True
     """
     if count > len(jax.devices()):
         raise BadInput(f"there are {len(jax.devices())} devices here, got --devices {count}")
@@ -31,11 +34,11 @@ def over_devices(count: int, batch: int) -> Spread:
         return lambda batch, state: (batch, state)
     mesh = Mesh(np.array(jax.devices()[:count]), ("batch",))
 
-    def spread(batch, state):
-        def put(tree, *axes):
+    def spread(batch: Batch, state: Any) -> tuple[Batch, Any]:
+        def put(tree: Any, *axes: str | None) -> Any:
             return jax.device_put(tree, NamedSharding(mesh, PartitionSpec(*axes)))
 
-        def of(x, axis):
+        def of(x: Any, axis: int) -> Any:
             return put(x, *(None,) * axis, "batch")
 
         return batch.over_sequences(of), put(state, "batch")

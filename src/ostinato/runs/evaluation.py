@@ -1,4 +1,4 @@
-"""How good a trained network is: its task's metric, bits and perplexity, and its spelling."""
+"""Evaluation of a trained network: metrics, dynamic evaluation and the word fail rate."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -20,10 +20,10 @@ RATE = 0.03
 
 
 def evaluate(network: Network, task: Task, part: str = "valid", size: int = 32) -> float:
-    """The task's metric on `"valid"` or `"test"`, with `size` sequences side by side.
+    """The task's metric on `"valid"` or `"test"`, with batches of `size` sequences.
 
     Example:
-        >>> 0 < evaluate(network_of_symbols, text, "test") < 10
+        >>> 0 < evaluate(run.network(), run.task(), "test") < 10  # bits per character
         True
     """
     (value,) = measured(network, task.held_out(part, size), (task.metric,))
@@ -35,10 +35,10 @@ def evaluate(network: Network, task: Task, part: str = "valid", size: int = 32) 
 def measured(
     network: Network, batches: Iterable[Batch], metrics: tuple[Metric, ...]
 ) -> list[float | None]:
-    """The metrics over all batches; `None` where nothing is counted.
+    """The metrics over all batches; `None` for a metric that counted nothing.
 
-    The state is carried from batch to batch and starts anew where `batch.first` says so. Noise is
-    off. The compiled function is kept from call to call for networks of the same structure.
+    The state is carried from batch to batch and is reset where `batch.first` is true. Noise is off.
+    The compiled function is reused for networks of the same structure.
     """
     network = eqx.nn.inference_mode(network)
     state, counts = None, []
@@ -46,7 +46,7 @@ def measured(
         if batch.first:
             state = network.initial((batch.sequences,)) if can_step(network) else None
         found, state = _counts(network, state, batch.arrays, metrics)
-        counts.append(found)  # without waiting for it here
+        counts.append(found)  # does not block
     if not counts:
         return [None for _ in metrics]
     sums = jax.tree.map(lambda *x: sum(np.asarray(y, np.float64) for y in x), *counts)
@@ -60,10 +60,10 @@ def _counts(network: Any, state: Any, batch: Batch, metrics: tuple[Metric, ...])
 
 
 def perplexity(bits: float) -> float:
-    """`2^bits`: among how many equally probable symbols the network is as unsure.
+    """`2^bits`: the number of equally probable symbols with the same entropy.
 
-    Per symbol, as the bits are: for a network of characters this is the perplexity per character,
-    which is not comparable with the usual one per word.
+    Like the bits, it is per symbol: for a character model this is the perplexity per character,
+    which is not comparable with the usual perplexity per word.
     """
     with np.errstate(over="ignore"):
         return float(np.exp2(bits))
@@ -77,27 +77,30 @@ def dynamic_evaluate(
     window: int = 20,
     decay: float = 0.0,
 ) -> float:
-    """Bits per symbol of a network that goes on learning from the text it has just predicted.
+    """Bits per symbol of a network that keeps learning from the text it has just predicted.
 
-    The text is one stream in windows. Each is scored first, and then the weights take a step on
-    its mean loss L, from which the next window is scored:
+    The text is split into consecutive windows. Each window is scored, and then the weights take a
+    gradient step on its mean loss L before the next window is scored:
 
         θ ← θ - rate ∂L/∂θ + decay (θ₀ - θ)
 
-    with θ₀ the trained weights. The state is carried on, the gradient ends at the window's
-    beginning, and noise is off. With a rate of 0 this is static evaluation.
+    with θ₀ the trained weights. The state is carried over, the gradient stops at the start of the
+    window, and noise is off. With a rate of 0 this is static evaluation.
 
-    Source: Krause et al. (2018), the form by gradient descent; Graves (2013).
+    Source: Krause et al. (2018), the variant with gradient descent; Graves (2013).
 
     Args:
-        network: reads symbols and gives a logit for each. It is not changed.
-        symbols: the text, `(T,)`, whole numbers below the network's number of symbols.
-        rate: the step size. What is best depends on network and text: try a third and three times.
-        window: steps of a window.
-        decay: share of the way back to the trained weights that each step goes, 0 to 1.
+        network: reads symbols and outputs their logits. It is not modified.
+        symbols: the text, `(T,)`, integers below the network's number of symbols.
+        rate: the step size. The best one depends on network and text: also try a third of it, and
+            three times as much.
+        window: steps per window.
+        decay: fraction of the way back to the trained weights that each step takes, 0 to 1.
 
     Example:
-        >>> dynamic_evaluate(network, task.parts["test"], rate=0.1)
+        >>> bits = dynamic_evaluate(run.network(), run.task().parts["test"], rate=0.1)
+        >>> 0 < bits < 10
+        True
     """
     if not 0 <= rate <= float(jnp.finfo(network.dtype).max):
         raise BadInput(f"the rate must be 0 or a positive number, got {rate}")
@@ -150,7 +153,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text: letters with apostrophes between them, in lower case.
+    """The words of a text in lower case: letters, and apostrophes between letters.
 
     Example:
         >>> words_of("Don’t say 'tis 42 o'clock.")
@@ -160,12 +163,13 @@ def words_of(text: str) -> list[str]:
 
 
 def word_fail_rate(text: str, words: Collection[str]) -> float | None:
-    """The share of a text's words that are not among `words`; `None` where it has no words.
+    """The fraction of a text's words that are not in `words`; `None` if it has no words.
 
-    Source: Delgado del Cerro (2021) section 5.2.5.
+    Source: Delgado del Cerro (2021), section 5.2.5.
 
     Example:
-        >>> word_fail_rate("The cat szat.", {"the", "cat", "sat"})  # 1 of 3
+        >>> round(word_fail_rate("The cat szat.", {"the", "cat", "sat"}), 2)
+        0.33
     """
     found = words_of(text)
     return sum(word not in words for word in found) / len(found) if found else None

@@ -1,13 +1,13 @@
-"""The events of a run's log, as far as they can be read.
+"""Validated events of a run's log.
 
-A log may have been damaged, or written by another version, so a reader cannot rely on any field.
-`readable` keeps what is as the training loop writes it:
+A log may be damaged or written by another version, so a reader cannot rely on any field. `readable`
+keeps the fields that are as the training loop writes them:
 
-    start, resume   of how many steps, on which device, with which baselines
-    train           a few steps: the mean loss, the gradient's norm, the rate, …
-    valid           the metric on the validation part, and a sample of a text
-    lens            the gradient by lag, the memory length, what is saturated
-    trouble         why the run was stopped, and the steps in which trouble came
+    start, resume   number of steps, device, baselines
+    train           a few steps: mean loss, gradient norm, learning rate, …
+    valid           the metric on the validation part, and a preview
+    lens            gradient by lag, memory length, saturation
+    trouble         why the run was stopped, and the steps that led to it
     end             how the run ended
 """
 
@@ -24,12 +24,12 @@ TROUBLED = ("loss", "norm", "rate", "clipped", "moved")
 
 
 def _number(x: Any) -> bool:
-    """A finite number, and no boolean."""
+    """True for a finite number that is not a boolean."""
     return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e300
 
 
 def _number_or_none(x: Any) -> bool:
-    """What was NaN or infinite is `None` in a log."""
+    """A log has `None` in place of NaN and infinity."""
     return x is None or _number(x)
 
 
@@ -46,14 +46,14 @@ def _numbers(x: Any) -> bool:
 
 
 def _rising(x: Any) -> bool:
-    """Counts, each above the one before it: the lags of a look."""
+    """True for a list of strictly increasing counts, such as lags."""
     if not isinstance(x, list) or not x or not all(map(_count, x)):
         return False
     return all(a < b for a, b in itertools.pairwise(x))
 
 
 def _by_name(check: Check) -> Check:
-    """A dictionary from paths of weights, such as `.cell.layers[0].R`."""
+    """A check of dictionaries whose keys are paths of weights, such as `.cell.layers[0].R`."""
 
     def good(x: Any) -> bool:
         return isinstance(x, dict) and all(PATH.fullmatch(n) and check(y) for n, y in x.items())
@@ -61,7 +61,7 @@ def _by_name(check: Check) -> Check:
     return good
 
 
-# Of logs that do not say it: the metric in units of the training loss, by the metric's name.
+# For logs without a loss factor: training loss × factor = metric, by the name of the metric.
 LOSS_FACTORS = {
     "bits per character": 1 / math.log(2),
     "bits per byte": 1 / math.log(2),
@@ -77,7 +77,7 @@ _START: dict[str, Check] = {
     "higher_is_better": lambda x: isinstance(x, bool),
     "loss_factor": lambda x: x is None or _number(x),
     "baselines": lambda x: isinstance(x, dict) and all(map(_number, x.values())),
-    **dict.fromkeys(("chance", "bigram", "order 5"), _number),  # until 0.1, in place of `baselines`
+    **dict.fromkeys(("chance", "bigram", "order 5"), _number),  # before 0.1, instead of `baselines`
 }
 _STEPS = ("loss", "norm", "largest_norm", "moved", "largest_moved")
 _CURVED = ("damping", "structural", "ratio")
@@ -96,7 +96,7 @@ FIELDS: dict[str, dict[str, Check]] = {
     "trouble": {"words": _words} | dict.fromkeys(TROUBLED, _numbers),
     "end": {"reason": _words, "seconds": _number},
 }
-# Without these an event says nothing.
+# Events without these fields are dropped.
 NEEDED = {
     "train": ("loss",),
     "valid": ("value",),
@@ -107,7 +107,7 @@ NEEDED = {
 
 
 def readable(events: Iterable[Any]) -> list[dict]:
-    """The events of a log that say something, each with the fields that are sound.
+    """The usable events of a log, each with its valid fields.
 
     Example:
         >>> readable([{"kind": "train", "step": 3, "loss": 4.2, "norm": "much"}, "what?"])
@@ -129,7 +129,7 @@ def readable(events: Iterable[Any]) -> list[dict]:
 
 
 def _upgraded(kind: str, fields: dict) -> dict:
-    """The fields of an older log by the names that they have today."""
+    """The fields of an older log under their current names."""
     if kind == "valid" and "sample" in fields:
         fields.setdefault("preview", fields.pop("sample"))
     if kind in ("start", "resume"):
@@ -141,7 +141,7 @@ def _upgraded(kind: str, fields: dict) -> dict:
 
 
 def _consistent(kind: str, fields: dict) -> dict:
-    """Without those of several fields which belong together that have different lengths."""
+    """Drop fields that belong together but differ in length."""
     if kind == "lens":
         lags = fields["lags"]
         profiles = fields["gradient"].items()

@@ -1,4 +1,6 @@
-"""What is wrong with a run: its log, its data and its network, shown to the doctor."""
+"""Gather what the doctor needs to know about a run, from its log, data and network."""
+
+from collections.abc import Iterator
 
 import equinox as eqx
 import jax
@@ -20,7 +22,7 @@ from .trouble import logged_steps
 
 SEQUENCES = 64
 SYMBOLS_SCORED = 20_000
-# What an entry of the log must have to be part of the history, and what it is called there.
+# The fields that an entry of the log needs to be part of the history, and their names there.
 COURSE = {
     "loss": "losses",
     "norm": "norms",
@@ -33,11 +35,11 @@ COURSE = {
 
 
 def examine(run: Run, task: Task | None = None, like: Network | None = None) -> list[Finding]:
-    """What the doctor finds in a run, the likeliest causes first.
+    """What the doctor finds wrong with a run, causes before their effects.
 
     Args:
         run: the run, finished or not.
-        task, like: a task or a network of your own, where the run was given one.
+        task, like: the task and network given to `train`, if any.
 
     Example:
         >>> for finding in examine(open_run("runs/text-mlstm-1")):
@@ -47,7 +49,7 @@ def examine(run: Run, task: Task | None = None, like: Network | None = None) -> 
 
 
 def gather(run: Run, task: Task | None = None, like: Network | None = None) -> Evidence:
-    """The evidence. The arguments are those of `examine`."""
+    """The evidence for `diagnose`. The arguments are those of `examine`."""
     task = run.task() if task is None else task
     size = batch_size(run.config)
     one, two = task.batch(0, size), task.batch(1, size)
@@ -60,6 +62,7 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
         history=_history(events),
         data=look_at_batches(task, one, two, size),
         network=network,
+        first_order=not run.config.learner.kind.exact,
     )
 
 
@@ -70,8 +73,8 @@ def last_network(run: Run, like: Network | None = None) -> Network:
         if eqx.is_inexact_array(weight) and not np.all(np.isfinite(weight)):
             name = jax.tree_util.keystr(path).lstrip(".")
             raise BadInput(
-                f"the last checkpoint of {run.path}, that of step {run.steps()[-1]}, has weights "
-                f"that are not finite ({name}); there is nothing to measure. Train again"
+                f"the last checkpoint of {run.path}, at step {run.steps()[-1]}, has weights that "
+                f"are not finite ({name}); there is nothing to measure. Train again"
             )
     return network
 
@@ -101,7 +104,7 @@ def _history(events: list[dict]) -> History:
 
 
 def _number(value: float | None) -> float:
-    """A log has `None` for what is no number."""
+    """A number of the log, which has `None` in place of NaN and infinity."""
     return float("nan") if value is None else float(value)
 
 
@@ -122,9 +125,9 @@ def _measured(network: Network, task: Task, batch: Batch, size: int) -> Measured
 
 
 def _score(network: Network, task: Task, size: int) -> float:
-    """The metric on the first batches that were learned."""
+    """The metric on the first training batches."""
 
-    def batches():
+    def batches() -> Iterator[Batch]:
         seen = index = 0
         while seen < SYMBOLS_SCORED:
             batch = task.batch(index, size)

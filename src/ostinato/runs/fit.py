@@ -1,14 +1,14 @@
-"""Whether a run can fit into memory, told from shapes alone, before anything is made.
+"""Check from shapes alone whether a run fits into memory, before anything is allocated.
 
-What is counted is a lower bound, in float32:
+The estimate is a lower bound, in float32:
 
-    weights      parameters x (themselves + their gradient + the learner's memory of each)
-    states       what the gradient keeps: the state before each step, of every sequence
-    influence    of rtrl: the derivative of every state by every parameter
+    weights      parameters × (themselves + their gradient + the learner state for each)
+    states       what the gradient keeps: the state before each step of every sequence
+    influence    for rtrl: the derivative of every state with respect to every parameter
     outputs      the network's outputs at each step of every sequence
     sequences    the arrays of a batch, or of the held-out set
 
-So only what surely cannot fit is refused.
+So a run is refused only if it certainly cannot fit.
 """
 
 import math
@@ -24,15 +24,18 @@ from .budget import Units, network_shapes, parameter_count
 from .build import batch_size
 from .config import Config
 
-SMALL = 16  # units of the network on which shares are measured
+SMALL = 16  # units of the network whose state and learner state are scaled up
 
 
 def check_fits(config: Config, task: Task, learner: Learner, units: Units) -> None:
     """Refuse a run that needs more memory than there is.
 
     Example:
-        >>> check_fits(Config(units=10**6), task, learner, 10**6)
-        BadInput: this needs at least 74.6 TiB of memory ...
+        >>> from ostinato.runs.build import build_learner
+        >>> config = Config(units=10**6)
+        >>> check_fits(config, task, build_learner(config, task), 10**6)
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: this needs at least 72.8 TiB of memory...
     """
     check_memory(
         needed(config, task, learner, units),
@@ -48,7 +51,7 @@ def check_fits(config: Config, task: Task, learner: Learner, units: Units) -> No
 
 
 def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[str, int]:
-    """The bytes that a run needs, at least, by what they are for."""
+    """A lower bound on the bytes that a run needs, by purpose."""
     small = network_shapes(_small(config), task)
     memory = eqx.filter_eval_shape(learner.initial, small)
     copies = 2 + count_parameters(memory) // count_parameters(small) + learner.copies
@@ -59,7 +62,7 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     if gradient == "rtrl":
         found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
     if gradient == "full":
-        # The chunks of a second-order learner, and those of --memory sqrt, come one by one.
+        # A second-order learner and --memory sqrt process their chunks one at a time.
         kept = steps if config.training.memory == "all" else math.isqrt(steps)
         together = min(size, learner.chunk or size)
         found["states"] = FLOAT * kept * together * state
@@ -75,5 +78,5 @@ def _small(config: Config) -> Config:
 
 
 def _state(shapes: Network) -> int:
-    """The numbers in the state of one sequence."""
+    """The size of the state of one sequence."""
     return count_parameters(eqx.filter_eval_shape(lambda network: network.initial(()), shapes))

@@ -1,11 +1,11 @@
-"""A run's folder: what was asked for, what happened, and the weights.
+"""The run folder: configuration, events and checkpoints.
 
-    config.json       the configuration, enough to run the same thing again
+    config.json       the configuration, enough to repeat the run
     model.json        what was built: network, task, vocabulary, values and versions
-    events.jsonl      one line for everything that happened
-    checkpoints/      step-00000100.safetensors: network, learner and state after so many steps
+    events.jsonl      the log, one event per line
+    checkpoints/      step-00000100.safetensors: network, learner state and carried state
 
-One process at a time trains in it; any number may read it meanwhile.
+Only one process at a time trains in it; any number may read it meanwhile.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ from .log import add_event, read_events
 from .network import Sizes
 from .provenance import described, described_learner, described_task, difference, versions
 
-# What may differ between a run and its continuation: the data's fingerprint speaks for the file.
+# What may differ between a run and its continuation; the fingerprint of the data covers the file.
 MAY_CHANGE = ("steps", "file")
 
 
@@ -45,14 +45,16 @@ class Run:
     Attributes:
         path: the folder.
         config: the settings.
-        sizes: what the network knows of its task.
-        artefacts: what the network needs of the data, as JSON; see `Task.artefacts`.
+        sizes: what the network knows about its task.
+        artefacts: what the network needs from the data, as JSON; see `Task.artefacts`.
         made: what the run was made with: `network`, `task`, `used`, `versions` and `config`, all as
-            plain JSON. Of a folder of format 1 only the fingerprint of a text is known.
+            plain JSON. A folder of format 1 has only the fingerprint of a text.
 
     Example:
-        >>> run = open_run("runs/text-lstm-1")
+        >>> run = open_run("runs/text-mlstm-1")
         >>> network = run.network()
+        >>> run.steps()[-1]  # of the last checkpoint
+        4
     """
 
     path: Path
@@ -62,57 +64,57 @@ class Run:
     made: dict
 
     def with_steps(self, config: Config) -> "Run":
-        """The same run with the number of steps of a configuration that is otherwise its own."""
+        """The same run with another number of steps; the other settings must not change."""
         if found := _change(self.config, config):
             name, own, asked = found
             raise BadInput(
-                f"{self.path} was begun with {name} = {own}, so it cannot go on with {asked}; "
+                f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
                 "only steps can change"
             )
         return dataclasses.replace(self, config=config)
 
     def task(self) -> Task:
-        """The task with the run's own data, which must not have changed."""
+        """The task with the run's own data, which must be unchanged."""
         if "task" in self.made.get("given", []):
             raise BadInput(
-                f"{self.path} was begun from Python with a task of its own, which the folder does "
-                "not hold: give it again, as in examine(run, task=...)"
+                f"{self.path} was started from Python with its own task, which is not in the "
+                "folder: pass it again, as in examine(run, task=...)"
             )
         task = build_task(self.config, self.artefacts)
         self._check_task(task)
         return task
 
     def task_on(self, path: Path) -> Task:
-        """The task on another file; the run's own data need not be there."""
+        """The task on another file; the run's own data are not needed."""
         task = self.config.task
         return task.kind.on_file(path, task.settings, self.artefacts)
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """Of a text, else `None`."""
+        """The vocabulary of a text; `None` for other tasks."""
         found = self.artefacts.get("vocabulary")
         return None if found is None else Vocabulary.from_json(found)
 
     def check(self, task: Task, network: Any, used: dict, learner: Learner) -> None:
-        """Refuse to go on with another task, network or learner, or other values than at first."""
+        """Refuse to continue with another task, network or learner, or with other values."""
         self._check_task(task)
         self._check_network(network)
         recorded = self.made.get("learner")  # none in folders of earlier versions
         if recorded is not None and (found := difference(recorded, described_learner(learner))):
             raise BadInput(
-                f"{self.path} was begun with another learner: {found}{self._given('learner')}"
+                f"{self.path} was started with another learner: {found}{self._given('learner')}"
             )
         for name, value in used.items():
             recorded = self.made.get("used", {}).get(name, value)
             if recorded != value:
                 raise BadInput(
-                    f"{self.path} was begun with {name} = {recorded}, which would now be {value}"
+                    f"{self.path} was started with {name} = {recorded}, which would now be {value}"
                 )
         for name, value in versions().items():
             recorded = self.made.get("versions", {}).get(name, value)
             if recorded != value:
                 warnings.warn(
-                    f"{self.path} was begun with {name} {recorded}, and this is {value}: numbers "
+                    f"{self.path} was started with {name} {recorded}, and this is {value}: results "
                     "may differ in their last digits",
                     RuntimeWarning,
                     stacklevel=3,
@@ -122,7 +124,7 @@ class Run:
         recorded, now = self.made.get("task", {}), described_task(task)
         data = recorded.get("data") or now["data"]  # format 1 has none for most tasks
         if "class" in recorded and (found := difference({**recorded, "data": now["data"]}, now)):
-            raise BadInput(f"{self.path} has learned another task: {found}{self._given('task')}")
+            raise BadInput(f"{self.path} was trained on another task: {found}{self._given('task')}")
         if data != now["data"]:
             raise BadInput(
                 f"{task.source} not, or no longer, what {self.path} was trained on"
@@ -137,23 +139,21 @@ class Run:
             )
 
     def _given(self, what: str) -> str:
-        """Advice where the run was given a task or network from Python."""
+        """Advice if the run was given its own task, network or learner from Python."""
         given = what in self.made.get("given", [])
-        return (
-            f"; it was begun from Python with a {what} of its own: give it again" if given else ""
-        )
+        return f"; it was started from Python with its own {what}: pass it again" if given else ""
 
     def network(self, which: str = "best", like: Network | None = None) -> Network:
         """The network with the weights of the `"best"` or the `"last"` checkpoint.
 
-        One that is not of the configuration's making needs another `like` it.
+        `like` is a network of the same structure; a run that was given its own network needs it.
         """
         if like is None:
             like = network_shapes(self.config, self.sizes, self.units)
         self._check_network(like)
         found = self.checkpoints.newest(like, "network")
         if found is None:
-            raise BadInput(f"{self.path} has no checkpoint yet; go on with --resume")
+            raise BadInput(f"{self.path} has no checkpoint yet; continue with --resume")
         network, progress = found
         if which == "best" and progress.best_step in self.steps():
             try:
@@ -164,7 +164,7 @@ class Run:
 
     @property
     def units(self) -> Units | None:
-        """The units that the run was begun with, where they are known."""
+        """The number of units that the run was started with, if known."""
         found = self.made.get("used", {}).get("units")
         return tuple(found) if isinstance(found, list) else found
 
@@ -174,15 +174,15 @@ class Run:
 
     @property
     def name(self) -> str | None:
-        """A random name, by which the run knows its own files; format 1 has none."""
+        """A random name that marks the files of this run; `None` in format 1."""
         return self.made.get("run")
 
     def precision(self) -> AbstractContextManager:
-        """Within it, products are as exact as the run's learner needs them; see `build`."""
+        """A context in which products have the precision that the run's learner needs."""
         return jax.default_matmul_precision(matmul_precision(self.config))
 
     def steps(self) -> list[int]:
-        """The steps of the checkpoints that are there, in order."""
+        """The steps of the existing checkpoints, in order."""
         return self.checkpoints.steps()
 
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
@@ -190,7 +190,7 @@ class Run:
         self.checkpoints.save(checkpoint, progress)
 
     def go_on(self) -> None:
-        """Keep the number of steps that is now asked for, and tidy up after a killed process."""
+        """Record the new number of steps, and clean up after a killed process."""
         if Config.from_json(_read(self.path / "config.json")) != self.config:
             write_whole(self.path / "config.json", str(self.config).encode())
         for folder in (self.path, self.checkpoints.folder):
@@ -200,16 +200,14 @@ class Run:
         """Refuse to add to the log of another run."""
         for event in self.events():
             if event.get("run", self.name) != self.name:
-                raise BadInput(
-                    f"{self.path / 'events.jsonl'} is from another run; put its own back"
-                )
+                raise BadInput(f"{self.path / 'events.jsonl'} is from another run; restore its own")
 
     def events(self) -> list[dict]:
-        """What happened; see `read_events`."""
+        """The events of the log; see `read_events`."""
         return read_events(self.path)
 
     def note(self, event: dict) -> None:
-        """Append a line to the events."""
+        """Append an event to the log."""
         add_event(self.path, event)
 
 
@@ -222,14 +220,13 @@ def create_run(
     given: list[str],
     learner: Learner,
 ) -> Run:
-    """A new run in an empty folder, whose lock is held.
+    """Create a run in an empty folder whose lock is held.
 
     Args:
         path: the folder.
-        config, task, network: what is trained.
-        used: the values that the run works with; see `values_used`.
-        given: which of task, network and learner are not of the configuration's making.
-        learner: the one that trains it.
+        config, task, network, learner: what is trained, and how.
+        used: the values that the run uses; see `values_used`.
+        given: which of task, network and learner were given instead of built from `config`.
     """
     check_free(path)
     sizes = Sizes.of(task)
@@ -251,17 +248,19 @@ def create_run(
     }
     model["sha256"] = _checksum(model)
     write_whole(path / "model.json", json.dumps(model).encode())
-    write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
+    write_whole(
+        path / "config.json", str(config).encode()
+    )  # last, because this makes the folder a run
     return Run(path, config, sizes, *json.loads(json.dumps((model["artefacts"], made))))
 
 
 def check_free(path: Path) -> None:
-    """Refuse a folder for a new run, unless it is empty or has what a killed beginning left."""
+    """Refuse a folder for a new run unless it is empty, except for what a killed start left."""
     if not path.exists() and not path.is_symlink():
         return
     if path.is_dir() and all(_is_beginning(entry.name) for entry in path.iterdir()):
         return
-    what = "is a run already; go on with --resume" if is_run(path) else "is not an empty folder"
+    what = "is already a run; continue with --resume" if is_run(path) else "is not an empty folder"
     raise BadInput(f"{path} {what}, or choose another --run")
 
 
@@ -274,7 +273,7 @@ def is_run(path: Path) -> bool:
 
 
 def open_run(path: str | Path) -> Run:
-    """An existing run folder, read and checked."""
+    """Open an existing run folder and check it."""
     path = Path(path)
     if not path.is_dir():
         raise BadInput(f"there is no run folder {path}")
@@ -307,7 +306,7 @@ def open_run(path: str | Path) -> Run:
 
 
 def _artefacts(model: dict) -> dict:
-    """Those of the task; until format 3 a vocabulary was the only one."""
+    """The artefacts of the task; before format 3 the vocabulary was the only one."""
     if model["format"] < 3:
         words = model["vocabulary"]
         found = {} if words is None else {"vocabulary": words}
@@ -326,7 +325,7 @@ def _checksum(model: dict) -> str:
 
 def _sizes(found: dict) -> Sizes:
     name = found["name"]
-    if name in TASKS and "readout_bias" not in found:  # of a version before that was kept
+    if name in TASKS and "readout_bias" not in found:  # from a version that did not record it
         found = {**found, "readout_bias": TASKS[name].readout_bias}
     sizes = Sizes(**found)
     numbers = (sizes.inputs, sizes.outputs)
@@ -350,7 +349,7 @@ def _check_made(made: Any) -> None:
 
 
 def _check_unchanged(path: Path, config: Config, made: dict) -> None:
-    """Refuse a configuration that somebody has edited."""
+    """Refuse a configuration that was edited."""
     if "config" not in made:
         return
     try:
@@ -361,12 +360,12 @@ def _check_unchanged(path: Path, config: Config, made: dict) -> None:
         name, value, now = found
         raise BadInput(
             f"{path / 'config.json'} has been changed: {name} = {now}, but the run was made with "
-            f"{value}; put it back"
+            f"{value}; change it back"
         )
 
 
 def _change(own: Config, other: Config) -> tuple[str, Any, Any] | None:
-    """The first setting that differs and must not: its name and both values."""
+    """The first setting that must not change but did: its name and both values."""
     one, two = own.flat(), other.flat()
     for name in {**two, **one}:
         if name not in MAY_CHANGE and one.get(name) != two.get(name):
@@ -376,11 +375,13 @@ def _change(own: Config, other: Config) -> tuple[str, Any, Any] | None:
 
 def _read(path: Path) -> dict:
     if path.exists() and not path.is_file():
-        raise BadInput(f"{path} is not a regular file")  # a pipe would be waited for
+        raise BadInput(f"{path} is not a regular file")  # reading a pipe would block
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise BadInput(f"{path.parent} is not a whole run folder: it has no {path.name}") from None
+        raise BadInput(
+            f"{path.parent} is not a complete run folder: it has no {path.name}"
+        ) from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""The log of a run: one JSON object per line, and lines are only ever added.
+"""The log of a run: an append-only file with one JSON object per line.
 
-A run that goes on from a checkpoint says so (`"kind": "resume"`), which replaces what the log had
-about later steps; so nothing has to be taken out of the file.
+A run that continues from a checkpoint logs a `resume` event, which supersedes the events of later
+steps; so nothing is ever removed from the file.
 """
 
 import json
@@ -16,13 +16,14 @@ NAME = "events.jsonl"
 
 
 def read_events(folder: Path) -> list[dict]:
-    """What happened, in order; lines that are damaged or unfinished are skipped.
+    """The events in order; damaged and incomplete lines are skipped.
 
-    Every event has a `kind` and a `step`. Later attempts at the same steps replace earlier ones.
+    Every event has a `kind` and a `step`. Events of a resumed run supersede those of the same steps
+    before.
 
     Example:
-        >>> [event["kind"] for event in read_events(run.path)]
-        ['start', 'train', 'valid', 'end']
+        >>> sorted({event["kind"] for event in read_events(run.path)})
+        ['end', 'lens', 'start', 'train', 'valid']
     """
     path = folder / NAME
     found: list[dict] = []
@@ -40,19 +41,19 @@ def read_events(folder: Path) -> list[dict]:
         found.append(event)
     if damaged:
         words = f"line {damaged[0]}" if len(damaged) == 1 else f"{len(damaged)} lines"
-        warnings.warn(f"{path}: {words} cannot be read, and skipped", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"{path}: {words} cannot be read; skipped", RuntimeWarning, stacklevel=3)
     return found
 
 
 def add_event(folder: Path, event: dict) -> None:
-    """Append an event."""
+    """Append an event to the log."""
     append_line(folder / NAME, json.dumps(_finite(event), allow_nan=False).encode())
 
 
 def _event(line: bytes) -> dict | None:
     try:
         event = json.loads(line)
-    except (ValueError, RecursionError):  # of UnicodeDecodeError too
+    except (ValueError, RecursionError):  # includes UnicodeDecodeError
         return None
     if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
         return None
@@ -62,7 +63,7 @@ def _event(line: bytes) -> dict | None:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no NaN and no infinity: `None` in their place."""
+    """Replace NaN and infinity, which JSON does not have, by `None`."""
     if isinstance(value, dict):
         return {name: _finite(x) for name, x in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A look through the lens while a network learns."""
+"""Lens measurements during training."""
 
 from typing import Any
 
@@ -17,12 +17,15 @@ SEQUENCES = 8
 class Lens:
     """Gradient by lag, memory length and saturation of a network, on a few sequences of a batch.
 
-    The loss is that of the last step which has one. Noise is off.
+    The loss is that of the last step that has one. Noise is off.
 
     Example:
-        >>> lens = Lens(task.loss)
-        >>> lens.look(network, sequences, state)
-        {'lags': [0, 1, 2, …], 'gradient': {'.cell.R': [0.2, 0.1, 0.07, …]}, 'memory': …}
+        >>> text = run.task()
+        >>> seen = Lens(text.loss).look(run.network(), text.batch(0, 4), None)
+        >>> seen["lags"]
+        [0, 1, 2, 3, 4, 5, 6, 7, 9]
+        >>> sorted(seen)
+        ['gradient', 'lags', 'memory', 'saturated']
     """
 
     def __init__(self, loss: Loss):
@@ -38,7 +41,7 @@ class Lens:
         self.errors = errors
 
     def look(self, network: Any, batch: Batch, state: Any) -> dict[str, Any]:
-        """What is seen, as plain numbers for the event log."""
+        """The measurements, as plain numbers for the event log."""
         network = eqx.nn.inference_mode(network)
         few, at, which = few_of(batch, SEQUENCES)
         state = jax.tree.map(lambda x: x[which], state)
@@ -54,10 +57,10 @@ class Lens:
 
 
 def few_of(batch: Batch, count: int) -> tuple[Batch, int, np.ndarray]:
-    """A few sequences to look at, the last step at which they have a loss, and their numbers."""
+    """A few sequences that have a loss at the last counted step, that step, and their indices."""
     some = np.arange(min(count, batch.sequences))
     counted = np.asarray(batch.counted)[:, some]
-    if len(counted) != batch.steps:  # one answer for the whole sequence
+    if len(counted) != batch.steps:  # a single target per sequence
         return batch.arrays.take(some), batch.steps - 1, some
     at = int(np.flatnonzero(counted.any(axis=1))[-1])
     some = some[counted[at] > 0]

@@ -1,13 +1,13 @@
-"""A training loss on the scale of its task's metric, where both measure the same thing."""
+"""Training losses on the scale of the task's metric."""
 
 
 def shown_loss(loss: float | None, metric: str, factor: float | None) -> str:
-    """A training loss in words, with its unit.
+    """A training loss as text, with its unit.
 
     Args:
-        loss: as it is minimised; `None` if it is not finite.
+        loss: the value that is minimised; `None` if it is not finite.
         metric: the name of the task's metric.
-        factor: the loss times this is the metric; `None` if they measure different things.
+        factor: metric = factor × loss; `None` if they measure different things.
 
     Example:
         >>> shown_loss(1.386, "bits per character", 1 / math.log(2))

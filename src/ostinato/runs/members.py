@@ -1,11 +1,11 @@
-"""Tasks, cells and learners by name: those of Ostinato, and your own.
+"""Tasks, cells and learners by name: built-in ones and your own.
 
-    lstm                    one of Ostinato's
-    package.module:Class    a class that Python can import from here
+    lstm                    a built-in one
+    package.module:Class    a class that Python can import from the current folder
     path/file.py:Class      a class in a file
 
 Your own class is used like a built-in one: its `Settings` become options, and the run folder keeps
-its name, with the file's whole path.
+its name with the file's absolute path.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ class Member:
     """A task, cell or learner that a configuration names.
 
     Attributes:
-        name: as in the configuration; of a class in a file, with the whole path.
+        name: as in the configuration; for a class in a file, with the absolute path.
         kind: the class.
         settings: an instance of its `Settings`.
     """
@@ -47,16 +47,16 @@ class Member:
     settings: Any
 
     def __str__(self) -> str:
-        """The name without where it is found."""
+        """The name without module or path."""
         return self.name.rpartition(":")[2]
 
 
 def find(role: str, name: Any) -> tuple[str, Any]:
-    """The whole name and the class of a task, a cell or a learner.
+    """The full name and the class of a task, cell or learner.
 
     Args:
         role: `"task"`, `"cell"` or `"learner"`.
-        name: one of Ostinato's, `module:Class` or `file.py:Class`.
+        name: a built-in one, `module:Class` or `file.py:Class`.
 
     Example:
         >>> find("cell", "lstm")[1].__name__
@@ -74,9 +74,7 @@ def find(role: str, name: Any) -> tuple[str, Any]:
             "file.py:Class"
         )
     if not where or not attribute.isidentifier() or "\0" in where:
-        raise BadInput(
-            f"your own {role} is written module:Class or file.py:Class, got {name!r:.80}"
-        )
+        raise BadInput(f"a {role} of your own is module:Class or file.py:Class, got {name!r:.80}")
     if where.endswith(".py") or os.sep in where:
         where = os.path.realpath(where)
         module = _from_file(Path(where))
@@ -99,7 +97,7 @@ def _instead(role: str, module: ModuleType) -> str:
 
 
 def _imported(name: str) -> ModuleType:
-    """A module by its name, as `python` would find it from the current folder."""
+    """Import a module by name, from the current folder too."""
     if (here := os.getcwd()) not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
     try:
@@ -116,7 +114,7 @@ _LOADED: dict[tuple[Path, str], ModuleType] = {}
 
 
 def _from_file(path: Path) -> ModuleType:
-    """The module in a file; loaded again only where the file has changed."""
+    """The module in a file; reloaded only if the file has changed."""
     try:
         source = path.read_bytes()
     except OSError as error:
@@ -131,7 +129,7 @@ def _from_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(specification)
     before, sys.modules[name] = sys.modules.get(name), module
     if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # so that it can import its neighbours
+        sys.path.append(str(path.parent))  # so that it can import modules beside it
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
@@ -151,7 +149,7 @@ def _words(error: BaseException) -> str:
 
 
 def _checked(role: str, name: str, found: Any) -> Any:
-    """The class, which must be one that a configuration can make."""
+    """The class, if a configuration can construct it."""
     base: Any = BASES[role]
     if role == "learner" and not isinstance(found, type) and _may_be_transformation(found):
         return learner_of(found)
@@ -179,7 +177,7 @@ def _check_call(role: str, name: str, found: Any, known: dict) -> None:
     """Refuse a class whose constructor does not take what a configuration gives it."""
     base: Any = BASES[role]
     if role != "cell" and found.from_settings.__func__ is not base.from_settings.__func__:
-        return  # it has its own way to be made
+        return  # it defines how it is constructed
     positional = {"task": 0, "cell": 2, "learner": 1}[role]
     named = {"task": ["seed"], "cell": ["key"], "learner": []}[role]
     given = dict.fromkeys([*named, *known])
@@ -187,4 +185,4 @@ def _check_call(role: str, name: str, found: Any, known: dict) -> None:
         inspect.signature(found.__init__).bind(None, *[None] * positional, **given)
     except TypeError as error:
         how = ", ".join([HOW[role], *(f"{setting}=…" for setting in known)])
-        raise BadInput(f"{name} must be made as {found.__name__}({how}): {error}") from None
+        raise BadInput(f"{name} must be constructed as {found.__name__}({how}): {error}") from None

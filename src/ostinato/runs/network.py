@@ -1,4 +1,4 @@
-"""The network of a configuration: its settings, and how it is built."""
+"""The settings of a network, and how it is built from them."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -32,33 +32,33 @@ UNITS = 128
 
 @dataclasses.dataclass(frozen=True)
 class NetworkSettings:
-    """How layers of a cell become a network."""
+    """How cells are combined into a network."""
 
     units: int | tuple[int, ...] | None = setting(
-        None, "units of each layer (128 if there is no budget), or one number per layer", least=1
+        None, "units per layer (128 if no budget is given), or one number for each layer", least=1
     )
-    layers: int = setting(1, "layers on top of each other", least=1, most=1000)
+    layers: int = setting(1, "number of layers", least=1, most=1000)
     skip: bool = setting(False, "connect every layer to the input and to the output")
-    bidirectional: bool = setting(False, "each layer reads forwards and backwards")
-    feedback: bool = setting(False, "every layer reads every layer, through gates")
+    bidirectional: bool = setting(False, "every layer reads the sequence in both directions")
+    feedback: bool = setting(False, "gated feedback: every layer reads every layer")
     budget: int | None = setting(
-        None, "choose the units nearest to this many parameters", least=1, most=10**18
+        None, "choose the units for this many parameters", least=1, most=10**18
     )
     embedding: int = setting(0, "size of learned input vectors; 0 for one-hot", least=0)
     readout: str | None = setting(
         None,
-        f"of the last layer: {', '.join(READOUTS)} (by default as the cell's source has it)",
+        f"how the last layer is read: {', '.join(READOUTS)} (by default as in the cell's source)",
         among=READOUTS,
     )
     factor: str = setting(
         "input", f"mrnn with --skip: what the factor reads, {', '.join(FACTORS)}", among=FACTORS
     )
     layer_norm: bool = setting(False, "normalise each layer's pre-activations")
-    dropout: float = setting(0.0, "share of outputs dropped, of each layer", least=0, below=1)
-    recurrent_dropout: float = setting(0.0, "share of the state dropped", least=0, below=1)
-    zoneout: float = setting(0.0, "share of units that keep their value", least=0, below=1)
-    weight_noise: float = setting(0.0, "standard deviation of noise on the weights", least=0)
-    incoming: int | None = setting(None, "recurrent weights of each unit, the rest 0", least=1)
+    dropout: float = setting(0.0, "dropout probability of each layer's outputs", least=0, below=1)
+    recurrent_dropout: float = setting(0.0, "dropout probability of the state", least=0, below=1)
+    zoneout: float = setting(0.0, "probability that a unit keeps its value", least=0, below=1)
+    weight_noise: float = setting(0.0, "standard deviation of the noise on the weights", least=0)
+    incoming: int | None = setting(None, "nonzero recurrent weights per unit", least=1)
     spectral_radius: float | None = setting(
         None, "initial spectral radius of the recurrent matrices", least=0
     )
@@ -66,7 +66,7 @@ class NetworkSettings:
         None, "standard deviation of the initial input weights", least=0
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if isinstance(self.units, tuple):
             count = len(self.units)
             if self.layers not in (1, count):
@@ -79,7 +79,7 @@ class NetworkSettings:
             raise BadInput("give either units or budget, not both")
         for one, other in (("feedback", "skip"), ("feedback", "bidirectional")):
             if getattr(self, one) and getattr(self, other):
-                raise BadInput(f"{one} cannot be had with {other}; leave one of them out")
+                raise BadInput(f"{one} cannot be combined with {other}; leave one of them out")
 
     def sizes(self, units: int | Sequence[int]) -> list[int]:
         """The units of every layer."""
@@ -87,7 +87,7 @@ class NetworkSettings:
 
 
 class Sizes(NamedTuple):
-    """What a network must know of its task."""
+    """What a network must know about its task."""
 
     name: str
     inputs: int
@@ -107,13 +107,13 @@ def make_network(
     units: int | Sequence[int],
     key: jax.Array,
 ) -> Network:
-    """A fresh network.
+    """A newly initialised network.
 
     Args:
         cell: the configuration's `Member`.
-        settings: of the network.
-        task: says how large inputs and outputs are.
-        units: of each layer: one number, or one per layer.
+        settings: the network's settings.
+        task: determines the sizes of inputs and outputs.
+        units: per layer: one number for all layers, or one for each.
         key: random key for the initial weights.
     """
     if settings.bidirectional and getattr(task, "predicts_next", False):
@@ -161,8 +161,8 @@ def make_network(
 def readout_kind(cell: Any, settings: NetworkSettings, task: Task | Sizes) -> str:
     """How the last layer is read: `"bias"`, `"plain"` (without one) or `"own"`.
 
-    If the settings do not say, a cell with its own readout is the output itself, and the others
-    say by `readout_bias` whether there is a bias.
+    By default, a cell with its own readout is the output itself, and `readout_bias` of the other
+    cells determines whether there is a bias.
     """
     if settings.readout is not None:
         return settings.readout
@@ -180,7 +180,7 @@ def _encoding(
     """How symbols become vectors, and the size of the vectors."""
     if not task.symbolic:
         if settings.embedding:
-            raise BadInput(f"the task {task.name} reads vectors, which need no embedding")
+            raise BadInput(f"the task {task.name} reads vectors, so it takes no embedding")
         return None, task.inputs
     if settings.embedding:
         return Embedding(task.inputs, settings.embedding, key=key), settings.embedding
@@ -188,7 +188,7 @@ def _encoding(
 
 
 def _both_ways(layer: Callable[..., Cell]) -> Callable[..., Bidirectional]:
-    """A layer of two cells, each with half of the units."""
+    """Make layers of two cells, each with half of the units."""
 
     def make(inputs: int, units: int, *, key: jax.Array, **more: Any) -> Bidirectional:
         ahead, behind = jax.random.split(key)
@@ -201,7 +201,7 @@ def _both_ways(layer: Callable[..., Cell]) -> Callable[..., Bidirectional]:
 
 
 def _check_own(cell: Any, settings: NetworkSettings) -> None:
-    """Refuse what cannot be with a cell whose output is the network's."""
+    """Refuse what does not work with a cell whose output is the network's."""
     if not cell.kind.reads_out:
         having = ", ".join(name for name, kind in CELLS.items() if kind.reads_out)
         raise BadInput(f"the readout own needs a cell that has one: {having}; got {cell.name}")
@@ -214,7 +214,7 @@ def _check_own(cell: Any, settings: NetworkSettings) -> None:
 
 
 def _wrapped(settings: NetworkSettings, cell: Cell, key: jax.Array) -> Cell:
-    """A layer with the noise and norms that the settings ask for."""
+    """A layer with the normalisation and noise of the settings."""
     zone, drop, noise = jax.random.split(key, 3)
     if settings.layer_norm:
         cell = LayerNorm(cell)
@@ -244,7 +244,7 @@ def _options(cell: Any, settings: NetworkSettings) -> dict[str, Any]:
         found["input"] = normal(settings.input_scale)
     if "recurrent" in found and not cell.kind.has_recurrent_matrix:
         raise BadInput(
-            f"incoming and spectral_radius are of recurrent matrices; {cell.name} has none"
+            f"incoming and spectral_radius need a recurrent matrix; {cell.name} has none"
         )
     for name in found:
         if not hasattr(cell.settings, name):

@@ -4,12 +4,12 @@ from ..learning import MOMENTUM
 
 
 def upgraded(found: dict) -> dict:
-    """The flat JSON of a configuration that lacks settings of later versions, with what was done.
+    """The flat JSON of an old configuration, with settings that were added since.
 
-    Without `readout`, every network had a readout with a bias but those of `krause` and `mlstm`;
-    without `factor`, that of `mrnn` read all that its layer reads; without `velocity`, heavy ball
-    and Nesterov kept the rate out of v. They are filled in only where the default of today is
-    another.
+    Before `readout`, every network except those of `krause` and `mlstm` had a readout with a bias;
+    before `factor`, the factor of `mrnn` read all inputs of its layer; before `velocity`, heavy
+    ball and Nesterov kept the rate out of v. A setting is filled in only where its default differs
+    from that.
     """
     then: dict[str, str] = {}
     cell, text = found.get("cell"), found.get("task", "text") == "text"

@@ -1,11 +1,11 @@
-"""What a run was made with, so that other code or other settings are refused instead of run.
+"""Descriptions of what a run was made with, so that it is not resumed with anything else.
 
-A description is plain JSON. A module is its class and its fields, an array its dtype and shape;
-code of the user's own has a fingerprint of its source:
+A description is plain JSON. A module is described by its class and fields, an array by its dtype
+and shape, and user code also by a fingerprint of its source:
 
     {"class": "Network", "cell": {"class": "mine.MyLSTM", "code": "5f2c…", "R": "float32(4, 16)"}}
 
-Classes of Ostinato go by their name alone: they may move within the package.
+Classes of Ostinato are described by name only, because they may move within the package.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ _LIBRARIES = {OURS, "equinox", "jax", "jaxlib", "numpy", "optax", *sys.stdlib_mo
 
 
 def described(part: Any) -> Any:
-    """The structure of a network in words and numbers, for `difference`.
+    """The structure of a network as plain JSON, for `difference`.
 
     Example:
         >>> from ostinato.cells import Simple
@@ -60,16 +60,16 @@ def described(part: Any) -> Any:
 
 
 def described_learner(learner: Learner) -> Any:
-    """The class of a learner; of a transformation of optax, all that determines it."""
+    """The class of a learner; for an optax transformation, everything that determines it."""
     if isinstance(learner, Transformation):
         return described_function(learner.transformation.update)
     return _code(type(learner))
 
 
 def described_function(function: Any) -> Any:
-    """A function with what it closes over, rates and inner functions among it.
+    """A function and what it closes over, such as rates and inner functions.
 
-    For transformations of optax, whose numbers are nowhere else.
+    For optax transformations, which keep their hyperparameters nowhere else.
 
     Example:
         >>> def times(factor):
@@ -90,7 +90,7 @@ def described_function(function: Any) -> Any:
         for name, cell in zip(part.__code__.co_freevars, cells, strict=True):
             try:
                 found[name] = walk(cell.cell_contents)
-            except ValueError:  # not filled yet
+            except ValueError:  # an empty cell
                 continue
         return found
 
@@ -98,12 +98,12 @@ def described_function(function: Any) -> Any:
 
 
 def described_task(task: Task) -> dict:
-    """The class of a task, its sizes, and a fingerprint of its data."""
+    """The class of a task and a fingerprint of its data."""
     return {**_code(type(task)), "data": task.fingerprint()}
 
 
 def values_used(config: Config, task: Task, learner: Learner, units: Units | None) -> dict:
-    """The settings that are found rather than given: by the budget, the task or the learner."""
+    """The values that follow from the budget, the task or the learner instead of a setting."""
     batch = task.batch(0, batch_size(config))
     length, size = batch.steps, batch.sequences
     found: dict[str, Any] = {"batch": size, "length": length, **learner.found()}
@@ -113,16 +113,16 @@ def values_used(config: Config, task: Task, learner: Learner, units: Units | Non
 
 
 def versions() -> dict[str, str]:
-    """Those of everything that a run's numbers may depend on."""
+    """The versions of everything that may affect a run's results."""
     found = {name: version(name) for name in (OURS, "jax", "jaxlib", "equinox", "optax")}
     return {**found, "python": platform.python_version(), "machine": platform.machine()}
 
 
 def difference(recorded: Any, now: Any, where: str = "") -> str | None:
-    """The first difference between two descriptions in words, or `None`.
+    """The first difference between two descriptions as text, or `None`.
 
-    Of a class of Ostinato, a field that only one of them has is passed over: a later version may
-    have it, with a default. That an array is there or not, the file of weights says itself.
+    A field that only one of them has is ignored: a later version may have added it with a default.
+    Missing arrays are noticed when the weights are loaded.
     """
     if isinstance(recorded, dict) and isinstance(now, dict) and _same_class(recorded, now):
         for name in (name for name in recorded if name in now):
@@ -154,7 +154,7 @@ def _words(value: Any) -> str:
 
 
 def _code(of: type | Callable) -> dict[str, str]:
-    """The name of a class or function; with a fingerprint of its source, if it is not of ours."""
+    """The name of a class or function, and a fingerprint of its source if it is user code."""
     if _root(of) == OURS:
         return {"class": of.__qualname__}
     found = {"class": f"{of.__module__}.{of.__qualname__}"}
@@ -164,16 +164,16 @@ def _code(of: type | Callable) -> dict[str, str]:
 
 
 def _root(of: type | Callable) -> str:
-    """The package that a class or function is from."""
+    """The top-level package of a class or function."""
     return of.__module__.split(".")[0]
 
 
 def _source(of: type | Callable) -> str:
-    """The source of a class and of its own bases, without comments and blank lines; or nothing."""
+    """The source of user code without comments and blank lines: of a class, with its bases."""
     classes = inspect.getmro(of) if isinstance(of, type) else (of,)
     own = [c for c in classes if _root(c) not in _LIBRARIES]
     try:
         lines = [x for c in own for x in textwrap.dedent(inspect.getsource(c)).splitlines()]
-    except (OSError, TypeError):  # typed in, or made by `exec`
+    except (OSError, TypeError):  # typed interactively, or created by `exec`
         return ""
     return "\n".join(x.rstrip() for x in lines if x.strip() and not x.strip().startswith("#"))

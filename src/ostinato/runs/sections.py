@@ -1,4 +1,4 @@
-"""The sections of a configuration: which settings there are, and where each belongs."""
+"""The sections of a configuration, and the settings of each."""
 
 import dataclasses
 import difflib
@@ -14,7 +14,7 @@ from .network import NetworkSettings
 PRECISIONS = ("float32", "bfloat16")
 MEMORIES = ("all", "sqrt")
 
-# The sections in the order of `config.json`; for those that name a member: its role, the usual one.
+# The sections in the order of `config.json`; for those that name a member, its role and default.
 SECTIONS = ("task", "cell", "network", "learner", "first", "training")
 ROLES = {"task": "task", "cell": "cell", "learner": "learner", "first": "learner"}
 USUAL: dict[str, str | None] = {"task": "text", "cell": "mlstm", "learner": "adam", "first": None}
@@ -22,24 +22,32 @@ USUAL: dict[str, str | None] = {"task": "text", "cell": "mlstm", "learner": "ada
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSettings:
-    """How long, on what, and from which seed a network is trained."""
+    """Batches, steps, devices, precision and seed."""
 
-    batch: int | None = setting(None, "sequences of a batch (32; hf, saddle-free: 1000)", least=1)
-    steps: int = setting(1000, "batches to learn from", least=1)
-    patience: int | None = setting(None, "stop after so many validations without gain", least=1)
-    curriculum: int | None = setting(None, "length to begin with, up to --length", least=1)
-    devices: int = setting(1, "devices that share each batch", least=1)
+    batch: int | None = setting(
+        None, "sequences per batch (default: 32; hf and saddle-free: 1000)", least=1
+    )
+    steps: int = setting(1000, "training steps, one batch each", least=1)
+    patience: int | None = setting(
+        None, "stop after this many validations without improvement", least=1
+    )
+    curriculum: int | None = setting(
+        None, "initial sequence length, which grows to --length", least=1
+    )
+    devices: int = setting(1, "number of devices that share each batch", least=1)
     validate_every: int | None = setting(None, "steps between validations", least=1)
     checkpoint_every: int | None = setting(None, "steps between checkpoints", least=1)
-    lens: int | None = setting(None, "steps between looks at where the gradient goes", least=1)
-    seed: int = setting(0, "of weights, noise and batches", least=0, most=MOST_SEED)
-    precision: str = setting("float32", "of products: float32 or bfloat16", among=PRECISIONS)
+    lens: int | None = setting(None, "steps between lens measurements (gradient by lag)", least=1)
+    seed: int = setting(0, "random seed of weights, noise and batches", least=0, most=MOST_SEED)
+    precision: str = setting(
+        "float32", "precision of products: float32 or bfloat16", among=PRECISIONS
+    )
     memory: str = setting(
-        "all", "what the gradient keeps: all states, or O(√T) of them (sqrt)", among=MEMORIES
+        "all", "states kept for the gradient: all of them, or O(√T) (sqrt)", among=MEMORIES
     )
     backend: str = setting(
         "auto",
-        f"how a GPU runs through time: auto, {', '.join(BACKENDS)}",
+        f"how a GPU runs the scan over time: auto, {', '.join(BACKENDS)}",
         among=("auto", *BACKENDS),
     )
 
@@ -48,7 +56,7 @@ SHARED: dict[str, type] = {"network": NetworkSettings, "training": TrainingSetti
 
 
 def chosen_members(names: dict[str, Any]) -> dict[str, tuple[str, Any]]:
-    """The whole name and the class of the members that are named, by section."""
+    """The full name and the class of each named member, by section."""
     return {
         section: find(ROLES[section], name)
         for section, name in names.items()
@@ -57,12 +65,12 @@ def chosen_members(names: dict[str, Any]) -> dict[str, tuple[str, Any]]:
 
 
 def settings_by_section(kinds: dict[str, Any]) -> dict[str, type]:
-    """The settings dataclass of each section, for the classes of the members."""
+    """The settings dataclass of each section, given the classes of the members."""
     return {**{section: kind.Settings for section, kind in kinds.items()}, **SHARED}
 
 
 def all_settings(role: str) -> dict[str, list[str]]:
-    """The settings of all tasks, cells or learners, each with the members that have it."""
+    """The settings of all tasks, cells or learners, and which members have each."""
     found: dict[str, list[str]] = {}
     for member, kind in REGISTRIES[role].items():
         for name in settings_of(kind.Settings):
@@ -71,14 +79,14 @@ def all_settings(role: str) -> dict[str, list[str]]:
 
 
 def owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[str, str]:
-    """The section of every setting, whose names must differ."""
+    """The section of every setting; names must be unique."""
     if "first" in chosen:
         (learner, _), (first, kind) = chosen["learner"], chosen["first"]
         if "first_steps" not in settings_of(kinds["learner"]):
             having = ", ".join(all_settings("learner")["first_steps"])
             raise BadInput(f"first is a setting of {having}; the learner is {learner}")
         if kind.exact:
-            raise BadInput(f"first is a learner that follows the gradient, got {first}")
+            raise BadInput(f"first must be a first-order learner, got {first}")
     found: dict[str, str] = {}
     for section, kind in kinds.items():
         for name in settings_of(kind):
@@ -93,7 +101,7 @@ def owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[s
 
 
 def misplaced(name: str, chosen: dict[str, tuple[str, Any]]) -> str:
-    """What to say of a setting that none of the chosen members has."""
+    """The message for a setting that none of the chosen members has."""
     for role in REGISTRIES:
         if having := all_settings(role).get(name):
             of = f"the {role}{'s' * (len(having) > 1)} {', '.join(having)}"

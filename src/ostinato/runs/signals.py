@@ -1,4 +1,4 @@
-"""Stopping politely: Ctrl-C, `kill` and a closed terminal let a run save before it ends."""
+"""Graceful shutdown: a run saves before SIGINT, SIGTERM or SIGHUP ends it."""
 
 import signal
 import threading
@@ -8,22 +8,24 @@ from typing import Any
 
 
 class Stop:
-    """Whether a signal has asked to stop, and which: its `number`, or `None`."""
+    """The `number` of the signal that asked to stop, or `None`."""
 
     number: int | None = None
 
 
 @contextmanager
 def stop_signals() -> Iterator[Stop]:
-    """A `Stop` that SIGINT, SIGTERM and SIGHUP set, instead of ending the process.
+    """A `Stop` that SIGINT, SIGTERM and SIGHUP set instead of ending the process.
 
-    A second signal of the same kind does what it did before. One that is ignored, as under
-    `nohup`, stays ignored. Outside the main thread no signal can be caught.
+    A second signal of the same kind has its usual effect. A signal that is ignored, as under
+    `nohup`, stays ignored. Outside the main thread, signals cannot be caught.
 
     Example:
         >>> with stop_signals() as stop:
         ...     while stop.number is None:
-        ...         step()
+        ...         signal.raise_signal(signal.SIGINT)  # a training step, during which Ctrl-C comes
+        >>> stop.number == signal.SIGINT
+        True
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():

@@ -1,29 +1,31 @@
 """A learner's step, compiled."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 
+from ..data import Batch
 from ..learning import Learner
 from ..weights import trained
 from ..wiring import Network, reseed
 
 
 def compiled_step(network: Network, learner: Learner, seed: int) -> Callable:
-    """A learner's step as a compiled function of arrays, with noise of its own for each step.
+    """A learner's step as a compiled function of arrays, with fresh noise in each step.
 
     Returns:
         `advance(arrays, memory, state, sequences, step) -> (arrays, memory, state, report)`, where
-        the arrays are those of the network.
+        `arrays` are those of the network and `memory` is the learner state.
     """
     _, static = eqx.partition(network, eqx.is_array)
     noise = jax.random.fold_in(jax.random.key(seed), 1)
 
     @jax.jit
-    def advance(arrays, memory, state, sequences, step):
+    def advance(arrays: Any, memory: Any, state: Any, sequences: Batch, step: Any) -> Any:
         network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
         after, memory, state, report = learner.step(network, memory, state, sequences)
         report["moved"] = _moved(network, after)

@@ -1,4 +1,4 @@
-"""The events of a run for TensorBoard; needs the extra `tensorboard`."""
+"""TensorBoard output; needs the extra `tensorboard`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,18 +7,21 @@ from ..errors import BadInput
 
 
 def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
-    """A listener that writes the numbers and samples of a training run for TensorBoard.
+    """A listener that writes the metrics and previews of a training run for TensorBoard.
 
     Example:
-        >>> train(config, "runs/one", listener=tensorboard_writer("runs/one/tensorboard"))
+        >>> config = Config(task="adding", length=10, units=8, steps=2)
+        >>> run = train(config, "runs/one", listener=tensorboard_writer("runs/one/tensorboard"))
+        >>> [path.name.split(".")[0] for path in (run.path / "tensorboard").iterdir()]
+        ['events']
     """
     try:
         from tensorboardX import SummaryWriter
     except ImportError:
         raise BadInput(
-            "--tensorboard needs one more package: pip install ostinato[tensorboard]"
+            "--tensorboard needs another package: pip install ostinato[tensorboard]"
         ) from None
-    writer = None  # the run makes its folder first
+    writer = None  # created at the first event, when the run folder exists
 
     def hear(event: dict) -> None:
         nonlocal writer

@@ -23,7 +23,7 @@ from .sections import ROLES
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """The flat settings of a TOML file, each of them checked."""
+    """The settings of a TOML file, flat and checked."""
     found = parsed_toml(path)
     try:
         return flattened(found)
@@ -32,7 +32,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parsed_toml(path: str | Path) -> dict[str, Any]:
-    """The sections of a TOML file; a text and your own classes may lie beside it."""
+    """The sections of a TOML file; paths to a text or a class may be relative to the file."""
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
@@ -55,7 +55,7 @@ def parsed_toml(path: str | Path) -> dict[str, Any]:
 
 
 def _beside(path: Path, name: str) -> str:
-    """A class in a file beside the TOML file, wherever that is read from."""
+    """The name of a class, with a path relative to the TOML file resolved."""
     file, colon, attribute = name.rpartition(":")
     if not colon or not file.endswith(".py") or os.path.isabs(file):
         return name

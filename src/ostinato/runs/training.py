@@ -47,24 +47,24 @@ def train(
     network: Network | None = None,
     learner: optax.GradientTransformation | None = None,
 ) -> Run:
-    """Train a network as a configuration says, and keep everything in a folder.
+    """Train the network of a configuration, and keep everything in a folder.
 
     Args:
-        config: what to do. With `resume` it may ask for more steps; the rest must be the run's own.
-        folder: where; new or empty, or with `resume` that of the run to go on with.
-        resume: go on from the last checkpoint, to the same numbers as without the break.
-        listener: is told of every event, a dictionary as in `events.jsonl`.
+        config: the settings. With `resume`, only the number of steps may differ from the run's.
+        folder: the run folder: new or empty, or with `resume` an existing run.
+        resume: continue from the last checkpoint; the results are the same as without a break.
+        listener: called with every event, a dictionary as in `events.jsonl`.
         task, network: your own, instead of those that the configuration describes. The folder does
-            not hold them: give them again to go on, and `like=network` to `Run.network`.
-        learner: a transformation of optax instead of the configuration's learner, with a rate of
-            its own. Give it again to go on, too.
+            not contain them: pass them again to resume, and pass `like=network` to `Run.network`.
+        learner: an optax transformation instead of the configuration's learner, with its own
+            learning rate. Pass it again to resume.
 
     Returns:
         The run. Its last event says how it ended: `done`, `no gain` (early stopping) or
         `interrupted`.
 
     Raises:
-        Diverged: the loss became NaN or exploded; the last good checkpoint is kept.
+        Diverged: if the loss became NaN or exploded; the last good checkpoint is kept.
 
     Example:
         >>> config = Config(task="adding", length=10, units=8, steps=5)
@@ -98,15 +98,26 @@ def train(
 
 
 class _Unsound(Exception):
-    """A loss or a gradient is not finite, and a persistent kernel may have failed."""
+    """A loss or a gradient is not finite, perhaps because a persistent kernel failed."""
 
 
 class _Training:
     """One run, from its last checkpoint to its end.
 
-    A checkpoint is written one step after it was taken, when that step has shown that its weights
-    give a sound loss; so the last one is always good. The run goes on from there by the scan where
-    a persistent kernel may have failed, which shows as a NaN: so no step waits for its kernels.
+    A checkpoint is written one step late, after the next step has shown that its weights give a
+    finite loss that has not exploded; so the last checkpoint is always good:
+
+        step        1     2     3     4     5
+        checkpoint        taken       taken
+        written                 2           4
+
+    A failed persistent kernel returns NaN instead of blocking, so no step has to wait for its
+    kernels. If one may have failed, the run continues from the last checkpoint with the scan.
+
+    Attributes:
+        pending: reports of the steps since the last log entry, possibly still on the device.
+        norms: gradient norms of the last logged steps.
+        usual: a loss to compare with, from the first step.
     """
 
     def __init__(
@@ -141,53 +152,45 @@ class _Training:
         return self._go()
 
     def _go(self) -> Run:
-        config, network = self.config, self.network
+        config = self.config
         self.norms: list[float] = []
         self.usual: float | None = None
         self.pending: list[dict] = []
-        self.advance = compiled_step(network, self.learner, config.seed)
-        start = self.learner.start(network, self._batch(0).arrays)
-        fresh = Checkpoint(network, self.learner.initial(network), start)
-        now, progress = self.run.checkpoints.newest(fresh) or (fresh, Progress())
-        self.run.check_log()
-        if not progress.step and any(event["step"] for event in self.run.events()):
-            warnings.warn(
-                f"{self.run.path} has no checkpoint: it begins again at step 0",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-        self.run.go_on()
+        self.advance = compiled_step(self.network, self.learner, config.seed)
+        fresh_state = self.learner.start(self.network, self._batch(0).arrays)
+        now, progress = self._restored(fresh_state)
         self._start(progress)
-        reason, held = "done", None
+        reason = "done"
+        unwritten: tuple[Checkpoint, Progress] | None = None
         with stop_signals() as stop:
             while progress.step < config.steps and reason == "done":
-                now, report = self._advance(now, fresh.state, progress.step)
+                now, report = self._advance(now, fresh_state, progress.step)
                 self.pending.append(report)
                 step = progress.step + 1
-                if held:
+                if unwritten:
                     self._check(step)
-                    self._save(*held)
-                    held = None
+                    self._save(*unwritten)
+                    unwritten = None
                 if step % self.log_every == 0:
                     self._log(step)
                 progress = progress._replace(step=step)
                 if config.lens is not None and step % config.lens == 0:
-                    self._look_inside(now, fresh.state, step)
+                    self._look_inside(now, fresh_state, step)
                 if stop.number is not None and step < config.steps:
                     reason = "interrupted"
                 validate = step % self.validate_every == 0 or step == config.steps
                 if validate:
-                    self._log(step)  # before the validation, whose time is not the training's
+                    self._log(step)  # first, so that validation does not count as training time
                     now, progress = self._validate(now, progress)
                     if config.patience is not None and progress.waited >= config.patience:
                         reason = "no gain"
                 if validate or reason != "done" or step % self.checkpoint_every == 0:
-                    self._log(step)  # so that a run that goes on from here logs the same
-                    held = now, progress
-        if held:
-            _, report = self._advance(now, fresh.state, progress.step)
+                    self._log(step)  # so that a run resumed from here logs the same
+                    unwritten = now, progress
+        if unwritten:  # one more step, only to check the loss
+            _, report = self._advance(now, fresh_state, progress.step)
             self._look([jax.device_get(report)], progress.step + 1)
-            self._save(*held)
+            self._save(*unwritten)
         self._tell(
             {
                 "kind": "end",
@@ -201,6 +204,20 @@ class _Training:
             }
         )
         return self.run
+
+    def _restored(self, fresh_state: Any) -> tuple[Checkpoint, Progress]:
+        """The newest checkpoint, or the beginning."""
+        fresh = Checkpoint(self.network, self.learner.initial(self.network), fresh_state)
+        now, progress = self.run.checkpoints.newest(fresh) or (fresh, Progress())
+        self.run.check_log()
+        if not progress.step and any(event["step"] for event in self.run.events()):
+            warnings.warn(
+                f"{self.run.path} has no checkpoint: it starts again at step 0",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+        self.run.go_on()
+        return now, progress
 
     def _advance(self, now: Checkpoint, fresh_state: Any, step: int) -> tuple[Checkpoint, dict]:
         """One step of the learner."""
@@ -216,7 +233,7 @@ class _Training:
 
     def _batch(self, step: int) -> Batch:
         batch = self.task.batch(step, batch_size(self.config), self._length(step))
-        # Windows of another length lie elsewhere in the text: nothing goes on there.
+        # Windows of another length lie elsewhere in the text, so the state cannot be carried.
         return batch._replace(first=batch.first or self._length(step) != self._length(step - 1))
 
     def _length(self, step: int) -> int | None:
@@ -243,22 +260,22 @@ class _Training:
         self._tell(event)
 
     def _look_inside(self, now: Checkpoint, fresh_state: Any, step: int) -> None:
-        """The network through the lens, on the batch that comes next."""
+        """Lens measurements of the network on the next batch."""
         started = self._seconds()
         batch = self._batch(step)
         carried = self.learner.carries_state and not batch.first
         seen = self.lens.look(now.network, batch, now.state if carried else None)
         self._tell({"kind": "lens", "step": step, "took": self._seconds() - started, **seen})
-        self.logged += self._seconds() - started  # looking is no training
+        self.logged += self._seconds() - started  # not training time
 
     def _check(self, step: int) -> list[dict]:
-        """The reports since the last entry of the log, fetched, after looking for trouble."""
+        """Fetch the reports since the last log entry and check them."""
         self.pending = jax.device_get(self.pending)
         self._look(self.pending, step - len(self.pending) + 1)
         return self.pending
 
     def _log(self, step: int) -> None:
-        """Write the reports since the last time down as one entry."""
+        """Log the reports since the last log entry as one event."""
         if not self.pending:
             return
         reports, self.pending = self._check(step), []
@@ -274,14 +291,14 @@ class _Training:
         self.logged = self._seconds()
 
     def _look(self, reports: list[dict], first: int) -> None:
-        """Stop with words where a loss is not finite or has exploded."""
+        """Stop if a loss is not finite or has exploded."""
         if self.may_fail and not all(
             np.isfinite(report[name]) for report in reports for name in ("loss", "norm")
         ):
             raise _Unsound(
-                f"a loss or a gradient of the steps from {first} on is not finite, perhaps as a "
-                "persistent kernel gave up waiting for its programs; the run goes on by the scan "
-                f"from its last good checkpoint: {self._kept()}"
+                f"a loss or a gradient is not finite from step {first} on, perhaps because a "
+                "persistent kernel timed out; the run continues with the scan from its last good "
+                f"checkpoint: {self._kept()}"
             )
         if self.usual is None:
             self.usual = max(float(reports[0]["loss"]), self._silent())
@@ -297,7 +314,7 @@ class _Training:
             raise Diverged(words) from None
 
     def _silent(self) -> float:
-        """The loss of a network that says nothing, as a measure of what is usual."""
+        """The loss of outputs that are all zero, as a reference."""
         batch = self._batch(0).arrays
         shape, _ = eqx.filter_eval_shape(outputs_of, self.network, batch)
         silence = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
@@ -310,7 +327,7 @@ class _Training:
     def _validate(self, now: Checkpoint, progress: Progress) -> tuple[Checkpoint, Progress]:
         batches = self.task.held_out("valid", VALIDATION_STREAMS)
         (value,) = measured(now.network, batches, (self.task.metric,))
-        if value is None:  # there is no validation part
+        if value is None:  # the validation part is empty
             return now, progress
         sign = -1 if self.task.metric.higher_is_better else 1
         if progress.best is None or sign * value < sign * progress.best:
@@ -322,7 +339,7 @@ class _Training:
         if (preview := self.task.preview(now.network, key)) is not None:
             event["preview"] = preview
         self._tell(event)
-        self.logged = self._seconds()  # validating is no training
+        self.logged = self._seconds()  # not training time
         return now._replace(learner=self.learner.heard(now.learner, sign * value)), progress
 
     def _save(self, checkpoint: Checkpoint, progress: Progress) -> None:
@@ -331,7 +348,8 @@ class _Training:
         except OSError as error:
             raise BadInput(
                 f"could not write the checkpoint of step {progress.step} in {self.run.path}: "
-                f"{error.strerror}; last good checkpoint: {self._kept()}. Make room, then --resume"
+                f"{error.strerror}; last good checkpoint: {self._kept()}. Free some space, then "
+                "--resume"
             ) from None
 
     def _names(self) -> list[str]:
@@ -346,11 +364,11 @@ class _Training:
 
 
 def _by_kernels(config: Config, learner: Learner) -> bool:
-    """Whether persistent kernels may be what makes the gradients."""
+    """Whether gradients may be computed by persistent kernels."""
     on_gpu = jax.default_backend() == "gpu"
     return on_gpu and config.backend != "scan" and not learner.exact
 
 
 def _plain(number: Any) -> float | None:
-    """JSON knows no NaN and no infinity: `None` in their place."""
+    """The number, or `None` for NaN and infinity, which JSON does not have."""
     return float(number) if np.isfinite(number) else None

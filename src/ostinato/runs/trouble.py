@@ -1,6 +1,7 @@
-"""When learning goes wrong: notice it, and say in words what happened and what to try."""
+"""Detect divergence, and say what happened and what to try."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +22,15 @@ def check_losses(
     usual: float,
     advice: Callable[[float], str],
 ) -> None:
-    """Raise `Diverged` at the first report whose loss or gradient is not finite, or has exploded.
+    """Raise `Diverged` at the first report with a non-finite or exploded loss or gradient.
 
     Args:
         first: the step of the first report.
-        reports: of consecutive steps, with `loss`, `norm`, `norms` and `rate`.
-        history: gradient norms of the steps before.
-        names: of the parameters, in the order of `norms`.
-        usual: a loss to compare with: that of the first step.
-        advice: what the learner advises, given the rate of the step.
+        reports: the reports of consecutive steps, with `loss`, `norm`, `norms` and `rate`.
+        history: gradient norms of earlier steps.
+        names: names of the parameters, in the order of `norms`.
+        usual: a loss to compare with, from the first step.
+        advice: the learner's advice, a function of the learning rate.
     """
     norms = list(history)
     for step, report in enumerate(reports, first):
@@ -52,11 +53,11 @@ def check_losses(
 
 
 def logged_steps(events: Sequence[dict]) -> list[dict]:
-    """The entries of a log about steps, and at their end the steps in which trouble came.
+    """The log entries of training steps, ending with the steps of a divergence if there was one.
 
     Example:
-        >>> [entry["loss"] for entry in logged_steps(run.events())]
-        [4.61, 4.32, 81.0, None]
+        >>> [entry["step"] for entry in logged_steps(run.events())]
+        [1, 2, 3, 4]
     """
     found = [event for event in events if event["kind"] == "train"]
     for trouble in (event for event in events if event["kind"] == "trouble"):
@@ -71,8 +72,8 @@ def _listed(norms: Sequence[float]) -> str:
     return ", ".join(f"{norm:.3g}" for norm in norms)
 
 
-def _largest(norms, names: Sequence[str]) -> str:
-    norms = np.asarray(norms, float)
+def _largest(found: Any, names: Sequence[str]) -> str:
+    norms = np.asarray(found, float)
     if (wrong := np.flatnonzero(~np.isfinite(norms))).size:
         return f"Not finite: the gradient of {', '.join(names[i] for i in wrong[:4])}."
     largest = int(np.argmax(norms))

@@ -1,4 +1,4 @@
-"""The doctor: what is wrong with a run, in plain sentences, each with its evidence."""
+"""The doctor: what is wrong with a run, in plain English and with the evidence."""
 
 from . import data_faults, learning_faults, network_faults
 from .evidence import Data as Data
@@ -9,7 +9,7 @@ from .evidence import Network as Network
 from .finding import Finding as Finding
 from .of_batches import look_at_batches as look_at_batches
 
-# What can be wrong, causes before what follows from them.
+# All rules, causes before their effects.
 RULES = (
     data_faults.batch_and_time_swapped,
     data_faults.targets_not_shifted,
@@ -35,11 +35,14 @@ RULES = (
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:
-    """What is wrong, causes before what follows from them; nothing where all is well.
+    """What is wrong, causes before their effects; empty if nothing is.
 
     Example:
-        >>> diagnose(evidence)[0].words
-        'The network is asked for what it has just been shown.'
+        >>> from dataclasses import replace
+        >>> evidence = ostinato.runs.examination.gather(run)
+        >>> wrong = replace(evidence, data=replace(evidence.data, same=1.0, next=0.1))
+        >>> diagnose(wrong)[0].words
+        'The targets are inputs that the network has already seen.'
     """
     found = (rule(evidence) for rule in RULES)
     return [finding for finding in found if finding is not None]

@@ -1,4 +1,4 @@
-"""The command that runs something again with other settings."""
+"""The command that repeats a run with other settings."""
 
 import shlex
 from typing import Any
@@ -8,8 +8,8 @@ def again(settings: dict[str, Any], **changes: Any) -> str:
     """`ostinato train` with a run's settings and some changes.
 
     Args:
-        settings: those of the run that are not the usual ones.
-        changes: what is to be other; `None` for the usual value.
+        settings: the run's settings that are not defaults.
+        changes: settings to change; `None` for the default.
 
     Example:
         >>> again({"task": "adding", "rate": 1.0}, rate=0.01)

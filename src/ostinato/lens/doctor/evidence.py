@@ -1,4 +1,4 @@
-"""What the doctor looks at: plain numbers about a run, its data and its network."""
+"""What the doctor knows: plain numbers about a run, its data and its network."""
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -9,13 +9,13 @@ class Goal:
     """What is learned.
 
     Attributes:
-        metric: its name, for example "bits per character".
+        metric: name of the metric, for example "bits per character".
         chance: its value for the best answer that ignores the input.
-        higher_is_better: about the metric.
-        solved: the value from which on the task counts as solved, or `None`.
-        lag: how many steps back an answer has to look, at least, or `None` where it is not known.
-        baselines: by name, what counting reaches in validation; of a text "bigram" and "order 5".
-        loss_factor: what makes a training loss the metric, or `None` where nothing does.
+        higher_is_better: whether a higher metric is better.
+        solved: the value at which the task counts as solved, or `None`.
+        lag: the smallest number of steps back that an output depends on, or `None` if unknown.
+        baselines: validation metric of simple models by name; for a text "bigram" and "order 5".
+        loss_factor: metric = loss_factor × training loss; `None` if they measure different things.
     """
 
     metric: str
@@ -27,7 +27,7 @@ class Goal:
     loss_factor: float | None = None
 
     def gain(self, value: float) -> float:
-        """How much better than chance: 0 at chance, 1 at the best there can be, below 0 if worse.
+        """Improvement over chance: 0 at chance, 1 at the best possible value, negative if worse.
 
         Example:
             >>> Goal("bits per character", 4.0, False, None, None).gain(1.0)
@@ -40,16 +40,16 @@ class Goal:
 
 @dataclass(frozen=True)
 class History:
-    """The course of a run, one number for each entry of its log, the oldest first.
+    """The course of a run, one number per log entry, the oldest first.
 
     Attributes:
-        steps: done by then.
-        losses: the mean training loss since the entry before.
-        norms, largest: the gradient's norm since then, the mean and the largest.
-        rates: the learning rate.
-        clipped: the share of steps whose gradient was clipped.
-        moved, farthest: `‖Δw‖ / ‖w‖` of a step, the mean and the largest.
-        validations: pairs of a step and the metric.
+        steps: completed steps.
+        losses: mean training loss since the previous entry.
+        norms, largest: mean and largest gradient norm since the previous entry.
+        rates: learning rate.
+        clipped: fraction of steps whose gradient was clipped.
+        moved, farthest: mean and largest `‖Δw‖ / ‖w‖` of a step.
+        validations: pairs of step and metric.
         trouble: why the run was stopped, or `None`.
     """
 
@@ -67,26 +67,26 @@ class History:
 
 @dataclass(frozen=True)
 class Data:
-    """Two consecutive batches, and how they hang together.
+    """Two consecutive batches, and how they are related.
 
-    A share is that of the places where the loss counts; it is `None` where it makes no sense, as
-    when targets are of another kind than inputs.
+    Fractions are of the positions where the loss counts; they are `None` where they make no sense,
+    for example if targets are not of the same kind as inputs.
 
     Attributes:
         shape: steps and sequences of a batch.
-        asked: the same, as they should be.
-        same, next, previous: shares of targets that are the input of this, the next, or the
-            previous step.
-        beside: share of targets that are the input of the next sequence at the same step.
+        asked: the shape that was asked for.
+        same, next, previous: fractions of targets that equal the input of the same, the next or
+            the previous step.
+        beside: fraction of targets that equal the input of the next sequence at the same step.
         across: whether the loss counts at all steps of some sequences and at none of the others.
-        carried: whether the state at the end of a batch goes into the next one.
-        goes_on: share of the sequences that the next batch goes on with, where targets are the next
+        carried: whether the state at the end of a batch is carried into the next one.
+        goes_on: fraction of the sequences that the next batch continues, if targets are the next
             input.
-        symbols: how many input symbols the network knows, or `None` for vectors.
-        answers: how many answers it can give, or `None` where they are no symbols.
-        largest_symbol, largest_answer: the largest that occur.
-        parts_differ: how much the shares of the symbols differ between the training and the
-            validation part: half the sum of absolute differences, 0 for equal and 1 for disjoint.
+        symbols: number of input symbols that the network knows, or `None` for vectors.
+        answers: number of output classes, or `None` if outputs are not classes.
+        largest_symbol, largest_answer: the largest in the batch.
+        parts_differ: total variation distance between the symbol frequencies of the training and
+            the validation part: 0 if they are equal, 1 if disjoint.
     """
 
     shape: tuple[int, int]
@@ -107,14 +107,14 @@ class Data:
 
 @dataclass(frozen=True)
 class Network:
-    """The network as it was last.
+    """The network of the last checkpoint.
 
     Attributes:
-        score: the metric on batches that it has learned from.
-        gradient: for each recurrent weight the norm of the error by lag, from 0 on.
-        memory: the lag up to which replacing inputs changes an answer by a hundredth or more of
-            what replacing all of them does, or `None` where nothing changes it.
-        gates: by name, for each σ, tanh or ReLU of a step: its `kind`, and the shares `high`,
+        score: the metric on training batches.
+        gradient: for each recurrent weight, the norm of the error by lag, starting at lag 0.
+        memory: the largest lag from which replacing inputs changes an output by at least 1 % of
+            the change from replacing all of them, or `None` if nothing changes it.
+        gates: by name, for each σ, tanh or ReLU of a step: its `kind`, and the fractions `high`,
             `low`, `always_high` and `always_low`, as in `lens.saturation`.
     """
 
@@ -126,11 +126,12 @@ class Network:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that the doctor knows.
+    """Everything that the doctor knows.
 
     Attributes:
-        settings: those of the run that are not the usual ones.
-        network: `None` where no weights were kept.
+        settings: the run's settings that are not defaults.
+        network: `None` if there is no checkpoint.
+        first_order: whether the learner follows the gradient, without curvature.
     """
 
     goal: Goal
@@ -138,6 +139,7 @@ class Evidence:
     history: History
     data: Data
     network: Network | None
+    first_order: bool = True
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -151,5 +153,6 @@ class Evidence:
                 if part.name in parts and found[part.name] is not None
                 else found[part.name]
                 for part in fields(cls)
+                if part.name in found
             }
         )

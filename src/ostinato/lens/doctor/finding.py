@@ -1,4 +1,4 @@
-"""What the doctor says."""
+"""What the doctor reports."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,9 @@ class Finding(NamedTuple):
     """One thing that is wrong.
 
     Attributes:
-        name: of the fault, for example "rate too high".
-        words: what is wrong, in one plain sentence.
-        evidence: the numbers that say so.
+        name: name of the fault, for example "rate too high".
+        words: what is wrong, in one sentence.
+        evidence: the numbers that show it.
         advice: what to try next: a command, or a line of Python.
     """
 

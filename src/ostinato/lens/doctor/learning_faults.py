@@ -1,4 +1,4 @@
-"""Faults of learning: what the course of a run shows."""
+"""Faults of training, found in the course of a run."""
 
 import math
 from statistics import fmean, median, variance
@@ -10,15 +10,15 @@ from .finding import Finding
 MOSTLY = 0.95
 SPIKE = 50.0
 HUGE = 1e3
-ENOUGH = 10  # entries of the log; with fewer the doctor does not judge the course
-LEAST_WINDOW = 5  # steps: as many as the order-5 model of a text looks back
+ENOUGH = 10  # log entries; with fewer the doctor does not judge the course
+LEAST_WINDOW = 5  # steps, the context of the order-5 baseline of a text
 GAP = 0.08  # of chance: 0.4 bits per character in most languages
 
 
 def rate_too_high(e: Evidence) -> Finding | None:
-    """Steps larger than the weights, or large ones and a loss that does not come down for it."""
+    """Steps larger than the weights, or large steps and a loss that does not fall."""
     history = e.history
-    if not _first_order(e) or not history.losses:
+    if not e.first_order or not history.losses:
         return None
     step = max((x for x in history.farthest if math.isfinite(x)), default=0.0)
     failed = history.trouble is not None or _stuck(e) or _risen(history.losses)
@@ -27,76 +27,76 @@ def rate_too_high(e: Evidence) -> Finding | None:
     rates = [x for x in history.rates if math.isfinite(x)]
     return Finding(
         "rate too high",
-        "The steps are so large that the loss hardly comes down.",
-        f"a step moved the weights by {step:.0%} of their size, where one percent is usual; "
+        "The steps are too large for the loss to fall.",
+        f"one step changed the weights by {step:.0%} of their norm, where 1 % is typical; "
         f"{_course(e)}.",
         again(e.settings, **({"rate": max(rates) / 30} if rates else {})),
     )
 
 
 def rate_too_low(e: Evidence) -> Finding | None:
-    """Weights that have hardly moved in the whole run."""
+    """Weights that have hardly changed during the whole run."""
     history = e.history
-    if not _first_order(e) or len(history.moved) < ENOUGH or _solved(e) or clipping_always_on(e):
+    if not e.first_order or len(history.moved) < ENOUGH or _solved(e) or clipping_always_on(e):
         return None
     steps = [b - a for a, b in zip([0, *history.steps], history.steps, strict=False)]
     way = sum(m * n for m, n in zip(history.moved, steps, strict=True))
     fallen = history.losses[0] - history.losses[-1]
-    if not way <= 0.02 or not fallen <= 0.1 * history.losses[0]:  # so too where one is no number
+    if not way <= 0.02 or not fallen <= 0.1 * history.losses[0]:  # also if one is NaN
         return None
     rate = max(history.rates)
     return Finding(
         "rate too low",
-        "The weights have hardly moved.",
-        f"all {history.steps[-1]} steps together are {way:.2%} of the size of the weights; "
+        "The weights have hardly changed.",
+        f"all {history.steps[-1]} steps together are {way:.2%} of the norm of the weights; "
         f"{_course(e)}.",
         again(e.settings, rate=min(0.01, 1000 * rate)),
     )
 
 
 def exploding_gradient(e: Evidence) -> Finding | None:
-    """An error that grows by orders of magnitude on the way back."""
+    """An error that grows by orders of magnitude backwards in time."""
     growth, lag = _growth(e)
     norms = e.history.norms
-    at_once = bool(norms) and not norms[0] < HUGE  # before any step was made
+    at_once = bool(norms) and not norms[0] < HUGE  # before the first update
     if growth < HUGE and not at_once:
         return None
     signs = []
     if growth >= HUGE:
-        signs.append(f"{lag} steps back it is {growth:.1e} times what it is at the answer")
+        signs.append(f"{lag} steps back it is {growth:.1e} times as large as at the output")
     if at_once:
-        signs.append(f"the gradient's norm is {norms[0]:.2g} before the first step")
+        signs.append(f"the gradient norm is {norms[0]:.2g} before the first update")
     if e.history.trouble:
         signs.append(e.history.trouble.split(". ")[0])
-    clip = {"clip": "1"} if _first_order(e) else {}
+    clip = {"clip": "1"} if e.first_order else {}
     return Finding(
         "exploding gradient",
-        "The error grows on its way back in time.",
+        "The error grows as it is propagated back in time.",
         "; ".join(signs) + ".",
         again(e.settings, spectral_radius=1.0, **clip),
     )
 
 
 def diverged(e: Evidence) -> Finding | None:
-    """A run that was stopped, where nothing else says why."""
+    """A run that was stopped, and no other rule says why."""
     known = exploding_gradient, clipping_never_on, rate_too_high
     if e.history.trouble is None or any(rule(e) for rule in known):
         return None
     rates = [x for x in e.history.rates if math.isfinite(x)]
-    changes = {"rate": max(rates) / 10} if rates and _first_order(e) else {}
+    changes = {"rate": max(rates) / 10} if rates and e.first_order else {}
     return Finding(
         "diverged",
-        "The run was stopped, as its loss was no longer sound.",
+        "Training stopped because the loss diverged.",
         e.history.trouble,
         again(e.settings, **changes),
     )
 
 
 def clipping_always_on(e: Evidence) -> Finding | None:
-    """A threshold far below every gradient: only directions are left."""
+    """A threshold far below every gradient, so that only its direction counts."""
     history, clip = e.history, e.settings.get("clip", "1")
     follows = clip in ("auto", "off") or clip.endswith("x")
-    if not _first_order(e) or follows or len(history.clipped) < ENOUGH:
+    if not e.first_order or follows or len(history.clipped) < ENOUGH:
         return None
     share = sum(history.clipped) / len(history.clipped)
     usual = median(history.norms)
@@ -104,32 +104,32 @@ def clipping_always_on(e: Evidence) -> Finding | None:
         return None
     return Finding(
         "clipping always on",
-        "Every gradient is clipped, so that its size says nothing any more.",
-        f"{share:.0%} of the steps were clipped at {clip}, and the gradient's norm is "
-        f"{usual:.2g} in the middle.",
+        "Every gradient is clipped, so its magnitude no longer affects the step.",
+        f"{share:.0%} of the gradients were clipped at {clip}, and the median gradient norm is "
+        f"{usual:.2g}.",
         again(e.settings, clip=f"{2 * usual:.2g}"),
     )
 
 
 def clipping_never_on(e: Evidence) -> Finding | None:
-    """Gradients that jump, and no clipping that would hold them."""
+    """Gradient spikes without clipping."""
     history = e.history
-    if not _first_order(e) or any(x > 0 for x in history.clipped):
+    if not e.first_order or any(x > 0 for x in history.clipped):
         return None
     most, usual = max(_jumps(history), key=lambda pair: pair[0] / pair[1], default=(0.0, 1.0))
     if not most > SPIKE * usual:
         return None
     return Finding(
         "clipping never on",
-        "Single gradients are far larger than the others, and nothing clips them.",
-        f"a norm of {most:.2g} came {most / usual:.0f} times as large as those before "
+        "A few gradients are far larger than the others and are not clipped.",
+        f"one norm was {most:.2g}, {most / usual:.0f} times the norms before it "
         f"({usual:.2g}), and clip is {e.settings.get('clip', '1')}.",
         again(e.settings, clip=f"{2 * usual:.2g}"),
     )
 
 
 def overfitting(e: Evidence) -> Finding | None:
-    """What was learned is far better known than what was not, and that gets worse."""
+    """Training far ahead of validation, which gets worse."""
     values = e.history.validations
     if e.network is None or len(values) < 2:
         return None
@@ -140,15 +140,15 @@ def overfitting(e: Evidence) -> Finding | None:
         return None
     return Finding(
         "overfitting",
-        "The network learns its sequences by heart.",
-        f"{e.goal.metric}: {e.network.score:.3g} on what was learned and {values[-1][1]:.3g} in "
+        "The network memorises its training sequences.",
+        f"{e.goal.metric}: {e.network.score:.3g} in training and {values[-1][1]:.3g} in "
         f"validation, which was best ({values[best][1]:.3g}) at step {values[best][0]}.",
         again(e.settings, dropout=0.3, patience=3),
     )
 
 
 def generalisation_gap(e: Evidence) -> Finding | None:
-    """Training far ahead of validation, which is behind what counting reaches."""
+    """Training far ahead of validation, which is worse than a count-based baseline."""
     values = e.history.validations
     if not values or not e.goal.baselines or len(e.history.losses) < ENOUGH or overfitting(e):
         return None
@@ -159,7 +159,7 @@ def generalisation_gap(e: Evidence) -> Finding | None:
         return None
     return Finding(
         "generalisation gap",
-        "The network knows its training text far better than other text.",
+        "The network predicts its training text far better than other text.",
         f"{e.goal.metric}: {trained:.3g} in training and {last:.3g} in validation, where {name} "
         f"reaches {baseline:.3g} by counting.",
         "more text; or " + again(e.settings, dropout=0.3, patience=3),
@@ -167,11 +167,11 @@ def generalisation_gap(e: Evidence) -> Finding | None:
 
 
 def window_too_short(e: Evidence) -> Finding | None:
-    """A gradient that ends after a few steps, so that nothing longer can be learned."""
+    """A gradient that is truncated after a few steps."""
     gradient, length = e.settings.get("gradient", "full"), e.data.asked[0]
-    there = min(length, e.data.shape[0])  # a text may be shorter than a window
+    there = min(length, e.data.shape[0])  # a text may be shorter than the window
     if e.goal.lag is not None or gradient not in ("full", "truncated"):
-        return None  # a task says itself how far it reaches; the other gradients have no window
+        return None  # the task gives its own lag, or the gradient has no window
     window = there if gradient == "full" else min(there, e.settings.get("window", 20))
     if window >= LEAST_WINDOW:
         return None
@@ -179,15 +179,15 @@ def window_too_short(e: Evidence) -> Finding | None:
     advice = again(e.settings, gradient=None, window=None, **changes)
     return Finding(
         "window too short",
-        "The gradient is cut off so early that nothing longer can be learned.",
-        f"an error goes back through {window} step{'s' if window > 1 else ''} at most, and even a "
-        f"count of order 5 looks back {LEAST_WINDOW}.",
+        "The gradient is truncated too early to learn longer dependencies.",
+        f"errors go back at most {window} step{'s' if window > 1 else ''}, and even the order-5 "
+        f"baseline looks back {LEAST_WINDOW}.",
         advice if there == length else "a longer text",
     )
 
 
 def loss_at_chance(e: Evidence) -> Finding | None:
-    """Nothing was learned that a constant answer does not know, and the loss has come to rest."""
+    """Validation no better than a constant output, and a loss that no longer falls."""
     values = e.history.validations
     if not values or len(e.history.losses) < ENOUGH or _falls(e.history.losses):
         return None
@@ -196,22 +196,18 @@ def loss_at_chance(e: Evidence) -> Finding | None:
         return None
     return Finding(
         "loss at chance",
-        "The network does no better than an answer that ignores the input.",
+        "The network does no better than a model that ignores the input.",
         f"{e.goal.metric}: {best:.4g} at best in {e.history.steps[-1]} steps, and chance is "
         f"{e.goal.chance:.4g}.",
-        "look at a few inputs beside their targets; if they fit, "
+        "check a few inputs against their targets; if they match, "
         + again(e.settings, steps=5 * max(1, e.history.steps[-1])),
     )
 
 
-def _first_order(e: Evidence) -> bool:
-    return e.settings.get("learner", "adam") not in ("hf", "saddle-free")
-
-
 def _trained(e: Evidence, step: int) -> list[float]:
-    """The metric in training at a step: as logged, and of the network if it is of that step.
+    """The training metric at a step: from the log, and of the network if it is from that step.
 
-    What was logged is of more of the text; the network is measured without noise, such as dropout.
+    The log covers more of the text; the network is measured without noise, such as dropout.
     """
     before = [x for at, x in zip(e.history.steps, e.history.losses, strict=True) if at <= step]
     late = before[-max(1, len(before) // 10) :]
@@ -224,20 +220,20 @@ def _trained(e: Evidence, step: int) -> list[float]:
 
 
 def _course(e: Evidence) -> str:
-    """The first and the last training loss, in the unit of the metric where that is possible."""
+    """The first and the last training loss, in units of the metric if possible."""
     factor, losses = e.goal.loss_factor, e.history.losses
-    what = "the loss in training" if factor is None else f"{e.goal.metric} in training"
+    what = "training loss" if factor is None else f"{e.goal.metric} in training"
     first, last = (f"{(factor or 1.0) * x:.4g}" for x in (losses[0], losses[-1]))
-    return f"{what}: {first} at first and {last} at last"
+    return f"{what}: {first} at the start and {last} at the end"
 
 
 def _stuck(e: Evidence) -> bool:
-    """At chance on what was learned."""
+    """Whether the network is at chance on training batches."""
     return e.network is not None and e.goal.gain(e.network.score) < 0.02
 
 
 def _jumps(history: History) -> list[tuple[float, float]]:
-    """Each largest norm, and the middle one of the few entries before it."""
+    """Pairs of a largest norm and the median norm of the entries before it."""
     return [
         (most, median(history.norms[max(0, i - 5) : i]) or 1e-30)
         for i, most in enumerate(history.largest)
@@ -246,7 +242,7 @@ def _jumps(history: History) -> list[tuple[float, float]]:
 
 
 def _risen(losses: list[float]) -> bool:
-    """Whether the loss ends well above the lowest that it has been."""
+    """Whether the loss ends well above its minimum."""
     tenth = max(1, len(losses) // 10)
     parts = [losses[i : i + tenth] for i in range(0, len(losses), tenth)]
     means = [sum(part) / len(part) for part in parts]
@@ -255,7 +251,7 @@ def _risen(losses: list[float]) -> bool:
 
 
 def _falls(losses: list[float]) -> bool:
-    """Whether the last quarter lies below the one before by more than chance makes likely."""
+    """Whether the last quarter is significantly below the one before (three standard errors)."""
     quarter = len(losses) // 4
     if quarter < 3:
         return False
@@ -271,7 +267,7 @@ def _solved(e: Evidence) -> bool:
 
 
 def _growth(e: Evidence) -> tuple[float, int]:
-    """The largest error on the way back over that at the answer, and its lag."""
+    """The ratio of the largest error to the one at the output, and its lag."""
     found = (0.0, 0)
     for profile in e.network.gradient.values() if e.network else []:
         start = next((i for i, x in enumerate(profile) if x > 0), None)

@@ -1,4 +1,4 @@
-"""Faults of the network: what its units do, and how far back its error and its memory reach."""
+"""Faults of the network: its units, and how far back its gradient and its memory reach."""
 
 from ..names import plain_name
 from .again import again
@@ -7,31 +7,31 @@ from .finding import Finding
 
 
 def gates_shut(e: Evidence) -> Finding | None:
-    """Gates that let nothing through at any time."""
+    """Gates that are closed at all times."""
     return _constant_gates(e, "always_low", "gates shut", "shut", 0.75)
 
 
 def gates_open(e: Evidence) -> Finding | None:
-    """Gates that let everything through at all times."""
+    """Gates that are open at all times."""
     return _constant_gates(e, "always_high", "gates open", "open", 0.9)
 
 
 def dead_units(e: Evidence) -> Finding | None:
-    """Rectified units that are zero for every input: no error ever reaches their weights."""
+    """Rectified units that are zero for every input, so that their weights get no gradient."""
     dead = {n: g["always_low"] for n, g in _gates(e, "relu").items() if g["always_low"] > 0.5}
     if not dead:
         return None
     name, share = max(dead.items(), key=lambda item: item[1])
     return Finding(
         "dead units",
-        "Most ReLUs are zero for every input, and stay so, as no error reaches them.",
+        "Most ReLUs are zero for every input and stay zero, because their gradient is zero.",
         f"{share:.0%} of the units of {plain_name(name)} are zero at all steps of all sequences.",
         again(e.settings, rate=_smaller_rate(e), spectral_radius=1.0),
     )
 
 
 def saturated_units(e: Evidence) -> Finding | None:
-    """Units at the ends of their range, where their slope is nearly zero."""
+    """Units at the ends of their range, where their slope is almost zero."""
     ends = {n: g["high"] + g["low"] for n, g in _gates(e, "tanh").items()}
     ends = {n: x for n, x in ends.items() if x > 0.9}
     if not ends or _does_well(e):
@@ -39,14 +39,14 @@ def saturated_units(e: Evidence) -> Finding | None:
     name, share = max(ends.items(), key=lambda item: item[1])
     return Finding(
         "saturated units",
-        "The units are at the ends of their range, where they pass on no error.",
+        "The units are saturated, so almost no gradient passes through them.",
         f"{share:.0%} of the activations of {plain_name(name)} are beyond ±0.95.",
         again(e.settings, input_scale=0.1, spectral_radius=1.0),
     )
 
 
 def vanishing_gradient(e: Evidence) -> Finding | None:
-    """An error that is gone before it reaches the inputs that the answer needs."""
+    """A gradient that vanishes before it reaches the inputs that matter."""
     if e.network is None or e.goal.lag is None or not e.network.gradient or _does_well(e):
         return None
     left, name = max(
@@ -59,9 +59,9 @@ def vanishing_gradient(e: Evidence) -> Finding | None:
     reach = next(k for k, x in enumerate(profile) if x <= 1e-2 * max(profile))
     return Finding(
         "vanishing gradient",
-        "The error is gone before it comes to the inputs that the answer needs.",
-        f"{e.goal.lag} steps back {left:.0e} of the error is left, and a hundredth already "
-        f"{reach} steps back ({plain_name(name)}).",
+        "The gradient vanishes before it reaches the inputs that matter.",
+        f"{left:.0e} of the error is left {e.goal.lag} steps back, and 1 % or less already {reach} "
+        f"steps back ({plain_name(name)}).",
         again(e.settings, cell="lstm", spectral_radius=None, incoming=None)
         if e.settings.get("cell") in ("simple", "jordan", "mrnn", "leaky")
         else again(e.settings, spectral_radius=1.0),
@@ -69,7 +69,7 @@ def vanishing_gradient(e: Evidence) -> Finding | None:
 
 
 def memory_too_short(e: Evidence) -> Finding | None:
-    """An answer that does not depend on the inputs that it needs."""
+    """An output that does not depend on the inputs that matter."""
     if e.network is None or e.goal.lag is None or e.network.memory is None or _does_well(e):
         return None
     window = e.settings.get("window", 20) if e.settings.get("gradient") == "truncated" else None
@@ -78,9 +78,9 @@ def memory_too_short(e: Evidence) -> Finding | None:
         return None
     return Finding(
         "memory too short",
-        "The answer ignores inputs that it needs.",
-        f"replacing the inputs of more than {e.network.memory} steps back does not change the "
-        f"answer, and the task needs those of {e.goal.lag} steps back"
+        "The output does not depend on inputs that matter.",
+        f"replacing inputs more than {e.network.memory} steps back does not change the output, and "
+        f"the task needs those {e.goal.lag} steps back"
         + (f"; the gradient's window is {window} steps." if short else "."),
         again(e.settings, gradient=None, window=None)
         if short
@@ -95,9 +95,9 @@ def _constant_gates(e: Evidence, how: str, name: str, word: str, limit: float) -
     which, share = max(found.items(), key=lambda item: item[1])
     return Finding(
         name,
-        f"Gates are {word} for good, whatever comes in.",
-        f"{share:.0%} of the units of {plain_name(which)} are {word} (σ beyond "
-        f"{'0.95' if word == 'open' else '0.05'}) at all steps of all sequences.",
+        f"Gates are always {word}, whatever the input.",
+        f"{share:.0%} of the units of {plain_name(which)} are {word} "
+        f"({'σ > 0.95' if word == 'open' else 'σ < 0.05'}) at all steps of all sequences.",
         again(e.settings, rate=_smaller_rate(e), layer_norm=True),
     )
 
@@ -113,5 +113,5 @@ def _smaller_rate(e: Evidence) -> float | None:
 
 
 def _does_well(e: Evidence) -> bool:
-    """Better than half way from chance to the best there can be."""
+    """Whether the network is more than half way from chance to the best possible value."""
     return e.network is not None and e.goal.gain(e.network.score) > 0.5

@@ -1,4 +1,4 @@
-"""What two consecutive batches say about how they were made."""
+"""Facts about two consecutive batches."""
 
 from typing import Any
 
@@ -15,12 +15,13 @@ def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
     """The facts about a task's batches that the doctor needs.
 
     Args:
-        task: what is learned.
-        one, two: two batches that are learned one after the other.
+        task: the task.
+        one, two: two consecutive training batches.
         size: the number of sequences that was asked for.
 
     Example:
-        >>> look_at_batches(task, task.batch(0, 32), task.batch(1, 32), 32).next
+        >>> text = run.task()
+        >>> look_at_batches(text, text.batch(0, 4), text.batch(1, 4), 4).next
         1.0
     """
     xs, targets, counts = (np.asarray(x) for x in one[:3])
@@ -50,14 +51,14 @@ def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
 
 
 def _share(targets: np.ndarray, xs: np.ndarray, counts: np.ndarray) -> float | None:
-    """The share of equal pairs where it counts."""
+    """The fraction of equal pairs where the loss counts."""
     equal = targets == xs
     equal = equal.all(axis=tuple(range(counts.ndim, equal.ndim)))[counts]
     return float(equal.mean()) if equal.size else None
 
 
 def _parts_differ(task: Task, size: int) -> float | None:
-    """Half of `Σ |p - q|` between the symbols of training and of validation."""
+    """`½ Σ |p - q|` of the symbol frequencies in training and in validation."""
     learned = (task.batch(index, size).inputs for index in range(1000))
     validating = (batch.inputs for batch in task.held_out("valid", size))
     shares = [_shares(batches) for batches in (learned, validating)]
@@ -69,7 +70,7 @@ def _parts_differ(task: Task, size: int) -> float | None:
 
 
 def _shares(batches: Any) -> np.ndarray:
-    """How often each symbol occurs in the first batches."""
+    """The relative frequency of each symbol in the first batches."""
     counts, seen = np.zeros(1), 0
     for xs in batches:
         more = np.bincount(np.ravel(xs), minlength=len(counts))

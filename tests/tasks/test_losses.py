@@ -64,3 +64,11 @@ def test_adds_up_over_sequences():
 def test_a_loss_of_whole_sequences_has_no_steps():
     with pytest.raises(BadInput, match="rtrl needs a loss that is a sum over steps, got MeanOut"):
         per_step(MeanOutput(), "rtrl")
+
+
+def test_a_batch_in_which_nothing_counts_has_a_loss_of_zero():
+    for loss in LOSSES:
+        outputs, batch = batch_for(loss)
+        nothing = batch._replace(weights=0 * batch.weights)
+        value, gradient = jax.value_and_grad(loss)(outputs, nothing)
+        assert value == 0 and not gradient.any()

@@ -20,6 +20,7 @@ from ..lens import (
 )
 from ..lens.names import plain_name, weight_name
 from ..runs.looking import Lens
+from ..through_time import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, numbers
 from .of_log import LAG, words_for
@@ -61,11 +62,10 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
     """How far back the network looks, by gradient, by Jacobian and by perturbation."""
     network, xs, at = subject.network, subject.batch.inputs, subject.at
     whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
-    probed = jacobian_by_lag(network, xs, at=at, probes=1, key=jax.random.key(0))
-    curves = {
-        "gradient": (np.arange(at + 1), whole),
-        "Jacobian": (np.arange(at + 2), np.asarray(probed, float)),
-    }
+    curves = {"gradient": (np.arange(at + 1), whole)}
+    if can_step(network):  # otherwise there is no single state to differentiate
+        probed = jacobian_by_lag(network, xs, at=at, probes=1, key=jax.random.key(0))
+        curves["Jacobian"] = (np.arange(at + 2), np.asarray(probed, float))
     if subject.batch.sequences > 1:
         lags, moved = influence_by_lag(network, xs, at=at)
         curves["perturbation"] = (lags, np.asarray(moved, float))

@@ -53,8 +53,9 @@ class Loss(abc.ABC):
         """The weighted sum over all sequences: a number. Padding must not count."""
 
     def weight(self, batch: Batch) -> jax.Array:
-        """What the total is divided by; it adds up over sequences, too."""
-        return jnp.sum(jnp.asarray(batch.counted))
+        """What the total is divided by: the sum of the weights, or 1 if nothing counts."""
+        total = jnp.sum(jnp.asarray(batch.counted))
+        return jnp.where(total > 0, total, 1)
 
     def __call__(self, outputs: jax.Array, batch: Batch) -> jax.Array:
         return self.total(outputs, batch) / self.weight(batch)

@@ -32,8 +32,8 @@ class Chorales(Task):
     Shapes: xs and targets `(T, B, 88)`; T is the length, or the longest chorale's when held out.
 
     Example:
-        >>> Chorales().batch(0, size=8).inputs.shape
-        (128, 8, 88)
+        >>> Chorales(length=3).batch(0, size=2).inputs.shape
+        (3, 2, 88)
     """
 
     Settings = Length

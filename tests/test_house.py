@@ -50,3 +50,22 @@ def test_imports_go_down(room):
         if file.suffix == ".py":
             imported = re.findall(r"(?m)^\s*from \.{1,4}(\w+)", file.read_text())
             assert not set(imported) & set(higher), f"{file.name} imports {imported}"
+
+
+SOURCES = sorted((ROOT / "src" / "ostinato").rglob("*.py"))
+
+
+def test_no_private_name_is_imported_from_another_room():
+    for file in SOURCES:
+        found = re.findall(r"(?m)^\s*from (\.{2,}[\w.]*)\._\w+ import", file.read_text())
+        own = len(file.relative_to(ROOT / "src" / "ostinato").parts)  # as many dots leave the room
+        assert not [dots for dots in found if len(dots) - len(dots.lstrip(".")) >= own], file
+
+
+def test_nobody_asks_for_a_task_or_a_learner_by_its_class_or_name():
+    """What tasks and learners differ in are methods and attributes of theirs."""
+    for file in SOURCES:
+        if file.parent.name != "tasks":
+            assert not re.search(r"isinstance\([^)]*\bText\b", file.read_text()), file
+        if file.parent.name in ("runs", "report", "cli"):
+            assert not re.search(r"(task|learner)\.name (==|in) ", file.read_text()), file

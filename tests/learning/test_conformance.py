@@ -52,3 +52,49 @@ def test_learner(name, problem, tmp_path):
     heard, same = (jax.tree.leaves(learner.heard(m, 1.0)) for m in (memory, kept))
     for one, other in zip(heard, same, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+# The others differ from these in what they do with a gradient, not in how they find it.
+DIFFERENT = (
+    "sgd", "adam, truncated", "adam, rtrl", "adam, omega", "hf", "hf, activation",
+    "saddle-free", "sgd, then hf",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n in DIFFERENT else [pytest.mark.slow]) for n in LEARNERS],
+)
+def test_padded_and_packed_sequences(name):
+    """Padding changes no step; sequences packed into one row have the loss and the gradient of
+    the same sequences side by side."""
+    one, two = jax.random.split(key(0))
+    network = Network(Simple(3, 4, key=one), Readout(4, 3, key=two), OneHot(3))
+    random = np.random.default_rng(1)
+    xs, targets = random.integers(0, 3, (2, 4, 6))
+    lengths = np.array([4, 2, 3, 4, 1, 4])
+    padded = Batch(xs, targets, np.ones(xs.shape), lengths)
+    longer = padded.over_sequences(
+        lambda x, axis: np.pad(x, [(0, 3), (0, 0)], constant_values=1) if axis else x
+    )
+    learner = LEARNERS[name](Objective(CrossEntropy()))
+
+    def step(batch):
+        batch = batch.on_device().arrays
+        memory, state = learner.initial(network), learner.start(network, batch)
+        after, _, _, report = jax.jit(learner.step)(network, memory, state, batch)
+        return jax.tree.leaves(eqx.filter(after, eqx.is_array)), report
+
+    (after, report), (same, again) = step(padded), step(longer)
+    np.testing.assert_allclose(report["loss"], again["loss"], rtol=1e-10)
+    for one, other in zip(after, same, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+    beside = Batch(xs, targets, np.ones(xs.shape))
+    packed = beside.over_sequences(lambda x, axis: np.concatenate([x[:, :3], x[:, 3:]]))
+    resets = np.zeros((8, 3), bool)
+    resets[4] = True
+    (_, apart), (_, together) = step(beside), step(packed._replace(resets=resets))
+    if "omega" not in name:  # Ω is a mean over rows, and packing makes them fewer and longer
+        np.testing.assert_allclose(together["norms"], apart["norms"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(together["loss"], apart["loss"], rtol=1e-10)

@@ -1,4 +1,4 @@
-"""What is learned: batches, a loss and a metric, all from one seed."""
+"""Tasks: batches, a loss and metrics, all from one seed."""
 
 from typing import Any
 
@@ -38,8 +38,8 @@ from .text import embedded_text as embedded_text
 from .text import streams as streams
 from .xor import Xor as Xor
 
-# The tasks by the name that the command line uses. A configuration makes one by its
-# `from_settings`; all but `Text` can also be made as `TASKS[name](length=..., seed=...)`.
+# The tasks by their names on the command line. A configuration builds one by `from_settings`; all
+# but `Text` can also be built as `TASKS[name](length=..., seed=...)`.
 TASKS: dict[str, Any] = {
     task.name: task
     for task in (

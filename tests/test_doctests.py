@@ -23,25 +23,6 @@ from tasks.members import write_data
 SOURCE = Path(__file__).parent.parent / "src"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
-# Modules whose examples do not run yet. A module that runs must leave this list.
-NOT_YET: set[str] = {
-    "ostinato.decoding.beam",
-    "ostinato.decoding.sampling",
-    "ostinato.learning.clipping",
-    "ostinato.learning.first_order",
-    "ostinato.learning.hessian_free.damping",
-    "ostinato.learning.hessian_free.learner",
-    "ostinato.learning.hessian_free.on_batch",
-    "ostinato.learning.hybrid",
-    "ostinato.learning.norm_preserving",
-    "ostinato.learning.objective",
-    "ostinato.learning.saddle_free",
-    "ostinato.learning.schedules",
-    "ostinato.tasks.memorisation",
-    "ostinato.tasks.permutation",
-    "ostinato.tasks.temporal_order",
-}
-
 
 def dotted(path):
     parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -110,10 +91,7 @@ def test_the_examples_run(name, tmp_path, data, monkeypatch):
     monkeypatch.setenv("OSTINATO_DATA", str(data))
     with jax.enable_x64(False):
         report = run_examples(name, tmp_path)
-    if name in NOT_YET:
-        assert report, f"the examples of {name} run: take it off NOT_YET"
-    else:
-        assert not report, report
+    assert not report, report
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -124,7 +102,3 @@ def test_every_example_is_found(name):
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     texts = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, kinds)]
     assert len(examples_of(module)) == sum(">>>" in (text or "") for text in texts)
-
-
-def test_the_list_names_modules_with_examples():
-    assert set(MODULES) >= NOT_YET

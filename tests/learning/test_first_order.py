@@ -194,4 +194,4 @@ def test_an_unknown_learner_is_named():
 
 
 def test_every_learner_has_a_rate():
-    assert all(rate > 0 for _, rate in FIRST_ORDER.values())
+    assert all(method.rate > 0 for method in FIRST_ORDER.values())

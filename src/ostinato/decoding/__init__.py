@@ -1,4 +1,4 @@
-"""From a network and a prompt to symbols: sampling and beam search."""
+"""Generating symbols from a network and a prompt: sampling and beam search."""
 
 from .beam import beam as beam
 from .prompt import NotFinite as NotFinite

@@ -17,23 +17,26 @@ from .prompt import MOST, NotFinite, before_last, checked, inputs_table, row
 def beam(
     network: Network, prompt: Any, count: int, width: int, *, state: Any = None
 ) -> tuple[np.ndarray, float]:
-    """The most probable continuation that a beam search of some width finds.
+    """The most probable continuation of a prompt, by beam search.
 
-    The `width` most probable continuations of each length are carried on; with a width of at
-    least `symbols ** (count - 1)` the search is exhaustive, with a width of 1 it is greedy.
+    After each symbol the search keeps the `width` most probable continuations. With a width of at
+    least `symbols ** (count - 1)` it is exhaustive, with a width of 1 it is greedy.
 
     Args:
-        network: reads symbols and gives a logit for each.
+        network: reads symbols and outputs one logit per symbol.
         prompt: symbols `(T,)`, at least one.
-        count: how many symbols to find.
-        width: how many continuations are carried.
-        state: the state before the prompt; by default the network's initial one.
+        count: how many symbols to generate.
+        width: how many continuations to keep.
+        state: the state before the prompt; by default the network's initial state.
 
     Returns:
         The symbols `(count,)`, and the natural logarithm of their probability.
 
     Example:
-        >>> symbols, log_probability = beam(network, vocabulary.encode("To be"), 100, 8)
+        >>> network, vocabulary = run.network(), run.vocabulary
+        >>> found, log_probability = beam(network, vocabulary.encode("The name"), 5, width=3)
+        >>> len(vocabulary.decode(found)), log_probability < 0
+        (5, True)
     """
     symbols = checked(network, prompt, count)
     if width < 1:
@@ -51,13 +54,16 @@ def beam(
 
 
 @eqx.filter_jit
-def _search(network, table, state, symbol, count: int, width: int):
+def _search(
+    network: Network, table: Any, state: Any, symbol: jax.Array, count: int, width: int
+) -> tuple[jax.Array, jax.Array]:
+    """The best continuation `(count,)` and its log probability."""
     size = network.outputs
 
-    def spread(x):
+    def for_each_beam(x: jax.Array) -> jax.Array:
         return jnp.broadcast_to(x, (width, *jnp.shape(x)))
 
-    def extend(carry, _):
+    def extend(carry: Any, _: None) -> tuple[Any, Any]:
         states, symbols, scores = carry
         states, logits = network.step(states, row(table, symbols))
         totals = scores[:, None] + jax.nn.log_softmax(logits)
@@ -66,22 +72,22 @@ def _search(network, table, state, symbol, count: int, width: int):
         states = jax.tree.map(lambda x: x[parents], states)
         return (states, symbols, scores), (parents, symbols)
 
-    # At first all beams are the same; all but one start at probability 0, so that one counts.
+    # All beams start out equal, so all but the first get probability 0.
     scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(network.dtype)
-    start = (jax.tree.map(spread, state), spread(symbol), scores)
+    start = (jax.tree.map(for_each_beam, state), for_each_beam(symbol), scores)
     (_, _, scores), (parents, symbols) = jax.lax.scan(extend, start, None, length=count)
 
-    def back(place, step):
+    def back(beam: jax.Array, step: Any) -> tuple[jax.Array, jax.Array]:
         parents, symbols = step
-        return parents[place], symbols[place]
+        return parents[beam], symbols[beam]
 
-    # The scores come sorted, so the best continuation ends at place 0.
+    # `top_k` sorts the scores, so the best continuation ends in beam 0.
     first = jnp.zeros((), parents.dtype)
     return jax.lax.scan(back, first, (parents, symbols), reverse=True)[1], scores[0]
 
 
 def check_beam(network: Network, count: int, width: int) -> None:
-    """Refuse a beam search that needs more memory than there is."""
+    """Raise if a beam search would not fit into memory."""
     state = eqx.filter_eval_shape(lambda: network.initial(()))
     each = count_parameters(state) + network.outputs
     check_memory(

@@ -1,4 +1,4 @@
-"""Reading a prompt: what sampling and beam search begin with."""
+"""Reading a prompt: the first step of sampling and of beam search."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ MOST = 2**31 - 1  # symbols are counted in 32 bits
 
 
 class NotFinite(BadInput):
-    """A network whose outputs are not finite, so that no symbol is more probable than another."""
+    """The outputs of a network are not finite, so symbols have no probabilities."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(
             "the network's outputs are not finite numbers, so its weights are damaged or its "
             "training diverged"
@@ -25,6 +25,7 @@ class NotFinite(BadInput):
 
 
 def checked(network: Network, prompt: Any, count: int) -> jax.Array:
+    """The prompt `(T,)` in int32, after checks of network, prompt and count."""
     if not can_step(network):
         raise ValueError("generating needs a network with a step, got one that reads both ways")
     given = np.asarray(prompt)
@@ -46,9 +47,10 @@ def before_last(network: Network, symbols: jax.Array, state: Any) -> tuple[Any, 
 
 @eqx.filter_jit
 def inputs_table(network: Network) -> Any:
-    """What a step needs from each symbol, all in one product: a step then only looks it up."""
+    """`network.inputs` of every symbol as one product; a step then looks up its row."""
     return network.inputs(jnp.arange(network.outputs))
 
 
 def row(table: Any, symbol: jax.Array) -> Any:
+    """The inputs of some symbols, from `inputs_table`."""
     return jax.tree.map(lambda rows: rows[symbol], table)

@@ -1,17 +1,20 @@
 """Sample a continuation of a prompt from a trained network.
 
-At each step the last symbol goes in, `o` comes out, and the next symbol is drawn from
+The network reads the last symbol and outputs logits `o`. The next symbol is sampled from
 
-    p = softmax(o / temperature), restricted to the `top_k` most probable symbols, and of these,
-    renormalised, to the smallest set of most probable ones that holds a share of `top_p`
+    p = softmax(o / temperature)
 
-(Holtzman et al., 2020, for `top_p`). `beam` looks for the most probable continuation instead.
+restricted to the `top_k` most probable symbols and then, after renormalising, to the smallest set
+of them with a total probability of at least `top_p` (Holtzman et al., 2020). `beam` finds the most
+probable continuation instead.
 
 Example:
-    >>> prompt = vocabulary.encode("To be")
-    >>> pieces = sample(network, prompt, 1000, key=jax.random.key(0), temperature=0.8, top_p=0.95)
-    >>> for text in as_text(pieces, vocabulary):
-    ...     print(text, end="", flush=True)
+    >>> from ostinato.decoding import as_text
+    >>> network, vocabulary = run.network(), run.vocabulary
+    >>> prompt = vocabulary.encode("The name")
+    >>> pieces = sample(network, prompt, 40, key=jax.random.key(0), temperature=0.8, top_p=0.95)
+    >>> len("".join(as_text(pieces, vocabulary)))
+    40
 """
 
 from collections.abc import Generator
@@ -28,6 +31,7 @@ from .prompt import NotFinite, before_last, checked, inputs_table, row
 
 # Start small for latency, then double.
 FIRST, LARGEST = 16, 256
+Limits = tuple[jax.Array | None, jax.Array | None]  # top_k and top_p
 
 
 def sample(
@@ -41,24 +45,24 @@ def sample(
     top_p: float | None = None,
     state: Any = None,
 ) -> Generator[np.ndarray, None, Any]:
-    """Draw a continuation of a prompt, and yield it in pieces as they come.
+    """Sample a continuation of a prompt, and yield it piece by piece.
 
-    The noise of a symbol depends on the key and its place alone, and every piece is made by the
-    same compiled loop, so the sizes of the pieces change nothing.
+    The noise of a symbol depends only on the key and on its position, and one compiled loop makes
+    all pieces, so their sizes do not affect the result.
 
     Args:
-        network: reads symbols and gives a logit for each.
-        prompt: symbols `(T,)`, at least one; see `opening` where there is none.
-        count: how many symbols to draw.
+        network: reads symbols and outputs one logit per symbol.
+        prompt: symbols `(T,)`, at least one; use `opening` if you have none.
+        count: how many symbols to sample.
         key: random key.
-        temperature: below 1 the probable becomes more so; 0 takes the most probable symbol.
-        top_k: draw among this many most probable symbols.
-        top_p: draw among the most probable symbols that together hold this share.
-        state: the state before the prompt; by default the network's initial one.
+        temperature: below 1 sharpens the distribution; 0 takes the most probable symbol.
+        top_k: sample only from this many most probable symbols.
+        top_p: sample only from the most probable symbols with this total probability.
+        state: the state before the prompt; by default the network's initial state.
 
     Returns:
-        A generator of pieces, symbols `(n,)` in int32. What it returns at its end is the state
-        before the last symbol went in: `sample(network, last, ..., state=state)` goes on there.
+        A generator of pieces, symbols `(n,)` in int32. When exhausted, it returns the state before
+        the last symbol was read: `sample(network, last, ..., state=state)` continues from there.
     """
     symbols = checked(network, prompt, count)
     if not 0 <= temperature <= float(jnp.finfo(network.dtype).max):
@@ -75,7 +79,15 @@ def sample(
     return _pieces(network, symbols, count, key, heat, limits, state)
 
 
-def _pieces(network, symbols, count, key, temperature, limits, state):
+def _pieces(
+    network: Network,
+    symbols: jax.Array,
+    count: int,
+    key: jax.Array,
+    temperature: jax.Array,
+    limits: Limits,
+    state: Any,
+) -> Generator[np.ndarray, None, Any]:
     network = eqx.nn.inference_mode(network)
     state, symbol = before_last(network, symbols, state)
     table = inputs_table(network)
@@ -94,13 +106,25 @@ def _pieces(network, symbols, count, key, temperature, limits, state):
 
 
 @eqx.filter_jit
-def _draw(network, table, state, symbol, begin, steps, key, temperature, limits, room: int):
-    """`steps` symbols in a buffer of `room`, and whether all logits were finite.
+def _draw(
+    network: Network,
+    table: Any,
+    state: Any,
+    symbol: jax.Array,
+    begin: jax.Array,
+    steps: jax.Array,
+    key: jax.Array,
+    temperature: jax.Array,
+    limits: Limits,
+    room: int,
+) -> tuple[Any, jax.Array, jax.Array, jax.Array]:
+    """Sample `steps` symbols into a buffer of `room`, with one compiled loop for any number.
 
-    It is one compiled loop for any number of steps.
+    Returns:
+        The state, the last symbol, the buffer, and whether all logits were finite.
     """
 
-    def body(i, carry):
+    def body(i: jax.Array, carry: Any) -> Any:
         state, symbol, out, finite = carry
         state, logits = network.step(state, row(table, symbol))
         symbol = choose(logits, jax.random.fold_in(key, begin + i), temperature, *limits)
@@ -118,7 +142,7 @@ def choose(
     top_k: jax.Array | None = None,
     top_p: jax.Array | None = None,
 ) -> jax.Array:
-    """One symbol drawn from logits `(symbols,)`, by the largest of logit and Gumbel noise."""
+    """Sample one symbol from logits `(symbols,)`, by the Gumbel-max trick."""
     cold = temperature == 0
     scaled = (logits - jnp.max(logits)) / jnp.where(cold, 1, temperature)
     noise = jnp.where(cold, 0, jax.random.gumbel(key, logits.shape, logits.dtype))
@@ -131,6 +155,6 @@ def choose(
         kept = jnp.arange(ranked.size) < top_k
     if top_p is not None:
         shares = jax.nn.softmax(jnp.where(kept, ranked, -jnp.inf))
-        # The share of all that are more probable: of the first it is exactly 0, so one is kept.
+        # The total of all more probable symbols is exactly 0 for the first, so one is always kept.
         kept &= jnp.cumsum(shares) - shares < top_p
     return order[jnp.argmax(jnp.where(kept, ranked + noise[order], -jnp.inf))].astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""From symbols to text while they are being generated."""
+"""Decode symbols into text while they are being generated."""
 
 import codecs
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from ..data import Vocabulary
 
 
 def opening(vocabulary: Vocabulary) -> np.ndarray:
-    """What stands before a text without a prompt: a newline, else a space, else symbol 0."""
+    """A prompt for text without one: a newline, else a space, else symbol 0."""
     for point in map(ord, "\n "):
         if point in vocabulary.points:
             return np.array([vocabulary.points.index(point)])
@@ -17,7 +17,7 @@ def opening(vocabulary: Vocabulary) -> np.ndarray:
 
 
 def as_text(pieces: Iterable[np.ndarray], vocabulary: Vocabulary) -> Iterator[str]:
-    """Pieces of symbols as pieces of text; a character of several bytes waits for its last."""
+    """Decode pieces of symbols; a character of several bytes comes out with its last byte."""
     if vocabulary.level == "characters":
         yield from map(vocabulary.decode, pieces)
         return
@@ -28,14 +28,14 @@ def as_text(pieces: Iterable[np.ndarray], vocabulary: Vocabulary) -> Iterator[st
 
 
 def until(texts: Iterable[str], stop: str) -> Iterator[str]:
-    """Pieces of text up to the first `stop`, which may span pieces and is left out."""
+    """The text up to the first `stop`, which may span pieces and is not part of the result."""
     held = ""
     for text in texts:
         held += text
         if stop in held:
             yield held[: held.index(stop)]
             return
-        # What may be the beginning of the stop text has to wait.
+        # Hold back what may be the beginning of the stop text.
         wait = next(n for n in range(len(stop) - 1, -1, -1) if held.endswith(stop[:n]))
         yield held[: len(held) - wait]
         held = held[len(held) - wait :]

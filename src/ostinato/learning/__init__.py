@@ -16,7 +16,7 @@ from .schedules import SCHEDULES as SCHEDULES
 from .transformation import Transformation as Transformation
 from .transformation import learner_of as learner_of
 
-# The learners by the name that the command line uses.
+# The learners by their names on the command line.
 LEARNERS: dict[str, type[Learner]] = {
     **dict.fromkeys(FIRST_ORDER, FirstOrder),
     "hf": HessianFree,

@@ -1,4 +1,4 @@
-"""The contract of a learner: something that makes a network better on a batch."""
+"""The contract of a learner: how a network is updated on a batch."""
 
 import abc
 from typing import Any, ClassVar
@@ -12,19 +12,21 @@ from .objective import Objective
 
 
 class Learner(abc.ABC):
-    """A learner changes a network step by step, and has a memory of arrays.
+    """A learner updates a network step by step.
 
-    All methods are pure. `step` is compiled by whoever calls it, and whatever a learner has
-    to remember (moments, damping, counters) lies in its memory, so that a checkpoint holds it.
+    All methods are pure, and the caller compiles `step`. Everything that a learner carries from
+    step to step (moments, damping, counters) is in its state, the argument `memory`: a pytree of
+    arrays that checkpoints save.
 
     Attributes:
-        Settings: a dataclass of what a configuration can set; see `ostinato.settings`.
-        title: of its panel in the help of the command line, if that is not its name.
-        exact: whether its products must be exact: in float32, with no operand rounded, and a
-            kernel that fails replaced by the scan at once.
-        usual_batch: the sequences of a batch, if the configuration does not say.
+        Settings: a dataclass of the settings that a configuration can change; see
+            `ostinato.settings`.
+        title: the title of its help panel on the command line, if that is not its name.
+        exact: whether it needs full float32 products, with no operand rounded, and the scan at once
+            if a kernel fails.
+        usual_batch: the default number of sequences per batch.
         log_every_step: whether every step gets an entry in the event log.
-        chunk: the sequences that it differentiates at once, or `None` for all of a batch.
+        chunk: how many sequences it differentiates at once; `None` for the whole batch.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -37,41 +39,41 @@ class Learner(abc.ABC):
     def from_settings(
         cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
     ) -> "Learner":
-        """The learner of a configuration.
+        """Build the learner of a configuration.
 
         Args:
-            name: the one that the configuration gives it.
+            name: its name in the configuration.
             settings: an instance of `Settings`.
-            objective: what is minimised.
-            steps: the length of the run.
-            batch: the sequences of a batch.
+            objective: what to minimise.
+            steps: the number of steps of the run.
+            batch: the number of sequences per batch.
         """
         return cls(objective, **options(settings))  # type: ignore[call-arg]
 
     @property
     def copies(self) -> int:
-        """The copies of all parameters that a step holds beside gradient and memory."""
+        """How many copies of the parameters a step holds, besides gradient and learner state."""
         return 0
 
     @property
     def carries_state(self) -> bool:
-        """Whether what is carried from batch to batch is the network's state."""
+        """Whether the network's state is what is carried from batch to batch."""
         return True
 
     def found(self) -> dict[str, Any]:
-        """The values that it chose itself, for the record of a run."""
+        """The values that the learner chose itself, for the record of a run."""
         return {}
 
     def advice(self, rate: float) -> str:
-        """What to try where training diverged, after "Try"; `rate` is that of the last step."""
+        """What to try after training diverged; it follows "Try". `rate` is the last step's."""
         return "a smaller --rate"
 
     @abc.abstractmethod
     def initial(self, network: Any) -> Any:
-        """The memory before the first step: a pytree of arrays."""
+        """The learner's state before the first step: a pytree of arrays."""
 
     def start(self, network: Any, batch: Batch) -> Any:
-        """What is carried from batch to batch, before the first: the network's state."""
+        """What is carried from batch to batch, at the start: the network's initial state."""
         return network.initial((batch.sequences,))
 
     @abc.abstractmethod
@@ -81,26 +83,26 @@ class Learner(abc.ABC):
         """One step on a batch.
 
         Args:
-            network: the network, its noise drawn for this step.
-            memory: the learner's.
-            state: what is carried, before the batch's first step of time; see `start`.
+            network: the network, with its noise sampled for this step.
+            memory: the learner's state.
+            state: what is carried from batch to batch, before this batch; see `start`.
             batch: the sequences to learn from.
 
         Returns:
-            The network, the memory and the state after the batch, and a report: `loss` (before the
-            step), `norm` (of the gradient), `norms` (of each parameter's, in the order of the
-            network's leaves), `rate`, `clipped` (1 where the gradient was), and what else the
-            learner wants to show.
+            The network, the learner's state and the carried state after the batch, and a report:
+            `loss` (before the step), `norm` (of the gradient), `norms` (of the gradient of each
+            parameter, in the order of the network's leaves), `rate`, `clipped` (1 if the gradient
+            was), and anything else that the learner reports.
         """
 
     def heard(self, memory: Any, value: float) -> Any:
-        """The memory after a validation, whose `value` is smaller where it is better."""
+        """The learner's state after a validation; smaller values are better."""
         return memory
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
-        """Reports of consecutive steps, fetched, as one entry of the event log: means by default.
+        """Combine the reports of consecutive steps into one entry of the event log.
 
-        A `remark`, if there is one, is a line for the person who watches.
+        By default, average them. An entry `remark` is a line of text that the display shows.
         """
         return {
             name: float(np.mean([report[name] for report in reports]))

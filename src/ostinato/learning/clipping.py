@@ -1,8 +1,8 @@
 """Clipping the gradient's norm: `g ← g · min(1, threshold / ‖g‖)`.
 
-The threshold is fixed, or follows the gradients: a multiple of their running average norm, from
-`"0.5x"` to `"10x"`, which is the heuristic of Galvan (2015), section 2.2.1 with algorithm 2;
-`"auto"` is twice.
+The threshold is a constant or a multiple of the running average of the norms, from `"0.5x"` to
+`"10x"`; `"auto"` is `"2x"`. The latter is the heuristic of Galvan (2015), section 2.2.1 with
+algorithm 2.
 """
 
 from typing import NamedTuple
@@ -18,25 +18,26 @@ MEMORY = 0.98
 
 
 class Average(NamedTuple):
-    """The running average of the norms, and the weight that it has gathered."""
+    """The running average of the norms: its weighted sum and the sum of weights."""
 
     total: jax.Array
     weight: jax.Array
 
 
 def no_average() -> Average:
+    """The average before the first step."""
     return Average(jnp.zeros(()), jnp.zeros(()))
 
 
 def times_average(clip: str) -> float | None:
-    """The multiple of the average that a setting asks for; `None` where it is another kind."""
+    """The multiple of the average norm, or `None` for the other kinds of setting."""
     if clip == "auto":
         return TIMES_AVERAGE
     return float(clip[:-1]) if clip.endswith("x") else None
 
 
 def check_clip(clip: str) -> None:
-    """Refuse a setting that is none."""
+    """Raise for a setting that is not valid."""
     try:
         if not isinstance(clip, str):
             raise ValueError
@@ -54,16 +55,17 @@ def check_clip(clip: str) -> None:
 
 
 def clip_factor(clip: str, norm: jax.Array, average: Average) -> tuple[jax.Array, Average]:
-    """What to multiply the gradient with, and the new average.
+    """The factor for the gradient, and the new average.
 
     Args:
-        clip: a number, `"3x"` for thrice the average norm, `"auto"` for twice, or `"off"`.
+        clip: a number, `"3x"` for three times the average norm, `"auto"` for `"2x"`, or `"off"`.
         norm: the gradient's norm.
-        average: of the norms so far, which a fixed number does not use. A norm enters it after
-            clipping, so that one explosion does not raise the threshold.
+        average: the average of the previous norms, unused with a constant threshold. Norms enter it
+            after clipping, so one exploding gradient does not raise the threshold.
 
     Example:
-        >>> clip_factor("1", jnp.asarray(4.0), no_average())[0]
+        >>> factor, average = clip_factor("1", jnp.asarray(4.0), no_average())
+        >>> float(factor)
         0.25
     """
     check_clip(clip)

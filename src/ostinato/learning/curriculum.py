@@ -1,4 +1,4 @@
-"""From easy to hard: the length of the sequences as a function of the step."""
+"""A curriculum from short to long sequences."""
 
 from ..errors import BadInput
 
@@ -8,8 +8,8 @@ STAGES = 5
 def length_at(step: int, steps: int, first: int, last: int) -> int:
     """The length at a step: five stages in the first half of the run, then the full length.
 
-    The lengths grow geometrically from `first` to `last`. Few stages, because a new length means a
-    new compilation.
+    The lengths grow geometrically from `first` to `last`. There are only five stages because every
+    new length is a new compilation.
 
     Example:
         >>> [length_at(s, 100, 10, 160) for s in (0, 10, 20, 30, 40, 50)]

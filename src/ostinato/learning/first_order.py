@@ -5,15 +5,16 @@
     nesterov     v ← γ v + α_t g,  θ ← θ - (γ v + α_t g)
     adagrad, adadelta, rmsprop, adam, adamw                 as in optax, times α_t
 
-α_t = rate · schedule(t), and the gradient's norm is clipped before. Krause (2015), (3.1-3.2),
-writes heavy ball with -v. Nesterov's method is `v ← γ v + α_t ∇f(θ - γ v)`, `θ ← θ - v`; here θ is
-the point `θ - γ v` at which it takes the gradient (Bengio et al., 2013).
+α_t = rate · schedule(t), and g is clipped first. Krause (2015), (3.1-3.2), writes heavy ball with
+-v. Nesterov's method is `v ← γ v + α_t ∇f(θ - γ v)`, `θ ← θ - v`; here θ is the point `θ - γ v` at
+which it evaluates the gradient (Bengio et al., 2013).
 
-With `velocity="raw"` v leaves the rate out, as in torch: `v ← γ v + g`, and α_t multiplies the
-step. That is the same where the rate is constant; where it falls, earlier steps count for less.
-With `schedule="line-search"` the search shortens the step and leaves v as it is.
+With `velocity="raw"` v does not include the rate, as in torch: `v ← γ v + g`, and α_t multiplies
+the step. The two are equal for a constant rate; with a decreasing rate, earlier steps count for
+less.
+With `schedule="line-search"` the search shortens the step and leaves v unchanged.
 
-Weight decay takes `α_t · decay · θ` off, apart from the gradient, whichever the learner.
+Weight decay is decoupled from the gradient: every learner subtracts `α_t · decay · θ`.
 """
 
 import dataclasses
@@ -35,44 +36,56 @@ from .gradients import GRADIENTS, Full, Gradient, gradient_named
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
-PATIENCE = 2
+PATIENCE = 2  # validations without improvement before the rate is halved
 
 
-def _momentum(nesterov: bool) -> Callable[[float], optax.GradientTransformation]:
-    return lambda momentum: optax.trace(momentum, nesterov=nesterov)
+class Method(NamedTuple):
+    """A first-order method.
+
+    Attributes:
+        direction: the optax transformation, as a function of the momentum.
+        rate: the default learning rate.
+        has_velocity: whether the direction is a velocity that can include the rate.
+        decay: the default weight decay.
+    """
+
+    direction: Callable[[float], optax.GradientTransformation]
+    rate: float
+    has_velocity: bool = False
+    decay: float = 0.0
 
 
-# The direction that each learner takes for the momentum, and its usual rate.
-FIRST_ORDER: dict[str, tuple[Callable[[float], optax.GradientTransformation], float]] = {
-    "sgd": (lambda momentum: optax.identity(), 0.5),
-    "heavy-ball": (_momentum(nesterov=False), 0.1),
-    "nesterov": (_momentum(nesterov=True), 0.1),
-    "adagrad": (lambda momentum: optax.scale_by_rss(), 0.02),
-    "adadelta": (lambda momentum: optax.scale_by_adadelta(), 1.0),
-    "rmsprop": (lambda momentum: optax.scale_by_rms(), 1e-3),
-    "adam": (lambda momentum: optax.scale_by_adam(), 4e-3),
-    "adamw": (lambda momentum: optax.scale_by_adam(), 4e-3),
+FIRST_ORDER = {
+    "sgd": Method(lambda momentum: optax.identity(), 0.5),
+    "heavy-ball": Method(lambda momentum: optax.trace(momentum), 0.1, has_velocity=True),
+    "nesterov": Method(
+        lambda momentum: optax.trace(momentum, nesterov=True), 0.1, has_velocity=True
+    ),
+    "adagrad": Method(lambda momentum: optax.scale_by_rss(), 0.02),
+    "adadelta": Method(lambda momentum: optax.scale_by_adadelta(), 1.0),
+    "rmsprop": Method(lambda momentum: optax.scale_by_rms(), 1e-3),
+    "adam": Method(lambda momentum: optax.scale_by_adam(), 4e-3),
+    "adamw": Method(lambda momentum: optax.scale_by_adam(), 4e-3, decay=0.01),
 }
-ADAMW_DECAY = 0.01
-MOMENTUM = ("heavy-ball", "nesterov")
+MOMENTUM = tuple(name for name, method in FIRST_ORDER.items() if method.has_velocity)
 VELOCITIES = ("scaled", "raw")
 
 
 @dataclasses.dataclass(frozen=True)
 class GradientSettings:
-    """The settings of how a gradient is found."""
+    """The settings of the gradient."""
 
     omega: float = setting(0.0, "weight of the norm-preserving term", least=0)
-    gradient: str = setting("full", f"how the gradient is found: {', '.join(GRADIENTS)}")
-    window: int = setting(20, "steps of the window of truncated gradients", least=1)
+    gradient: str = setting("full", f"how the gradient is computed: {', '.join(GRADIENTS)}")
+    window: int = setting(20, "window of truncated gradients, in steps", least=1)
 
     def method(self) -> Gradient:
-        """The way to find the gradient that they name."""
+        """The gradient method that the settings describe."""
         return gradient_named(self.gradient, window=self.window, omega=self.omega)
 
 
 class Plateau(NamedTuple):
-    """The best validation so far, how many since were no better, and the rate's factor."""
+    """The best validation so far, how many since then were no better, and the rate's factor."""
 
     best: jax.Array
     waited: jax.Array
@@ -80,7 +93,7 @@ class Plateau(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a first-order learner remembers."""
+    """The state of a first-order learner."""
 
     steps: jax.Array
     direction: Any
@@ -95,17 +108,20 @@ class FirstOrder(Learner):
 
     Attributes:
         name: one of `FIRST_ORDER`.
-        objective: what is minimised.
-        steps: the length of the run, which the schedules need.
-        gradient: how the objective's gradient is found.
-        rate: the learner's usual one by default.
+        objective: what to minimise.
+        steps: the number of steps of the run, for the schedules.
+        gradient: how to compute the objective's gradient.
+        rate: the learning rate; by default the learner's own, see `FIRST_ORDER`.
         momentum, velocity: γ, and whether v is `"scaled"` by the rate or `"raw"`.
         schedule, warmup, clip, weight_decay: see the module's docstring.
 
     Example:
-        >>> learner = FirstOrder("adam", Objective(CrossEntropy()), steps=1000)
-        >>> memory = learner.initial(network)
-        >>> network, memory, state, report = learner.step(network, memory, None, batch)
+        >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
+        >>> learner = FirstOrder("adam", Objective(SquaredError()), steps=1000)
+        >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> sorted(report)
+        ['clipped', 'loss', 'norm', 'norms', 'rate']
     """
 
     title: ClassVar[str] = "first order"
@@ -115,18 +131,20 @@ class FirstOrder(Learner):
         rate: float | None = setting(None, "learning rate", least=0)
         momentum: float = setting(0.9, "momentum of heavy ball and Nesterov", least=0, below=1)
         velocity: str = setting(
-            "scaled", "their velocity, with the rate in it (scaled) or not (raw)", among=VELOCITIES
+            "scaled",
+            "whether their velocity includes the rate (scaled) or not (raw)",
+            among=VELOCITIES,
         )
         schedule: str = setting("cosine", f"how the rate changes: {', '.join(SCHEDULES)}")
-        warmup: int = setting(0, "steps in which the rate rises from zero", least=0)
+        warmup: int = setting(0, "steps over which the rate rises from zero", least=0)
         clip: str = setting(
             "1", "largest gradient norm: a number, '2x' the average (or 'auto'), or 'off'"
         )
         weight_decay: float = setting(
-            0.0, "share of each weight taken off, times the rate", least=0
+            0.0, "fraction of each weight subtracted per step, times the rate", least=0
         )
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             check_clip(self.clip)
 
     name: str
@@ -141,7 +159,7 @@ class FirstOrder(Learner):
     clip: str = "1"
     weight_decay: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.name not in FIRST_ORDER:
             raise BadInput(f"there is no learner {self.name!r}; there are {', '.join(FIRST_ORDER)}")
         if self.velocity not in VELOCITIES:
@@ -149,7 +167,9 @@ class FirstOrder(Learner):
         factor(self.schedule, self.steps)
 
     @classmethod
-    def from_settings(cls, name, settings, objective, steps, batch):
+    def from_settings(
+        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+    ) -> "FirstOrder":
         given = options(settings)
         for field in dataclasses.fields(GradientSettings):
             del given[field.name]
@@ -172,7 +192,7 @@ class FirstOrder(Learner):
             tries.append("--warmup 100")
         return ", ".join(tries)
 
-    def initial(self, network):
+    def initial(self, network: Any) -> Memory:
         parameters, _ = trained(network)
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
         return Memory(
@@ -183,10 +203,12 @@ class FirstOrder(Learner):
             start,
         )
 
-    def start(self, network, batch):
+    def start(self, network: Any, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
-    def step(self, network, memory, state, batch: Batch):
+    def step(
+        self, network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
@@ -194,7 +216,7 @@ class FirstOrder(Learner):
         scale, average = clip_factor(self.clip, norm, memory.average)
         rate = self._rate * factor(self.schedule, self.steps, self.warmup)(memory.steps)
         rate = rate * memory.plateau.scale
-        inside = self.name in MOMENTUM and self.velocity == "scaled"
+        inside = self._method.has_velocity and self.velocity == "scaled"
         before, after = (rate, 1.0) if inside else (1.0, rate)
         seen = jax.tree.map(lambda x: (x * scale * before).astype(x.dtype), gradient)
         updates, direction = self._direction.update(seen, memory.direction, parameters)
@@ -222,7 +244,7 @@ class FirstOrder(Learner):
         }
         return network, memory, final, report
 
-    def heard(self, memory, value):
+    def heard(self, memory: Memory, value: float) -> Memory:
         if self.schedule != "plateau":
             return memory
         best, waited, scale = memory.plateau
@@ -235,20 +257,24 @@ class FirstOrder(Learner):
         return memory._replace(plateau=plateau)
 
     @property
+    def _method(self) -> Method:
+        return FIRST_ORDER[self.name]
+
+    @property
     def _rate(self) -> float:
-        return FIRST_ORDER[self.name][1] if self.rate is None else self.rate
+        return self._method.rate if self.rate is None else self.rate
 
     @property
     def _decay(self) -> float:
-        return self.weight_decay or (ADAMW_DECAY if self.name == "adamw" else 0.0)
+        return self.weight_decay or self._method.decay
 
     @property
     def _direction(self) -> optax.GradientTransformation:
-        return FIRST_ORDER[self.name][0](self.momentum)
+        return self._method.direction(self.momentum)
 
     @property
     def _search(self) -> optax.GradientTransformationExtraArgs:
-        # Armijo's rule, from the whole step downwards.
+        # Armijo's rule, starting from the full step.
         return optax.scale_by_backtracking_linesearch(
             max_backtracking_steps=15, max_learning_rate=1.0, increase_factor=2.0
         )

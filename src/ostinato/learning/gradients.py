@@ -1,13 +1,14 @@
-"""How a learner finds the gradient of its objective.
+"""How a learner computes the gradient of its objective.
 
-    full         backpropagation through the whole batch: exact; with the term Ω if it has a weight
-    truncated    errors stop at the border of a window within the batch
-    rtrl         real-time recurrent learning, forwards in time: for small nets
-    lstm1997     the first LSTM's own algorithm, forwards in time, for LSTMs without peepholes
+    full         exact backpropagation through the whole batch, optionally with the term Ω
+    truncated    backpropagation that stops at the borders of windows within the batch
+    rtrl         real-time recurrent learning, forwards in time, for small networks
+    lstm1997     the algorithm of Hochreiter and Schmidhuber (1997), forwards in time, for LSTMs
+                 without peepholes
 
-With a text in carried streams a batch is itself a window, so that "full" is what is usually called
-truncated backpropagation through time. The two that go forwards carry their derivatives from batch
-to batch, so that with a length of 1 they learn online.
+For a text in carried streams a batch is itself a window, so "full" is what is usually called
+truncated backpropagation through time. The last two carry their derivatives from batch to batch:
+with a length of 1 they learn online.
 """
 
 import abc
@@ -28,35 +29,37 @@ from .objective import Objective
 
 
 class Gradient(abc.ABC):
-    """A way to find the gradient.
+    """A method that computes the gradient.
 
     Attributes:
-        carries_state: whether what is carried from batch to batch is the network's state.
+        carries_state: whether the network's state is what is carried from batch to batch.
     """
 
     carries_state: ClassVar[bool] = True
 
     def start(self, network: Any, batch: Batch) -> Any:
-        """What is carried from batch to batch, before the first: the network's state."""
+        """What is carried from batch to batch, at the start: the network's initial state."""
         return network.initial((batch.sequences,))
 
     @abc.abstractmethod
     def __call__(
         self, objective: Objective, network: Any, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
-        """The objective's value, its gradient as a module, and what is carried on."""
+        """The objective's value, its gradient as a module, and what the next batch gets."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Full(Gradient):
-    """The exact gradient by the engine, of the objective and `omega` times Ω."""
+    """The exact gradient of the objective plus `omega` times Ω."""
 
     omega: float = 0.0
 
-    def __call__(self, objective, network, batch, state):
+    def __call__(
+        self, objective: Objective, network: Any, batch: Batch, state: Any
+    ) -> tuple[jax.Array, Any, Any]:
         parameters, rest = trained(network)
 
-        def total(parameters):
+        def total(parameters: Any) -> tuple[jax.Array, tuple[jax.Array, Any]]:
             network = eqx.combine(parameters, rest)
             value, final = objective.value(network, batch, state)
             if not self.omega:
@@ -77,11 +80,13 @@ class Full(Gradient):
 
 @dataclasses.dataclass(frozen=True)
 class Truncated(Gradient):
-    """Errors go back at most to the beginning of a window of `window` steps."""
+    """Backpropagation that stops at the beginning of each window of `window` steps."""
 
     window: int
 
-    def __call__(self, objective, network, batch, state):
+    def __call__(
+        self, objective: Objective, network: Any, batch: Batch, state: Any
+    ) -> tuple[jax.Array, Any, Any]:
         loss, targets = objective.per_step(batch, "the truncated gradient")
         value, gradient, final = truncated_bptt(
             network, loss, batch.inputs, targets, state, window=self.window, **batch.marks
@@ -91,16 +96,23 @@ class Truncated(Gradient):
 
 @dataclasses.dataclass(frozen=True)
 class Forwards(Gradient):
-    """A method of `through_time` that goes forwards, and how what it carries begins."""
+    """A method of `through_time` that goes forwards in time.
+
+    Attributes:
+        method: computes the gradient.
+        begin: gives what the method carries, before the first batch.
+    """
 
     method: Callable
     begin: Callable
     carries_state: ClassVar[bool] = False
 
-    def start(self, network, batch):
+    def start(self, network: Any, batch: Batch) -> Any:
         return self.begin(network, jnp.asarray(batch.inputs))
 
-    def __call__(self, objective, network, batch, state):
+    def __call__(
+        self, objective: Objective, network: Any, batch: Batch, state: Any
+    ) -> tuple[jax.Array, Any, Any]:
         loss, targets = objective.per_step(batch, "a gradient that goes forwards in time")
         value, gradient, final = self.method(
             network, loss, batch.inputs, targets, state, **batch.marks
@@ -109,7 +121,7 @@ class Forwards(Gradient):
 
 
 def _trained_part(gradient: Any, network: Any) -> Any:
-    """A gradient without what is not trained."""
+    """The gradient of the trained parameters only."""
     return eqx.filter(gradient, jax.tree.map(eqx.is_array, trained(network)[0]))
 
 
@@ -117,7 +129,7 @@ GRADIENTS = ("full", "truncated", "rtrl", "lstm1997")
 
 
 def gradient_named(name: str, *, window: int = 20, omega: float = 0.0) -> Gradient:
-    """The way to find the gradient that has this name; see the module's docstring."""
+    """The gradient method with this name; see the module's docstring."""
     if name not in GRADIENTS:
         raise BadInput(f"there is no gradient {name!r}; there are {', '.join(GRADIENTS)}")
     if omega and name != "full":

@@ -1,14 +1,15 @@
-"""A first-order learner, and one that uses the curvature where it is worth its price.
+"""A first-order learner combined with a second-order one.
 
-    after    the first for so many steps, then the second: gradients lead near a minimum, curvature
-             converges there (Galvan, 2015, section 2.2.2)
-    stuck    the first, and a single step of the second wherever the first has gone so many steps
-             without gain (Dauphin et al., 2014, by Lipton et al., 2015, section 3.2)
+    after    the first for a number of steps, then the second: first-order steps approach a minimum
+             cheaply, second-order steps converge to it (Galvan, 2015, section 2.2.2)
+    stuck    the first, and a single step of the second whenever that number of steps has brought no
+             improvement (Dauphin et al., 2014, cited by Lipton et al., 2015, section 3.2)
 
-A gain is a running mean of the loss that falls below 0.999 of the lowest so far.
+An improvement is a running mean of the loss below 0.999 times the lowest so far.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -27,12 +28,12 @@ GAIN = 0.999
 
 
 class Memory(NamedTuple):
-    """What both learners remember, and how the first is getting on.
+    """The states of both learners, and the progress of the first.
 
     Attributes:
-        first, second: the learners' own.
-        waited: steps of the first since it began or, where it may be stuck, since its last gain.
-        mean, best: the running mean of the loss, and the lowest so far.
+        first, second: the states of the two learners.
+        waited: steps of the first since the start or, with `"stuck"`, since its last improvement.
+        mean, best: the running mean of the loss, and its lowest value so far.
     """
 
     first: Any
@@ -47,12 +48,15 @@ class Hybrid(Learner):
     """A first-order learner and a second-order one.
 
     Attributes:
-        first, second: the learners. Both carry the network's state and nothing else.
-        steps: of the first, before the second has its turn.
+        first, second: the learners. Both must carry only the network's state between batches.
+        steps: how many steps of the first come before the second takes over.
         where: `"after"` or `"stuck"`; see the module's docstring.
 
     Example:
+        >>> objective = Objective(SquaredError())
         >>> learner = Hybrid(FirstOrder("adam", objective, 1000), HessianFree(objective), steps=500)
+        >>> learner.exact, learner.usual_batch
+        (True, 1000)
     """
 
     first: Learner
@@ -86,30 +90,32 @@ class Hybrid(Learner):
     def advice(self, rate: float) -> str:
         return self.second.advice(rate)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.where not in WHERE:
             raise BadInput(f"where must be one of {', '.join(WHERE)}; got {self.where}")
         if self.steps < 1:
             raise BadInput(f"steps must be at least 1, got {self.steps}")
 
-    def initial(self, network):
+    def initial(self, network: Any) -> Memory:
         nothing = jnp.asarray(jnp.inf)
         begin = jnp.zeros((), jnp.int32)
         return Memory(
             self.first.initial(network), self.second.initial(network), begin, nothing, nothing
         )
 
-    def step(self, network, memory: Memory, state, batch: Batch):
+    def step(
+        self, network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         arrays, static = eqx.partition(network, eqx.is_array)
 
-        def with_first(arrays, memory):
+        def with_first(arrays: Any, memory: Memory) -> Any:
             after, new, final, report = self.first.step(
                 eqx.combine(arrays, static), memory.first, state, batch
             )
             memory = self._going(memory._replace(first=new), report["loss"])
             return eqx.filter(after, eqx.is_array), memory, final, report
 
-        def with_second(arrays, memory):
+        def with_second(arrays: Any, memory: Memory) -> Any:
             after, new, final, report = self.second.step(
                 eqx.combine(arrays, static), memory.second, state, batch
             )
@@ -117,11 +123,11 @@ class Hybrid(Learner):
             memory = memory._replace(second=new, waited=waited)
             return eqx.filter(after, eqx.is_array), memory, final, report
 
-        # A report has an entry for everything that either learner tells, zero from the other.
+        # Both branches must report the same entries; those of the other learner are zero.
         told = [jax.eval_shape(do, arrays, memory)[3] for do in (with_first, with_second)]
 
-        def filled(do):
-            def run(arrays, memory):
+        def filled(do: Callable[..., Any]) -> Callable[..., Any]:
+            def run(arrays: Any, memory: Memory) -> Any:
                 *found, report = do(arrays, memory)
                 rest = {k: jnp.zeros(x.shape, x.dtype) for part in told for k, x in part.items()}
                 return *found, {k: jnp.asarray(report.get(k, x), x.dtype) for k, x in rest.items()}
@@ -134,20 +140,20 @@ class Hybrid(Learner):
         )
         return eqx.combine(arrays, static), memory, final, {**report, "second": turn}
 
-    def heard(self, memory: Memory, value):
+    def heard(self, memory: Memory, value: float) -> Memory:
         return memory._replace(first=self.first.heard(memory.first, value))
 
-    def summary(self, reports):
-        """What the learner of the last step says of its own steps, and the share of the second."""
+    def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
+        """The last learner's summary of its own steps, and the share of steps by the second."""
         last = bool(reports[-1]["second"])
         own = [r for r in reports if bool(r["second"]) == last]
-        if not last:  # of the second's entries there is nothing to tell
+        if not last:  # the entries of the second learner are all zero
             own = [{k: v for k, v in r.items() if k in EVERY_LEARNERS} for r in own]
         found = (self.second if last else self.first).summary(own)
         return {**found, "second": float(np.mean([r["second"] for r in reports]))}
 
     def _going(self, memory: Memory, loss: jax.Array) -> Memory:
-        """The memory after a step of the first learner with this loss."""
+        """The state after a step of the first learner with this loss."""
         mean = jnp.where(jnp.isinf(memory.mean), loss, KEEPS * memory.mean + (1 - KEEPS) * loss)
         waited = memory.waited + 1
         if self.where == "stuck":

@@ -1,4 +1,4 @@
-"""The norm-preserving term: errors that go back in time should neither fade nor grow."""
+"""The norm-preserving regulariser Ω: gradients should neither vanish nor explode through time."""
 
 import math
 from collections.abc import Callable
@@ -28,38 +28,42 @@ def omega(
     """`Ω = Σ_t (‖∂L/∂h_{t+1} · ∂h_{t+1}/∂h_t‖ / ‖∂L/∂h_{t+1}‖ - 1)²`, to be added to the loss.
 
     `h_t` is the state after step t, all its float arrays together (an LSTM's h and c, every layer
-    of a stack), and `∂L/∂h_{t+1}` the whole error there, from that step's output and from all
-    later steps. There is one term for each step, the first one included. Norms are those of one
-    sequence, and Ω is the mean over the batch. A step that no error reaches, such as padding, has
-    no term; nor has one with an error so small that its ratio is lost in rounding.
+    of a stack), and `∂L/∂h_{t+1}` is the total error there, from that step's output and all later
+    steps. Every step has a term, including the first. Norms are per sequence, and Ω is the mean
+    over the batch. A step without an error, such as padding, has no term; nor has a step whose
+    error is so small that rounding dominates the ratio.
 
-    Ω does not change when the loss is scaled, so a sum and a mean give the same.
+    Ω does not depend on the scale of the loss, so a sum and a mean give the same value.
 
-    The derivative is by default that of the equation, through states and errors, as Galvan (2015)
-    writes it. With `immediate=True` it is the one that Pascanu et al. trained with: `h_t` and
-    `∂L/∂h_{t+1}` count as constants, and only what the weights do within each step is
-    differentiated. That one costs less, since it does not go through time.
+    By default the derivative is the exact one, through states and errors, as in Galvan (2015). With
+    `immediate=True` it is the one of Pascanu et al.: `h_t` and `∂L/∂h_{t+1}` are constants, and
+    only the direct effect of the weights on each step is differentiated. That is cheaper because
+    nothing is propagated through time.
 
-    Source: Galvan (2015) (2.11-2.12); Pascanu, Mikolov and Bengio (2013), section 3.3.
+    Source: Galvan (2015), (2.11-2.12); Pascanu, Mikolov and Bengio (2013), section 3.3.
 
     Args:
-        cell: a cell or a network that has a step.
-        loss: `loss(ys, targets)`, a number, for the outputs `(T, *batch, ...)` of all steps.
+        cell: a cell or a network with a step.
+        loss: `loss(ys, targets)`, a scalar function of the outputs `(T, *batch, ...)`.
         xs: the inputs, time first: `(T, *batch, inputs)`, or symbols `(T, *batch)`.
-        targets: whatever the loss takes.
-        state: the state before the first step; by default the cell's own.
-        immediate: which derivative; the value is the same.
+        targets: passed to the loss.
+        state: the state before the first step; by default the cell's initial state.
+        immediate: which derivative to use; the value is the same.
         lengths, resets: as for `unroll`. Padding has no terms, and its outputs are zero; a step
             that begins a sequence has the term of a first step.
 
     Returns:
-        Ω, a number; differentiate it with respect to the cell.
+        Ω, a scalar; differentiate it with respect to the cell.
 
     Example:
+        >>> def loss(outputs, targets):
+        ...     return jnp.mean((outputs - targets) ** 2)
         >>> def total(network):
-        ...     ys, _ = unroll(network, xs)
-        ...     return loss(ys, targets) + 0.1 * omega(network, loss, xs, targets)
+        ...     outputs, _ = unroll(network, xs)
+        ...     return loss(outputs, ys) + 0.1 * omega(network, loss, xs, ys)
         >>> gradient = eqx.filter_grad(total)(network)
+        >>> gradient.cell.R.shape == network.cell.R.shape
+        True
     """
     steps, batch = sizes(cell, xs)
     if not can_step(cell):
@@ -71,30 +75,30 @@ def omega(
     restart = cell.initial((1,) * len(batch))
     us = cell.inputs(xs)
 
-    def forward(state, at):
+    def forward(state: Any, at: Any) -> Any:
         u, (valid, reset) = at
         before = restarted(state, restart, reset)
         new, _ = cell.step(before, u)
         return held(new, state, valid), (before, new)
 
-    def pull(before, u, error):
+    def pull(before: Any, u: Any, error: Any) -> Any:
         """`error · ∂h_{t+1}/∂h_t`."""
         floats, fixed = _parts(before)
 
-        def step(floats):
+        def step(floats: Any) -> Any:
             new, _ = cell.step(eqx.combine(floats, fixed), u)
             return _parts(new)[0]
 
         _, back = jax.vjp(step, floats)
         return back(error)[0]
 
-    def of_states(afters, befores):
+    def of_states(afters: Any, befores: Any) -> jax.Array:
         ys = jax.vmap(lambda *at: output_from(cell, *at))(
             eqx.combine(afters, after_fixed), eqx.combine(befores, before_fixed), us
         )
         return loss(without_padding(ys, borders.valid), targets)
 
-    def backward(later, at):
+    def backward(later: Any, at: Any) -> Any:
         (at_after, at_before), before, u, (valid, reset) = at
         error = _add(later, at_after)
         pulled = pull(before, u, error)
@@ -113,8 +117,7 @@ def omega(
         pulled = jax.vmap(pull)(before, us, errors)
 
     errors, pulled = _flat(errors, 1 + len(batch)), _flat(pulled, 1 + len(batch))
-    # Errors that fade are tiny, and their squares would be zero: both norms are taken in the same
-    # unit, the largest part of the error.
+    # Squares of vanishing errors would underflow: divide both by the error's largest entry first.
     largest = jax.lax.stop_gradient(jnp.max(jnp.abs(errors), axis=-1, keepdims=True))
     limits = jnp.finfo(errors.dtype)
     reached = largest > limits.tiny / limits.eps
@@ -125,7 +128,7 @@ def omega(
 
 
 def _parts(state: Any) -> tuple[Any, Any]:
-    """A state's floats, and the rest, such as a count of steps."""
+    """The float arrays of a state, and the rest, such as a step counter."""
     return eqx.partition(state, eqx.is_inexact_array)
 
 
@@ -134,13 +137,13 @@ def _add(one: Any, other: Any) -> Any:
 
 
 def _flat(tree: Any, leading: int) -> jax.Array:
-    """All arrays side by side, with one axis after the `leading` ones."""
+    """All arrays concatenated along one axis after the `leading` ones."""
     parts = [(x, x.shape[:leading], x.shape[leading:]) for x in jax.tree.leaves(tree)]
     flat = [x.reshape(*front, math.prod(back)) for x, front, back in parts]
     return jnp.concatenate(flat, axis=-1)
 
 
 def _norm(x: jax.Array) -> jax.Array:
-    """`‖x‖` over the last axis; where it is zero, so is its derivative."""
+    """`‖x‖` over the last axis; at zero its derivative is zero, too."""
     squares = jnp.sum(x**2, axis=-1)
     return jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1)), 0)

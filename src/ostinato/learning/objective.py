@@ -1,4 +1,4 @@
-"""What a learner minimises: the loss of a network on a batch."""
+"""The objective that a learner minimises: the loss of a network on a batch."""
 
 import dataclasses
 from typing import Any
@@ -16,13 +16,16 @@ class Objective:
 
     Attributes:
         loss: see `tasks.losses`.
-        compute: dtype of the products' operands, or `None`.
-        memory: what the gradient keeps; see `unroll`.
-        backend, on_failure: how a GPU runs through time; see `unroll`.
+        compute: dtype of the operands of matrix products; `None` for that of the parameters.
+        memory: which states the forward scan keeps for the gradient; see `unroll`.
+        backend, on_failure: the backend, and what to do if a kernel launch fails; see `unroll`.
 
     Example:
-        >>> objective = Objective(CrossEntropy())
-        >>> value, state = objective.value(network, batch, None)
+        >>> from ostinato.tasks import SquaredError
+        >>> batch = Batch(xs, ys, jnp.ones((10, 4)))
+        >>> value, state = Objective(SquaredError()).value(network, batch, None)
+        >>> value.shape
+        ()
     """
 
     loss: Loss
@@ -52,10 +55,10 @@ class Objective:
         return self.loss(outputs, batch), state
 
     def per_step(self, batch: Batch, what: str) -> tuple[Any, Any]:
-        """The loss as a sum over time: a function of an output and its target, and the targets.
+        """The loss as a sum over steps: a function of an output and its target, and the targets.
 
-        For the gradients of `through_time.gradients`, which go step by step; `what` names the one
-        that needs it, for the message if the loss is not such a sum.
+        The gradients of `through_time.gradients` need it. `what` names the caller in the message
+        for a loss that is not such a sum.
         """
         loss, total = per_step(self.loss, what), self.loss.weight(batch)
 

@@ -1,34 +1,34 @@
-"""Saddle-free Newton: the Hessian with its eigenvalues made positive, in a Krylov subspace.
+"""Saddle-free Newton: the absolute value of the Hessian, in a Krylov subspace.
 
     δ = -(|H| + s λ₀ I)⁻¹ g          |H| = Σ |λ_i| u_i u_iᵀ,  where H = Σ λ_i u_i u_iᵀ
 
-Newton's step goes towards any stationary point, saddles included; with |λ| in place of λ it goes
-downhill along directions of negative curvature too, as far as their curvature says. |H| has no
-cheap product with a vector, so it is taken within the space of g, H g, H² g, …, of k dimensions:
-with an orthonormal basis V of it, the rows of a `(k, N)` matrix, and T = V H Vᵀ,
+A Newton step moves towards any stationary point, saddle points included. With |λ| in place of λ it
+descends along directions of negative curvature, too. There is no cheap product of |H| with a
+vector, so H is restricted to the Krylov subspace of g, H g, …, H^(k-1) g. With an orthonormal basis
+V of it, the rows of a `(k, N)` matrix, and T = V H Vᵀ,
 
     δ = -Vᵀ (|T| + s λ₀ I)⁻¹ V g
 
-which is exact for k = N, and as soon as H leads nowhere new. At a saddle itself g is zero, and so
-is the step. One step:
+which is exact for k = N, and for smaller k if the subspace is invariant. At a saddle point itself
+g is zero, and so is the step. One step:
 
-    1. f, g on the batch, and the Hessian, exact, on the curvature batch, a part of it.
-    2. V and T by Lanczos from g; the eigenvalues of the small matrix T.
+    1. f and g on the batch; the exact Hessian on the curvature batch, a part of it.
+    2. V and T by the Lanczos algorithm from g; the eigenvalues of the small matrix T.
     3. A backtracking line search along δ, on the true objective.
-    4. ρ = (f(θ + δ) - f(θ)) / q(δ) moves the scale s of the damping, by the rule of
-       `hessian_free.damping`. q(δ) = ½ δᵀ |H| δ + gᵀ δ, within the subspace and without the
-       damping: ρ is one where f is a convex quadratic, and above one along negative curvature. A
-       step that is refused raises s, and leaves the weights as they are.
+    4. ρ = (f(θ + δ) - f(θ)) / q(δ) adapts the scale s of the damping by the rule of
+       `hessian_free.damping`. q(δ) = ½ δᵀ |H| δ + gᵀ δ within the subspace, without damping: ρ is 1
+       for a convex quadratic f, and above 1 along negative curvature. A rejected step leaves the
+       weights unchanged and raises s.
 
-The paper chooses λ anew at every step, by trying several; here it follows ρ.
+The paper chooses λ in every step by trying several values; here ρ adapts it.
 
 Sources: Dauphin et al. (2014), Identifying and attacking the saddle point problem in
-high-dimensional non-convex optimization, algorithm 1; Lipton et al. (2015) section 3.2.
+high-dimensional non-convex optimization, algorithm 1; Lipton et al. (2015), section 3.2.
 """
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -42,8 +42,8 @@ from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
 from .objective import Objective
 
-# In units of rounding, next to the largest product or eigenvalue: below LEFT nothing is left of a
-# vector of Lanczos; FLAT is the least curvature that a step counts on, with its damping.
+# Multiples of the machine epsilon: a Lanczos vector shorter than LEFT, relative to the largest
+# product, counts as zero; FLAT, relative to the largest eigenvalue, is the least damped curvature.
 LEFT, FLAT = 100, 10
 
 
@@ -55,31 +55,34 @@ def lanczos(
         v_1 = start / ‖start‖
         α_j = v_jᵀ H v_j,   w = H v_j - Σ_{i≤j} v_i v_iᵀ H v_j,   β_j = ‖w‖,   v_{j+1} = w / β_j
 
-    The sum would need two terms only, but rounding soon makes the others matter; all are taken,
-    and taken twice. Where nothing is left of w, the subspace is invariant: V H Vᵀ = T is then all
-    that `start` can reach, and the further v, α and β are zero.
+    In exact arithmetic two terms of the sum would do; because of rounding, w is orthogonalised
+    against all vectors, twice. If w vanishes, the subspace is invariant, and the remaining v, α and
+    β are zero.
 
     Args:
-        product: `v -> H v` for vectors `(N,)`, H symmetric and possibly indefinite.
-        start: `(N,)`; zero gives zeros.
+        product: `v -> H v` for vectors `(N,)`; H is symmetric and may be indefinite.
+        start: `(N,)`; if it is zero, so is everything returned.
         count: k, the number of vectors and of products.
 
     Returns:
-        V `(k, N)`, whose rows are the v_j, and T as its diagonal α `(k,)` and the one beside it,
+        V `(k, N)`, whose rows are the v_j, and T as its diagonal α `(k,)` and its off-diagonal
         β `(k - 1,)`.
 
     Example:
-        >>> V, (diagonal, beside) = lanczos(lambda v: H @ v, g, 10)
+        >>> H, g = jnp.diag(jnp.array([1.0, -2.0, 3.0])), jnp.ones(3)
+        >>> V, (diagonal, beside) = lanczos(lambda v: H @ v, g, 3)
         >>> T = jnp.diag(diagonal) + jnp.diag(beside, 1) + jnp.diag(beside, -1)
+        >>> bool(jnp.allclose(V @ H @ V.T, T, atol=1e-5))
+        True
     """
     nothing = LEFT * jnp.finfo(start.dtype).eps
 
-    def unit(w, least):
+    def unit(w: jax.Array, least: jax.Array | float) -> jax.Array:
         size = jnp.linalg.norm(w)
-        # A size that is not a number is passed on, so that it is noticed.
+        # NaN is propagated, so that the caller notices.
         return jnp.where(size > least, w / size, jnp.where(jnp.isnan(size), size, 0))
 
-    def body(now, j):
+    def body(now: Any, j: jax.Array) -> Any:
         basis, v, largest = now
         basis = basis.at[j].set(v)
         w = product(v)
@@ -100,7 +103,7 @@ def lanczos(
 
 
 class Memory(NamedTuple):
-    """What the learner remembers: s, and the steps done."""
+    """The learner's state: the scale s, and the number of steps done."""
 
     scale: jax.Array
     steps: jax.Array
@@ -111,24 +114,26 @@ class SaddleFree(Curved):
     """A saddle-free Newton learner.
 
     Attributes:
-        objective: what is minimised, in float32.
-        count: k, the dimensions of the subspace; so many copies of the parameters are held.
-        damping: λ₀. Without any, 0, a step that is refused is refused for ever.
-        curvature: sequences of the curvature batch; all of the batch by default.
-        draw: the part of the batch that the curvature sees: `"fresh"` at random, `"turn"` one part
-            after the other.
-        chunk: at most so many sequences at once, to save memory; exact.
+        objective: what to minimise, in float32.
+        count: k, the dimension of the subspace; a step holds k copies of the parameters.
+        damping: λ₀. With 0, a rejected step stays rejected for ever.
+        curvature: sequences of the curvature batch; the whole batch by default.
+        draw: how the curvature batch is chosen: `"fresh"` samples it at random, `"turn"` cycles
+            through the parts of the batch.
+        chunk: how many sequences to process at once, to save memory; the result is the same.
 
     Example:
-        >>> learner = SaddleFree(Objective(CrossEntropy()), count=50, curvature=100)
-        >>> memory = learner.initial(network)
+        >>> network = Network(LSTM(2, 4, key=key), Readout(4, 1, key=key))  # for the adding problem
+        >>> learner = SaddleFree(Objective(SquaredError()), count=5, curvature=2)
+        >>> memory, state = learner.initial(network), learner.start(network, batch)
         >>> network, memory, state, report = learner.step(network, memory, state, batch)
-        >>> report["damping"], report["ratio"], report["negative"], report["lowest"]
+        >>> bool(report["after"] < report["loss"])
+        True
     """
 
     @dataclasses.dataclass(frozen=True)
     class Settings(CurvatureSettings):
-        krylov: int = setting(50, "dimensions of the subspace", least=1)
+        krylov: int = setting(50, "dimension of the Krylov subspace", least=1)
 
     objective: Objective
     count: int = 50
@@ -137,7 +142,7 @@ class SaddleFree(Curved):
     draw: str = "fresh"
     chunk: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_exact(self.objective, self.draw)
         if self.count < 1:
             raise BadInput(f"the subspace must have at least one dimension, got {self.count}")
@@ -145,7 +150,9 @@ class SaddleFree(Curved):
             raise BadInput("damping cannot be negative")
 
     @classmethod
-    def from_settings(cls, name, settings, objective, steps, batch):
+    def from_settings(
+        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+    ) -> "SaddleFree":
         damping = {} if settings.tikhonov is None else {"damping": settings.tikhonov}
         return cls(objective, settings.krylov, **damping, **settings.sizes(batch))
 
@@ -153,15 +160,19 @@ class SaddleFree(Curved):
     def copies(self) -> int:
         return self.count
 
-    def initial(self, network):
+    def initial(self, network: Any) -> Memory:
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
         return Memory(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def step(self, network, memory, state, batch: Batch):
+    def step(
+        self, network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
-    def _step(self, network, memory: Memory, state, batch: Batch):
+    def _step(
+        self, network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta = whole.start
@@ -174,7 +185,7 @@ class SaddleFree(Curved):
         broken = ~(jnp.isfinite(value) & jnp.all(jnp.isfinite(found.step)))
         delta = jnp.where(broken, 0, found.step)
 
-        def after(d):
+        def after(d: jax.Array) -> jax.Array:
             return whole.value(theta + d)
 
         chosen = Choice(delta, finite(after(delta)), jnp.asarray(1))
@@ -197,7 +208,8 @@ class SaddleFree(Curved):
             "negative": found.negative,
             "lowest": found.lowest,
             "refused": refused,
-            # In gradients of the whole batch: a product counts as two of its part, a value a third.
+            # Work in gradients of the whole batch: a Hessian product costs two gradients of its
+            # part, a value a third of one.
             "gradients": 1
             + 2 * count * size / sequences
             + (chosen.evaluations + moved.evaluations) / 3,
@@ -205,7 +217,7 @@ class SaddleFree(Curved):
         network = whole.at(theta + jnp.where(refused, 0, moved.vector))
         return network, Memory(scale, memory.steps + 1), final, report
 
-    def summary(self, reports):
+    def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         found = super().summary(reports)
         for name in ("rate", "damping", "ratio", "negative", "lowest"):
             found[name] = float(reports[-1][name])
@@ -213,7 +225,7 @@ class SaddleFree(Curved):
 
 
 class _Found(NamedTuple):
-    """δ `(N,)`, q(δ), the number of negative eigenvalues of T, and the lowest."""
+    """δ `(N,)`, q(δ), the number of negative eigenvalues of T, and the smallest eigenvalue."""
 
     step: jax.Array
     promised: jax.Array
@@ -221,10 +233,16 @@ class _Found(NamedTuple):
     lowest: jax.Array
 
 
-def _minimise(basis, diagonal, beside, gradient, damping) -> _Found:
-    """Minimise `q(δ) + ½ damping ‖δ‖²` over δ in the span of the basis; NaN where T is."""
+def _minimise(
+    basis: jax.Array,
+    diagonal: jax.Array,
+    beside: jax.Array,
+    gradient: jax.Array,
+    damping: jax.Array,
+) -> _Found:
+    """Minimise `q(δ) + ½ damping ‖δ‖²` over δ in the span of the basis; NaN if T is not finite."""
     sound = jnp.all(jnp.isfinite(diagonal)) & jnp.all(jnp.isfinite(beside))
-    # Vectors that are not there get an eigenvalue that is neither negative nor the lowest.
+    # Zero rows of the basis get an eigenvalue that is neither negative nor the smallest.
     there = jnp.any(basis != 0, axis=1)
     filled = jnp.where(there, diagonal, jnp.max(jnp.abs(diagonal)))
     T = jnp.diag(filled) + jnp.diag(beside, 1) + jnp.diag(beside, -1)

@@ -1,14 +1,14 @@
-"""How the learning rate changes: a factor between 0 and 1 for every step.
+"""Schedules of the learning rate: a factor between 0 and 1 for every step.
 
     constant       1
-    step           halved at each quarter of the run
-    exponential    falls evenly to 1 % at the end
-    linear         falls to 0 at the end
-    cosine         falls to 0 at the end along half a cosine
-    plateau        halved after two validations in a row without gain
-    line-search    found anew in each step by backtracking, for large batches
+    step           halved after every quarter of the run
+    exponential    decays exponentially to 1 % at the end
+    linear         decays linearly to 0 at the end
+    cosine         decays to 0 at the end along half a cosine
+    plateau        halved after two consecutive validations without improvement
+    line-search    chosen in every step by a backtracking line search, for large batches
 
-The first five are functions of the step alone. Source: Galvan (2015) section 1.4.
+The first five depend only on the step. Source: Galvan (2015), section 1.4.
 """
 
 from collections.abc import Callable
@@ -23,17 +23,17 @@ SCHEDULES = ("constant", "step", "exponential", "linear", "cosine", "plateau", "
 
 
 def factor(name: str, steps: int, warmup: int = 0) -> Callable[[jax.Array], jax.Array]:
-    """The factor of a schedule at each step, which rises from zero over the `warmup` steps.
+    """The factor of a schedule as a function of the step, with a linear warmup from zero.
 
     Example:
-        >>> factor("linear", 100)(50)
+        >>> float(factor("linear", 100)(50))
         0.5
     """
     if name not in SCHEDULES:
         raise BadInput(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")
     if warmup < 0 or steps < 1:
         raise BadInput(
-            f"a schedule has 1 step or more and no negative warmup, got {steps}, {warmup}"
+            f"a schedule needs at least 1 step and a warmup of at least 0, got {steps} and {warmup}"
         )
     quarters = {max(1, steps * k // 4): 0.5 for k in (1, 2, 3)}
     follow = {

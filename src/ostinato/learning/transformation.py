@@ -1,9 +1,9 @@
-"""Any gradient transformation of optax as a learner.
+"""Any optax gradient transformation as a learner.
 
-    θ ← θ + u_t,   u_t, memory ← update(g_t, memory, θ)
+    θ ← θ + u_t,   u_t, state ← update(g_t, state, θ)
 
-The transformation has its own rate, schedule and clipping, so nothing is done to the gradient
-before and nothing to the update after it.
+The transformation brings its own rate, schedule and clipping: it gets the gradient unchanged, and
+its update is applied unchanged.
 """
 
 import dataclasses
@@ -30,14 +30,13 @@ RATES = ("learning_rate", "rate")
 
 @dataclasses.dataclass(frozen=True)
 class Transformation(Learner):
-    """A learner that updates the parameters by an optax transformation.
+    """A learner that updates the parameters by an optax gradient transformation.
 
     Attributes:
         transformation: for example `optax.lion(1e-4)`.
-        objective: what is minimised.
-        gradient: how the objective's gradient is found.
-        rate: for the report; by default the report has the norm of the update over that of the
-            gradient.
+        objective: what to minimise.
+        gradient: how to compute the objective's gradient.
+        rate: the rate to report; by default the norm of the update over that of the gradient.
 
     Example:
         >>> from ostinato.tasks import CrossEntropy
@@ -57,14 +56,16 @@ class Transformation(Learner):
     gradient: Gradient = dataclasses.field(default_factory=Full)
     rate: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.transformation, optax.GradientTransformation):
             raise BadInput(
                 f"{type(self.transformation).__name__} is not a GradientTransformation of optax"
             )
 
     @classmethod
-    def from_settings(cls, name, settings, objective, steps, batch):
+    def from_settings(
+        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+    ) -> "Transformation":
         made = _made(cls.make, name, settings.rate)
         return cls(made, objective, settings.method(), settings.rate)
 
@@ -72,13 +73,15 @@ class Transformation(Learner):
     def carries_state(self) -> bool:
         return self.gradient.carries_state
 
-    def initial(self, network):
+    def initial(self, network: Any) -> Any:
         return self.transformation.init(trained(network)[0])
 
-    def start(self, network, batch):
+    def start(self, network: Any, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
-    def step(self, network, memory, state, batch: Batch):
+    def step(
+        self, network: Any, memory: Any, state: Any, batch: Batch
+    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
@@ -110,7 +113,7 @@ class Transformation(Learner):
 
 
 def learner_of(make: optax.GradientTransformation | Callable) -> type[Transformation]:
-    """The learner class of a transformation, or of a function that returns one.
+    """The learner class for a transformation, or for a function that returns one.
 
     Example:
         >>> issubclass(learner_of(optax.lion), Transformation)
@@ -120,7 +123,7 @@ def learner_of(make: optax.GradientTransformation | Callable) -> type[Transforma
 
 
 def _made(make: Any, name: str, rate: float | None) -> optax.GradientTransformation:
-    """The transformation, with the rate if its function takes one."""
+    """The transformation itself, or what its function returns, given the rate if it takes one."""
     given: dict[str, float] = {}
     if not isinstance(make, optax.GradientTransformation):
         needed = inspect.signature(make).parameters

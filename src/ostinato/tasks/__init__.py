@@ -1,4 +1,4 @@
-"""What is learned: batches, a loss and a metric, all from one seed."""
+"""Tasks: batches, a loss and metrics, all from one seed."""
 
 from typing import Any
 

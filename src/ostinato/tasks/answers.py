@@ -1,4 +1,4 @@
-"""What is to be answered: classes or numbers, found from a data set's targets."""
+"""The targets of a data set as answers to learn: classes or numbers."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from .metrics import F1, Accuracy, Metric
 from .regression import AbsoluteError, ErrorInUnits, RSquared
 
 KINDS = ("classification", "regression")
-MOST_AMBIGUOUS = 20  # different whole numbers among floats that may be classes
+MOST_AMBIGUOUS = 20  # distinct whole numbers that may be either classes or quantities
 MOST_CLASSES = 1000
 MOST_LABEL = 2**53  # floats hold all whole numbers up to here
 
@@ -24,7 +24,7 @@ class Answers:
 
     Attributes:
         classes: the labels, in order, or `None` for numbers.
-        scaler: of numbers, or `None` for classes.
+        scaler: the scaling of numbers, or `None` for classes.
         chance: the first metric of the best constant answer on the training part.
     """
 
@@ -51,9 +51,9 @@ class Answers:
         return Accuracy(), F1(self.outputs)
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Targets of answers `(M, ...)` as the loss takes them, and `(M,)` whether they are there.
+        """Answers `(M, ...)` as targets for the loss, and `(M,)` whether each is present.
 
-        Where an answer is missing, or one of its numbers, the target is a placeholder.
+        If an answer, or one of its numbers, is missing, the target is a placeholder.
         """
         if self.scaler is not None:
             plain = dataclasses.replace(self.scaler, masked=())
@@ -92,13 +92,13 @@ def fit_answers(
     scale: bool,
     name: Callable[[int], str] = "target {}".format,
 ) -> Answers:
-    """The classes of all answers, or means and deviations of those for training.
+    """The classes of all answers, or the means and standard deviations of the training answers.
 
     Args:
         rows: all answers, `(M,)` labels or `(M, outputs)` numbers in float64.
-        training: which of the rows are for training.
-        scale: whether numbers are scaled.
-        name: of each output, for messages.
+        training: the indices of the training rows.
+        scale: whether to scale numbers.
+        name: the name of each output in messages.
     """
     if rows.ndim == 1:
         labels = {_plain(label) for label in rows[~_is_missing(rows)].tolist()}
@@ -125,13 +125,13 @@ def fit_answers(
 def checked_answers(
     ys: np.ndarray, kind: str | None, missing: str, where: Callable[[tuple[int, ...]], str]
 ) -> np.ndarray:
-    """Labels `(...,)` or numbers in float64, by the kind that is asked for or by their dtype.
+    """Labels `(...,)` or numbers in float64, by the given kind or else by their dtype.
 
     Args:
         ys: any shape.
-        kind: `"classification"`, `"regression"`, or `None` to go by the dtype where it is clear.
+        kind: `"classification"`, `"regression"`, or `None` to decide by the dtype if it is clear.
         missing: `"refuse"` or `"mask"`.
-        where: says where an index into the targets is.
+        where: describes an index into the targets in words.
     """
     if kind not in (None, *KINDS):
         raise BadInput(f"kind must be one of {', '.join(KINDS)}; got {kind!r:.40}")
@@ -194,7 +194,7 @@ def _is_missing(rows: np.ndarray) -> np.ndarray:
 
 
 def _plain(label: Any) -> Any:
-    """A label as JSON has it: whole numbers kept as floats become whole."""
+    """A label as JSON stores it: whole floats and booleans become integers."""
     return int(label) if isinstance(label, float | bool) else label
 
 

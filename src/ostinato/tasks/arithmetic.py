@@ -1,4 +1,4 @@
-"""The adding and the multiplication problem."""
+"""The adding problem and the multiplication problem."""
 
 import numpy as np
 
@@ -9,17 +9,18 @@ from .synthetic import Synthetic, at_last
 
 
 class Adding(Synthetic):
-    """Many numbers come in, two of them marked; at the last step, give the sum of the two.
+    """Read a sequence of numbers, two of them marked; at the last step, output the sum of the two.
 
     Each step has a value, uniform in [0, 1], and a marker that is one at two steps and zero
     elsewhere: one mark anywhere in the first half, one in the second. The target is the sum itself.
-    This is the variant of most papers since 2015; Hochreiter and Schmidhuber draw values from
+    This is the variant of most papers since 2015; Hochreiter and Schmidhuber sample values from
     [-1, 1], put the first mark among the first ten steps, vary the length, and scale the target to
     `½ + sum / 4`.
 
-    The loss and the metric stand at the last step only. `chance` is the variance of the target,
-    `2/12 = 1/6`, which the constant answer 1 has. Solved: a mean squared error below 0.001; an
-    error of 0.04, with which Hochreiter and Schmidhuber count a sequence as right, is 0.0016.
+    Only the last step counts in the loss and the metric. `chance` is the variance of the target,
+    `2/12 = 1/6`, the error of the constant answer 1. Solved: a mean squared error below 0.001;
+    Hochreiter and Schmidhuber count a sequence as right if its error is below 0.04, which squared
+    is 0.0016.
 
     Source: Hochreiter and Schmidhuber (1997), Long short-term memory, section 5.4; the variant: Le
     et al. (2015), A simple way to initialize recurrent networks of rectified linear units.
@@ -42,14 +43,14 @@ class Adding(Synthetic):
     least = 2
 
     @property
-    def lag(self):
+    def lag(self) -> int:
         return self.length - self.length // 2
 
     def target(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """What is asked for, of the two marked values."""
+        """The target, from the two marked values."""
         return one + other
 
-    def draw(self, rng, size, length):
+    def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         xs = np.zeros((length, size, 2), np.float32)
         xs[..., 0] = rng.random((length, size), np.float32)
         half, every = length // 2, np.arange(size)
@@ -62,7 +63,8 @@ class Adding(Synthetic):
 class Multiplication(Adding):
     """`Adding` with the product of the two marked values as the target.
 
-    `chance` is the variance of the product, `1/9 - 1/16 = 7/144`, which the constant answer ¼ has.
+    `chance` is the variance of the product, `1/9 - 1/16 = 7/144`, the error of the constant answer
+    ¼.
 
     Source: Hochreiter and Schmidhuber (1997), section 5.5.
     """
@@ -70,5 +72,5 @@ class Multiplication(Adding):
     name = "multiplication"
     chance = 7 / 144
 
-    def target(self, one, other):
+    def target(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         return one * other

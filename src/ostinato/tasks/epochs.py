@@ -1,4 +1,4 @@
-"""Batches of a set of sequences that is finite: in new order each pass, or in their own."""
+"""Batches from a finite data set, reshuffled every epoch or in order."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ from .task import random
 
 
 def shuffled(seed: int, index: int, size: int, count: int) -> np.ndarray:
-    """Which of `count` sequences make batch number `index`.
+    """The indices of the sequences in batch number `index`, of `count` sequences in all.
 
-    A pass takes every sequence at most once; what does not fill a batch waits for another pass,
-    which has another order. A batch is never larger than the set.
+    An epoch uses every sequence at most once and leaves out those that do not fill a batch; every
+    epoch has its own order. A batch is never larger than the data set.
     """
     size = min(size, count)
     which, window = divmod(index, count // size)
@@ -19,6 +19,6 @@ def shuffled(seed: int, index: int, size: int, count: int) -> np.ndarray:
 
 
 def in_order(count: int, size: int) -> Iterator[slice]:
-    """Slices of up to `size` that make up `count`."""
+    """Consecutive slices of up to `size` that cover `count`."""
     for begin in range(0, count, size):
         yield slice(begin, min(begin + size, count))

@@ -1,4 +1,4 @@
-"""Parts of forecasting: pairs of now and later, the persistence baseline, a small picture."""
+"""Parts of forecasting: inputs and targets, the persistence baseline, sparklines."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ WIDEST = 72
 
 
 def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndarray, np.ndarray]:
-    """A series `(T, all columns)` as inputs and what follows each of them.
+    """The inputs of a series `(T, all columns)` and the values that follow each of them.
 
     Returns:
         Inputs `(T - horizon, all columns)` and the next values `(T - horizon, horizon * columns)`,
-        in the order of time and then of columns.
+        ordered by time, then by column.
 
     Example:
         >>> now, later = pairs(np.arange(5.0)[:, None], [0], 2)
@@ -27,7 +27,7 @@ def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndar
 
 
 def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
-    """Streams one behind the other; `outputs` is `None` for classes."""
+    """Concatenate streams; `outputs` is `None` for classes."""
     if not streams:
         targets = np.zeros(0, np.int32) if outputs is None else np.zeros((0, outputs), np.float32)
         nothing = np.zeros(0, bool)
@@ -38,7 +38,7 @@ def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
 def persistence(stream: Stream, scaler: Scaler, columns: list[int], horizon: int) -> float:
     """The mean squared error of repeating the last value, in the units of the data.
 
-    Where a value is missing the last one before it is repeated, or the mean if there is none.
+    Missing values are replaced by the last one before them, or by the mean if there is none.
     """
     values = stream.inputs[:, columns].astype(float)
     for n, column in enumerate(columns):
@@ -52,7 +52,7 @@ def persistence(stream: Stream, scaler: Scaler, columns: list[int], horizon: int
 
 
 def sparkline(values: np.ndarray, low: float, high: float) -> str:
-    """Values as bars of eight heights; a blank where a value is not finite.
+    """Values as bars of eight heights, with a blank for a value that is not finite.
 
     Example:
         >>> sparkline(np.array([0.0, 1.0, 2.0]), 0.0, 2.0)
@@ -68,7 +68,7 @@ def sparkline(values: np.ndarray, low: float, high: float) -> str:
 def sparklines(
     name: str, horizon: int, actual: np.ndarray, forecast: np.ndarray, there: np.ndarray
 ) -> str | None:
-    """Two curves of a column on one scale, the actual one and its forecast."""
+    """A column and its forecast as two sparklines on the same scale."""
     actual = np.where(there, actual, np.nan)[:WIDEST]
     if not np.isfinite(actual).any():
         return None

@@ -1,4 +1,4 @@
-"""Tasks of your own files: a table, an `.npz` or an `.npy`."""
+"""Tasks from your own files: tables, `.npz` and `.npy`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +19,8 @@ def task_name_for(path: str | Path, sequence: str | None = None) -> str:
     """The task that a file is for, by its suffix.
 
     Args:
-        path: the file; it need not be there.
-        sequence: the column that divides a table into sequences, if one is named.
+        path: the file; it need not exist.
+        sequence: the column that divides a table into sequences, if any.
 
     Example:
         >>> task_name_for("walks.npz"), task_name_for("weather.csv"), task_name_for("book.txt")
@@ -42,7 +42,7 @@ def series_of_file(
     Args:
         path: the file.
         settings: `Series.Settings`.
-        artefacts: of a trained model: the same columns are read, and its scaling is used.
+        artefacts: those of a trained model, to read the same columns and use its scaling.
         options: further arguments of `Series`.
     """
     path, known = Path(path), artefacts or {}
@@ -81,13 +81,13 @@ def series_of_file(
 def arrays_of_file(
     path: str | Path, settings: Any, artefacts: Mapping[str, Any] | None = None, **options: Any
 ) -> Arrays:
-    """The task of labelled sequences: an `.npz` file, or a table with a column for the sequence.
+    """The task of labelled sequences in an `.npz` file or a table with a sequence column.
 
     Args:
-        path: the file. Of an `.npz` file, `settings.columns` and `settings.target` name the arrays
-            of inputs and targets where they have other names than usual.
+        path: the file. For an `.npz` file, `settings.columns` and `settings.target` name the arrays
+            of inputs and targets, if these do not have the usual names.
         settings: `Arrays.Settings`.
-        artefacts: of a trained model, whose scaling and classes are used.
+        artefacts: those of a trained model, to use its scaling and classes.
         options: further arguments of `Arrays`.
     """
     path, kind = Path(path), settings.kind
@@ -103,8 +103,8 @@ def arrays_of_file(
             raise BadInput(f"{path} is one array, without labels: use the task series")
         if settings.sequence is None or settings.target is None:
             raise BadInput(
-                f"labelled sequences in a table need sequence and target: the column that says to "
-                f"which sequence a row of {path} belongs, and the one to learn"
+                "labelled sequences in a table need sequence and target: the column that says "
+                f"which sequence a row of {path} belongs to, and the column to learn"
             )
         target = _names(settings.target)
         table = _table(path, settings, target)
@@ -126,7 +126,7 @@ def arrays_of_file(
 
 
 class _naming:
-    """Messages that do not name the file get its name in front."""
+    """Put the file's name in front of messages that do not contain it."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -140,7 +140,7 @@ class _naming:
 
 
 def _names(words: str | None) -> list[str]:
-    """The columns of `a,b,c`."""
+    """The names in `a,b,c`."""
     return [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
 
 
@@ -156,7 +156,7 @@ def _table(path: Path, settings: Any, text: list[str]) -> Table:
 
 
 def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
-    """The columns of an array, called 1, 2, 3 and so on."""
+    """An array as a table with columns named 1, 2, 3, …"""
     if found.ndim not in (1, 2) or not found.size:
         raise BadInput(f"{path} must hold a series (T, columns) or (T,), got shape {found.shape}")
     columns = found.reshape(len(found), -1).astype(float).T
@@ -189,7 +189,7 @@ def _answers(table: Table, target: list[str], kind: str | None, missing: str) ->
 
 
 def _groups(table: Table, sequence: str | None) -> list[np.ndarray]:
-    """The rows of each sequence, in the order in which they appear."""
+    """The rows of each sequence, in order of first appearance."""
     if sequence is None:
         return [np.arange(table.rows)]
     ids = table.texts[table.check(sequence)]

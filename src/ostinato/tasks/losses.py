@@ -7,14 +7,14 @@ pieces, exactly. Most losses are themselves a sum over steps:
     BinaryCrossEntropy    `Σ_k softplus(o_k) - target_k o_k`    targets: `(..., outputs)` of 0 and 1
     SquaredError          `½ ‖o - target‖²`                     targets: `(..., outputs)`
 
-all in nats, but for the last. Hessian-free learning also needs the product of the Hessian with
-respect to the outputs of one step with a vector; the matrix is never formed:
+The first two are in nats. Hessian-free learning also needs products of a vector with the Hessian
+with respect to the outputs of one step; the matrix is never formed:
 
     CrossEntropy          `p ⊙ v - p (p · v)`,  p = softmax(o)
     BinaryCrossEntropy    `s ⊙ (1 - s) ⊙ v`,    s = sigmoid(o)
     SquaredError          `v`
 
-Sources: Krause (2015) (2.22) and, for the Hessians, (3.23).
+Sources: Krause (2015), (2.22) and, for the Hessians, (3.23).
 """
 
 import abc
@@ -61,10 +61,10 @@ class Loss(abc.ABC):
         return self.total(outputs, batch) / self.weight(batch)
 
     def hessian(self, outputs: jax.Array, batch: Batch) -> Product:
-        """The product of the Hessian of `total`, with respect to the outputs, with a vector.
+        """The function `v -> H v`, with H the Hessian of `total` with respect to the outputs.
 
-        By default it is differentiated; a loss that is not convex in its outputs then gives a
-        Gauss-Newton matrix that is not positive semidefinite.
+        By default it is derived by automatic differentiation. If the loss is not convex in the
+        outputs, its Gauss-Newton matrix is not positive semidefinite.
         """
         return jax.linearize(jax.grad(lambda outputs: self.total(outputs, batch)), outputs)[1]
 
@@ -82,7 +82,7 @@ class StepLoss(Loss):
 
     @abc.abstractmethod
     def hessian_at(self, outputs: jax.Array) -> Product:
-        """The product of the Hessian of `at` with a vector, at each step and sequence."""
+        """The function `v -> H v`, with H the Hessian of `at`, at each step and sequence."""
 
     def total(self, outputs: jax.Array, batch: Batch) -> jax.Array:
         return jnp.sum(self.at(outputs, batch.targets) * batch.counted)
@@ -94,7 +94,7 @@ class StepLoss(Loss):
 
 @dataclasses.dataclass(frozen=True)
 class CrossEntropy(StepLoss):
-    """Cross-entropy with one right symbol.
+    """Cross-entropy with one correct symbol.
 
     Example:
         >>> CrossEntropy().at(jnp.zeros((2, 4)), jnp.array([0, 3]))  # log 4 each
@@ -138,7 +138,7 @@ class SquaredError(StepLoss):
 
 
 def per_step(loss: Loss, what: str) -> StepLoss:
-    """The loss, refused if it is not a sum over steps, which `what` needs."""
+    """The loss itself; raises if it is not a sum over steps, which `what` needs."""
     if not isinstance(loss, StepLoss):
         raise BadInput(f"{what} needs a loss that is a sum over steps, got {type(loss).__name__}")
     return loss

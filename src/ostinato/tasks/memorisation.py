@@ -1,4 +1,4 @@
-"""Noiseless memorisation."""
+"""The noiseless memorisation problem."""
 
 import dataclasses
 
@@ -13,28 +13,28 @@ from .synthetic import Length, Synthetic
 
 
 class Memorisation(Synthetic):
-    """Some bits come in, then nothing for long, then a cue; then give the bits in their order.
+    """Read some bits, then blanks for a long time, then a cue; then output the bits in order.
 
         step      0 … n-1    n … T-n-2    T-n-1    T-n … T-1
         input     the bits   blank        cue      blank
         target    -          -            -        the bits
 
-    n is `bits`, T the length, so that a bit waits for T - n steps. The input symbols are 0, 1,
-    blank (2) and cue (3). The loss and the metric stand on the n recall steps only; in the paper
-    the net also has to answer "blank" before them.
+    n is `bits` and T the length, so a bit is recalled after T - n steps. The input symbols are 0,
+    1, blank (2) and cue (3). Only the n recall steps count in the loss and the metric; in the paper
+    the network also has to output "blank" before them.
 
-    The metric is the accuracy of the recalled bits, chance ½. The literature counts a sequence as
-    right when all its bits are, and the task as solved when at most 0.001 of the sequences are
-    wrong: a bit accuracy of `1 - 0.001 / n` makes sure of that.
+    The metric is the accuracy of the recalled bits, with chance ½. The literature counts a sequence
+    as right if all its bits are, and the task as solved if at most 0.001 of the sequences are
+    wrong: a bit accuracy of `1 - 0.001 / n` guarantees that.
 
     Source: Martens and Sutskever (2011), Learning recurrent neural networks with Hessian-free
-    optimization; with 5 bits, T - 10 is the distance that they name.
+    optimization; with 5 bits, the distance that they give is T - 10.
 
     Shapes: xs and targets `(T, B)`, symbols; targets are zero before the recall.
 
     Example:
         >>> batch = Memorisation(length=30, bits=5).batch(0, size=4)
-        >>> (batch.inputs[:5] == batch.targets[-5:]).all()
+        >>> bool((batch.inputs[:5] == batch.targets[-5:]).all())
         True
     """
 
@@ -49,14 +49,14 @@ class Memorisation(Synthetic):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Length):
-        bits: int = setting(5, "how many bits are memorised", least=1)
+        bits: int = setting(5, "number of bits to memorise", least=1)
 
     def __init__(self, length: int | None = None, seed: int = 0, bits: int = 5):
         """
         Args:
-            length: steps of a sequence, at least `2 bits + 1`; `None` for 110.
-            seed: of every sequence.
-            bits: how many bits are memorised.
+            length: steps per sequence, at least `2 bits + 1`; `None` for 110.
+            seed: random seed of all sequences.
+            bits: number of bits to memorise.
         """
         if bits < 1:
             raise BadInput(f"the task {self.name} takes at least 1 bit, got {bits}")
@@ -65,10 +65,10 @@ class Memorisation(Synthetic):
         super().__init__(length, seed)
 
     @property
-    def lag(self):
+    def lag(self) -> int:
         return self.length - self.bits
 
-    def draw(self, rng, size, length):
+    def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         bits = rng.integers(0, 2, (self.bits, size), dtype=np.int32)
         targets, weights = np.zeros((length, size), np.int32), np.zeros((length, size), np.float32)
         targets[-self.bits :], weights[-self.bits :] = bits, 1
@@ -76,12 +76,12 @@ class Memorisation(Synthetic):
 
 
 def shown_and_cued(memory: np.ndarray, length: int, symbols: int) -> np.ndarray:
-    """The inputs: what is to be memorised, then blanks with a cue where the recall begins.
+    """The inputs: the symbols to memorise, then blanks, with a cue before the recall.
 
     Args:
-        memory: `(n, B)`, of symbols below `symbols`.
+        memory: `(n, B)`, symbols below `symbols`.
         length: T, at least `2 n + 1`.
-        symbols: how many there are; the blank is the next number, and the cue the one after.
+        symbols: the number of symbols; the blank has the next number, and the cue the one after.
 
     Returns:
         `(T, B)`, with the cue at step T - n - 1.

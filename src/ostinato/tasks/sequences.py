@@ -1,4 +1,4 @@
-"""Labelled sequences in memory, checked and laid end to end."""
+"""Labelled sequences, checked and concatenated."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,14 +14,14 @@ FORMS = "(N, T, inputs) numbers, (N, T) whole numbers, or a list of N arrays"
 
 @dataclasses.dataclass(frozen=True)
 class Sequences:
-    """N sequences, one behind the other.
+    """N sequences, concatenated.
 
     Attributes:
         rows: the inputs of all steps, symbols `(M,)` or vectors `(M, inputs)` in float64.
-        begins, lengths: `(N,)`, where each sequence begins and how many steps it has.
-        answers: labels `(M,)` or numbers `(M, outputs)` for each step, or as many for each
+        begins, lengths: `(N,)`, the first row and the number of steps of each sequence.
+        answers: labels `(M,)` or numbers `(M, outputs)`, one per step, or N of them, one per
             sequence.
-        per_step: whether there is an answer for each step.
+        per_step: whether there is an answer per step.
     """
 
     rows: np.ndarray
@@ -39,7 +39,7 @@ class Sequences:
         return np.concatenate(parts) if parts else np.zeros(0, int)
 
     def place(self, row: int) -> str:
-        """A row in words."""
+        """The sequence and step of a row, for messages."""
         which = int(np.searchsorted(self.begins, row, side="right")) - 1
         return f"sequence {which}, step {row - int(self.begins[which])}"
 
@@ -141,7 +141,7 @@ def _targets(
 
 
 def _is_per_step(ys: np.ndarray, longest: int, kind: str | None, asked: bool | None) -> bool:
-    """Whether targets of an array are for each step."""
+    """Whether an array has targets per step."""
     if ys.ndim > 3:
         raise BadInput(f"ys must have 1 to 3 axes, got shape {ys.shape}")
     if asked is not None:
@@ -161,7 +161,7 @@ def _is_per_step(ys: np.ndarray, longest: int, kind: str | None, asked: bool | N
 def _of_list(
     ys: Any, found: Sequences, kind: str | None, per_step: bool | None, missing: str
 ) -> np.ndarray:
-    """The answers of a list with an array for each sequence."""
+    """The answers of a list with one array per sequence."""
     parts = [np.asarray(y) for y in ys]
     if len(parts) != len(found.lengths) or per_step is False:
         raise BadInput(f"ys must have an entry for each of {len(found.lengths)} sequences")

@@ -1,4 +1,4 @@
-"""Tasks whose sequences are drawn at random, as many as are asked for."""
+"""Tasks that generate any number of random sequences."""
 
 import abc
 import dataclasses
@@ -19,20 +19,20 @@ PLACES = {"valid": 1, "test": 2}
 
 @dataclasses.dataclass(frozen=True)
 class Length:
-    """The setting that most tasks have."""
+    """The setting that most tasks share."""
 
-    length: int | None = setting(None, "steps of a sequence or window", least=1)
+    length: int | None = setting(None, "steps per sequence or window", least=1)
 
 
 class Synthetic(Task):
-    """A task that draws its sequences; a member says how (`draw`), and how short they can be.
+    """A task that generates random sequences; subclasses implement `draw`.
 
-    Every batch has its own place in the random numbers of the seed; so have the 1,000 sequences
-    of the validation set and the 1,000 of the test set.
+    Every batch has its own random generator, derived from the seed and its number, and so have the
+    validation set and the test set, of 1,000 sequences each.
 
     Attributes:
-        length: on the class, the number of steps if none is given.
-        least: the fewest steps that the task can be made of.
+        length: on the class, the default number of steps.
+        least: the smallest number of steps that the task allows.
     """
 
     Settings = Length
@@ -40,17 +40,17 @@ class Synthetic(Task):
     least: int
     held_out_together = HELD_OUT
 
-    def __init__(self, length: int | None = None, seed: int = 0):
+    def __init__(self, length: int | None = None, seed: int = 0) -> None:
         """
         Args:
-            length: steps of a sequence; `None` for the task's usual number.
-            seed: of every sequence.
+            length: steps per sequence; `None` for the task's default.
+            seed: random seed of all sequences.
         """
         self.length, self.seed = self._checked(length), checked_seed(seed)
 
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
-        """`size` sequences of `length` steps."""
+        """Generate `size` sequences of `length` steps."""
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         return self.draw(random(self.seed, TRAIN, index), size, self._checked(length))
@@ -70,11 +70,11 @@ class Synthetic(Task):
 
 
 def at_last(length: int, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Targets and weights of a task that asks at the last step only.
+    """Targets and weights of a task in which only the last step counts.
 
     Args:
         length: T, the number of steps.
-        targets: what is asked for, `(B,)` symbols or `(B, outputs)`.
+        targets: the targets of the last step, `(B,)` symbols or `(B, outputs)`.
 
     Returns:
         targets `(T, B, ...)` and weights `(T, B)`, both zero before the last step.

@@ -30,21 +30,21 @@ class Task(abc.ABC):
     `batch` and `held_out`; `ostinato.testing.check_task` tests it. Everything else has a default.
 
     Attributes:
-        name: as on the command line.
+        name: its name on the command line.
         inputs: size of an input vector, or the number of input symbols.
         symbolic: whether inputs are symbols.
         outputs: size of the network's output.
-        loss: what is minimised; see `losses`.
-        metrics: what is reported; the first one chooses the best checkpoint. See `metrics`.
+        loss: what training minimises; see `losses`.
+        metrics: what evaluations report; the first one chooses the best checkpoint. See `metrics`.
         chance: the first metric of the best answer that ignores the input.
         solved: the first metric at which the task counts as solved, or `None`.
-        length: the number of steps of a sequence.
-        lag: how many steps an answer has to look back, at least, to see all that it needs; `None`
-            if that is not known.
-        held_out_together: how many held-out sequences are in memory at once, if they are made.
+        length: the number of steps per sequence.
+        lag: the least number of steps back that an answer depends on; `None` if unknown.
+        held_out_together: how many generated held-out sequences are in memory at once.
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
-        Settings: a dataclass of what a configuration can set; see `ostinato.settings`.
+        Settings: a dataclass of the settings that a configuration can change; see
+            `ostinato.settings`.
         vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
     """
 
@@ -67,12 +67,12 @@ class Task(abc.ABC):
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
     ) -> "Task":
-        """The task of a configuration.
+        """Build the task of a configuration.
 
         Args:
-            settings: an instance of `Settings`; those that are not `None` are options of the
-                constructor.
-            seed: of every batch.
+            settings: an instance of `Settings`; the constructor gets every setting that is not
+                `None` as an option.
+            seed: random seed of all batches.
             artefacts: what a trained model keeps of its task; see `artefacts`.
         """
         return cls(seed=seed, **options(settings))  # type: ignore[call-arg]
@@ -90,7 +90,7 @@ class Task(abc.ABC):
 
     @property
     def source(self) -> str:
-        """The data in words, with their verb: `fox.txt is`."""
+        """The data in words, with a verb, for messages: `fox.txt is`."""
         return f"the data of {self.name} are"
 
     @abc.abstractmethod
@@ -102,7 +102,7 @@ class Task(abc.ABC):
         """The batches of `"valid"` or `"test"`, always the same, of up to `size` sequences each."""
 
     def evaluated(self, part: str) -> Iterator[Batch]:
-        """The batches on which a trained network is judged."""
+        """The batches on which a trained network is evaluated."""
         return self.held_out(part, EVALUATED_TOGETHER)
 
     def stream(self, part: str) -> np.ndarray | None:
@@ -114,16 +114,16 @@ class Task(abc.ABC):
         return self.length, size
 
     def epochs(self, batches: int, size: int, length: int | None = None) -> float | None:
-        """How often so many batches go through the training data; `None` if they have no end."""
+        """The number of epochs in so many batches; `None` if the training data are unlimited."""
         return None
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Task":
-        """The same task on other data, all of which are held out as `"valid"` and `"test"`.
+        """The same task on other data, all of it held out as `"valid"` and `"test"`.
 
         Args:
             path: the file.
-            settings, artefacts: of the run; its own data need not be there.
+            settings, artefacts: those of the run; its own data need not exist any more.
         """
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
@@ -138,7 +138,7 @@ class Task(abc.ABC):
         return None
 
     def artefacts(self) -> dict[str, Any]:
-        """What a trained network needs of the data, as JSON: a vocabulary, means and deviations.
+        """What a trained network needs to know of the data, as JSON: a vocabulary, a scaling.
 
         They are saved with the model. `from_settings` gets them back, and must then use them.
         """
@@ -150,8 +150,8 @@ class Task(abc.ABC):
         return hashed([x for batch in batches for x in jax.tree.leaves(batch)])
 
 
-def hashed(arrays: list) -> str:
-    """One SHA-256 of some arrays."""
+def hashed(arrays: list[Any]) -> str:
+    """The SHA-256 of some arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)
@@ -159,7 +159,7 @@ def hashed(arrays: list) -> str:
 
 
 def checked_seed(seed: int) -> int:
-    """The seed, which is from 0 to 2³² - 1: a random key of JAX holds no more."""
+    """The seed; raises unless it is from 0 to 2³² - 1, the range of a JAX random key."""
     try:
         good = not isinstance(seed, bool) and 0 <= operator.index(seed) <= MOST_SEED
     except TypeError:
@@ -170,7 +170,7 @@ def checked_seed(seed: int) -> int:
 
 
 def checked_count(count: int, what: str = "steps of a sequence") -> int:
-    """A number of steps or sequences, which is whole and at least 1."""
+    """A number of steps or sequences; raises unless it is whole and at least 1."""
     try:
         good = not isinstance(count, bool) and operator.index(count) >= 1
     except TypeError:
@@ -181,12 +181,12 @@ def checked_count(count: int, what: str = "steps of a sequence") -> int:
 
 
 def checked_part(part: str) -> str:
-    """The name of a part that is held out."""
+    """The name of a held-out part; raises for any other."""
     if part not in ("valid", "test"):
         raise BadInput(f"the part must be valid or test, got {part!r:.40}")
     return part
 
 
 def random(seed: int, *place: int) -> np.random.Generator:
-    """A generator of random numbers for one place, for example `random(seed, TRAIN, index)`."""
+    """A random generator from a seed and a position, for example `random(seed, TRAIN, index)`."""
     return np.random.default_rng([seed, *place])

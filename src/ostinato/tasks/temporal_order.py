@@ -12,29 +12,30 @@ X = DISTRACTORS
 
 
 class TemporalOrder(Synthetic):
-    """Two of the symbols are X or Y, all others mean nothing; at the last step, say which two came.
+    """Two symbols are X or Y, all others are distractors; at the last step, classify their order.
 
-    The symbols are the distractors a, b, c, d (0 to 3), X (4) and Y (5). The first of the two
-    stands anywhere from 10 to 20 percent of the length, the second from 50 to 60 percent. The
-    classes are the orders XX, XY, YX, YY, numbered as a binary number with the first as the
-    highest digit. The loss and the metric stand at the last step only.
+    The symbols are the distractors a, b, c, d (0 to 3), X (4) and Y (5). The first X or Y is at a
+    random step from 10 to 20 percent of the length, the second from 50 to 60 percent. The classes
+    are the orders XX, XY, YX, YY, numbered in binary with the first as the highest digit. Only the
+    last step counts in the loss and the metric.
 
     The windows are those of Hochreiter and Schmidhuber for about 100 steps, scaled to the length.
-    Their symbols for the beginning and the end are left out: all sequences have the same length.
-    Solved: an error rate of at most 0.001.
+    Their start and end symbols are left out because all sequences have the same length. Solved: an
+    error rate of at most 0.001.
 
     Source: Hochreiter and Schmidhuber (1997), Long short-term memory, section 5.6, task 6a; the
-    threshold: Martens and Sutskever (2011), Learning recurrent neural networks with Hessian-free
-    optimization.
+    threshold is from Martens and Sutskever (2011), Learning recurrent neural networks with
+    Hessian-free optimization.
 
     Shapes: xs and targets `(T, B)`, symbols; targets are zero before the last step.
 
     Example:
-        >>> TemporalOrder(length=20).batch(0, size=4).targets[-1]  # four of 0, 1, 2, 3
+        >>> TemporalOrder(length=20).batch(0, size=4).targets[-1].shape
+        (4,)
     """
 
     name = "temporal-order"
-    windows: tuple[tuple[int, int], ...] = ((10, 20), (50, 60))  # in percent, the end not included
+    windows: tuple[tuple[int, int], ...] = ((10, 20), (50, 60))  # in percent, end excluded
     inputs = DISTRACTORS + 2
     symbolic = True
     outputs = 4
@@ -46,10 +47,10 @@ class TemporalOrder(Synthetic):
     least = 10
 
     @property
-    def lag(self):
+    def lag(self) -> int:
         return self.length - self.length * self.windows[0][1] // 100
 
-    def draw(self, rng, size, length):
+    def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         xs = rng.integers(0, DISTRACTORS, (length, size), dtype=np.int32)
         classes = np.zeros(size, np.int32)
         for begin, end in self.windows:
@@ -61,7 +62,7 @@ class TemporalOrder(Synthetic):
 
 
 class TemporalOrder3(TemporalOrder):
-    """`TemporalOrder` with three symbols that matter and so eight classes, XXX to YYY.
+    """`TemporalOrder` with three relevant symbols, and so eight classes, XXX to YYY.
 
     The windows are 10 to 20, 33 to 43 and 66 to 76 percent of the length.
 

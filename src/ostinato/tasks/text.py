@@ -20,17 +20,17 @@ from .ngrams import ngram_bits
 from .synthetic import Length
 from .task import Task, checked_count, checked_part, checked_seed, hashed, random
 
-WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
+WINDOW = 100  # steps per compiled call in an evaluation; the state is carried
 PREVIEW = 200  # symbols
 LEVELS = ("characters", "bytes")
 
 
 class Text(Task):
-    """At each step one symbol of a text comes in, and the next is to be predicted.
+    """Read one symbol of a text per step, and predict the next.
 
-    With `carry` a batch is a window of `size` contiguous streams, and the next batch goes on where
-    it ended, so that the state can be carried; each pass over the text starts at another offset.
-    Without, every sequence of a batch begins at a random place.
+    With `carry` a batch is a window of `size` contiguous streams, and the next batch continues
+    where it ended, so that the state can be carried; every epoch starts at another offset. Without
+    it, every sequence of a batch begins at a random position.
 
     Shapes: xs and targets `(T, B)`, symbols.
 
@@ -44,7 +44,7 @@ class Text(Task):
     class Settings(Length):
         file: str | None = setting(None, "the text to learn: a file, or a data set")
         level: str = setting("characters", "symbols of a text: characters or bytes", among=LEVELS)
-        encoding: str = setting("utf-8", "how the file's characters are written")
+        encoding: str = setting("utf-8", "character encoding of the file")
         split: str = setting(
             "90/5/5", "percent of a text for training, validation, test", read=shares
         )
@@ -52,7 +52,7 @@ class Text(Task):
             True, "contiguous streams with carried state, or independent sequences"
         )
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             if self.file is not None:
                 object.__setattr__(self, "file", _whole_path(self.file))
 
@@ -75,12 +75,12 @@ class Text(Task):
     ):
         """
         Args:
-            symbols: the whole text, as numbers of the vocabulary.
-            vocabulary: what the numbers stand for.
-            length: steps of a window.
-            split: shares of the text for training, validation and test, in this order.
+            symbols: the whole text, encoded by the vocabulary.
+            vocabulary: the characters or bytes that the symbols stand for.
+            length: steps per window.
+            split: fractions of the text for training, validation and test, in this order.
             carry: contiguous streams instead of independent sequences.
-            seed: of the offsets and places.
+            seed: random seed of offsets and positions.
             source: where the text is from, for messages.
         """
         if not all(0 <= share <= 1 for share in split) or sum(split) > 1 + 1e-9:
@@ -108,8 +108,8 @@ class Text(Task):
         self.chance = float(-np.sum(shares * np.log2(shares)))
 
     @classmethod
-    def of(cls, text: str, **options) -> "Text":
-        """The task of a text in memory. The options are those of the constructor."""
+    def of(cls, text: str, **options: Any) -> "Text":
+        """The task of a text in memory, with options of the constructor."""
         vocabulary = Vocabulary.of_text(text)
         return cls(vocabulary.encode(text), vocabulary, **options)
 
@@ -117,7 +117,7 @@ class Text(Task):
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
     ) -> "Text":
-        """The task of a text file, or of the embedded text; with a model's vocabulary if given."""
+        """The task of a text file or the embedded text, with the vocabulary of a model if given."""
         words, file = (artefacts or {}).get("vocabulary"), settings.file
         vocabulary = None if words is None else Vocabulary.from_json(words)
         given = {"length": settings.length} if settings.length is not None else {}
@@ -152,9 +152,9 @@ class Text(Task):
         return _windows(text, starts, length, first=window == 0)
 
     def windows(self, size: int, length: int | None = None) -> int:
-        """How many batches make one pass over the training text.
+        """The number of batches per epoch.
 
-        Where the text has it, a window's length is left over for the pass's offset.
+        If the text is long enough, the length of a window is left over for the epoch's offset.
         """
         length, symbols = length or self.length, len(self.parts["train"]) - 1
         return max(1, (symbols - length) // (size * length))
@@ -163,14 +163,14 @@ class Text(Task):
         return streams(self.parts[checked_part(part)], size, self.length)
 
     def evaluated(self, part: str) -> Iterator[Batch]:
-        """One stream from the beginning; the state is carried from window to window."""
+        """The whole part as one stream; the state is carried from window to window."""
         return streams(self.parts[checked_part(part)], 1, WINDOW)
 
     def stream(self, part: str) -> np.ndarray:
         return self.parts[part]
 
     def batch_shape(self, size: int) -> tuple[int, int]:
-        """A text has no more steps than its length, and no more streams than fit into it."""
+        """Steps and streams, at most as many as the text has room for."""
         symbols = len(self.parts["train"]) - 1
         steps = min(self.length, symbols)
         return steps, min(size, symbols // steps) if self.carry else size
@@ -194,7 +194,7 @@ class Text(Task):
         return task
 
     def baselines(self) -> dict[str, float]:
-        """Beside chance, counts of what follows the last symbol and the last five."""
+        """Chance, and n-gram models of one and five preceding symbols."""
         found = super().baselines()
         train, valid = self.parts["train"], self.parts["valid"]
         if len(valid) > 1:
@@ -203,7 +203,7 @@ class Text(Task):
         return found
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
-        """Generated text; nothing if the network's outputs are not finite."""
+        """Generated text; `None` if the network's outputs are not finite."""
         prompt = self.parts["valid"][:1]
         prompt = prompt.astype(np.int32) if len(prompt) else opening(self.vocabulary)
         try:
@@ -220,10 +220,10 @@ class Text(Task):
 
 
 def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:
-    """A text in `size` contiguous streams, in windows; every symbol but the first is predicted.
+    """Windows of a text in `size` contiguous streams; every symbol but the first is a target.
 
-    The streams are as even as can be; where one is shorter its last window has weights of zero. A
-    window is never longer than the text.
+    The streams are of equal length to within one step; steps beyond the end of a shorter one have
+    weights of zero. A window is never longer than the text.
     """
     length = min(checked_count(length), max(len(text) - 1, 1))
     size = max(1, min(checked_count(size, "sequences of a batch"), (len(text) - 1) // length))
@@ -247,21 +247,21 @@ def _int(symbols: np.ndarray) -> np.ndarray:
 
 
 def _whole_path(file: str) -> str:
-    """The path of a text from the root, so that a run finds it from any folder.
+    """The absolute path of a text, so that a run finds it from any folder.
 
-    The name of a data set, where no file has it, stands for its file.
+    If there is no such file, the name of a data set stands for its file.
     """
     if not file or "\0" in file:
         raise BadInput(f"file must be the path of a text, got {file!r}")
     if not os.path.lexists(file) and len(Path(file).parts) == 1:
-        from ..data.datasets import text_path  # late: it imports what downloads need
+        from ..data.datasets import text_path  # imported late because it loads the download code
 
         file = str(text_path(file) or file)
     return os.path.realpath(file)
 
 
 def embedded_text() -> str:
-    """The documentation topics that every CPython carries: half a megabyte of prose and code."""
+    """The documentation topics in every CPython: half a megabyte of prose and code."""
     from pydoc_data.topics import topics
 
     return "\n".join(f"{name}\n{text}" for name, text in sorted(topics.items()))

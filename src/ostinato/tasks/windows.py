@@ -1,4 +1,4 @@
-"""Windows of long streams: contiguous, so that the state can be carried, or at random places."""
+"""Windows of long streams: contiguous, so that the state can be carried, or at random positions."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from .task import checked_count, random
 
 
 class Stream(NamedTuple):
-    """One or several series, one behind the other.
+    """One series, or several that are concatenated.
 
     Attributes:
         inputs: `(T, inputs)`.
         targets: `(T,)` or `(T, outputs)`.
-        there: `(T,)`, false where there is no target.
+        there: `(T,)`, false where the target is missing.
         starts: `(T,)`, true where a series begins.
     """
 
@@ -29,7 +29,7 @@ class Stream(NamedTuple):
         return int(self.starts.sum()) > 1
 
     def at(self, places: np.ndarray, first: bool, several: bool) -> Batch:
-        """A batch of the steps at `places` `(T, B)`; those beyond the end do not count."""
+        """The batch of the steps `places` `(T, B)`; steps beyond the end have weight zero."""
         inside = places < len(self.there)
         places = np.minimum(places, len(self.there) - 1)
         weights = (self.there[places] & inside).astype(np.float32)
@@ -40,10 +40,11 @@ class Stream(NamedTuple):
 def training_batch(
     stream: Stream, seed: int, index: int, size: int, length: int, carry: bool
 ) -> Batch:
-    """Batch number `index`.
+    """Training batch number `index`.
 
-    With `carry` it is a window of `size` contiguous streams, and the next one goes on where it
-    ended; every epoch begins at another offset. Without, every sequence begins at a random place.
+    With `carry` it is a window of `size` contiguous streams, and the next batch continues where it
+    ended; every epoch starts at another offset. Without it, every sequence begins at a random
+    position.
     """
     size, length = checked_count(size, "sequences of a batch"), checked_count(length)
     steps = len(stream.there)
@@ -62,12 +63,12 @@ def training_batch(
 
 
 def windows_of(steps: int, size: int, length: int) -> int:
-    """The batches of an epoch; where there is room, a window's length is left for the offset."""
+    """Batches per epoch; if there is room, a window's length is left over for the offset."""
     return max(1, (steps - length) // (size * length))
 
 
 def in_windows(stream: Stream, size: int, length: int) -> Iterator[Batch]:
-    """All of a stream, as up to `size` contiguous ones, in windows."""
+    """Windows of a whole stream, divided into up to `size` contiguous ones."""
     steps = len(stream.there)
     length = min(checked_count(length), max(steps, 1))
     size = max(1, min(checked_count(size, "sequences of a batch"), steps // length))

@@ -1,4 +1,4 @@
-"""Temporal XOR."""
+"""The temporal XOR problem."""
 
 import numpy as np
 
@@ -9,16 +9,16 @@ from .synthetic import Synthetic
 
 
 class Xor(Synthetic):
-    """A stream of bits of which every third is the XOR of the two before; predict the next.
+    """Predict the next bit of a stream in which every third bit is the XOR of the two before it.
 
     `b_0, b_1` are random, `b_2 = b_0 ⊕ b_1`, then `b_3, b_4` are random, and so on. At step t the
-    input is `b_t` and the target `b_{t+1}`. A sequence begins with a whole triple, so that which
-    bits can be known is known from the first step on. Nothing can predict a random bit, so the
-    best there is, the `ceiling`, is one for every third bit and one half for the others:
-    `(½ + ½ + 1) / 3 = 66.7 %` where the length is a multiple of three.
+    input is `b_t` and the target `b_{t+1}`. A sequence begins with a whole triple, so the network
+    can tell from the start which bits are predictable. Random bits are not, so the best possible
+    accuracy, the `ceiling`, is one for every third bit and one half for the others:
+    `(½ + ½ + 1) / 3 = 66.7 %` if the length is a multiple of three.
 
-    `solved` is the ceiling less half a point, four standard errors of what luck with the random
-    bits does to the held-out accuracy at the usual length.
+    `solved` is the ceiling minus half a percentage point: four standard errors of the held-out
+    accuracy, due to the random bits, at the default length.
 
     Source: Elman (1990), Finding structure in time.
 
@@ -39,17 +39,17 @@ class Xor(Synthetic):
     length = 99
     least = 2
 
-    def __init__(self, length: int | None = None, seed: int = 0):
+    def __init__(self, length: int | None = None, seed: int = 0) -> None:
         super().__init__(length, seed)
         known = (self.length + 1) // 3
         self.ceiling = (1 + known / self.length) / 2
         self.solved = self.ceiling - 0.005
 
     @property
-    def lag(self):
+    def lag(self) -> int:
         return 1
 
-    def draw(self, rng, size, length):
+    def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         triples = length // 3 + 1
         pairs = rng.integers(0, 2, (triples, 2, size), dtype=np.int32)
         third = pairs[:, :1] ^ pairs[:, 1:]

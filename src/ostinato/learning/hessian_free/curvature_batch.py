@@ -1,4 +1,4 @@
-"""The part of a batch whose curvature is used."""
+"""The curvature batch: the part of a batch that curvature products use."""
 
 import dataclasses
 import math
@@ -20,18 +20,24 @@ DRAWS = ("fresh", "turn")
 
 @dataclasses.dataclass(frozen=True)
 class CurvatureSettings:
-    """The settings that learners with a curvature batch share."""
+    """The settings of all learners with a curvature batch."""
 
-    first_steps: int = setting(100, "steps of --first before the turn changes", least=1)
+    first_steps: int = setting(
+        100, "steps of --first before the second-order learner takes over", least=1
+    )
     turns: str = setting(
         "after",
-        f"for good after its steps, or where they gain nothing: {', '.join(WHERE)}",
+        f"it takes over for good, or for one step when --first is stuck: {', '.join(WHERE)}",
         among=WHERE,
     )
     tikhonov: float | None = setting(None, "initial λ", least=0)
-    curvature_batch: int | None = setting(None, "sequences for the curvature, ¼ of batch", least=1)
-    draw: str = setting("fresh", f"which of the batch they are: {', '.join(DRAWS)}", among=DRAWS)
-    chunk: int | None = setting(None, "sequences at once, to save memory", least=1)
+    curvature_batch: int | None = setting(
+        None, "sequences for curvature products, ¼ of the batch", least=1
+    )
+    draw: str = setting(
+        "fresh", f"how they are chosen, at random or in turn: {', '.join(DRAWS)}", among=DRAWS
+    )
+    chunk: int | None = setting(None, "sequences processed at once, to save memory", least=1)
 
     def sizes(self, batch: int) -> dict[str, Any]:
         """The options `curvature`, `draw` and `chunk` of a learner, for a batch of that size."""
@@ -46,7 +52,7 @@ class CurvatureSettings:
 
 
 class Curved(Learner):
-    """What learners with a curvature batch have in common."""
+    """The base of learners with a curvature batch."""
 
     exact = True
     usual_batch = 1000
@@ -57,11 +63,11 @@ class Curved(Learner):
         return {"curvature_batch": self.curvature}
 
     def advice(self, rate: float) -> str:
-        return "a larger --batch, so that steps fit more than the sequences at hand, or --tikhonov"
+        return "a larger --batch, so that steps do not overfit it, or a larger --tikhonov"
 
 
 def curvature_size(asked: int | None, batch: int) -> int:
-    """The sequences whose curvature is used: those asked for, or a quarter of the batch at most.
+    """The size of the curvature batch; by default the largest divisor up to a quarter of the batch.
 
     Example:
         >>> curvature_size(None, 1000)
@@ -77,10 +83,10 @@ def curvature_size(asked: int | None, batch: int) -> int:
 
 
 def check_exact(objective: Objective, draw: str) -> None:
-    """Refuse an objective in lower precision, and a draw that does not exist."""
+    """Raise for an objective in lower precision, and for an unknown `draw`."""
     if objective.compute is not None:
         raise BadInput(
-            "a learner that uses the curvature needs float32, as lower precision ruins its "
+            "a second-order learner needs float32, because lower precision ruins its curvature "
             f"products; got {objective.compute}"
         )
     if draw not in DRAWS:
@@ -90,10 +96,10 @@ def check_exact(objective: Objective, draw: str) -> None:
 def whole_and_part(
     learner: Any, network: Any, batch: Batch, state: Any, step: jax.Array
 ) -> tuple[OnBatch, OnBatch]:
-    """The learner's objective on a batch, and on the part of it whose curvature is used.
+    """The learner's objective on a batch, and on its curvature batch.
 
-    The learner has an `objective`, and says by `curvature`, `draw` and `chunk` which part that is
-    and how many sequences are done at once.
+    The learner's `curvature` and `draw` choose the curvature batch; `chunk` is the number of
+    sequences to process at once.
     """
     size = learner.curvature or batch.sequences
     part, before = curvature_batch(batch, state, size, learner.draw, step)
@@ -106,18 +112,18 @@ def whole_and_part(
 def curvature_batch(
     batch: Batch, state: Any, size: int, draw: str, step: jax.Array
 ) -> tuple[Batch, Any]:
-    """`size` of the sequences, and the states before them.
+    """Choose `size` sequences of a batch; returns them and their states.
 
-    The batch falls into `size` groups of k neighbours, of which each gives one: `"fresh"`, any of
-    them at random; `"turn"`, number `step mod k` of each, so that k steps see all. Groups stay
-    where they are, so where a batch is spread over devices its part is too.
+    The batch is divided into `size` groups of k neighbours, and each group gives one sequence:
+    `"fresh"` takes one at random, `"turn"` number `step mod k`, so that k steps use every sequence.
+    Groups keep their order, so if a batch is sharded over devices, its part is, too.
 
     Args:
         batch: B sequences, `(T, B, ...)`; `size` must divide B.
-        state: arrays `(B, ...)`.
-        size: how many to take.
+        state: their states before the batch, arrays `(B, ...)`.
+        size: how many sequences to choose.
         draw: `"fresh"` or `"turn"`.
-        step: the number of the step, which is all that the choice depends on.
+        step: the number of the step; the choice depends on nothing else.
     """
     whole = batch.sequences
     if size > whole or whole % size:
@@ -131,7 +137,7 @@ def curvature_batch(
     if draw == "fresh":
         which = jax.random.randint(jax.random.fold_in(jax.random.key(0), step), (size,), 0, k)
 
-    def take(x, axis):
+    def take(x: Any, axis: int) -> jax.Array:
         x = jnp.asarray(x)
         groups = x.reshape(*x.shape[:axis], size, k, *x.shape[axis + 1 :])
         index = which.reshape(*(1,) * axis, size, *(1,) * (groups.ndim - axis - 1))

@@ -1,20 +1,20 @@
-"""Damping: how much the quadratic is made steeper, and how that changes from step to step.
+"""Damping of the quadratic model, and how it adapts from step to step.
 
     B = G + s (λ₀ I + μ₀ S)
 
-λ₀ is Tikhonov's damping, μ₀ structural damping (S: see `on_batch`), and one scale s ≥ 0 changes
-both; λ = s λ₀ and μ = s μ₀ are what a report shows. Martens and Sutskever (2011) have λ₀ and
-μ₀ = λ₀ · their μ; Krause (2015) has μ₀ alone, but for Wikipedia.
+λ₀ is the Tikhonov damping, μ₀ the structural damping (for S see `on_batch`), and one scale s ≥ 0
+multiplies both; reports show λ = s λ₀ and μ = s μ₀. Martens and Sutskever (2011) use λ₀ and
+μ₀ = λ₀ · their μ; Krause (2015) uses μ₀ alone, except for Wikipedia.
 
-The scale follows the reduction ratio: what the objective fell, over what the quadratic foresaw.
+The scale follows the reduction ratio, the actual over the predicted change of the objective:
 
     ρ = (f(θ + δ) - f(θ)) / q(δ)          ρ < ¼:  s ← 3/2 s          ρ > ¾:  s ← 2/3 s
 
-(Galvan, 2015, (2.20); Krause, 2015, section 4.1 prints the two factors the wrong way round). A step
-that is refused raises s too. Which q: `ratio="damped"` takes `½ δᵀ B δ + gᵀ δ`, the quadratic that
-conjugate gradient minimised, as Martens does; `"undamped"` takes `½ δᵀ G δ + gᵀ δ`, the model of f
-itself, which promises more and so gives smaller ratios. Where q is not negative, as it can be on
-another batch than that of the gradient, ρ is ∞ if the objective fell all the same, else -∞.
+(Galvan, 2015, (2.20); Krause, 2015, section 4.1, prints the two factors the wrong way round). A
+rejected step raises s, too. `ratio="damped"` uses `q(δ) = ½ δᵀ B δ + gᵀ δ`, the quadratic that
+conjugate gradient minimised, as in Martens (2010); `"undamped"` uses `½ δᵀ G δ + gᵀ δ`, the model
+of f itself, which predicts a larger decrease and so gives smaller ratios. If q is not negative,
+which can happen on another batch than the gradient's, ρ is ∞ if the objective fell anyway, else -∞.
 """
 
 import dataclasses
@@ -36,26 +36,28 @@ TOO_MUCH = 3.0
 
 
 def reduction_ratio(fell: jax.Array, promised: jax.Array) -> jax.Array:
-    """ρ, of `f(θ + δ) - f(θ)` and `q(δ)`."""
+    """ρ from the actual change `f(θ + δ) - f(θ)` and the predicted one, `q(δ)`."""
     unforeseen = jnp.where(fell < 0, jnp.inf, -jnp.inf)
     return jnp.where(promised < 0, fell / promised, unforeseen)
 
 
 @dataclasses.dataclass(frozen=True)
 class Damping:
-    """The kinds of damping and how strong they are at first.
+    """The kinds of damping and their initial strengths.
 
     Attributes:
         tikhonov: λ₀.
         structural: μ₀.
-        form: of structural damping, a name in `FORMS`.
-        ratio: the quadratic that ρ compares with, see the module's docstring.
-        least, most: bounds of the scale s. On a plateau ρ stays near one for long, and s would
-            fall until the first step off the plateau goes astray.
+        form: the form of structural damping, a name in `FORMS`.
+        ratio: the quadratic that ρ compares with; see the module's docstring.
+        least, most: bounds of the scale s. On a plateau ρ stays near 1 for a long time, and without
+            a bound s would fall so low that the first step off the plateau fails.
 
     Example:
-        >>> Damping(tikhonov=0.1, structural=0.003)  # as Martens and Sutskever
-        >>> Damping(tikhonov=0.0, structural=0.1)    # as Krause (2015), for his mLSTM
+        >>> martens = Damping(tikhonov=0.1, structural=0.003)  # Martens and Sutskever (2011)
+        >>> krause = Damping(tikhonov=0.0, structural=0.1)  # Krause (2015), for his mLSTM
+        >>> krause.form
+        'pre-activation'
     """
 
     tikhonov: float = 0.01
@@ -65,7 +67,7 @@ class Damping:
     least: float = 1e-2
     most: float = 1e4
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.form not in FORMS:
             raise BadInput(
                 f"the form of structural damping must be one of {', '.join(FORMS)}; got {self.form}"
@@ -76,7 +78,7 @@ class Damping:
             raise BadInput("damping cannot be negative")
 
     def next_scale(self, scale: jax.Array, ratio: jax.Array, refused: jax.Array) -> jax.Array:
-        """s after a step with this ρ; a ρ that is not a number counts as a bad one."""
+        """s after a step with this ρ; NaN counts as a bad ρ."""
         good = ratio > HIGH
         bad = ~(ratio >= LOW) | refused
         new = scale * jnp.where(bad, RAISE, jnp.where(good, LOWER, 1.0))
@@ -84,7 +86,7 @@ class Damping:
 
 
 class Adapted(NamedTuple):
-    """The scale as it is after some iterations; see `by_iteration`."""
+    """The scale after some iterations, and the number of evaluations; see `by_iteration`."""
 
     scale: jax.Array
     evaluations: jax.Array
@@ -96,20 +98,20 @@ def by_iteration(
     value: Callable[[jax.Array], jax.Array],
     promised: Callable[[Taken], jax.Array],
 ) -> Callable[[Adapted, Taken], tuple[Adapted, jax.Array]]:
-    """An observer of conjugate gradient that moves the scale s after every iteration i.
+    """An observer of conjugate gradient that adapts the scale s after every iteration i.
 
-    `ρ(i) = (f(i) - f(0)) / (q(i) - q(0))` moves it by the rule above, and the run ends when
-    `s(i) ≥ 3 s(0)`: the quadratic is no longer right where conjugate gradient has come to. The
-    quadratic of this run keeps the damping that it has begun with, for otherwise its directions
-    would not be conjugate; the source does not say. The next run begins with the last s(i).
+    `ρ(i) = (f(i) - f(0)) / (q(i) - q(0))` adapts it by the rule above. Conjugate gradient stops
+    when `s(i) ≥ 3 s(0)`: the iterate has left the region where the quadratic is valid. During the
+    run the quadratic keeps its initial damping, because otherwise the directions would not be
+    conjugate (the source does not say). The next run starts with the last s(i).
 
     Source: Krause (2015), section 4.1, with the factors of (4.1) the right way round.
 
     Args:
-        damping: gives the rule and its bounds.
+        damping: has the rule and its bounds.
         scale: s(0).
         value: `δ -> f(θ + δ) - f(θ)`.
-        promised: q(i) - q(0).
+        promised: gives q(i) - q(0).
     """
 
     def observe(now: Adapted, taken: Taken) -> tuple[Adapted, jax.Array]:

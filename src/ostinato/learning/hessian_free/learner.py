@@ -1,26 +1,28 @@
-"""The Hessian-free learner: conjugate gradient on the Gauss-Newton quadratic, damped.
+"""The Hessian-free learner: conjugate gradient on the damped Gauss-Newton quadratic.
 
-One step, all of it one compiled function:
+A step is one compiled function:
 
-    1. f, g on the gradient batch; the network linearised on the curvature batch, a part of it.
-    2. Conjugate gradient on q(δ) = ½ δᵀ B δ + gᵀ δ, B = G + s (λ₀ I + μ₀ S), from 0.95 times the
-       last iterate of the step before.
-    3. Of the iterates that were kept the best by the true objective, and a backtracking line search
-       along it. With line-search damping instead: the network's own steps along the directions.
-    4. ρ moves s; a step that does not lower the objective is refused, and raises s. With
-       `adapt="iteration"` ρ(i) moves s in every iteration of conjugate gradient instead, which ends
-       when s has grown to three times what it was.
+    1. Compute f and g on the gradient batch, and linearise the network on the curvature batch, a
+       part of it.
+    2. Minimise q(δ) = ½ δᵀ B δ + gᵀ δ, B = G + s (λ₀ I + μ₀ S), by conjugate gradient, starting
+       from 0.95 times the last iterate of the previous step.
+    3. Choose the best of the kept iterates by the true objective, followed by a backtracking line
+       search. With line-search damping, instead, move along each conjugate direction only as far as
+       that lowers the objective.
+    4. Adapt s by ρ. A step that does not lower the objective is rejected, and raises s. With
+       `adapt="iteration"` ρ(i) adapts s in every iteration of conjugate gradient, which stops when
+       s has tripled.
 
-The noise of a network stands still during a step, as the network that comes in holds it. All
-products are in full float32, whatever the device does by default: rounded to TensorFloat-32,
-curvature products ruin conjugate gradient.
+Noise is fixed during a step, because it is part of the network. All products are in full float32,
+whatever the device's default: products rounded to TensorFloat-32 ruin conjugate gradient.
 
 Sources: Krause (2015), chapter 3 and section 4.1; Martens (2010); Martens and Sutskever (2011).
 """
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +45,7 @@ DAMPINGS = ("structural", "tikhonov", "line-search")
 
 
 class Memory(NamedTuple):
-    """What the learner remembers: the last conjugate gradient iterate, s, and the steps done."""
+    """The learner's state: the last conjugate gradient iterate, the scale s, and the steps done."""
 
     last: jax.Array
     scale: jax.Array
@@ -55,28 +57,29 @@ class HessianFree(Curved):
     """A Hessian-free learner.
 
     Attributes:
-        objective: what is minimised, in float32.
+        objective: what to minimise, in float32.
         damping: see `Damping`.
-        line_search: line-search damping instead of choosing among the iterates; the scale s then
-            moves only where a step is refused, and back.
-        curvature: sequences of the curvature batch; all of the gradient batch by default.
-        draw: the part of the gradient batch that the curvature sees: `"fresh"` at random, `"turn"`
-            one part after the other.
-        judge: where the objective is measured that chooses the iterate, the length of the step and
-            ρ: on the `"gradient"` batch or on the `"curvature"` batch. There the quadratic has that
-            batch's own gradient too.
-        iterations, tolerance: of conjugate gradient.
-        adapt: when ρ moves the scale s: once per `"step"`, or with every `"iteration"` of conjugate
-            gradient, as in Krause (2015), section 4.1; that takes an evaluation of the objective
-            each.
-        precondition: with the diagonal `(mean of squared gradients + s λ₀)^0.75`.
-        chunk: at most so many sequences at once, to save memory; exact.
+        line_search: line-search damping instead of a choice among the iterates; the scale s then
+            rises only after a rejected step, and falls back to 1.
+        curvature: sequences of the curvature batch; the whole gradient batch by default.
+        draw: how the curvature batch is chosen: `"fresh"` samples it at random, `"turn"` cycles
+            through the parts of the gradient batch.
+        judge: the batch on which the objective is evaluated to choose the iterate and the step
+            length and to compute ρ: `"gradient"` or `"curvature"`. With the latter, the quadratic
+            of ρ has that batch's own gradient.
+        iterations, tolerance: the limit and the tolerance of conjugate gradient.
+        adapt: when ρ adapts the scale s: once per `"step"`, or in every `"iteration"` of conjugate
+            gradient, as in Krause (2015), section 4.1, which evaluates the objective in each.
+        precondition: use the diagonal preconditioner `(mean of squared gradients + s λ₀)^0.75`.
+        chunk: how many sequences to process at once, to save memory; the result is the same.
 
     Example:
-        >>> learner = HessianFree(Objective(CrossEntropy()), Damping(0.01, 0.003), curvature=100)
-        >>> memory = learner.initial(network)
+        >>> network = Network(LSTM(2, 4, key=key), Readout(4, 1, key=key))  # for the adding problem
+        >>> learner = HessianFree(Objective(SquaredError()), Damping(0.01, 0.003), curvature=2)
+        >>> memory, state = learner.initial(network), learner.start(network, batch)
         >>> network, memory, state, report = learner.step(network, memory, state, batch)
-        >>> report["damping"], report["ratio"], REASONS[report["reason"]]
+        >>> bool(report["after"] < report["loss"]), REASONS[report["reason"]]
+        (True, 'progress')
     """
 
     title: ClassVar[str] = "Hessian-free (hf)"
@@ -88,15 +91,19 @@ class HessianFree(Curved):
         )
         structural: float = setting(0.003, "initial μ", least=0)
         form: str = setting(
-            "pre-activation", f"of structural damping: {', '.join(FORMS)}", among=tuple(FORMS)
+            "pre-activation", f"form of structural damping: {', '.join(FORMS)}", among=tuple(FORMS)
         )
-        ratio: str = setting("damped", f"the quadratic of ρ: {', '.join(RATIOS)}", among=RATIOS)
+        ratio: str = setting(
+            "damped", f"quadratic that ρ compares with: {', '.join(RATIOS)}", among=RATIOS
+        )
         judge: str = setting(
-            "gradient", f"batch that steps are judged on: {', '.join(JUDGES)}", among=JUDGES
+            "gradient", f"batch on which steps are judged: {', '.join(JUDGES)}", among=JUDGES
         )
-        iterations: int = setting(100, "of conjugate gradient, at most", least=1)
-        adapt: str = setting("step", f"when ρ moves the damping: {', '.join(ADAPTS)}", among=ADAPTS)
-        precondition: bool = setting(False, "conjugate gradient with a diagonal preconditioner")
+        iterations: int = setting(100, "most iterations of conjugate gradient", least=1)
+        adapt: str = setting(
+            "step", f"when ρ adapts the damping: {', '.join(ADAPTS)}", among=ADAPTS
+        )
+        precondition: bool = setting(False, "precondition conjugate gradient by a diagonal")
 
     objective: Objective
     damping: Damping = dataclasses.field(default_factory=Damping)
@@ -110,17 +117,19 @@ class HessianFree(Curved):
     precondition: bool = False
     chunk: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_exact(self.objective, self.draw)
         if self.judge not in JUDGES:
             raise BadInput(f"judge must be one of {', '.join(JUDGES)}; got {self.judge}")
         if self.adapt not in ADAPTS:
             raise BadInput(f"adapt must be one of {', '.join(ADAPTS)}; got {self.adapt}")
         if self.adapt == "iteration" and self.line_search:
-            raise BadInput("line-search damping has a rule of its own; leave adapt at step")
+            raise BadInput("line-search damping has its own rule; leave adapt at step")
 
     @classmethod
-    def from_settings(cls, name, settings, objective, steps, batch):
+    def from_settings(
+        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+    ) -> "HessianFree":
         damping = Damping(
             structural=settings.structural if settings.damping == "structural" else 0.0,
             form=settings.form,
@@ -139,17 +148,21 @@ class HessianFree(Curved):
             **settings.sizes(batch),
         )
 
-    def initial(self, network):
+    def initial(self, network: Any) -> Memory:
         parameters, _ = trained(network)
         size = sum(x.size for x in jax.tree.leaves(parameters))
         dtype = jnp.result_type(*jax.tree.leaves(parameters))
         return Memory(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def step(self, network, memory, state, batch: Batch):
+    def step(
+        self, network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
-    def _step(self, network, memory: Memory, state, batch: Batch):
+    def _step(
+        self, network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta, damping, scale = whole.start, self.damping, memory.scale
@@ -160,7 +173,7 @@ class HessianFree(Curved):
 
         curve = part.gauss_newton(theta, damping.form if damping.structural else None)
 
-        def product(v):
+        def product(v: jax.Array) -> jax.Array:
             return curve(v, scale * damping.structural) + scale * damping.tikhonov * v
 
         diagonal = None
@@ -194,9 +207,9 @@ class HessianFree(Curved):
         )
         refused = ~(moved.value < judge.value)
         trust, now, seen = ratio, scale, jnp.asarray(0)
-        if self.line_search:  # the scale only comes back to one after a refusal
+        if self.line_search:  # the scale only falls back to 1 after a rejected step
             trust = jnp.where(scale > 1, jnp.inf, 0.5)
-        elif self.adapt == "iteration":  # it has moved already
+        elif self.adapt == "iteration":  # conjugate gradient has adapted it already
             trust, (now, seen) = jnp.asarray(0.5), solution.observed
         new_scale = damping.next_scale(now, trust, refused | broken)
         last = jnp.where(broken, 0, solution.iterates[solution.last])
@@ -205,7 +218,7 @@ class HessianFree(Curved):
         judged = judge.on.batch.sequences
         work = (
             sequences  # the gradient
-            + (solution.done + 2) * size  # products, one of them for the start and one for ρ
+            + (solution.done + 2) * size  # products: iterations, the start, and ρ
             + (chosen.evaluations + moved.evaluations + seen) * judged / 3
             + along * size / 3
         )
@@ -228,11 +241,11 @@ class HessianFree(Curved):
         network = whole.at(theta + jnp.where(refused, 0, moved.vector))
         return network, Memory(last, new_scale, memory.steps + 1), final, report
 
-    def _adapting(self, scale, gradient, judge: "_Judge") -> dict:
-        """What conjugate gradient is told where its iterations move the scale."""
+    def _adapting(self, scale: jax.Array, gradient: jax.Array, judge: "_Judge") -> dict[str, Any]:
+        """Options of conjugate gradient; with `adapt="iteration"`, the observer."""
         if self.adapt == "step":
             return {}
-        # Another batch than the gradient's has its own gradient too.
+        # If the judge is the curvature batch, it has its own gradient.
         other = judge.gradient - gradient
         observe = by_iteration(
             self.damping,
@@ -242,7 +255,7 @@ class HessianFree(Curved):
         )
         return {"observe": observe, "observed": Adapted(scale, jnp.asarray(0))}
 
-    def summary(self, reports):
+    def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         found = super().summary(reports)
         last = reports[-1]
         found["reason"] = REASONS[int(last["reason"])]
@@ -250,14 +263,14 @@ class HessianFree(Curved):
             found[name] = float(last[name])
         if broken := [r for r in reports if r["broken"]]:
             found["remark"] = (
-                "the objective was not finite within conjugate gradient; damping was raised from "
+                "the objective was not finite during conjugate gradient; damping was raised from "
                 f"λ {float(broken[-1]['damping']):.3g}, μ {float(broken[-1]['structural']):.3g}"
             )
         return found
 
 
 class _Judge(NamedTuple):
-    """Where the true objective is measured, with its value and gradient before the step."""
+    """The batch on which the true objective is evaluated, with value and gradient at θ."""
 
     on: OnBatch
     theta: jax.Array
@@ -270,13 +283,13 @@ class _Judge(NamedTuple):
 
 
 def _along_directions(
-    solve, part: OnBatch, judge: _Judge, start: jax.Array
+    solve: Callable[..., Solution], part: OnBatch, judge: _Judge, start: jax.Array
 ) -> tuple[Solution, Choice, jax.Array]:
     """Line-search damping; the warm start is the first direction.
 
     Returns:
-        What conjugate gradient found, the network's own step, shortened by the judge, and how
-        often the objective was evaluated on the curvature batch.
+        The solution of conjugate gradient, the network's step, shortened by the judge, and the
+        number of evaluations of the objective on the curvature batch.
     """
     theta = judge.theta
     observe = follow(lambda delta: part.value(theta + delta))

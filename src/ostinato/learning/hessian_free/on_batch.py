@@ -1,22 +1,22 @@
-"""The objective on one batch, as a function of a flat vector of parameters θ, and its curvature.
+"""The objective on a batch as a function of a flat parameter vector θ, and its curvature.
 
     value          f(θ), the mean loss
     gradient       ∇f(θ), by the engine
-    gauss_newton   G v = Jᵀ H_L J v: J by the tangent scan, the loss's Hessian H_L analytically, Jᵀ
-                   by the cotangent scan; linearised once
+    gauss_newton   G v = Jᵀ H_L J v: J by the tangent scan, the loss's Hessian H_L in closed form,
+                   Jᵀ by the cotangent scan; the network is linearised once
     hessian        H v, the exact Hessian
 
-Structural damping joins a second matrix S to the Gauss-Newton product, at no further scan. It comes
-in two forms, both positive semidefinite:
+Structural damping adds a second matrix S to the Gauss-Newton product without an extra scan. It has
+two forms, both positive semidefinite:
 
-    pre-activation   S = J_aᵀ D J_a    a: all recurrent pre-activations; D: by how much each moves
-                     the state at its step, diag(1 - h²) for tanh units: Krause (2015) (3.28) as it
-                     is printed
+    pre-activation   S = J_aᵀ D J_a    a: all recurrent pre-activations; D: the slope of the state
+                     with respect to each, diag(1 - h²) for tanh units: Krause (2015), (3.28), as
+                     printed
     activation       S = J_hᵀ J_h      h: all arrays of the state; the Gauss-Newton matrix of
                      ½‖Δh‖², which the text of Krause (2015) describes
 
-All are sums over sequences divided by the same Σ w, so a batch can be done in pieces, exactly.
-Sources: Krause (2015) sections 3.3.2 and 3.3.3; Schraudolph (2002); Martens and Sutskever (2011).
+All are sums over sequences divided by the same Σ w, so a batch can be processed in pieces, exactly.
+Sources: Krause (2015), sections 3.3.2 and 3.3.3; Schraudolph (2002); Martens and Sutskever (2011).
 """
 
 import dataclasses
@@ -42,17 +42,21 @@ class OnBatch:
     """An objective on a batch.
 
     Attributes:
-        objective: what is minimised.
-        network: gives everything but the parameters; its noise is part of it, so it stands still.
+        objective: what to minimise.
+        network: everything but the parameters. Noise is part of it, and so is fixed.
         batch: the sequences.
         state: the network's state before them.
-        pieces: the sequences are done in so many parts, one after the other, to save memory. A
-            Gauss-Newton product then linearises each part anew.
+        pieces: process the sequences in this many parts, one after the other, to save memory. Every
+            Gauss-Newton product then linearises each part again.
 
     Example:
-        >>> f = OnBatch(Objective(CrossEntropy()), network, batch, None)
+        >>> from ostinato.tasks import SquaredError
+        >>> batch = Batch(xs, ys, jnp.ones((10, 4)))
+        >>> f = OnBatch(Objective(SquaredError()), network, batch, None)
         >>> product = f.gauss_newton(f.start)
-        >>> product(jnp.ones_like(f.start))
+        >>> v = jnp.ones_like(f.start)
+        >>> bool(v @ product(v) >= 0)
+        True
     """
 
     objective: Objective
@@ -65,7 +69,7 @@ class OnBatch:
     def in_chunks(
         cls, objective: Objective, network: Any, batch: Batch, state: Any, chunk: int | None
     ) -> "OnBatch":
-        """The objective on a batch of which at most `chunk` sequences are done at once."""
+        """The objective on a batch that is processed `chunk` sequences at a time."""
         size = batch.sequences
         if chunk is None or chunk >= size:
             return cls(objective, network, batch, state)
@@ -98,7 +102,7 @@ class OnBatch:
     def gradient(self, flat: jax.Array) -> tuple[jax.Array, jax.Array, Any]:
         """`f(θ)`, `∇f(θ)` and the state after the batch."""
 
-        def one(batch, state):
+        def one(batch: Batch, state: Any) -> tuple[Any, Any]:
             part = jax.value_and_grad(self._part, has_aux=True)
             (value, final), gradient = part(flat, batch, state)
             return (value, gradient), final
@@ -107,12 +111,12 @@ class OnBatch:
         return value, gradient, final
 
     def gauss_newton(self, flat: jax.Array, form: str | None = None) -> Product:
-        """The function `(v, weight) -> (G + weight · S) v`, with S in the form that is named."""
+        """The function `(v, weight) -> (G + weight · S) v`, with S in the given form."""
         if self.pieces == 1:
             return self._linearised(flat, form, self.batch, self.state)
 
-        def product(v, weight=0.0):
-            def one(batch, state):
+        def product(v: jax.Array, weight: jax.Array | float = 0.0) -> jax.Array:
+            def one(batch: Batch, state: Any) -> tuple[jax.Array, Any]:
                 return self._linearised(flat, form, batch, state)(v, weight), ()
 
             return self._summed(one)[0]
@@ -130,27 +134,27 @@ class OnBatch:
         size = self.batch.sequences
         groups = next(size // n for n in range(min(together, size), 0, -1) if size % n == 0)
 
-        def one(sequence, state):
+        def one(sequence: Batch, state: Any) -> jax.Array:
             sequence = sequence.over_sequences(jnp.expand_dims)
             state = jax.tree.map(lambda x: x[None], state)
             return jax.grad(lambda flat: self._part(flat, sequence, state)[0])(flat)
 
-        def group(batch, state):
+        def group(batch: Batch, state: Any) -> tuple[jax.Array, Any]:
             axes = batch.over_sequences(lambda x, axis: axis)
             found = jax.vmap(one, in_axes=(axes, 0))(batch, state)
             return jnp.sum((size * found) ** 2, axis=0) / size, ()
 
         return dataclasses.replace(self, pieces=groups)._summed(group)[0]
 
-    def _part(self, flat, batch, state):
-        """What some of the sequences give to `f`, and their state afterwards."""
+    def _part(self, flat: jax.Array, batch: Batch, state: Any) -> tuple[jax.Array, Any]:
+        """The contribution of some sequences to `f`, and their final state."""
         outputs, final = self.objective.outputs(self.at(flat), batch, state)
         return self.objective.loss.total(outputs, batch) / self._total, final
 
-    def _linearised(self, flat, form, batch, state) -> Product:
+    def _linearised(self, flat: jax.Array, form: str | None, batch: Batch, state: Any) -> Product:
         watch = None if form is None else FORMS[form]
 
-        def run(flat):
+        def run(flat: jax.Array) -> Any:
             found, _ = self.objective.outputs(self.at(flat), batch, state, watch)
             return (found, []) if watch is None else found
 
@@ -161,7 +165,7 @@ class OnBatch:
         if form == "pre-activation":
             (_, slopes), _ = self.objective.outputs(self.at(flat), batch, state, "slopes")
 
-        def product(v, weight=0.0):
+        def product(v: jax.Array, weight: jax.Array | float = 0.0) -> jax.Array:
             d_outputs, changes = push(v)
             weight = weight / self._total
             if slopes is not None:
@@ -177,10 +181,10 @@ class OnBatch:
         return self.objective.loss.weight(self.batch)
 
     def _summed(self, one: Callable) -> tuple[Any, Any]:
-        """`one(batch, state) -> (sum, state)` over all pieces: the sums added, the states joined.
+        """`one(batch, state) -> (sum, state)` over all pieces: adds the sums, joins the states.
 
-        Piece j has the sequences j, j + n, j + 2n, … of n pieces: where a batch is spread over
-        devices, each piece then is too.
+        Of n pieces, piece j has the sequences j, j + n, j + 2n, …: if a batch is sharded over
+        devices, each piece is, too.
         """
         if self.pieces == 1:
             return one(self.batch.arrays, self.state)
@@ -189,7 +193,7 @@ class OnBatch:
         first = jax.tree.map(lambda x: x[0], (batch, state))
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(one, *first)[0])
 
-        def add(total, piece):
+        def add(total: Any, piece: Any) -> tuple[Any, Any]:
             found, final = one(*piece)
             return jax.tree.map(jnp.add, total, found), final
 
@@ -197,12 +201,12 @@ class OnBatch:
         return total, jax.tree.map(_joined, finals)
 
 
-def _cut(x, axis: int, pieces: int):
-    """An axis in `pieces` interleaved parts, which come first."""
+def _cut(x: Any, axis: int, pieces: int) -> jax.Array:
+    """Split an axis into `pieces` interleaved parts, on a new leading axis."""
     shape = (*x.shape[:axis], -1, pieces, *x.shape[axis + 1 :])
     return jnp.moveaxis(jnp.asarray(x).reshape(shape), axis + 1, 0)
 
 
-def _joined(x):
-    """Pieces `(n, size, ...)` put together again as they were, `(size · n, ...)`."""
+def _joined(x: jax.Array) -> jax.Array:
+    """Undo `_cut` of axis 0: `(n, size, ...)` to `(size · n, ...)`."""
     return jnp.moveaxis(x, 0, 1).reshape(-1, *x.shape[2:])

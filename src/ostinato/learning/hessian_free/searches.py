@@ -1,11 +1,11 @@
-"""Searches on the true objective: which iterate, how far along it, and along each direction.
+"""Searches on the true objective: for the iterate, the step length, and along each direction.
 
-All are cheap and inexact, and count a value that is not finite as infinitely bad. Each returns how
-often it evaluated the objective.
+All are cheap and inexact, and treat NaN as infinity. Each returns the number of evaluations of the
+objective.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ TRIES = 60
 
 
 def finite(value: jax.Array) -> jax.Array:
-    """The value, or infinity in place of NaN."""
+    """The value, with infinity in place of NaN."""
     return jnp.where(jnp.isnan(value), jnp.inf, value)
 
 
@@ -34,17 +34,17 @@ class Choice(NamedTuple):
 
 
 def best_iterate(value: Value, iterates: jax.Array, last: jax.Array) -> Choice:
-    """Go back from the last iterate as long as the one before is better.
+    """Search backwards from the last iterate as long as the previous one is better.
 
     Args:
         value: `δ -> f(θ + δ)`.
-        iterates: `(K, N)` in the order in which they were found.
-        last: index of the last of them.
+        iterates: `(K, N)`, in the order of the iterations.
+        last: index of the last iterate.
 
     Source: Martens (2010), section 4.6.
     """
 
-    def body(now):
+    def body(now: Any) -> Any:
         j, f, count, _ = now
         before = finite(value(iterates[j - 1]))
         better = (before < f) | ~jnp.isfinite(f)
@@ -59,22 +59,22 @@ def best_iterate(value: Value, iterates: jax.Array, last: jax.Array) -> Choice:
 def backtrack(
     value: Value, step: Choice, here: jax.Array, slope: jax.Array
 ) -> tuple[Choice, jax.Array]:
-    """Shorten a step until the objective falls enough: `f(αδ) ≤ f(0) + 0.01 α gᵀδ` (Armijo).
+    """Shorten a step until `f(θ + αδ) ≤ f(θ) + 0.01 α gᵀδ` (Armijo's rule).
 
     Args:
         value: `δ -> f(θ + δ)`.
-        step: δ, with the objective there.
+        step: δ, and the objective there.
         here: `f(θ)`.
         slope: `gᵀδ`.
 
     Returns:
-        The step αδ, with α = 0 where no length would do, and α itself.
+        The step αδ, and α, which is 0 if no length satisfies the rule.
     """
 
-    def falls(alpha, f):
+    def falls(alpha: jax.Array, f: jax.Array) -> jax.Array:
         return f <= here + SUFFICIENT * alpha * jnp.minimum(slope, 0)
 
-    def body(now):
+    def body(now: Any) -> Any:
         tries, alpha, _ = now
         alpha = alpha * SHRINK
         return tries + 1, alpha, finite(value(alpha * step.vector))
@@ -90,9 +90,9 @@ def backtrack(
 
 
 def shorten(value: Value, step: Choice, tries: int = 10, decay: float = 0.5) -> Choice:
-    """Shorten a step as long as the objective gets better (Krause (2015), algorithm 5)."""
+    """Shorten a step as long as that lowers the objective (Krause, 2015, algorithm 5)."""
 
-    def body(now):
+    def body(now: Any) -> Any:
         i, scale, f, _ = now
         shorter = finite(value(decay * scale * step.vector))
         better = (shorter < f) | ~jnp.isfinite(f)
@@ -105,7 +105,7 @@ def shorten(value: Value, step: Choice, tries: int = 10, decay: float = 0.5) -> 
 
 
 class Greedy(NamedTuple):
-    """The network's own way along the directions of conjugate gradient; see `follow`."""
+    """The network's own path along the conjugate directions; see `follow`."""
 
     x: jax.Array
     value: jax.Array
@@ -119,12 +119,12 @@ FAILURES = 5
 def follow(value: Value) -> Callable[[Greedy, Taken], tuple[Greedy, jax.Array]]:
     """Line-search damping: an observer of conjugate gradient.
 
-    The quadratic takes the whole step `α_i S_i` along each direction, the network only as much of
-    it as lowers its own loss: `x_f = Σ ε_i α_i S_i`. It asks to stop when more than five directions
-    have not helped.
+    Conjugate gradient takes the full step `α_i S_i` along each direction, the network only the
+    fraction that lowers its own loss: `x_f = Σ ε_i α_i S_i`. The observer stops conjugate gradient
+    after more than five directions that did not lower the loss.
 
-    Source: Krause (2015), section 3.3.3.2, (3.31) and (3.32), and section 4.1 for the five and for
-    the ten times that a step is halved at most.
+    Source: Krause (2015), section 3.3.3.2, (3.31) and (3.32), and section 4.1 for the five
+    directions and for at most ten halvings of a step.
     """
 
     def observe(now: Greedy, taken: Taken) -> tuple[Greedy, jax.Array]:

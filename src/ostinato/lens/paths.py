@@ -141,7 +141,7 @@ def toy_contribution(
         raise BadInput(f"lags must be at least 0, got {wanted.min()}")
     weights = jnp.asarray(w, float)
 
-    def step(a, _):
+    def step(a: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
         return weights * activation(f)(a), slope(f, a)
 
     first = jnp.full(weights.shape, x, weights.dtype)

@@ -113,7 +113,9 @@ def dead_units(
     return {n: np.flatnonzero(s.unit_low == 1) for n, s in found.items() if s.kind == "relu"}
 
 
-def _summary(kind: str, total, high, low, count: int) -> Squashing:
+def _summary(
+    kind: str, total: np.ndarray, high: np.ndarray, low: np.ndarray, count: int
+) -> Squashing:
     """From each unit's sum of activations, and how often of `count` times it is high and low."""
     return Squashing(
         kind=kind,
@@ -135,7 +137,7 @@ def _measure(cell: Any, xs: Any, state: Any, borders: Borders) -> list[tuple[lis
     measured: list[tuple[list, tuple]] = []
     places = {id(part): path for path, part in cells_within(cell).items()}
 
-    def run_part(part, xs, state, reverse):
+    def run_part(part: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         if not can_step(part):
             return over_parts(part, xs, state, run_part, reverse)
         path, own = places.get(id(part)), ""
@@ -158,7 +160,7 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
     parameters, static = eqx.partition(cell, eqx.is_array)
     xs = (xs, borders.valid, borders.resets(reverse))
 
-    def step(parameters, state, at):
+    def step(parameters: Any, state: Any, at: Any) -> tuple[Any, Any]:
         cell, (x, valid, reset) = eqx.combine(parameters, static), at
         if reset is not None:
             state = restarted(state, cell.initial((1,) * len(batch)), reset)
@@ -173,7 +175,7 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
     for equation in traced.prologue:
         evaluate(equation, known)
 
-    def rows(y):
+    def rows(y: jax.Array) -> jax.Array:
         """`(sequences, units)`; what is the same for all sequences is repeated."""
         own = y.shape[: len(batch)] == batch
         y = y if own else jnp.broadcast_to(y, (*batch, *y.shape))
@@ -184,7 +186,7 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
     kinds = [kind for _, kind, _ in squashed]
     low, high = np.repeat(np.array([LIMITS[kind] for kind in kinds]).reshape(-1, 2), units, 0).T
 
-    def body(carry, x):
+    def body(carry: Any, x: Any) -> tuple[Any, Any]:
         state, tally = carry
         leaves = jax.tree.leaves((state, x))
         env = known | dict(zip(jaxpr.invars[count:], leaves, strict=True))

@@ -153,11 +153,11 @@ def lyapunov_exponent(
 
 
 @eqx.filter_jit
-def _log_growth(cell, xs, state, key):
+def _log_growth(cell: Cell, xs: Any, state: Any, key: jax.Array) -> jax.Array:
     on = OnVectors(cell, xs, state)
     direction = jax.random.normal(key, on.start.shape, on.start.dtype)
 
-    def body(carry, u):
+    def body(carry: Any, u: Any) -> tuple[Any, jax.Array]:
         s, fixed, direction = carry
         new, moved, fixed = jax.jvp(
             lambda s: on.step(s, fixed, u), (s,), (direction,), has_aux=True
@@ -176,19 +176,21 @@ def _lengths(x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 @eqx.filter_jit
-def _search(cell, xs, key, starts, scale, iterations):
+def _search(
+    cell: Cell, xs: Any, key: jax.Array, starts: int, scale: float, iterations: int
+) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Where the search from each start ends, with its residual and the step's Jacobian."""
     on = OnVectors(cell, xs)
     u = jax.tree.map(lambda u: u[0], on.us)
     identity = jnp.eye(on.start.size, dtype=on.start.dtype)
 
-    def step(s):
+    def step(s: jax.Array) -> jax.Array:
         return on.step(s, on.fixed, u)[0]
 
-    def gap(s):
+    def gap(s: jax.Array) -> jax.Array:
         return step(s) - s
 
-    def improve(_, carry):
+    def improve(_: Any, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         s, damping = carry
         here, push = jax.linearize(gap, s)
         A = jax.vmap(push, out_axes=1)(identity)
@@ -197,7 +199,7 @@ def _search(cell, xs, key, starts, scale, iterations):
         damping = jnp.where(better, damping / 10, damping * 10)
         return jnp.where(better, s + change, s), jnp.clip(damping, 1e-15, 1e15)
 
-    def search(s):
+    def search(s: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         s, _ = jax.lax.fori_loop(0, iterations, improve, (s, jnp.ones((), s.dtype)))
         return s, jnp.linalg.norm(gap(s)), jax.jacfwd(step)(s)
 

@@ -99,7 +99,7 @@ class Case:
             )
         return jax.tree.map(lambda x: np.stack([x] * BATCH), _as(given, one))
 
-    def unroll(self, xs: Any, state: Any, *, cell: Any = None, **options) -> Any:
+    def unroll(self, xs: Any, state: Any, *, cell: Any = None, **options: Any) -> Any:
         """Outputs and final state, as NumPy arrays, of the cell or of another one."""
         cell = self.cell if cell is None else cell
         return jax.device_get(self._unroll(cell, xs, state, **options))
@@ -112,7 +112,7 @@ class Case:
     def once(self) -> Callable[[Any, Any, Any], Any]:
         """`(cell, state, x) -> (inputs(x), (state, y))`, compiled."""
 
-        def once(cell, state, x):
+        def once(cell: Any, state: Any, x: Any) -> tuple[Any, Any]:
             u = cell.inputs(x)
             return u, cell.step(state, u)
 
@@ -158,7 +158,7 @@ class Case:
         """A number for each output: the loss is their weighted sum."""
         return like_normal(23, jax.eval_shape(self.run, self.moving))
 
-    def run(self, moving: tuple, state: Any = None, **options) -> Any:
+    def run(self, moving: tuple, state: Any = None, **options: Any) -> Any:
         """The float outputs of `unroll` as a function of `moving`; all else is that of `state`."""
         return floats(unroll(*self._whole(moving, state), **options))
 
@@ -166,7 +166,7 @@ class Case:
         """The same by JAX's own scan."""
         cell, xs, state = self._whole(moving)
 
-        def step(state, x):
+        def step(state: Any, x: Any) -> tuple[Any, Any]:
             return cell.step(state, cell.inputs(x))
 
         final, ys = jax.lax.scan(step, state, xs)
@@ -214,7 +214,7 @@ class Case:
         return [self.xs.astype(dtype), np.round(2 * self.xs).astype(np.int32)]
 
 
-def _as(tree, like):
+def _as(tree: Any, like: Any) -> Any:
     """The float arrays of a tree in the dtypes of another one, if it has as many leaves."""
     leaves, tree_def = jax.tree.flatten(tree)
     others = jax.tree.leaves(like)
@@ -224,7 +224,7 @@ def _as(tree, like):
     return jax.tree.unflatten(tree_def, cast)
 
 
-def _offset(state, start):
+def _offset(state: Any, start: Any) -> Any:
     """The difference from the start, where that is finite; whole numbers as they are."""
     if not is_float(start):
         return state
@@ -232,7 +232,7 @@ def _offset(state, start):
     return np.where(finite, state - np.where(finite, start, 0), state)
 
 
-def _moved(offset, start, traced):
+def _moved(offset: Any, start: Any, traced: Any) -> Any:
     if not is_float(start):
         return offset
     return jnp.where(np.isfinite(start), traced + offset, offset)

@@ -176,7 +176,7 @@ def gradient_is_that_of_a_scan(case: Case) -> None:
 def memory_changes_nothing(case: Case) -> None:
     """`memory="sqrt"` gives the value and the gradient of `"all"`."""
 
-    def lean(moving):
+    def lean(moving: tuple) -> jax.Array:
         return case.loss(case.run(moving, memory="sqrt"))
 
     value, gradient = quickly(jax.value_and_grad(lean))(case.moving)
@@ -204,7 +204,7 @@ def every_parameter_is_reached(case: Case) -> None:
         if not name.startswith("parameter") or any(np.any(slope) for slope in slopes):
             continue
 
-        def loss(moved: float, i=i) -> float:
+        def loss(moved: float, i: int = i) -> float:
             changed = leaves[i] + moved * jax.tree.leaves(case.tangent)[i]
             return float(
                 case.slopes(jax.tree.unflatten(tree, [*leaves[:i], changed, *leaves[i + 1 :]]))[0]

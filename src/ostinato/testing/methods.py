@@ -98,10 +98,10 @@ def _refuse_rounding(case: Case) -> None:
     state, x = case.start, case.xs[0]
     dynamic, static = eqx.partition(case.cell, eqx.is_array)
 
-    def inputs(dynamic, x):
+    def inputs(dynamic: Any, x: Any) -> Any:
         return eqx.combine(dynamic, static).inputs(x)
 
-    def step(dynamic, state, u):
+    def step(dynamic: Any, state: Any, u: Any) -> tuple[Any, Any]:
         return eqx.combine(dynamic, static).step(state, u)
 
     u = jax.eval_shape(inputs, dynamic, x)

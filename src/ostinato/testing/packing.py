@@ -96,13 +96,13 @@ def _weights(case: Case, places: Places, row: int | None = None, steps: int = ST
     ys, final = like_normal(24, floats(shapes))
     counted = [row in (None, i) for i in (0, 1)]
 
-    def at_places(w):
+    def at_places(w: np.ndarray) -> np.ndarray:
         found = np.zeros((steps, *w.shape[1:]))
         for i, (start, stop) in enumerate(places):
             found[start:stop, i] = counted[i] * w[:SHORT, i]
         return found
 
-    def of_y(w):
+    def of_y(w: np.ndarray) -> np.ndarray:
         last = counted[1] and case.can_step  # a layer reads backwards, too: there it is x's
         return np.stack([np.zeros_like(w[0]), last * w[1]])
 
@@ -119,8 +119,8 @@ def _found(case: Case) -> Callable[..., tuple]:
     moving, fixed = eqx.partition(case.cell, is_float)
     direction = like_normal(25, moving)
 
-    def found(xs, weights, options):
-        def run(moving):
+    def found(xs: Any, weights: Any, options: dict[str, Any]) -> Any:
+        def run(moving: Any) -> tuple[Any, Any]:
             ys, final = unroll(eqx.combine(moving, fixed), xs, **options)
             return floats((ys, final)), (ys, final)
 

@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -45,7 +46,7 @@ def _agrees_in_own_dtypes(case: Case, xs: np.ndarray) -> None:
         raise CellError(f"unroll differs from a loop of step, for inputs of {xs.dtype}")
 
 
-def _spacing(dtype) -> float:
+def _spacing(dtype: Any) -> float:
     """The relative spacing of numbers of a dtype; none for whole numbers."""
     return float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.inexact) else 0.0
 

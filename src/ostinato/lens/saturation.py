@@ -181,9 +181,9 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
         y = y if own else jnp.broadcast_to(y, (*batch, *y.shape))
         return y.reshape(math.prod(batch), -1)
 
-    squashed = squashed_blocks(cells_within(cell), parameters, traced)
-    units = [jax.eval_shape(rows, var.aval).shape[1] for var, _, _ in squashed]
-    kinds = [kind for _, kind, _ in squashed]
+    blocks = squashed_blocks(cells_within(cell), parameters, traced)
+    units = [jax.eval_shape(rows, block.var.aval).shape[1] for block in blocks]
+    kinds = [block.kind for block in blocks]
     low, high = np.repeat(np.array([LIMITS[kind] for kind in kinds]).reshape(-1, 2), units, 0).T
 
     def body(carry: Any, x: Any) -> tuple[Any, Any]:
@@ -194,7 +194,7 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
             evaluate(equation, env)
         out = [read(env, var) for var in jaxpr.outvars]
         new, y = jax.tree.unflatten(traced.out_tree, out)
-        a = jnp.concatenate([nothing, *(rows(env[var]) for var, _, _ in squashed)], axis=1)
+        a = jnp.concatenate([nothing, *(rows(env[block.var]) for block in blocks)], axis=1)
         more = (a, a > high.astype(a.dtype), a <= low.astype(a.dtype))
         if x[1] is not None:
             more = without_padding(more, x[1].reshape(-1))
@@ -205,5 +205,5 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
     start = tuple(jnp.zeros(sum(units), dtype) for dtype in (jnp.result_type(float), int, int))
     (state, tally), ys = jax.lax.scan(body, (state, start), xs, reverse=reverse)
     ends = [*accumulate(units, initial=0)]
-    names = names_of(cells_within(cell), squashed)
+    names = names_of(cells_within(cell), blocks)
     return ys, state, [*zip(names, kinds, ends, ends[1:], strict=False)], tally

@@ -149,7 +149,7 @@ def forget_share(
 
 
 def memory_conditions(cell: LSTM, xs: Any, state: Any = None) -> dict[str, Condition]:
-    """The conditions of Delgado del Cerro (2021), section 4.4, evaluated on a network and its inputs.
+    """The conditions of Delgado del Cerro (2021), section 4.4, for a network and its inputs.
 
     First come the conditions under which `∂δc(t-1)/∂δc(t)` vanishes, then `small Q`, meaning
     `‖Q‖ < 1`, and the six sets of restrictions that are said to imply it. They need not: the source

@@ -285,7 +285,7 @@ FAULTS = {
     ),
     "double weights": (
         changed(lambda b: b._replace(weights=b.weights.astype(float))),
-        "weights must be float32, as networks are, got float64",
+        "weights must be float32, like the network, got float64",
     ),
     "float lengths": (
         changed(lambda b: b._replace(lengths=b.lengths.astype(np.float32))),

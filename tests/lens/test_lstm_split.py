@@ -317,7 +317,7 @@ def test_conditions_for_vanishing():
 def test_what_it_refuses():
     with pytest.raises(BadInput, match=r"^expected an LSTM or a PeepholeLSTM, got GRU$"):
         memory_split(GRU(INPUTS, UNITS, key=key(0)), XS)
-    with pytest.raises(BadInput, match=r"^from step to step takes two steps at least, got 1$"):
+    with pytest.raises(BadInput, match=r"^xs must have at least two steps, got 1$"):
         forget_share(made("lstm"), XS[:1])
 
 

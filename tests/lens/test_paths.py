@@ -138,13 +138,13 @@ def test_what_it_refuses():
     with pytest.raises(BadInput, match=r"^3 units and a lag of 30 make 3\^29 paths, more than 1,"):
         path_sum(cell, long, 0, 0, 0, 30)
     assert path_sum(cell, long, 0, 0, 0, 13, top=1).number == 3**12
-    with pytest.raises(BadInput, match=r"^paths are those of a Simple cell, got Leaky$"):
+    with pytest.raises(BadInput, match=r"^path_sum needs a Simple cell, got Leaky$"):
         path_sum(Leaky(2, 3, key=key(0)), XS, 0, 0, 0, 1)
-    with pytest.raises(BadInput, match=r"^paths are those of one sequence"):
+    with pytest.raises(BadInput, match=r"^path_sum needs one sequence"):
         path_sum(cell, XS[:, None], 0, 0, 0, 1)
     with pytest.raises(BadInput, match=r"< 7, got 3 and 7$"):
         path_sum(cell, XS, 0, 0, 3, 7)
-    with pytest.raises(BadInput, match=r"^units are from 0 to 2, got -1$"):
+    with pytest.raises(BadInput, match=r"^i and j must be from 0 to 2, got -1$"):
         path_sum(cell, XS, -1, 0, 3, 4)
     with pytest.raises(BadInput, match=r"^of must be 'a' or 'h', got 'c'$"):
         path_sum(cell, XS, 0, 0, 3, 4, of="c")

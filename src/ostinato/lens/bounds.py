@@ -101,16 +101,16 @@ def singular_value_bound(cell: Simple, lags: Any) -> jax.Array:
 
 
 @eqx.filter_jit
-def _preactivation_norms(cell, xs, state):
+def _preactivation_norms(cell: Simple, xs: jax.Array, state: Any) -> PreactivationNorms:
     (_, (a,)), _ = unroll(cell, xs, state, watch="products")
     slopes = slope(cell.f, a)
     start = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), (*a.shape[1:], a.shape[-1]))
 
-    def backward(product, slope):
+    def backward(product: jax.Array, slope: jax.Array) -> tuple[jax.Array, Any]:
         product = (product @ cell.R.T) * slope[..., None, :]
         return product, norms(product)
 
-    def norms(product):
+    def norms(product: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jnp.max(jnp.abs(product), axis=(-2, -1)), spectral_norms(product)
 
     _, found = jax.lax.scan(backward, start, slopes[:-1], reverse=True)

@@ -54,7 +54,7 @@ def gradient_by_lag(
     if lengths is not None or resets is not None:
         ends = find_ends(network, xs, lengths, resets, at)
 
-        def total_at_ends(followed):
+        def total_at_ends(followed: dict[str, jax.Array]) -> jax.Array:
             options = {"taps": offsets | followed, "lengths": lengths, "resets": resets}
             ys, _ = unroll(network, xs, state, **options)
             return jnp.sum(jnp.where(ends.last >= 0, loss(ends.of(ys)), 0))
@@ -62,7 +62,7 @@ def gradient_by_lag(
         found = jax.grad(total_at_ends)(followed)
         return {name: _profile_of(error, ends) for name, error in found.items()}
 
-    def total(followed):
+    def total(followed: dict[str, jax.Array]) -> jax.Array:
         ys, _ = unroll(network, xs, state, taps=offsets | followed)
         return jnp.sum(loss(ys[at]))
 

@@ -182,11 +182,11 @@ def check(cell: Any, name: str) -> None:
 
 
 @eqx.filter_jit
-def _step_jacobians(cell, xs, state, borders):
+def _step_jacobians(cell: Cell, xs: Any, state: Any, borders: Borders) -> jax.Array:
     on = OnVectors(cell, xs, state)
     directions = _every_direction(on.start)
 
-    def body(carry, at):
+    def body(carry: Any, at: Any) -> tuple[Any, jax.Array]:
         u, valid, reset = at
         s, fixed = on.begin(carry, reset)
         new, push, after = jax.linearize(lambda s: on.step(s, fixed, u), s, has_aux=True)
@@ -198,19 +198,27 @@ def _step_jacobians(cell, xs, state, borders):
 
 
 @eqx.filter_jit
-def _by_lag(cell, xs, state, probes, key, borders, ends):
+def _by_lag(
+    cell: Cell,
+    xs: Any,
+    state: Any,
+    probes: int | None,
+    key: Any,
+    borders: Borders,
+    ends: Any,
+) -> jax.Array:
     on = OnVectors(cell, xs, state)
     if probes is None:
         errors, norm = _every_direction(on.start), spectral_norms
     else:
         errors, norm = _random_directions(key, on.start, probes), _mean_length
 
-    def forward(carry, at):
+    def forward(carry: Any, at: Any) -> tuple[Any, Any]:
         u, valid, reset = at
         s, fixed = on.begin(carry, reset)
         return held(on.step(s, fixed, u), carry, valid), (s, fixed)
 
-    def backward(carry, at):
+    def backward(carry: Any, at: Any) -> tuple[Any, Any]:
         errors, log = carry
         (s, fixed), (u, valid, _) = at
         _, pull, _ = jax.vjp(lambda s: on.step(s, fixed, u), s, has_aux=True)

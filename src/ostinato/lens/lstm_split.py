@@ -1,19 +1,19 @@
-"""How far the forget gates alone decide what an LSTM's memory passes back in time.
+"""How much of the error that an LSTM's memory carries back in time the forget gates explain.
 
 Delgado del Cerro (2021), section 4.4, splits one step of the error at the memory c,
 
     ∂δc(t-1)/∂δc(t) = Q + diag(f),   δc = ∂L/∂c,
 
-into what is there without any weight, the forget gate, and the rest Q. With row vectors,
-`a = u + h R + p ⊙ c`, the peepholes p zero for the plain LSTM, and ′ for a derivative at the
-pre-activation (`i′ = i (1 - i)`, `g′ = 1 - g²`):
+into the forget gate f, which involves no weight, and the rest Q. With row vectors,
+`a = u + h R + p ⊙ c` (peepholes p, zero for the plain LSTM), and ′ for the derivative with respect
+to the pre-activation (`i′ = i (1 - i)`, `g′ = 1 - g²`):
 
     Q = diag(s_{t-1}) M_t + diag(p_i i′ g + p_f f′ c_{t-1})
-    M_t = R_g diag(i g′) + R_i diag(i′ g) + R_f diag(f′ c_{t-1})     how c_t follows h_{t-1}
-    s_t = o (1 - tanh² c_t) + p_o o′ tanh c_t                        how h_t follows c_t
+    M_t = R_g diag(i g′) + R_i diag(i′ g) + R_f diag(f′ c_{t-1})     how c_t depends on h_{t-1}
+    s_t = o (1 - tanh² c_t) + p_o o′ tanh c_t                        how h_t depends on c_t
 
-`R_g` is from the unit of its row to that of its column, and so are all matrices here. Equation
-(4.16) as printed is the transpose of this, that is ∂c(t)/∂c(t-1) for column vectors.
+Every matrix here maps the unit of its row to the unit of its column. Equation (4.16) as printed is
+the transpose, ∂c(t)/∂c(t-1) for column vectors.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ from ..cells import LSTM, PeepholeLSTM
 from ..errors import BadInput
 from ..through_time import starting_state, unroll
 
-EDGE = 0.05  # what is this near to an end of its range is saturated, or off
+EDGE = 0.05  # closer than this to an end of its range, a unit is saturated or off
 
 
 class MemorySplit(NamedTuple):
     """`∂δc(t-1)/∂δc(t) = Q + diag(f)` for t = 1, …, T-1.
 
     Attributes:
-        Q: `(T - 1, *batch, units, units)`; entry (i, j) is from unit i at t-1 to unit j at t.
+        Q: `(T - 1, *batch, units, units)`; entry (i, j) is for unit i at t-1 and unit j at t.
         f: the forget gates, `(T - 1, *batch, units)`.
     """
 
@@ -42,16 +42,16 @@ class MemorySplit(NamedTuple):
 
 
 class ForgetShare(NamedTuple):
-    """Long products by lag; each array but the first is `(lags, *batch)`.
+    """Norms of long products by lag; every array but `lags` is `(lags, *batch)`.
 
     Attributes:
         lags: t - τ, where t is the last step.
-        forget: `‖∏ diag(f)‖`, the largest of the units' products.
+        forget: `‖∏ diag(f)‖`, the largest product of forget gates of any unit.
         product: `‖∏ (Q + diag(f))‖`, Delgado del Cerro (2021) (4.18).
-        exact: `‖∂c_t/∂c_τ‖`. (4.18) leaves out what goes from h through the output gate to the
-            next h, past all c; without recurrent weights at the output gate the two are the same.
-        unexplained: `‖∏ (Q + diag(f)) - ∏ diag(f)‖ / ‖∏ (Q + diag(f))‖`: 0 where the forget gates
-            are all that counts.
+        exact: `‖∂c_t/∂c_τ‖`. (4.18) omits the path from h through the output gate to the next h,
+            which bypasses c; without recurrent weights at the output gate the two are equal.
+        unexplained: `‖∏ (Q + diag(f)) - ∏ diag(f)‖ / ‖∏ (Q + diag(f))‖`: 0 if the forget gates
+            explain everything.
         left_out: `‖∂c_t/∂c_τ - ∏ (Q + diag(f))‖ / ‖∂c_t/∂c_τ‖`.
     """
 
@@ -64,19 +64,19 @@ class ForgetShare(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """Whether a condition holds at every step of every sequence, and the numbers that decide."""
+    """Whether a condition holds at every step of every sequence, and the numbers it rests on."""
 
     holds: bool
     numbers: dict[str, float]
 
 
 def memory_split(cell: LSTM, xs: Any, state: Any = None) -> MemorySplit:
-    """One step of the error at the memory, as Q and the forget gate.
+    """One backward step of the error at the memory, split into Q and the forget gate.
 
-    It is the exact derivative where the output gate's recurrent part is held still: `c_{t-1}` moves
-    `c_t` directly and by way of `h_{t-1} = o tanh(c_{t-1})`.
+    This is the exact derivative with the recurrent part of the output gate held fixed: `c_{t-1}`
+    affects `c_t` directly and through `h_{t-1} = o tanh(c_{t-1})`.
 
-    Source: Delgado del Cerro (2021) (4.16-4.17), with Rᵀ where (4.13) prints R.
+    Source: Delgado del Cerro (2021), (4.16) and (4.17), with Rᵀ where (4.13) prints R.
 
     Args:
         cell: an `LSTM` or a `PeepholeLSTM`.
@@ -100,17 +100,17 @@ def forget_share(
 ) -> ForgetShare:
     """How much of the long product back from the last step the forget gates alone explain.
 
-    Norms are the largest singular value, in float64. Where a product is below the smallest number,
-    what is relative to it is NaN.
+    Norms are largest singular values, in float64. If a product underflows to zero, the ratios to it
+    are NaN.
 
     Source: Delgado del Cerro (2021), (4.18) and the end of section 4.4, which concludes from
-    ‖Q‖ < 1 that the forget gates govern long dependencies. It does not follow, since Q + diag(f)
-    may be above one where Q and f are not: a new `LSTM(3, 32)` with ‖Q‖ < 0.5 at every step passes
-    on 10⁴ times what its forget gates do after 50 steps.
+    ‖Q‖ < 1 that the forget gates govern long dependencies. It does not follow, because the norm of
+    Q + diag(f) may exceed 1 where those of Q and f do not: a freshly initialised `LSTM(3, 32)` with
+    ‖Q‖ < 0.5 at every step passes on 10⁴ times what its forget gates do after 50 steps.
 
     Args:
-        cell, xs, state: those of `memory_split`.
-        lags: from 1 to T - 1; by default all.
+        cell, xs, state: as for `memory_split`.
+        lags: lags from 1 to T - 1; by default all.
 
     Example:
         >>> cell = LSTM(3, 16, key=jax.random.key(0))
@@ -149,16 +149,17 @@ def forget_share(
 
 
 def memory_conditions(cell: LSTM, xs: Any, state: Any = None) -> dict[str, Condition]:
-    """The conditions of Delgado del Cerro (2021), section 4.4, evaluated on a net and its inputs.
+    """The conditions of Delgado del Cerro (2021), section 4.4, for a network and its inputs.
 
-    First those under which `∂δc(t-1)/∂δc(t)` vanishes, then `small Q`, that is `‖Q‖ < 1`, and the
-    six sets of restrictions from which it is said to follow. It need not: the document takes c
-    for bounded, and a large c can make `p_f f′ c` as large as it likes. So look at `small Q` too.
+    First come the conditions under which `∂δc(t-1)/∂δc(t)` vanishes, then `small Q`, meaning
+    `‖Q‖ < 1`, and the six sets of restrictions that are said to imply it. They need not: the source
+    assumes that c is bounded, but a large c can make `p_f f′ c` arbitrarily large. So check
+    `small Q` as well.
 
-    Saturated is within 0.05 of an end of the range, off below 0.05. The norm of a peephole vector
-    is that of its diagonal matrix, the largest entry.
+    A unit is saturated within 0.05 of either end of its range, and off below 0.05. The norm of a
+    peephole vector is that of its diagonal matrix, which is its largest absolute entry.
 
-    Args: those of `memory_split`.
+    Args: as for `memory_split`.
 
     Example:
         >>> cell = LSTM(3, 16, key=jax.random.key(0))
@@ -181,7 +182,7 @@ def memory_conditions(cell: LSTM, xs: Any, state: Any = None) -> dict[str, Condi
         {f"‖p_{n}‖": float(np.abs(x).max())} for n, x in zip("ifo", run.p, strict=True)
     )
     inner = {name: R[name] for name in ("‖R_i‖", "‖R_f‖", "‖R_g‖")}
-    # The least saturated value: its distance from the nearer end.
+    # The distance of the least saturated value from the nearer end.
     end_c = {"1 - |tanh c|": float(np.max(1 - np.abs(np.tanh(run.c[:-1]))))}
     end_g = {"1 - |g|": float(np.max(1 - np.abs(run.g[1:])))}
     end_i, end_f, end_o = (
@@ -232,7 +233,7 @@ class _Run:
         h, self.c = np.asarray(h, float), np.asarray(c, float)
         self.steps = len(h)
         if self.steps < 2:
-            raise BadInput(f"from step to step takes two steps at least, got {self.steps}")
+            raise BadInput(f"xs must have at least two steps, got {self.steps}")
         h_before, c_before = (
             np.concatenate([np.asarray(first, float)[None], x[:-1]])
             for first, x in zip(start, (h, self.c), strict=True)
@@ -251,15 +252,15 @@ class _Run:
         self.by = {"i": by_i, "f": by_f, "g": self.i * (1 - self.g**2)}
 
     def M(self, t: int) -> np.ndarray:
-        """How c_t follows h_{t-1}."""
+        """How c_t depends on h_{t-1}."""
         return sum(self.R[name] * x[t][..., None, :] for name, x in self.by.items())
 
     def to_output(self, t: int) -> np.ndarray:
-        """How h_t follows h_{t-1} through the output gate."""
+        """How h_t depends on h_{t-1} through the output gate."""
         return self.R["o"] * self.to_o[t][..., None, :]
 
     def rest(self, t: int) -> np.ndarray:
-        """Q of step t."""
+        """Q at step t."""
         return self.s[t - 1][..., None] * self.M(t) + _diagonal(self.e[t])
 
 

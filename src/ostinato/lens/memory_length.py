@@ -1,9 +1,11 @@
 """How long a network remembers: the lag at which an influence has faded."""
 
+from typing import Any
+
 import numpy as np
 
 
-def memory_length(influence, lags=None, share: float = 0.01) -> int:
+def memory_length(influence: Any, lags: Any = None, share: float = 0.01) -> int:
     """The largest lag at which the influence still is at least `share` of its largest value.
 
     Args:

@@ -109,15 +109,15 @@ class _Probe:
         self.outputs = lambda xs: self.ends.of(unroll(network, xs, state, **options)[0])
         self.before = self.outputs(self.xs)
 
-    def moved_by_one(self, lag):
+    def moved_by_one(self, lag: jax.Array) -> jax.Array:
         """By replacing the input that many steps before t, in the sequences that are so long."""
         return self._moved(self.ends.lag() == lag, self.ends.last - lag >= self.ends.first)
 
-    def moved_before(self, tau):
+    def moved_before(self, tau: jax.Array) -> jax.Array:
         """By replacing all inputs before step τ."""
         return self._moved(self.ends.lag() > self.most - tau, self.ends.last >= 0)
 
-    def _moved(self, replaced, counted):
+    def _moved(self, replaced: jax.Array, counted: jax.Array) -> jax.Array:
         mixed = jax.tree.map(lambda x, other: where(replaced, other, x), self.xs, self.others)
         squares = jnp.sum((self.outputs(mixed) - self.before) ** 2, axis=-1)
         return jnp.sqrt(mean_over(squares[None], counted[None])[0])

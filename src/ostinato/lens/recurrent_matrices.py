@@ -111,7 +111,7 @@ def _on_a_cycle(step: Step, states: int) -> set[int]:
     }
     products = {id(tap.equation): {("product", j)} for j, tap in enumerate(step.taps)}
 
-    def of(*operands) -> set:
+    def of(*operands: Any) -> set:
         return set().union(*(depends.get(v, set()) for v in _variables(operands)))
 
     for equation in step.jaxpr.eqns:

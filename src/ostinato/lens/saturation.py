@@ -113,7 +113,9 @@ def dead_units(
     return {n: np.flatnonzero(s.unit_low == 1) for n, s in found.items() if s.kind == "relu"}
 
 
-def _summary(kind: str, total, high, low, count: int) -> Squashing:
+def _summary(
+    kind: str, total: np.ndarray, high: np.ndarray, low: np.ndarray, count: int
+) -> Squashing:
     """From each unit's sum of activations, and how often of `count` times it is high and low."""
     return Squashing(
         kind=kind,
@@ -135,7 +137,7 @@ def _measure(cell: Any, xs: Any, state: Any, borders: Borders) -> list[tuple[lis
     measured: list[tuple[list, tuple]] = []
     places = {id(part): path for path, part in cells_within(cell).items()}
 
-    def run_part(part, xs, state, reverse):
+    def run_part(part: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         if not can_step(part):
             return over_parts(part, xs, state, run_part, reverse)
         path, own = places.get(id(part)), ""
@@ -158,7 +160,7 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
     parameters, static = eqx.partition(cell, eqx.is_array)
     xs = (xs, borders.valid, borders.resets(reverse))
 
-    def step(parameters, state, at):
+    def step(parameters: Any, state: Any, at: Any) -> tuple[Any, Any]:
         cell, (x, valid, reset) = eqx.combine(parameters, static), at
         if reset is not None:
             state = restarted(state, cell.initial((1,) * len(batch)), reset)
@@ -173,18 +175,18 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
     for equation in traced.prologue:
         evaluate(equation, known)
 
-    def rows(y):
+    def rows(y: jax.Array) -> jax.Array:
         """`(sequences, units)`; what is the same for all sequences is repeated."""
         own = y.shape[: len(batch)] == batch
         y = y if own else jnp.broadcast_to(y, (*batch, *y.shape))
         return y.reshape(math.prod(batch), -1)
 
-    squashed = squashed_blocks(cells_within(cell), parameters, traced)
-    units = [jax.eval_shape(rows, var.aval).shape[1] for var, _, _ in squashed]
-    kinds = [kind for _, kind, _ in squashed]
+    blocks = squashed_blocks(cells_within(cell), parameters, traced)
+    units = [jax.eval_shape(rows, block.var.aval).shape[1] for block in blocks]
+    kinds = [block.kind for block in blocks]
     low, high = np.repeat(np.array([LIMITS[kind] for kind in kinds]).reshape(-1, 2), units, 0).T
 
-    def body(carry, x):
+    def body(carry: Any, x: Any) -> tuple[Any, Any]:
         state, tally = carry
         leaves = jax.tree.leaves((state, x))
         env = known | dict(zip(jaxpr.invars[count:], leaves, strict=True))
@@ -192,7 +194,7 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
             evaluate(equation, env)
         out = [read(env, var) for var in jaxpr.outvars]
         new, y = jax.tree.unflatten(traced.out_tree, out)
-        a = jnp.concatenate([nothing, *(rows(env[var]) for var, _, _ in squashed)], axis=1)
+        a = jnp.concatenate([nothing, *(rows(env[block.var]) for block in blocks)], axis=1)
         more = (a, a > high.astype(a.dtype), a <= low.astype(a.dtype))
         if x[1] is not None:
             more = without_padding(more, x[1].reshape(-1))
@@ -203,5 +205,5 @@ def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borde
     start = tuple(jnp.zeros(sum(units), dtype) for dtype in (jnp.result_type(float), int, int))
     (state, tally), ys = jax.lax.scan(body, (state, start), xs, reverse=reverse)
     ends = [*accumulate(units, initial=0)]
-    names = names_of(cells_within(cell), squashed)
+    names = names_of(cells_within(cell), blocks)
     return ys, state, [*zip(names, kinds, ends, ends[1:], strict=False)], tally

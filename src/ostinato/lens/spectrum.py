@@ -1,4 +1,4 @@
-"""Eigenvalues and what they mean: recurrent matrices, fixed points, Lyapunov exponents."""
+"""Spectral measures: spectral radius, largest singular value, fixed points, Lyapunov exponent."""
 
 from typing import Any, NamedTuple
 
@@ -17,8 +17,9 @@ from .recurrent_matrices import zero_input
 def spectral_radius(matrix: Any) -> np.ndarray:
     """The largest absolute eigenvalue of each matrix `(..., n, n)`.
 
-    It is no bound of the largest singular value, which Galvan (2015), section 1.6, equates it with
-    for diagonalisable matrices: [[0.5, 10], [0, 0.4]] has 0.5, and the singular value 10.02.
+    It does not bound the largest singular value. Galvan (2015), section 1.6, equates the two for
+    diagonalisable matrices, but [[0.5, 10], [0, 0.4]] has a spectral radius of 0.5 and a largest
+    singular value of 10.02.
     """
     matrix = np.asarray(matrix)
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
@@ -27,7 +28,7 @@ def spectral_radius(matrix: Any) -> np.ndarray:
 
 
 def largest_singular_value(matrix: Any) -> jax.Array:
-    """`σmax`, by how much each matrix `(..., m, n)` stretches a vector at most."""
+    """`σmax` of each matrix `(..., m, n)`: the most that it stretches a vector."""
     return jnp.linalg.norm(jnp.asarray(matrix), ord=2, axis=(-2, -1))
 
 
@@ -35,10 +36,10 @@ class FixedPoint(NamedTuple):
     """A state that a step does not change.
 
     Attributes:
-        state: the state, as the cell has it.
+        state: the state, a pytree as the cell uses it.
         residual: `‖step(s) - s‖`.
-        eigenvalues: those of the step's Jacobian there, the largest first: complex `(n,)`.
-        stable: whether all are below 1 in absolute value, so that states nearby come closer.
+        eigenvalues: of the step's Jacobian at the point, largest modulus first: complex `(n,)`.
+        stable: whether every modulus is below 1, so that nearby states converge to the point.
     """
 
     state: Any
@@ -58,28 +59,29 @@ def fixed_points(
     tolerance: float | None = None,
     apart: float = 1e-3,
 ) -> list[FixedPoint]:
-    """States with `s = step(s, inputs(x))`, for an input that stays the same.
+    """States with `s = step(s, inputs(x))`, for a constant input.
 
-    From every start `‖step(s) - s‖²` is minimised by damped Gauss-Newton steps (Levenberg and
-    Marquardt), which find stable and unstable points alike. A minimum that is not zero is dropped,
-    and points that are the same are given once. Where fixed points fill a line or more, each start
-    gives one of its own. A cell with noise keeps that of its first step; better turn it off.
+    From random starting states, damped Gauss-Newton steps (Levenberg-Marquardt) minimise
+    `‖step(s) - s‖²`; they find stable and unstable points alike. Minima above zero are dropped and
+    duplicates merged. Where the fixed points form a continuum, such as a line attractor, each start
+    yields its own point. A noisy cell uses the noise of its first step throughout; turn noise off
+    for a meaningful result.
 
-    Sources: Sussillo and Barak (2013); Delgado del Cerro (2021) section 2.4, for the stability.
+    Sources: Sussillo and Barak (2013); for stability, Delgado del Cerro (2021), section 2.4.
 
     Args:
         cell: a cell or a network that has a step.
         x: one input, `(inputs,)` or a symbol; by default zeros, or the symbol 0.
-        starts: how many random states to start from.
-        key: random key of the starts.
-        scale: each number of a start is from N(0, scale²).
-        iterations: how many steps of the search, each a solution of n equations.
-        tolerance: the largest residual of a fixed point, relative to `1 + ‖s‖`; by default
+        starts: number of random starting states.
+        key: random key for the starting states.
+        scale: standard deviation of their entries, which are drawn from N(0, scale²).
+        iterations: number of search steps; each solves a linear system of size n.
+        tolerance: the largest residual that counts as zero, relative to `1 + ‖s‖`; by default
             `ε^(2/3)`, which is 4e-11 in float64 and 2e-5 in float32.
-        apart: the distance, relative to `1 + ‖s‖`, from which on two points are two.
+        apart: points closer than this, relative to `1 + ‖s‖`, count as duplicates.
 
     Returns:
-        The points found, from the most stable to the least.
+        The points found, most stable first.
 
     Example:
         >>> key = jax.random.key(0)
@@ -116,25 +118,26 @@ def fixed_points(
 def lyapunov_exponent(
     cell: Cell, xs: Any, state: Any = None, *, key: jax.Array, burn_in: int | None = None
 ) -> jax.Array:
-    """The largest Lyapunov exponent: the mean of `log(‖δ_t‖ / ‖δ_{t-1}‖)` over the steps.
+    """The largest Lyapunov exponent: the mean of `log(‖δ_t‖ / ‖δ_{t-1}‖)` over time.
 
-    `δ_t = ∂s_t/∂s_{t-1} δ_{t-1}` is a small change of the state, carried along the trajectory that
-    the inputs drive and scaled to length 1 after each step. Below 0 two states grow alike and the
-    past is forgotten; above 0 they part, which is chaos.
+    `δ_t = ∂s_t/∂s_{t-1} δ_{t-1}` is an infinitesimal perturbation of the state, propagated along
+    the trajectory that the inputs drive and normalised after each step. If the exponent is
+    negative, nearby trajectories converge and the past is forgotten; if it is positive, they
+    diverge, which is chaos.
 
     Source: Benettin et al. (1980).
 
     Args:
         cell: a cell or a network that has a step.
-        xs: the inputs, time first: `(T, *batch, inputs)`, or symbols `(T, *batch)`; the longer the
-            better.
+        xs: the inputs, time first: `(T, *batch, inputs)`, or symbols `(T, *batch)`. Longer
+            sequences give a better estimate.
         state: the state before the first step; by default the cell's own.
-        key: random key of the first change.
-        burn_in: how many of the first steps not to count, in which the change turns into the
-            direction of fastest growth; by default a quarter.
+        key: random key for the initial perturbation.
+        burn_in: number of initial steps to discard while the perturbation aligns with the
+            direction of fastest growth; by default a quarter of all steps.
 
     Returns:
-        The exponent of each sequence, `(*batch,)`; -∞ where a change vanishes altogether.
+        The exponent of each sequence, `(*batch,)`; -∞ if the perturbation becomes exactly zero.
 
     Example:
         >>> key = jax.random.key(0)
@@ -153,11 +156,11 @@ def lyapunov_exponent(
 
 
 @eqx.filter_jit
-def _log_growth(cell, xs, state, key):
+def _log_growth(cell: Cell, xs: Any, state: Any, key: jax.Array) -> jax.Array:
     on = OnVectors(cell, xs, state)
     direction = jax.random.normal(key, on.start.shape, on.start.dtype)
 
-    def body(carry, u):
+    def body(carry: Any, u: Any) -> tuple[Any, jax.Array]:
         s, fixed, direction = carry
         new, moved, fixed = jax.jvp(
             lambda s: on.step(s, fixed, u), (s,), (direction,), has_aux=True
@@ -170,25 +173,27 @@ def _log_growth(cell, xs, state, key):
 
 
 def _lengths(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The length of each vector, and the vector of length 1; zero stays zero."""
+    """The norm of each vector, and the normalised vector; the zero vector stays zero."""
     length = jnp.linalg.norm(x, axis=-1, keepdims=True)
     return length[..., 0], x / jnp.where(length > 0, length, 1)
 
 
 @eqx.filter_jit
-def _search(cell, xs, key, starts, scale, iterations):
-    """Where the search from each start ends, with its residual and the step's Jacobian."""
+def _search(
+    cell: Cell, xs: Any, key: jax.Array, starts: int, scale: float, iterations: int
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The end point of the search from each start, its residual, and the step's Jacobian there."""
     on = OnVectors(cell, xs)
     u = jax.tree.map(lambda u: u[0], on.us)
     identity = jnp.eye(on.start.size, dtype=on.start.dtype)
 
-    def step(s):
+    def step(s: jax.Array) -> jax.Array:
         return on.step(s, on.fixed, u)[0]
 
-    def gap(s):
+    def gap(s: jax.Array) -> jax.Array:
         return step(s) - s
 
-    def improve(_, carry):
+    def improve(_: Any, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         s, damping = carry
         here, push = jax.linearize(gap, s)
         A = jax.vmap(push, out_axes=1)(identity)
@@ -197,7 +202,7 @@ def _search(cell, xs, key, starts, scale, iterations):
         damping = jnp.where(better, damping / 10, damping * 10)
         return jnp.where(better, s + change, s), jnp.clip(damping, 1e-15, 1e15)
 
-    def search(s):
+    def search(s: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         s, _ = jax.lax.fori_loop(0, iterations, improve, (s, jnp.ones((), s.dtype)))
         return s, jnp.linalg.norm(gap(s)), jax.jacfwd(step)(s)
 

@@ -5,16 +5,16 @@ Example:
     >>> "derivative_is_right" in passed
     True
 
-It works in float64 on a copy of the cell, takes some seconds, and raises `CellError` with one
-line for everything that is wrong. The checks, in the order in which they run:
+It works in float64 on a copy of the cell, takes a few seconds, and raises `CellError` with one
+line per problem. The checks, in the order in which they run:
 
     parts          the parameters, the arguments of the methods, `initial`
-    methods        `inputs` and `step` one by one
+    methods        `inputs` and `step` on their own
     running        `unroll` against a loop of steps
-    derivatives    against finite differences, and by every way to compute them
-    packing        padded and packed sequences against each one alone, derivatives included
+    derivatives    against finite differences, and by every method that computes them
+    packing        padded and packed sequences against single ones, derivatives included
 
-`check_task` does the same for a task: shapes, seeds, held-out parts, loss, metrics and baselines.
+`check_task` does the same for a task: shapes, seeds, held-out sets, loss, metrics and baselines.
 """
 
 from ._explain import CellError as CellError

@@ -1,4 +1,4 @@
-"""Quick compilation: the nets of a check are tiny, so compiling them is what takes the time."""
+"""Fast compilation: the networks in a check are tiny, so compiling them takes most of the time."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,14 +15,14 @@ WITHOUT = {
 
 
 def quickly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` compiled without the compiler's optimisations; what is no array is static."""
-    compiled: Any = eqx.filter_jit  # its types do not know the options that it passes on to JAX
+    """`function` compiled without optimisations; arguments that are not arrays are static."""
+    compiled: Any = eqx.filter_jit  # its type lacks the options that it passes on to JAX
     return compiled(function, compiler_options=_options())
 
 
 @cache
 def _options() -> dict[str, Any]:
-    """Those of the options that this version of the compiler has, on a CPU."""
+    """The options that this version of the compiler supports, on a CPU."""
     if jax.default_backend() != "cpu":
         return {}
     return {name: value for name, value in WITHOUT.items() if _is_known(name, value)}

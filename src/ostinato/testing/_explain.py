@@ -1,4 +1,4 @@
-"""An exception from a user's cell as one line: what was raised, where, and what to do about it."""
+"""Explains an exception from a user's cell in one line: what, where, and how to fix it."""
 
 import dataclasses
 import importlib.util
@@ -11,7 +11,7 @@ from jax import errors
 
 METHODS = ("initial", "inputs", "step")
 
-# By type, the most special first.
+# By type, most specific first.
 BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (
         errors.TracerBoolConversionError,
@@ -48,7 +48,7 @@ BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     ),
 )
 
-# By words of the message.
+# By text in the message.
 BY_WORDS = {
     "does not support item assignment": "arrays cannot be changed in place: use x.at[i].set(value)",
     "JAX arrays are immutable": "arrays cannot be changed in place: use x.at[i].set(value)",
@@ -70,7 +70,7 @@ class CellError(Exception):
 
 
 def explain(error: Exception) -> str:
-    """One line for an exception; a `CellError` already is one."""
+    """One line for an exception; that of a `CellError` is its own message."""
     if isinstance(error, CellError):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
@@ -107,12 +107,12 @@ def _is_ours(file: str) -> bool:
 
 
 def _is_library(file: str) -> bool:
-    """Whether a file is part of Ostinato, of JAX and its like, or of Python."""
+    """Whether a file belongs to Ostinato, to JAX or its companions, or to Python itself."""
     standard = file.startswith(_STANDARD) and "site-packages" not in file
     return file.startswith((*_LIBRARIES, "<frozen")) or standard
 
 
 def _short(file: str) -> str:
-    """A path as seen from the current folder."""
+    """The path relative to the current folder, if the file is inside it."""
     path = os.path.relpath(file) if os.path.isabs(file) else file
     return file if path.startswith("..") else path

@@ -1,4 +1,4 @@
-"""A cell with everything that a check of it needs: inputs, states, directions, its gradient."""
+"""A cell under test, with inputs, states, tangents and its gradient."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -20,14 +20,15 @@ BATCH = 2
 
 
 class Case:
-    """A cell in float64 with inputs, a state and directions to differentiate in.
+    """A cell in float64, with inputs, a state and directions to differentiate along.
 
-    Everything random has a fixed seed, and is made when it is first asked for.
+    Everything random has a fixed seed and is computed on first use.
 
     Attributes:
         own: the cell as it was given.
         cell: the same in float64.
-        wide: whether JAX had 64-bit numbers when the case was made; `own` is run so.
+        wide: whether 64-bit numbers were enabled in JAX when the case was made; `own` runs
+            with that setting.
     """
 
     def __init__(
@@ -36,10 +37,11 @@ class Case:
         """
         Args:
             cell: a cell, or a layer for `unroll`.
-            inputs: size of the input vectors, or number of symbols; by default found by trying.
-            state: a state of one sequence, like `cell.initial(())`, to judge the cell at; by
+            inputs: size of the input vectors, or number of symbols; by default found by trial.
+            state: a state of one sequence, like `cell.initial(())`, to test the cell at; by
                 default one that it reaches from `initial`.
-            noisy: the cell draws noise by place in the batch, so that a sequence alone differs.
+            noisy: the cell's noise depends on the position in the batch, so a sequence alone gives
+                other results.
         """
         self.name, self.noisy, self.can_step = type(cell).__name__, noisy, can_step(cell)
         self.own, self.wide = cell, bool(jax.config.read("jax_enable_x64"))
@@ -76,16 +78,16 @@ class Case:
                 f"parameters were tried, {sorted(in_step | in_inputs)}: if the inputs have "
                 "another, say check_cell(cell, size)"
             )
-        return first  # whatever the size, the checks of inputs and step will say what is wrong
+        return first  # the error is the same for every size: later checks will report it
 
     @cached_property
     def start(self) -> Any:
-        """The state of `initial`, for the batch."""
+        """The initial state of the batch."""
         return jax.device_get(self.cell.initial((BATCH,)))
 
     @cached_property
     def state(self) -> Any:
-        """A state that the cell reaches from `initial` on other inputs, or the given one."""
+        """The given state, or one that the cell reaches from `initial` on other inputs."""
         if self._state is None:
             xs = self._sequence(21)
             run = self.unroll if not self.can_step else partial(self.loop, self.cell)
@@ -99,8 +101,8 @@ class Case:
             )
         return jax.tree.map(lambda x: np.stack([x] * BATCH), _as(given, one))
 
-    def unroll(self, xs: Any, state: Any, *, cell: Any = None, **options) -> Any:
-        """Outputs and final state, as NumPy arrays, of the cell or of another one."""
+    def unroll(self, xs: Any, state: Any, *, cell: Any = None, **options: Any) -> Any:
+        """Outputs and final state of the cell, or of another one, as NumPy arrays."""
         cell = self.cell if cell is None else cell
         return jax.device_get(self._unroll(cell, xs, state, **options))
 
@@ -112,14 +114,14 @@ class Case:
     def once(self) -> Callable[[Any, Any, Any], Any]:
         """`(cell, state, x) -> (inputs(x), (state, y))`, compiled."""
 
-        def once(cell, state, x):
+        def once(cell: Any, state: Any, x: Any) -> tuple[Any, Any]:
             u = cell.inputs(x)
             return u, cell.step(state, u)
 
         return quickly(once)
 
     def loop(self, cell: Any, xs: Any, state: Any, reverse: bool = False) -> Any:
-        """What `unroll` should give: outputs and final state by one compiled step after another."""
+        """What `unroll` should give: outputs and final state from a loop over compiled steps."""
         ys = []
         for x in xs[::-1] if reverse else xs:
             state, y = jax.device_get(self.once(cell, state, x)[1])
@@ -128,13 +130,13 @@ class Case:
 
     @cached_property
     def states(self) -> dict[str, Any]:
-        """The states from which derivatives are judged, by name."""
+        """The states at which derivatives are checked, by name."""
         name = "a state that it reaches" if self._state is None else "the given state"
         return {"the state of initial": self.start, name: self.state}
 
     @cached_property
     def places(self) -> dict[str, tuple]:
-        """What moves, for each of the states: see `moving`."""
+        """What is differentiated, for each state; see `moving`."""
         return {
             name: floats((self.cell, self.xs, jax.tree.map(_offset, state, self.start)))
             for name, state in self.states.items()
@@ -142,10 +144,10 @@ class Case:
 
     @property
     def moving(self) -> tuple:
-        """What is differentiated: parameters, inputs and state, where they are float.
+        """What is differentiated: the float arrays of parameters, inputs and state.
 
-        The state is given as its difference from `initial`, so that a learned initial state moves
-        with its parameters.
+        The state is stored as its difference from `initial`, so that a learned initial state
+        changes with its parameters.
         """
         return list(self.places.values())[-1]
 
@@ -155,18 +157,18 @@ class Case:
 
     @cached_property
     def weights(self) -> Any:
-        """A number for each output: the loss is their weighted sum."""
+        """The weights of the outputs in the loss, which is their weighted sum."""
         return like_normal(23, jax.eval_shape(self.run, self.moving))
 
-    def run(self, moving: tuple, state: Any = None, **options) -> Any:
-        """The float outputs of `unroll` as a function of `moving`; all else is that of `state`."""
+    def run(self, moving: tuple, state: Any = None, **options: Any) -> Any:
+        """The float outputs of `unroll` as a function of `moving`; the rest comes from `state`."""
         return floats(unroll(*self._whole(moving, state), **options))
 
     def run_scan(self, moving: tuple) -> Any:
-        """The same by JAX's own scan."""
+        """The same with `jax.lax.scan`."""
         cell, xs, state = self._whole(moving)
 
-        def step(state, x):
+        def step(state: Any, x: Any) -> tuple[Any, Any]:
             return cell.step(state, cell.inputs(x))
 
         final, ys = jax.lax.scan(step, state, xs)
@@ -175,7 +177,7 @@ class Case:
     def _whole(self, moving: tuple, state: Any = None) -> tuple:
         """Cell, inputs and state.
 
-        The start is computed anew, as `unroll` does: so a learned initial state is differentiated.
+        The initial state is recomputed, as in `unroll`, so that a learned one is differentiated.
         """
         state = self.state if state is None else state
         fixed = eqx.filter((self.cell, self.xs, state), is_float, inverse=True)
@@ -187,7 +189,7 @@ class Case:
         return sum((jnp.vdot(w, y).real for w, y in pairs), jnp.zeros(()))
 
     def slopes(self, moving: tuple, place: str | None = None) -> Any:
-        """The loss and its gradient; what is no float is that of a place, by default the last."""
+        """The loss and its gradient; non-float state is that of a place, by default the last."""
         state = self.state if place is None else self.states[place]
         return self._slopes(moving, state)
 
@@ -206,7 +208,7 @@ class Case:
 
     @cached_property
     def own_inputs(self) -> list[np.ndarray]:
-        """Inputs in the cell's own dtype; for vectors also whole numbers, which it may take."""
+        """Inputs in the cell's own dtype; for vectors also integers, which it may accept."""
         if not self.own.input_axes:
             return [self.xs]
         with jax.enable_x64(self.wide):
@@ -214,8 +216,8 @@ class Case:
         return [self.xs.astype(dtype), np.round(2 * self.xs).astype(np.int32)]
 
 
-def _as(tree, like):
-    """The float arrays of a tree in the dtypes of another one, if it has as many leaves."""
+def _as(tree: Any, like: Any) -> Any:
+    """A tree with its float arrays cast to the dtypes of another with as many leaves."""
     leaves, tree_def = jax.tree.flatten(tree)
     others = jax.tree.leaves(like)
     if len(leaves) != len(others):
@@ -224,15 +226,15 @@ def _as(tree, like):
     return jax.tree.unflatten(tree_def, cast)
 
 
-def _offset(state, start):
-    """The difference from the start, where that is finite; whole numbers as they are."""
+def _offset(state: Any, start: Any) -> Any:
+    """The difference from the initial state where that is finite; integers unchanged."""
     if not is_float(start):
         return state
     finite = np.isfinite(start)
     return np.where(finite, state - np.where(finite, start, 0), state)
 
 
-def _moved(offset, start, traced):
+def _moved(offset: Any, start: Any, traced: Any) -> Any:
     if not is_float(start):
         return offset
     return jnp.where(np.isfinite(start), traced + offset, offset)

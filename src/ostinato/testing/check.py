@@ -1,4 +1,4 @@
-"""The list of checks, and `check_cell`, which runs them."""
+"""The list of checks of a cell, and `check_cell`, which runs them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ from .running import (
 
 Check = Callable[[Case], None]
 
-# Where a check of one stage fails, the later stages would fail for the same reason.
+# If a check fails, the later stages are skipped, because they would fail for the same reason.
 STAGES: tuple[tuple[Check, ...], ...] = (
     (it_is_a_cell,),
     (parameters_can_be_trained,),
@@ -72,16 +72,17 @@ def check_cell(
 
     Args:
         cell: the cell, with parameters of any floating dtype.
-        inputs: size of its input vectors, or number of symbols; by default found by trying.
-        state: a state of one sequence, like `cell.initial(())`, to judge the cell at; by default
+        inputs: size of its input vectors, or number of symbols; by default found by trial.
+        state: a state of one sequence, like `cell.initial(())`, to test the cell at; by default
             `initial` and a state that the cell reaches from there.
-        noisy: the cell draws noise by place in the batch, so that a sequence alone differs.
+        noisy: the cell's noise depends on the position in the batch, so a sequence alone gives
+            other results.
 
     Returns:
-        The names of the checks, all passed.
+        The names of the checks, all of which passed.
 
     Raises:
-        CellError: with one line for each problem.
+        CellError: with one line per problem.
 
     Example:
         >>> passed = check_cell(ostinato.cells.Simple(2, 3, key=jax.random.key(0)))
@@ -100,6 +101,6 @@ def check_cell(
 def _problem(check: Check, case: Case) -> str | None:
     try:
         check(case)
-    except Exception as error:  # whatever a cell raises is shown to its author
+    except Exception as error:  # report whatever the cell raises
         return explain(error)
     return None

@@ -31,7 +31,7 @@ from .task_form import (
 
 TaskCheck = Callable[[TaskCase], None]
 
-# Where a check of one stage fails, the later stages would fail for the same reason.
+# If a check fails, the later stages are skipped, because they would fail for the same reason.
 TASK_STAGES: tuple[tuple[TaskCheck, ...], ...] = (
     (it_is_a_task,),
     (attributes_are_there,),
@@ -52,18 +52,17 @@ TASK_CHECKS: tuple[TaskCheck, ...] = tuple(check for stage in TASK_STAGES for ch
 def check_task(task: Any) -> list[str]:
     """Run the conformance suite on a task.
 
-    It looks at shapes and types, seeds, lengths and weights, at the held-out parts, and at the loss
-    and the metrics of the right answer and of a constant one. It takes some seconds and trains
-    nothing.
+    It checks shapes and dtypes, seeds, lengths and weights, the held-out sets, and the loss and the
+    metrics of the right answer and of a constant one. It takes a few seconds and trains nothing.
 
     Args:
         task: the task.
 
     Returns:
-        The names of the checks, all passed.
+        The names of the checks, all of which passed.
 
     Raises:
-        TaskError: with one line for each problem.
+        TaskError: with one line per problem.
 
     Example:
         >>> from ostinato.tasks import Adding

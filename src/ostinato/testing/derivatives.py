@@ -1,4 +1,4 @@
-"""Checks of derivatives: finite, right, the same however they are computed, and none missing."""
+"""Checks of derivatives: finite, correct, the same by every method, and none missing."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -11,8 +11,8 @@ from ._explain import CellError
 from ._trees import at, dot, norm
 from .case import Case
 
-SIZES = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # steps of finite differences, the likeliest first
-ENTRIES = 64  # of an array, looked at one by one where the function may have kinks
+SIZES = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # step sizes of finite differences, most likely first
+ENTRIES = 64  # of an array, checked one by one where the function may have kinks
 
 
 def derivative_is_finite(case: Case) -> None:
@@ -37,8 +37,8 @@ def derivative_is_finite(case: Case) -> None:
 def derivative_is_right(case: Case) -> None:
     """The gradient agrees with finite differences, for each parameter, inputs and state.
 
-    Central differences of several sizes are compared, from two states. Where none agrees, the
-    entries are looked at one by one: at a kink, such as that of ReLU, there is no right slope.
+    It is compared with central differences of several step sizes, at two states. If none agrees,
+    entries are checked one by one: at a kink, such as that of ReLU, no slope is right or wrong.
     """
     names = _names(case)
     wrong: dict[str, tuple[float, float]] = {}
@@ -64,7 +64,7 @@ def derivative_is_right(case: Case) -> None:
 
 
 def _compared(case: Case, place: str, gradient: tuple, i: int) -> tuple[float, float] | None:
-    """Claimed and measured slope along a direction of the i-th array, if they differ."""
+    """The claimed and the measured slope along a direction in the i-th array, if they differ."""
     leaves, tree = jax.tree.flatten(case.places[place])
     slope = np.asarray(jax.tree.leaves(gradient)[i])
     fixed = ~np.isfinite(leaves[i])
@@ -83,7 +83,7 @@ def _compared(case: Case, place: str, gradient: tuple, i: int) -> tuple[float, f
     loss, claimed = along(normal / _length(normal) + steepest / _length(steepest))
     if _agrees(loss, claimed):
         return None
-    for direction in _entries(steepest, i):  # one at a time: kinks of several would mix
+    for direction in _entries(steepest, i):  # one at a time, so that kinks do not mix
         one, own = along(direction)
         if not _agrees(one, own) and not _is_at_kink(one, own):
             return own, _central(one, SIZES[0])
@@ -97,7 +97,7 @@ def _length(x: np.ndarray) -> float:
 
 
 def _entries(steepest: np.ndarray, seed: int) -> Iterator[np.ndarray]:
-    """Directions along single entries: those of the largest slopes, and others."""
+    """Directions along single entries: those with the largest slopes, and random others."""
     order = np.argsort(-np.abs(steepest).ravel(), kind="stable")
     first, rest = order[: ENTRIES // 2], order[ENTRIES // 2 :]
     others = np.random.default_rng(seed).permutation(rest)[: ENTRIES // 2]
@@ -116,12 +116,12 @@ def _central(loss: Callable[[float], float], size: float) -> float:
 
 
 def _noise(value: float, size: float) -> float:
-    """What rounding errors may make of a difference quotient."""
+    """The rounding error to expect in a difference quotient."""
     return 64 * float(np.finfo(float).eps) * abs(value) / size
 
 
 def _agrees(loss: Callable[[float], float], claimed: float) -> bool:
-    """Whether a slope is that of central differences of some size."""
+    """Whether a slope agrees with central differences of some step size."""
     value = loss(0.0)
     for size in SIZES:
         measured = _central(loss, size)
@@ -133,10 +133,10 @@ def _agrees(loss: Callable[[float], float], claimed: float) -> bool:
 
 
 def _is_at_kink(loss: Callable[[float], float], claimed: float) -> bool:
-    """Whether the slopes of the two sides differ, by about as much as the claimed one is off.
+    """Whether the one-sided slopes differ, by about as much as the claimed slope is off.
 
-    Where several kinks meet, such as |x| + relu(x) at zero, JAX's slope need not be between those
-    of the two sides. At the edge of where the loss is finite nothing can be said against a slope.
+    Where several kinks meet, as in |x| + relu(x) at zero, JAX's slope need not lie between the
+    one-sided slopes. At the edge of the region where the loss is finite, any slope is accepted.
     """
     size, value = SIZES[-1], loss(0.0)
     right, left = (loss(size) - value) / size, (value - loss(-size)) / size
@@ -148,7 +148,7 @@ def _is_at_kink(loss: Callable[[float], float], claimed: float) -> bool:
 
 
 def forward_mode_is_reverse_mode(case: Case) -> None:
-    """`⟨w, J t⟩ = ⟨Jᵀ w, t⟩`, and linearising gives the same J."""
+    """`⟨w, J t⟩ = ⟨Jᵀ w, t⟩`: forward and reverse mode use the same Jacobian."""
     _, change = quickly(lambda m, t: jax.jvp(case.run, (m,), (t,)))(case.moving, case.tangent)
     forwards = dot(jax.tree.map(np.conj, case.weights), change)
     reverse = dot(case.gradient, case.tangent)
@@ -165,7 +165,7 @@ def _differ(gradient: tuple, from_gradient: tuple) -> bool:
 
 
 def gradient_is_that_of_a_scan(case: Case) -> None:
-    """The gradient of `unroll` is that of JAX's own scan over the steps."""
+    """The gradient of `unroll` is that of `jax.lax.scan` over the steps."""
     if not case.can_step:
         return
     plain = quickly(jax.grad(lambda moving: case.loss(case.run_scan(moving))))(case.moving)
@@ -174,9 +174,9 @@ def gradient_is_that_of_a_scan(case: Case) -> None:
 
 
 def memory_changes_nothing(case: Case) -> None:
-    """`memory="sqrt"` gives the value and the gradient of `"all"`."""
+    """`memory="sqrt"` gives the same value and gradient as `memory="all"`."""
 
-    def lean(moving):
+    def lean(moving: tuple) -> jax.Array:
         return case.loss(case.run(moving, memory="sqrt"))
 
     value, gradient = quickly(jax.value_and_grad(lean))(case.moving)
@@ -187,7 +187,7 @@ def memory_changes_nothing(case: Case) -> None:
 
 
 def vmap_over_seeds_works(case: Case) -> None:
-    """Several sets of parameters at once give what each gives."""
+    """`vmap` over several sets of parameters gives the gradient of each."""
     both = jax.tree.map(lambda x, t: np.stack([x, x + 0.1 * t]), case.moving, case.tangent)
     gradients = jax.vmap(jax.grad(lambda moving: case.loss(case.run(moving))))
     many = jax.device_get(quickly(gradients)(both))
@@ -204,14 +204,14 @@ def every_parameter_is_reached(case: Case) -> None:
         if not name.startswith("parameter") or any(np.any(slope) for slope in slopes):
             continue
 
-        def loss(moved: float, i=i) -> float:
+        def loss(moved: float, i: int = i) -> float:
             changed = leaves[i] + moved * jax.tree.leaves(case.tangent)[i]
             return float(
                 case.slopes(jax.tree.unflatten(tree, [*leaves[:i], changed, *leaves[i + 1 :]]))[0]
             )
 
         if not _agrees(loss, 0.0):
-            continue  # a wrong derivative, which is a check of its own
+            continue  # a wrong derivative, which another check reports
         why = (
             "nothing reads it: use it in step or inputs, or remove it"
             if loss(1.0) == loss(0.0)
@@ -222,7 +222,7 @@ def every_parameter_is_reached(case: Case) -> None:
 
 
 def _names(case: Case) -> list[str]:
-    """A name for each array that moves."""
+    """A name for each array that is differentiated."""
     kinds = ("parameter", "inputs", "state")
     return [
         f"{kinds[path[0].idx]} {jax.tree_util.keystr(path[1:])}".strip()

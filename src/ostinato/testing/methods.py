@@ -1,4 +1,4 @@
-"""Checks of `inputs` and `step`, called one by one: what they return, and what it depends on."""
+"""Checks of `inputs` and `step` on their own: what they return, and what it depends on."""
 
 import itertools
 from typing import Any
@@ -17,7 +17,7 @@ from .parts import check_arrays
 
 
 def inputs_keep_their_axes(case: Case) -> None:
-    """`inputs` returns arrays that have the leading axes of x, the same at each call."""
+    """`inputs` returns arrays with the leading axes of x, the same on every call."""
     if not case.can_step:
         return
     us = eqx.filter_eval_shape(lambda cell, x: cell.inputs(x), case.cell, case.xs)
@@ -34,7 +34,7 @@ def inputs_keep_their_axes(case: Case) -> None:
 
 
 def state_keeps_its_shape(case: Case) -> None:
-    """`step` returns a state of the structure, shapes and dtypes that it got, and an output."""
+    """`step` returns an output and a state with the structure, shapes and dtypes of the old one."""
     if not case.can_step:
         return
     _check_step(case.cell, case.xs[0])
@@ -85,7 +85,7 @@ def _shapes(tree: Any) -> tuple:
 
 
 def own_dtypes_are_kept(case: Case) -> None:
-    """The same in the cell's own dtypes; and in float64 nothing is rounded to fewer bits."""
+    """The same holds in the cell's own dtypes, and in float64 nothing is rounded to fewer bits."""
     if not case.can_step:
         return
     with jax.enable_x64(case.wide):
@@ -94,14 +94,14 @@ def own_dtypes_are_kept(case: Case) -> None:
 
 
 def _refuse_rounding(case: Case) -> None:
-    """Refuse a step or inputs that round to fewer bits inside: no derivative could be judged."""
+    """Refuse `inputs` or `step` that round to fewer bits: no derivative could be checked."""
     state, x = case.start, case.xs[0]
     dynamic, static = eqx.partition(case.cell, eqx.is_array)
 
-    def inputs(dynamic, x):
+    def inputs(dynamic: Any, x: Any) -> Any:
         return eqx.combine(dynamic, static).inputs(x)
 
-    def step(dynamic, state, u):
+    def step(dynamic: Any, state: Any, u: Any) -> tuple[Any, Any]:
         return eqx.combine(dynamic, static).step(state, u)
 
     u = jax.eval_shape(inputs, dynamic, x)
@@ -155,7 +155,7 @@ def step_is_pure(case: Case) -> None:
 
 
 def values_are_finite(case: Case) -> None:
-    """From `initial`, ordinary inputs give neither NaN nor infinity, and move the state."""
+    """Starting at `initial`, ordinary inputs change the state and give no NaN or infinity."""
     if not case.can_step:
         return
     state, still = case.start, True
@@ -173,7 +173,7 @@ def values_are_finite(case: Case) -> None:
 
 
 def _refuse_nan(tree: Any, returns: str, where: str, before: Any = None) -> None:
-    """Refuse NaN and infinity, but for an infinity that was there before."""
+    """Refuse NaN and infinity, except an infinity that was there before."""
     leaves = jax.tree.leaves(tree)
     old = leaves if before is None else jax.tree.leaves(before)
     for x, was in zip(leaves, old, strict=True):
@@ -191,7 +191,7 @@ def _refuse_nan(tree: Any, returns: str, where: str, before: Any = None) -> None
 
 
 def inputs_see_one_time(case: Case) -> None:
-    """`inputs` of all steps at once is `inputs` of each."""
+    """`inputs` for all steps at once equals `inputs` for each step."""
     if not case.can_step:
         return
     us = jax.device_get(case.cell.inputs(case.xs))
@@ -204,13 +204,13 @@ def inputs_see_one_time(case: Case) -> None:
 
 
 def batch_axes_are_kept_apart(case: Case) -> None:
-    """Each sequence of a batch gives what it gives alone; any number of batch axes works."""
+    """Each sequence in a batch gives the same result alone; any number of batch axes works."""
     if not case.can_step:
         return _layer_keeps_batch_apart(case)
     whole = _both(case, case.state, case.xs[0], (BATCH,))
     rows = [(at(case.state, i), case.xs[0, i]) for i in range(BATCH)]
     alone = [_both(case, state, x, ()) for state, x in rows]
-    # The axes (2, 3): each sequence of the batch, and beside it its neighbours.
+    # Batch axes (2, 3): each sequence of the batch next to its neighbours.
     state, x = jax.tree.map(_square, (case.state, case.xs[0]))
     square = _both(case, state, x, x.shape[:2])
     if case.noisy:
@@ -226,7 +226,7 @@ def batch_axes_are_kept_apart(case: Case) -> None:
 
 
 def _both(case: Case, state: Any, x: np.ndarray, batch: tuple[int, ...]) -> dict[str, Any]:
-    """What `inputs` and `step` give for these batch axes."""
+    """The results of `inputs` and `step` with these batch axes."""
     try:
         return dict(zip(("inputs", "step"), case.once(case.cell, state, x), strict=True))
     except Exception as error:

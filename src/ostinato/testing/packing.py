@@ -1,12 +1,12 @@
-"""Checks of padded and packed sequences: each gives what it gives alone, derivatives included.
+"""Checks that padded and packed sequences give the same results as alone, derivatives included.
 
-Two sequences of 3 steps are compared, x and y, each in a row of its own:
+Two sequences of 3 steps, x and y, each have their own row:
 
     padded    x x x · ·        packed    x x x | · | ·
               y y y                      · | · | y y y
 
 Dots are other steps, which have no weight in the loss; bars are resets. The loss is a weighted sum
-of the outputs and of y's final state.
+of the outputs and the final state of y.
 """
 
 from collections.abc import Callable
@@ -24,19 +24,19 @@ from ._trees import apart, floats, is_float, like_normal, row, same_structure
 from .case import STEPS, Case
 
 SHORT = STEPS - 2
-RESETS = ((0, SHORT, SHORT + 1), (0, 1, 2))  # of each row
-PADDED = ((0, SHORT), (0, SHORT))  # where x and y are
+RESETS = ((0, SHORT, SHORT + 1), (0, 1, 2))  # the resets in each row
+PADDED = ((0, SHORT), (0, SHORT))  # start and stop of x and y
 PACKED = ((0, SHORT), (STEPS - SHORT, STEPS))
 Places = tuple[tuple[int, int], tuple[int, int]]
 
 
 class Found(NamedTuple):
-    """What a run through time gives.
+    """The results of one run.
 
     Attributes:
         ys, final: outputs and final state.
-        derivatives: the gradient of the loss by the parameters, and the Gauss-Newton product
-            `JᵀHJv` (a `jvp`, then a `vjp`), where H has the squares of the loss's weights.
+        derivatives: the gradient of the loss with respect to the parameters, and the Gauss-Newton
+            product `JᵀHJv` (a `jvp`, then a `vjp`) with `H = diag(w²)` for loss weights w.
     """
 
     ys: Any
@@ -45,15 +45,15 @@ class Found(NamedTuple):
 
 
 def padding_changes_nothing(case: Case) -> None:
-    """A padded batch gives what its sequences give alone."""
-    # A layer without a step would read on behind x; there x is padded, too.
+    """The sequences of a padded batch give the same results as alone."""
+    # A layer without a step would read past the end of x, so for a layer x is padded too.
     lengths = np.array([STEPS if case.can_step else SHORT, SHORT])
     padded = _run(case, case.xs, _weights(case, PADDED), lengths=lengths)
     _compare(case, padded, PADDED, "padded, unroll(..., lengths)")
 
 
 def packing_changes_nothing(case: Case) -> None:
-    """Sequences packed into one row, with resets, give what they give alone."""
+    """Sequences packed into one row, with resets, give the same results as alone."""
     xs, resets = case.xs.copy(), np.zeros(case.xs.shape[:2], bool)
     xs[slice(*PACKED[1]), 1] = case.xs[:SHORT, 1]
     for i, times in enumerate(RESETS):
@@ -63,7 +63,7 @@ def packing_changes_nothing(case: Case) -> None:
 
 
 def _compare(case: Case, found: Found, places: Places, how: str) -> None:
-    """Refuse what differs from the sequences alone, which are at these places of the two rows."""
+    """Refuse results that differ from those of the sequences alone, which are at `places`."""
     alone = [_alone(case, i) for i in (0, 1)]
     for i, (start, stop) in enumerate(places):
         ys = jax.tree.map(lambda y: y[start:stop, i], found.ys)  # noqa: B023
@@ -77,7 +77,7 @@ def _compare(case: Case, found: Found, places: Places, how: str) -> None:
 
 
 def _alone(case: Case, i: int) -> Found:
-    """x or y by itself; if noise goes by place in the batch, in its batch."""
+    """x or y alone; if noise depends on the position in the batch, in its batch."""
     known = case.__dict__.setdefault("_alone", {})
     if i not in known:
         weights = _weights(case, PADDED, row=i, steps=SHORT)
@@ -91,19 +91,19 @@ def _alone(case: Case, i: int) -> Found:
 
 
 def _weights(case: Case, places: Places, row: int | None = None, steps: int = STEPS) -> Any:
-    """Weights of the outputs at these places, and of the final state of y; or of one row alone."""
+    """Loss weights of the outputs at these places and of y's final state; or of one row only."""
     shapes = eqx.filter_eval_shape(lambda cell: unroll(cell, case.xs), case.cell)
     ys, final = like_normal(24, floats(shapes))
     counted = [row in (None, i) for i in (0, 1)]
 
-    def at_places(w):
+    def at_places(w: np.ndarray) -> np.ndarray:
         found = np.zeros((steps, *w.shape[1:]))
         for i, (start, stop) in enumerate(places):
             found[start:stop, i] = counted[i] * w[:SHORT, i]
         return found
 
-    def of_y(w):
-        last = counted[1] and case.can_step  # a layer reads backwards, too: there it is x's
+    def of_y(w: np.ndarray) -> np.ndarray:
+        last = counted[1] and case.can_step  # the backward half of a layer does not end in y
         return np.stack([np.zeros_like(w[0]), last * w[1]])
 
     return jax.tree.map(at_places, ys), jax.tree.map(of_y, final)
@@ -119,8 +119,8 @@ def _found(case: Case) -> Callable[..., tuple]:
     moving, fixed = eqx.partition(case.cell, is_float)
     direction = like_normal(25, moving)
 
-    def found(xs, weights, options):
-        def run(moving):
+    def found(xs: Any, weights: Any, options: dict[str, Any]) -> Any:
+        def run(moving: Any) -> tuple[Any, Any]:
             ys, final = unroll(eqx.combine(moving, fixed), xs, **options)
             return floats((ys, final)), (ys, final)
 

@@ -1,4 +1,4 @@
-"""Checks of what a cell consists of: its parameters, the arguments of its methods, `initial`."""
+"""Checks of a cell's parts: its parameters, the arguments of its methods, `initial`."""
 
 import dataclasses
 import inspect
@@ -20,7 +20,7 @@ BATCHES = ((BATCH,), (), (2, 3))
 
 
 def it_is_a_cell(case: Case) -> None:
-    """An instance of a subclass of `Cell`, whose methods take the arguments of the contract."""
+    """It is an instance of a subclass of `Cell`, and its methods take the right arguments."""
     cell = case.own
     if isinstance(cell, type):
         raise CellError(
@@ -84,7 +84,7 @@ def parameters_can_be_trained(case: Case) -> None:
 
 
 def _fields(module: Any, path: str = "") -> Iterator[tuple[str, Any, bool, bool]]:
-    """Path and value of everything in a module; whether it is declared an array, or static."""
+    """Path and value of every leaf of a module, and whether it is declared an array, or static."""
     for field in dataclasses.fields(module):
         value, here = getattr(module, field.name, None), f"{path}.{field.name}"
         kind = field.type if isinstance(field.type, str) else repr(field.type)
@@ -100,7 +100,7 @@ def _fields(module: Any, path: str = "") -> Iterator[tuple[str, Any, bool, bool]
 
 
 def initial_gives_a_state(case: Case) -> None:
-    """`initial(batch)` is the same arrays at each call, with the batch axes first."""
+    """`initial(batch)` returns the same arrays on every call, with the batch axes first."""
     found = {}
     for batch in BATCHES:
         try:
@@ -137,7 +137,7 @@ def initial_gives_a_state(case: Case) -> None:
 
 
 def check_arrays(tree: Any, method: str, leading: tuple[int, ...]) -> None:
-    """Refuse leaves that are no arrays, or whose first axes are not `leading`."""
+    """Refuse leaves that are not arrays, or whose first axes are not `leading`."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         place = f" at {jax.tree_util.keystr(path)}" if path else ""
         if isinstance(leaf, bool | int | float | complex):
@@ -148,7 +148,7 @@ def check_arrays(tree: Any, method: str, leading: tuple[int, ...]) -> None:
         if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             raise CellError(
                 f"{method} must return arrays, got the {type(leaf).__name__} {leaf!r}{place}: keep "
-                "what is no number in a static field"
+                "everything but numbers in a static field"
             )
         if leaf.shape[: len(leading)] != leading:
             raise CellError(

@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -27,7 +28,7 @@ def unroll_is_a_loop_of_steps(case: Case) -> None:
 
 
 def _agrees_in_own_dtypes(case: Case, xs: np.ndarray) -> None:
-    """The same for the cell as it was given; whole numbers it may refuse, and so may `unroll`."""
+    """The same for the cell as given; it may refuse integer inputs, and then `unroll` may too."""
     whole = not np.issubdtype(xs.dtype, np.floating) and case.own.input_axes > 0
     state = jax.device_get(case.own.initial((BATCH,)))
     try:
@@ -45,18 +46,20 @@ def _agrees_in_own_dtypes(case: Case, xs: np.ndarray) -> None:
         raise CellError(f"unroll differs from a loop of step, for inputs of {xs.dtype}")
 
 
-def _spacing(dtype) -> float:
-    """The relative spacing of numbers of a dtype; none for whole numbers."""
+def _spacing(dtype: Any) -> float:
+    """The machine epsilon of a dtype; 0 for integers."""
     return float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.inexact) else 0.0
 
 
 def lengths_give_each_sequence_alone(case: Case) -> None:
-    """Variable lengths, forwards and reversed, give what each sequence alone would."""
+    """With lengths, forwards and reversed, each sequence gives the same results as alone."""
     for reverse in (False, True):
         ragged = case.unroll(case.xs, case.state, lengths=case.lengths, reverse=reverse)
         for i, length in enumerate(map(int, case.lengths)):
             xs, state = case.xs[:length], case.state
-            if not case.noisy:  # noise depends on the place in the batch: keep the whole batch
+            if (
+                not case.noisy
+            ):  # noise depends on the position in the batch, so keep the whole batch
                 xs, state = xs[:, i], at(state, i)
             if case.can_step:
                 alone = case.loop(case.cell, xs, state, reverse)
@@ -77,7 +80,7 @@ def lengths_give_each_sequence_alone(case: Case) -> None:
 
 
 def weights_survive_a_file(case: Case) -> None:
-    """Saved and loaded weights give the same numbers."""
+    """Weights give the same results after saving and loading."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "weights.safetensors"
         save_weights(file, case.cell)

@@ -1,4 +1,4 @@
-"""Checks of a task: its seeds, its parts, its loss, metrics and baselines."""
+"""Checks of how a task behaves: seeds, held-out sets, loss, metrics and baselines."""
 
 import json
 
@@ -9,7 +9,7 @@ from ..data import Batch
 from .task_case import MANY, SIZE, TaskCase, TaskError, called, same
 
 TOLERANCE = 1e-4
-SLACK = 0.05  # of chance, for a constant answer that was fitted to other sequences
+SLACK = 0.05  # relative, because `chance` may have been fitted to other sequences
 
 
 def a_batch_is_its_number(case: TaskCase) -> None:
@@ -148,7 +148,7 @@ def right_answer_is_better_than_chance(case: TaskCase) -> None:
 
 
 def chance_is_that_of_a_constant_answer(case: TaskCase) -> None:
-    """`chance` lies between the best constant answer and the best one for each step."""
+    """`chance` lies between the best constant answer and the best constant per step."""
     task, batch = case.task, case.batch(0, MANY)
     plain, stepwise = (case.constant(batch, per_step) for per_step in (False, True))
     if plain is None or stepwise is None:
@@ -156,7 +156,7 @@ def chance_is_that_of_a_constant_answer(case: TaskCase) -> None:
     value, best = case.value(plain, batch), case.value(stepwise, batch)
     if value is None or best is None:
         return
-    # The fewer answers there are, the less exactly they show what is best.
+    # With fewer targets, the best constant is known less accurately.
     slack = (SLACK + 4 / np.sqrt(max(float(np.sum(batch.counted)), 1))) * max(abs(value), 1e-6)
     low, high = min(value, best) - slack, max(value, best) + slack
     if not low <= task.chance <= high:

@@ -1,4 +1,4 @@
-"""A task under test: its batches, answers to them, and the words for what is wrong."""
+"""A task under test: its batches, answers to them, and how its errors are reported."""
 
 import traceback
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class TaskError(Exception):
 
 
 class TaskCase:
-    """A task, with what several checks need of it."""
+    """A task, with values that several checks share."""
 
     def __init__(self, task: Any):
         self.task: Task = task
@@ -40,7 +40,7 @@ class TaskCase:
         return total, called("loss.weight", lambda: loss.weight(batch)), counts
 
     def batch(self, index: int = 0, size: int = SIZE) -> Batch:
-        """A training batch, made once."""
+        """A training batch, cached."""
         if (index, size) not in self._batches:
             self._batches[index, size] = self.fresh(index, size)
         return self._batches[index, size]
@@ -50,7 +50,7 @@ class TaskCase:
         return called(how, lambda: self.task.batch(index, size, length))
 
     def held_out(self, part: str, size: int) -> list[Batch]:
-        """The batches of a part, made once."""
+        """The batches of a held-out set, cached."""
         if (part, size) not in self._held_out:
             self._held_out[part, size] = self.held_out_again(part, size)
         return self._held_out[part, size]
@@ -60,7 +60,7 @@ class TaskCase:
         return called(how, lambda: list(self.task.held_out(part, size)))
 
     def batches(self) -> list[tuple[str, Batch]]:
-        """Some batches of all parts, with what they are called."""
+        """Some batches for training, validation and test, each with a description."""
         found = [(f"batch({index}, {SIZE})", self.batch(index)) for index in (0, 1)]
         for part in ("valid", "test"):
             some = self.held_out(part, SIZE)
@@ -83,7 +83,7 @@ class TaskCase:
         return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
     def right(self, batch: Batch) -> np.ndarray | None:
-        """The best outputs for the targets of a batch, where the loss is a known one."""
+        """The best outputs for the targets of a batch, or `None` for an unknown loss."""
         targets, loss = np.asarray(batch.targets), self.task.loss
         if isinstance(loss, CrossEntropy):
             return SURE * np.eye(self.task.outputs)[targets]
@@ -92,7 +92,7 @@ class TaskCase:
         return targets if isinstance(loss, SquaredError) else None
 
     def constant(self, batch: Batch, per_step: bool) -> np.ndarray | None:
-        """The constant outputs with the least loss on a batch; or one for each step."""
+        """The constant outputs (or constant per step) with the lowest loss; `None` if unknown."""
         loss, weights = self.task.loss, np.asarray(batch.counted, float)[..., None]
         targets, axes = np.asarray(batch.targets), (1,) if per_step else (0, 1)
         if isinstance(loss, CrossEntropy):
@@ -109,25 +109,25 @@ class TaskCase:
         return np.broadcast_to(means, (*weights.shape[:2], means.shape[-1]))
 
     def value(self, outputs: np.ndarray, batch: Batch) -> float | None:
-        """The first metric."""
+        """The value of the first metric."""
         metric = self.task.metric
         return called(
             f"the metric {metric.name}", lambda: metric.value(self.judged(outputs, batch)[2][0])
         )
 
     def judged(self, outputs: Any, batch: Batch) -> tuple[Any, Any, list]:
-        """The total and the weight of the loss, and the counts of all metrics; compiled."""
+        """The total and the weight of the loss, and the counts of all metrics."""
         found = self._judged(np.asarray(outputs, np.float32), batch.arrays)
         return jax.tree.map(lambda x: np.asarray(x, float), found)
 
 
 def called(how: str, function: Callable[[], Any]) -> Any:
-    """What a method of the task returns; what it raises becomes one line."""
+    """The result of a method of the task; an exception becomes a `TaskError` of one line."""
     try:
         return function()
     except TaskError:
         raise
-    except Exception as error:  # whatever a task raises is shown to its author
+    except Exception as error:  # report whatever the task raises
         frames = traceback.extract_tb(error.__traceback__)
         users = [frame for frame in frames if not _is_library(frame.filename)]
         place = f" ({_short(users[-1].filename)}:{users[-1].lineno})" if users else ""

@@ -1,4 +1,4 @@
-"""Checks of a task: its attributes, and the form of its batches."""
+"""Checks of a task's attributes and of the shapes, dtypes and ranges in its batches."""
 
 import numbers
 from typing import Any
@@ -135,7 +135,7 @@ def dtypes_fit(case: TaskCase) -> None:
             if dtype.kind not in kind:
                 raise TaskError(f"{where}: {name} must be {words}, got {dtype}")
             if kind == "f" and dtype.itemsize > 4:
-                raise TaskError(f"{where}: {name} must be float32, as networks are, got {dtype}")
+                raise TaskError(f"{where}: {name} must be float32, like the network, got {dtype}")
 
 
 def symbols_are_in_range(case: TaskCase) -> None:

@@ -79,7 +79,7 @@ def where(mask: jax.Array, a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.where(mask.reshape(mask.shape + (1,) * (a.ndim - mask.ndim)), a, b)
 
 
-def _padding(x, lengths):
+def _padding(x: jax.Array, lengths: jax.Array) -> jax.Array:
     """Inputs past the end of a sequence: its first one, which a step can surely read.
 
     Zeros could make a step divide by zero and the derivative NaN, though nothing depends on it.

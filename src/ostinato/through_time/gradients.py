@@ -85,7 +85,7 @@ def bptt(
     valid = borders.valid
     loss, targets = valid_loss(loss, targets, valid)
 
-    def total(cell):
+    def total(cell: Any) -> Any:
         ys, final = unroll(cell, xs, state, lengths=lengths, resets=resets)
         if valid is not None:
             # Padding has no loss, but at its zeros the loss could have an infinite slope.
@@ -167,16 +167,16 @@ def rtrl(
     directions = jnp.eye(flat.size, dtype=flat.dtype)
     floats, fixed = eqx.partition(start.state, eqx.is_inexact_array)
 
-    def step(flat, floats, fixed, x, target):
+    def step(flat: jax.Array, floats: Any, fixed: Any, x: Any, target: Any) -> Any:
         cell = eqx.combine(restore(flat), static)
         new, y = cell.step(eqx.combine(floats, fixed), cell.inputs(x))
         floats, fixed = eqx.partition(new, eqx.is_inexact_array)
         return (floats, loss(y, target)), fixed
 
-    def body(carry, x):
+    def body(carry: Any, x: Any) -> tuple[Any, None]:
         floats, fixed, influence, value, gradient = carry
 
-        def along(direction, change):
+        def along(direction: jax.Array, change: Any) -> Any:
             return jax.jvp(
                 lambda flat, floats: step(flat, floats, fixed, *x),
                 (flat, floats),
@@ -241,23 +241,23 @@ def general_bptt(
     parameters, static = eqx.partition(cell, eqx.is_inexact_array)
     first = starting_state(cell, xs, state)
 
-    def step(parameters, state, x):
+    def step(parameters: Any, state: Any, x: Any) -> tuple[Any, Any]:
         cell = eqx.combine(parameters, static)
         return cell.step(state, cell.inputs(x))
 
-    def forward(state, x):
+    def forward(state: Any, x: Any) -> tuple[Any, Any]:
         new, y = step(parameters, state, x)
         return new, (state, y)
 
     final, (states, ys) = jax.lax.scan(forward, first, xs)
     values, direct = jax.vmap(jax.value_and_grad(loss))(ys, targets)
 
-    def backward(carry, at):
+    def backward(carry: Any, at: Any) -> tuple[Any, None]:
         gamma, gradient = carry
         state, x, direct = at
         floats, fixed = eqx.partition(state, eqx.is_inexact_array)
 
-        def moved(parameters, floats):
+        def moved(parameters: Any, floats: Any) -> tuple[Any, Any]:
             new, y = step(parameters, eqx.combine(floats, fixed), x)
             return eqx.filter(new, eqx.is_inexact_array), y
 
@@ -287,7 +287,7 @@ def _each_step_its_own(cell: Any, loss: Any, xs: Any, targets: Any, state: Any) 
     for part in (one, *cells):
         _check_can_step(part, "general_bptt")
 
-    def step(t):
+    def step(t: int) -> tuple[Callable, Callable]:
         x, target = jax.tree.map(lambda a: a[t], (xs, targets))
         return (
             lambda z, cell: cell.step(z[0], cell.inputs(x)),

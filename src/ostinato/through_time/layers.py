@@ -35,7 +35,7 @@ def over_parts(layer: Any, xs: Any, state: Any, run_part: RunPart, reverse: bool
         Outputs and final state of the layer.
     """
 
-    def run(part, xs, state=None, *, reverse=False):
+    def run(part: Any, xs: Any, state: Any = None, *, reverse: bool = False) -> tuple[Any, Any]:
         return run_part(part, xs, state, backwards != reverse)
 
     backwards = reverse
@@ -51,7 +51,7 @@ def parts_with_inputs(layer: Any, xs: Any, run: Callable) -> list[tuple[str, Any
     """
     found = []
 
-    def visit(part, xs, state, reverse):
+    def visit(part: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), xs)
         found.append((path_of(part, layer), part, shapes))
         return run(part, xs, state, reverse=reverse)

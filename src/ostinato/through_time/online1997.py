@@ -111,7 +111,7 @@ def online1997(
     xs = xs if encoding is None else encoding(xs, lstm.W.dtype)
     rest = lstm.initial((1,) * (start.state[0].ndim - 1))
 
-    def step(state, at):
+    def step(state: Any, at: Any) -> tuple[Any, Any]:
         u, valid, reset = at
         h, c = restarted(state, rest, reset)
         a = u + h @ lstm.R
@@ -125,7 +125,7 @@ def online1997(
     slopes = _at_borders(_slopes(memory, output, a, old, new), borders)
     columns = a.shape[-1] // units - 1
 
-    def back(carried, now):
+    def back(carried: Any, now: Any) -> tuple[Any, Any]:
         # What a step adds to D meets its own error and, as far as it is kept, all later ones.
         later, kept = carried
         at_c, keeps = now
@@ -204,7 +204,7 @@ class _Slopes(NamedTuple):
     h_of_o: jax.Array  # by the output gate's pre-activation
 
 
-def _slopes(memory: Rule, output: Rule, a, old, new) -> _Slopes:
+def _slopes(memory: Rule, output: Rule, a: jax.Array, old: jax.Array, new: jax.Array) -> _Slopes:
     """The slopes at all steps, from the pre-activations and the memory before and after."""
     units = old.shape[-1]
     o = a[..., -units:]
@@ -236,11 +236,13 @@ def _at_borders(slopes: _Slopes, borders: Borders) -> _Slopes:
     return slopes._replace(c_of_a=c_of_a, c_of_c=c_of_c)
 
 
-def _present(cell: Any, loss: Loss, hs: jax.Array, targets: Any):
+def _present(
+    cell: Any, loss: Loss, hs: jax.Array, targets: Any
+) -> tuple[jax.Array, Any, jax.Array]:
     """The summed loss, its gradient in the readout, and the error at every h."""
     learned, rest = eqx.partition(getattr(cell, "readout", None), eqx.is_inexact_array)
 
-    def total(learned, hs):
+    def total(learned: Any, hs: jax.Array) -> jax.Array:
         readout = eqx.combine(learned, rest)
         return jnp.sum(jax.vmap(loss)(hs if readout is None else readout(hs), targets))
 
@@ -254,7 +256,7 @@ def _like(cell: Any, of_readout: Any, rows: jax.Array) -> Any:
     inputs, units = len(lstm.W), len(lstm.R)
     parts = [rows[:inputs], rows[inputs : inputs + units], *rows[inputs + units :]]
 
-    def where(cell):
+    def where(cell: Any) -> list[jax.Array]:
         lstm = _lstm(cell)
         return [lstm.W, lstm.R] + ([lstm.b] if hasattr(lstm, "b") else [])
 

@@ -1,5 +1,6 @@
 """Two cells, one from each end."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -33,10 +34,12 @@ class Bidirectional(eqx.Module):
     def input_axes(self) -> int:
         return self.forward.input_axes
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Any:
         return self.forward.initial(batch), self.backward.initial(batch)
 
-    def over_time(self, run, xs, state) -> tuple[Any, Any]:
+    def over_time(
+        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
+    ) -> tuple[Any, Any]:
         """Both directions; `run` is given by `unroll`."""
         ahead, behind = (None, None) if state is None else state
         ys, ahead = run(self.forward, xs, ahead)

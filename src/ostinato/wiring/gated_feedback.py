@@ -12,6 +12,7 @@ from ..cells.building import check_vectors, draw
 from ..cells.initialisers import glorot
 from ..cells.sizes import input_size, output_size
 from ..through_time import with_products
+from ..through_time.step import Tap
 
 
 class GatedFeedback(Cell):
@@ -80,18 +81,18 @@ class GatedFeedback(Cell):
         ]
         return cls(cells, inputs, key=last)
 
-    def vector_size(self):
+    def vector_size(self) -> int | None:
         return self.w[0].shape[0]
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Any:
         outputs = tuple(jnp.zeros((*batch, n), self.w[0].dtype) for n in self.units)
         return tuple(layer.initial(batch) for layer in self.layers), outputs
 
-    def inputs(self, x):
+    def inputs(self, x: Any) -> Any:
         check_vectors(self, x, self.w[0])
         return x
 
-    def step(self, state, u):
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         states, before = state
         everything = jnp.concatenate(before, axis=-1)
         below, new_states, outputs = u, [], []
@@ -106,15 +107,15 @@ class GatedFeedback(Cell):
         return (tuple(new_states), tuple(outputs)), below
 
 
-def _scaled_step(layer: Cell, gate: jax.Array, state, x):
+def _scaled_step(layer: Cell, gate: jax.Array, state: Any, x: jax.Array) -> tuple[Any, Any]:
     """A step whose products with the previous state are scaled by `gate`."""
     parameters, static = eqx.partition(layer, eqx.is_array)
 
-    def change(_, tap, v, weight):
+    def change(_: int, tap: Tap, v: jax.Array, weight: jax.Array) -> jax.Array:
         value = tap.value(v, weight)
         return gate * value if tap.from_state else value
 
-    def step(parameters, state, u):
+    def step(parameters: Any, state: Any, u: Any) -> tuple[Any, Any]:
         return eqx.combine(parameters, static).step(state, u)
 
     return with_products(change, step, parameters, state, layer.inputs(x))

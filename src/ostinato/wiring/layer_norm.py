@@ -1,6 +1,8 @@
 """Layer normalisation of every pre-activation of a cell."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,7 +12,7 @@ from ..cells import Cell
 from ..cells.sizes import input_size, parameter_dtype
 from ..through_time import with_products
 from ..through_time.paired import paired
-from ..through_time.step import take_apart
+from ..through_time.step import Tap, take_apart
 
 
 class LayerNorm(Cell):
@@ -58,28 +60,28 @@ class LayerNorm(Cell):
         self.gains = [jnp.ones(n, dtype) for n in sizes[1]]
         self.shifts = [jnp.zeros(n, dtype) for n in sizes[1]]
 
-    def vector_size(self):
+    def vector_size(self) -> int | None:
         return self.cell.vector_size()
 
-    def check_inputs(self, xs):
+    def check_inputs(self, xs: Any) -> None:
         self.cell.check_inputs(xs)
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Any:
         return self.cell.initial(batch)
 
-    def inputs(self, x):
+    def inputs(self, x: Any) -> Any:
         parameters, static = eqx.partition(self.cell, eqx.is_array)
 
-        def change(j, tap, v, weight):
+        def change(j: int, tap: Tap, v: jax.Array, weight: jax.Array) -> jax.Array:
             x = scaled(tap.value(v, weight), self.input_gains[j], self.epsilon)
             return x + self.input_shifts[j]
 
         return with_products(change, _inputs(static), parameters, x)
 
-    def step(self, state, u):
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         parameters, static = eqx.partition(self.cell, eqx.is_array)
 
-        def change(j, tap, v, weight):
+        def change(j: int, tap: Tap, v: jax.Array, weight: jax.Array) -> jax.Array:
             x = standard(tap.value(v, weight), self.epsilon, at_once=True)
             return self.gains[j] * x + self.shifts[j]
 
@@ -104,13 +106,13 @@ def standard(a: jax.Array, epsilon: float, at_once: bool) -> jax.Array:
 
 
 @standard.defjvp
-def _(epsilon, at_once, primals, tangents):
+def _(epsilon: float, at_once: bool, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
     (a,), (d,) = primals, tangents
     x, (_, scale) = standard(a, epsilon, at_once), _moments(a, epsilon, at_once)
     return x, _change(x, scale, d)
 
 
-def _change(x, scale, d):
+def _change(x: jax.Array, scale: jax.Array, d: jax.Array) -> jax.Array:
     """The derivative of `standard` along d; it is its own transpose."""
     along = (x * d).mean(axis=-1, keepdims=True)
     return scale * (d - d.mean(axis=-1, keepdims=True) - x * along)
@@ -127,15 +129,15 @@ def scaled(a: jax.Array, gain: jax.Array, epsilon: float) -> jax.Array:
 
 
 @scaled.defjvp
-def _(epsilon, primals, tangents):
+def _(epsilon: float, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
     a, gain = primals
 
-    def push(residuals, changes):
+    def push(residuals: Any, changes: Any) -> list[jax.Array]:
         a, gain, mean, scale = residuals
         x = (a - mean) * scale
         return [gain * _change(x, scale, changes[0]) + x * changes[1]]
 
-    def pull(residuals, errors):
+    def pull(residuals: Any, errors: Any) -> list[jax.Array]:
         a, gain, mean, scale = residuals
         x, (error,) = (a - mean) * scale, errors
         along = (x * error).reshape(-1, len(gain)).sum(axis=0)
@@ -145,7 +147,7 @@ def _(epsilon, primals, tangents):
     return scaled(*primals, epsilon), paired(push, pull, residuals, list(tangents))[0]
 
 
-def _moments(a, epsilon: float, at_once: bool):
+def _moments(a: jax.Array, epsilon: float, at_once: bool) -> tuple[jax.Array, jax.Array]:
     """The mean, and one over the standard deviation."""
     mean = a.mean(axis=-1, keepdims=True)
     if at_once:
@@ -156,9 +158,9 @@ def _moments(a, epsilon: float, at_once: bool):
     return mean, jax.lax.rsqrt(variance + epsilon)
 
 
-def _inputs(static):
+def _inputs(static: Any) -> Callable[[Any, Any], Any]:
     return lambda parameters, x: eqx.combine(parameters, static).inputs(x)
 
 
-def _step(static):
+def _step(static: Any) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
     return lambda parameters, state, u: eqx.combine(parameters, static).step(state, u)

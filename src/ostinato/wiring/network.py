@@ -1,5 +1,6 @@
 """A whole network: an encoding of symbols, a cell, and a readout."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -64,7 +65,7 @@ class OneHot(eqx.Module):
     def size(self) -> int:
         return self.symbols
 
-    def __call__(self, x: jax.Array, dtype) -> jax.Array:
+    def __call__(self, x: jax.Array, dtype: Any) -> jax.Array:
         _check_symbols(self, x, self.symbols)
         return jax.nn.one_hot(x, self.symbols, dtype=dtype)
 
@@ -95,7 +96,7 @@ class Embedding(eqx.Module):
         """
         self.E = draw(init, key, symbols, size)
 
-    def __call__(self, x: jax.Array, dtype) -> jax.Array:
+    def __call__(self, x: jax.Array, dtype: Any) -> jax.Array:
         _check_symbols(self, x, self.symbols)
         return self.E[x].astype(dtype)
 
@@ -150,28 +151,30 @@ class Network(Cell):
         return output_size(self.cell, size)
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         """The floating dtype of the parameters."""
         return parameter_dtype(self)
 
-    def vector_size(self):
+    def vector_size(self) -> int | None:
         return self.cell.vector_size() if isinstance(self.cell, Cell) else None
 
-    def check_inputs(self, xs):
+    def check_inputs(self, xs: Any) -> None:
         if self.encoding is not None:
             self._encode(xs)
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Any:
         return self.cell.initial(batch)
 
-    def inputs(self, x):
+    def inputs(self, x: Any) -> Any:
         return self.cell.inputs(self._encode(x))
 
-    def step(self, state, u):
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         state, h = self.cell.step(state, u)
         return state, self._read(h)
 
-    def over_time(self, run, xs, state):
+    def over_time(
+        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
+    ) -> tuple[Any, Any]:
         """The cell first, then the readout as one product for all steps."""
         cell = None
         if self.encoding is not None:
@@ -181,10 +184,10 @@ class Network(Cell):
         hs, state = run(cell, xs, state)
         return self._read(hs), state
 
-    def _encode(self, x):
+    def _encode(self, x: Any) -> Any:
         return x if self.encoding is None else self.encoding(x, self.dtype)
 
-    def _read(self, h):
+    def _read(self, h: Any) -> Any:
         return h if self.readout is None else self.readout(h)
 
 
@@ -216,17 +219,17 @@ class _Lookup(Cell):
     def input_axes(self) -> int:
         return 0
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Any:
         return self.cell.initial(batch)
 
-    def inputs(self, x):
+    def inputs(self, x: Any) -> Any:
         return jax.tree.map(lambda rows: rows[x], self.cell.inputs(self.vectors))
 
-    def step(self, state, u):
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         return self.cell.step(state, u)
 
 
-def _check_symbols(encoding, x, symbols: int) -> None:
+def _check_symbols(encoding: Any, x: Any, symbols: int) -> None:
     name = type(encoding).__name__
     if isinstance(x, str | bytes):
         raise TypeError(f"{name} expects integer symbols, got {type(x).__name__}")

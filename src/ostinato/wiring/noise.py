@@ -13,7 +13,7 @@ Example:
 """
 
 import math
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..through_time import can_step, with_products
+from ..through_time.step import Tap
 
 Module = TypeVar("Module")
 
@@ -42,7 +43,7 @@ class Seed(eqx.Module):
 def reseed(module: Module, key: jax.Array) -> Module:
     """The same module with new noise, wherever in it there is noise."""
 
-    def is_seed(x):
+    def is_seed(x: Any) -> bool:
         return isinstance(x, Seed)
 
     seeds = [x for x in jax.tree.leaves(module, is_leaf=is_seed) if is_seed(x)]
@@ -61,16 +62,16 @@ class _Wrapper(Cell):
     def input_axes(self) -> int:
         return self.cell.input_axes
 
-    def vector_size(self):
+    def vector_size(self) -> int | None:
         return self.cell.vector_size()
 
-    def check_inputs(self, xs):
+    def check_inputs(self, xs: Any) -> None:
         self.cell.check_inputs(xs)
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Any:
         return self.cell.initial(batch)
 
-    def inputs(self, x):
+    def inputs(self, x: Any) -> Any:
         return self.cell.inputs(x)
 
 
@@ -99,10 +100,10 @@ class Zoneout(_Wrapper):
         self.cell, self.seed, self.inference = _checked(cell, "Zoneout"), Seed(key), inference
         self.rate = _rate(rate, "Zoneout")
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Any:
         return self.cell.initial(batch), jnp.zeros(batch, jnp.int32)
 
-    def step(self, state, u):
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         old, count = state
         new, y = self.cell.step(old, u)
         leaves, tree = jax.tree.flatten(new)
@@ -122,7 +123,7 @@ class Zoneout(_Wrapper):
         shape = like.shape[count.ndim :]
         key = self.seed.key(index)
 
-        def one(row, count):
+        def one(row: jax.Array, count: jax.Array) -> jax.Array:
             return jax.random.bernoulli(
                 jax.random.fold_in(jax.random.fold_in(key, row), count), self.rate, shape
             )
@@ -168,17 +169,17 @@ class Dropout(_Wrapper):
         self.rate = _rate(rate, "Dropout")
         self.recurrent = _rate(recurrent, "Dropout")
 
-    def step(self, state, u):
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         if self.inference:
             return self.cell.step(state, u)
         parameters, static = eqx.partition(self.cell, eqx.is_array)
 
-        def change(j, tap, v, weight):
+        def change(j: int, tap: Tap, v: jax.Array, weight: jax.Array) -> jax.Array:
             # Dropped is what comes from the step before, not what is computed within this one.
             v = self._drop(j + 1, v, self.recurrent) if tap.from_state else v
             return tap.value(v, weight)
 
-        def step(parameters, state, u):
+        def step(parameters: Any, state: Any, u: Any) -> tuple[Any, Any]:
             return eqx.combine(parameters, static).step(state, u)
 
         state, y = with_products(change, step, parameters, state, u)
@@ -214,10 +215,10 @@ class WeightNoise(_Wrapper):
         self.cell, self.seed, self.inference = _checked(cell, "WeightNoise"), Seed(key), inference
         self.std = std
 
-    def inputs(self, x):
+    def inputs(self, x: Any) -> Any:
         return self._noisy().inputs(x)
 
-    def step(self, state, u):
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         return self._noisy().step(state, u)
 
     def _noisy(self) -> Cell:

@@ -81,18 +81,18 @@ class Stack(Cell):
     def can_step(self) -> bool:
         return all(can_step(layer) for layer in self.layers)
 
-    def vector_size(self):
+    def vector_size(self) -> int | None:
         first = self.layers[0]
         return first.vector_size() if isinstance(first, Cell) else None
 
-    def initial(self, batch):
+    def initial(self, batch: tuple[int, ...]) -> Any:
         return tuple(layer.initial(batch) for layer in self.layers)
 
-    def inputs(self, x):
+    def inputs(self, x: Any) -> Any:
         first = self.layers[0].inputs(x)
         return (first, x) if self.skip else first
 
-    def step(self, state, u):
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         u, x = u if self.skip else (u, None)
         new, y = self.layers[0].step(state[0], u)
         states, ys = [new], [y]
@@ -102,7 +102,9 @@ class Stack(Cell):
             ys.append(y)
         return tuple(states), self._output(ys)
 
-    def over_time(self, run, xs, state):
+    def over_time(
+        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
+    ) -> tuple[Any, Any]:
         """Layer by layer, so that the input product of each is one product for all steps."""
         state = (None,) * len(self.layers) if state is None else state
         y, states, ys = None, [], []
@@ -112,8 +114,8 @@ class Stack(Cell):
             ys.append(y)
         return self._output(ys), tuple(states)
 
-    def _below(self, x, y):
+    def _below(self, x: Any, y: jax.Array) -> jax.Array:
         return jnp.concatenate([x, y], axis=-1) if self.skip else y
 
-    def _output(self, ys):
+    def _output(self, ys: list[jax.Array]) -> jax.Array:
         return jnp.concatenate(ys, axis=-1) if self.skip else ys[-1]

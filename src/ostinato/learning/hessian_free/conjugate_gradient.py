@@ -128,7 +128,7 @@ def conjugate_gradient(
     slot_of = jnp.asarray(np.searchsorted(at, np.arange(1, iterations + 1)))
     values = jnp.full(iterations + 1, jnp.nan, gradient.dtype)
 
-    def solve(r):
+    def solve(r: jax.Array) -> jax.Array:
         return r if diagonal is None else r / diagonal
 
     # Of the residual, what cannot be told from rounding.

@@ -6,7 +6,9 @@ input of its product; the error at a pre-activation is also the cotangent of the
 input that is merely passed through without copying it.
 """
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 from jax.extend.core import Literal, jaxpr_as_fun
@@ -27,7 +29,14 @@ class PlainScan(Backend):
         return Offer(partial(run, reverse=scan.reverse, unroll=scan.unroll))
 
 
-def lean_scan(body, carry, xs, *, reverse: bool = False, unroll: int = 1):
+def lean_scan(
+    body: Callable[[Any, Any], tuple[Any, Any]],
+    carry: Any,
+    xs: Any,
+    *,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Any, Any]:
     """`jax.lax.scan(body, carry, xs, reverse=reverse, unroll=unroll)`, stacking nothing twice."""
     carry_leaves, carry_tree = jax.tree.flatten(carry)
     x_leaves, _ = jax.tree.flatten(xs)
@@ -44,7 +53,7 @@ def lean_scan(body, carry, xs, *, reverse: bool = False, unroll: int = 1):
 
     evaluate = jaxpr_as_fun(closed)
 
-    def lean(carry, x):
+    def lean(carry: list, x: list) -> tuple[list, list]:
         out = evaluate(*carry, *x)
         return out[:count], [out[count + position] for position in kept.values()]
 

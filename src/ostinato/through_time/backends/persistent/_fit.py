@@ -1,4 +1,4 @@
-"""How a step is shared out on a GPU: how many programs, how many rows, or why not at all."""
+"""Chooses the sizes of a kernel: how many programs and rows, or why a step does not fit."""
 
 import dataclasses
 from typing import Any
@@ -12,10 +12,10 @@ from ._layout import REDUCTIONS, Layout
 from ._plan import LOOKED, Plan, make_plan
 from ._tiles import SMALLEST, in_full, operand_bytes, power_of_two
 
-SHARED_MEMORY = 227 * 1024  # bytes that a program may have, where the device does not say
-SCRATCH = 16 * 1024  # of these, for tiles on their way between threads
+SHARED_MEMORY = 227 * 1024  # bytes per program, if the device does not report them
+SCRATCH = 16 * 1024  # of these bytes, reserved for tiles that threads exchange
 FLOATS = (jnp.float32, jnp.bfloat16, jnp.float16)
-MOST_ROWS = 64  # of the batch for one program
+MOST_ROWS = 64  # of the batch per program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,10 +23,10 @@ class Fit:
     """The sizes of a kernel.
 
     Attributes:
-        programs: how many share the units.
-        rows: of the batch, for each group of programs.
-        groups: of programs in one launch.
-        warps: of a program.
+        programs: the number of programs that share the units.
+        rows: rows of the batch per group of programs.
+        groups: groups of programs per launch.
+        warps: warps per program.
     """
 
     programs: int
@@ -36,22 +36,22 @@ class Fit:
 
     @property
     def batch(self) -> int:
-        """The largest batch of one launch; a larger one is split."""
+        """The largest batch per launch; a larger one is split."""
         return self.rows * self.groups
 
 
 def fit(body: Body, layout: Layout, cores: int) -> Fit:
-    """Share out a step among so many multiprocessors.
+    """Distribute a step over `cores` multiprocessors.
 
-    Where all weights lie in the shared memory of one program, it takes all units and a few rows of
-    the batch, waits for nobody, and there may be any number of them.
+    If all weights fit into the shared memory of one program, each program takes all units and a few
+    rows of the batch. Such programs are independent, so there may be any number of them.
 
-    Else programs share the units. All must be on the chip at once, each on a multiprocessor of its
-    own, or they would wait for one that never starts; the weights of a program's units must lie in
-    its shared memory.
+    Otherwise programs share the units and exchange values at every step. All of them must be
+    resident at once, each on its own multiprocessor, or they would deadlock; and the weights of a
+    program's units must fit into its shared memory.
 
     Raises:
-        Unfit: it cannot be done, and why.
+        Unfit: the step does not fit; the message says why.
     """
     products = [e for e in body.equations if e.primitive.name == "dot_general"]
     sums = [e for e in body.equations if e.primitive.name in REDUCTIONS]
@@ -81,13 +81,13 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
             f"a program needs {need // 1024} KB of shared memory, most of it for weights, and has "
             f"{memory // 1024} KB"
         )
-    # Eight warps wait longer for each other than four, but with much to hold they have the room.
+    # Eight warps take longer to synchronise than four, but have room for more values.
     much = rows == MOST_ROWS or any(plan.summands(e) == programs for e in products)
     return Fit(programs, rows, groups, 8 if much else 4)
 
 
 def _check_floats(what: str, equations: list) -> None:
-    """All operands must be floats that the matrix units know, those of one product the same."""
+    """Operands must be floats that the matrix units support, of one dtype per product."""
     for equation in equations:
         dtypes = dict.fromkeys(str(aval_of(var).dtype) for var in equation.invars)
         if len(dtypes) > 1 or aval_of(equation.invars[0]).dtype not in FLOATS:
@@ -98,7 +98,7 @@ def _check_floats(what: str, equations: list) -> None:
 
 
 def _bytes(plan: Plan) -> int:
-    """Of shared memory: a program's weights, a piece of what is gathered, and scratch."""
+    """Shared memory per program: its weights, one piece of a gathered value, and scratch."""
     weights, piece = 0, 0
     for equation in plan.products:
         v: Any = equation.invars[0]
@@ -111,12 +111,12 @@ def _bytes(plan: Plan) -> int:
 
 
 def pays(sizes: Fit, layout: Layout) -> bool:
-    """Whether a kernel is faster than the scan: not where a large batch takes several launches."""
+    """Whether the kernel is faster than the scan: not if a large batch needs several launches."""
     return sizes.programs == 1 or layout.batch <= sizes.batch
 
 
 def multiprocessors() -> int:
-    """Of the device in use; zero where there is no GPU."""
+    """The number of multiprocessors of the device in use; 0 without a GPU."""
     device = jax.devices()[0]
     if device.platform != "gpu":
         return 0
@@ -124,14 +124,14 @@ def multiprocessors() -> int:
 
 
 def shared_memory() -> int:
-    """Bytes for each program on the device in use."""
+    """Bytes of shared memory per program on the device in use."""
     return int(getattr(jax.devices()[0], "shared_memory_per_block_optin", SHARED_MEMORY))
 
 
 def measured_gpu() -> bool:
-    """Whether there is a single GPU, and of the generation that `pays` was measured on.
+    """Whether there is a single GPU, of the generation on which `pays` was measured.
 
-    Over several, arrays may be spread, which only the scan is.
+    With several GPUs, arrays may be sharded, which only the scan supports.
     """
     generation = getattr(jax.devices()[0], "compute_capability", None)
     return multiprocessors() > 0 and generation == "9.0" and jax.device_count() == 1

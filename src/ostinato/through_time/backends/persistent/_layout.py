@@ -1,16 +1,16 @@
-"""Which part of each value belongs to which program.
+"""How the columns of each value are distributed over programs.
 
-The units are shared out: of every value `(batch, units)` a program holds some columns. What has no
-axis of units, one number for each row of the batch, is held by all programs alike.
+Units are distributed: each program holds some columns of every value `(batch, units)`. A value
+without an axis of units, one number per row of the batch, is replicated in all programs.
 
-A value often holds several things side by side, as an LSTM's pre-activations do with its gates, and
-a step cuts it there. Then each program must hold its share of every part, so that cutting costs
-nothing. The cuts are found in the step itself: where a value is cut or joined, cuts are carried on
-to the parts, and an elementwise equation has the same cuts in all its operands.
+A value often holds several parts side by side, for example the pre-activations of an LSTM's gates,
+and a step splits it there. Each program then holds its share of every part, so that a split moves
+no data. The cuts between parts are found in the step itself, by propagating them through its
+equations until nothing changes:
 
     split, slice, concatenate, pad   -> cuts move along with the columns
-    elementwise                      -> the same cuts everywhere
-    v @ W, sums over units           -> no relation: they need all columns, and so a meeting
+    elementwise                      -> all operands and the result have the same cuts
+    v @ W, sums over units           -> no relation: they need all columns, which programs exchange
 """
 
 import dataclasses
@@ -43,13 +43,13 @@ _SHAPING = frozenset(("broadcast_in_dim", "reshape", "squeeze", "expand_dims"))
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Of each value that has units, where it is cut: `(0, …, units)`; the others have none."""
+    """The cuts `(0, …, units)` of every value that has units; other values have no entry."""
 
     batch: int
     cuts: dict[Var, tuple[int, ...]]
 
     def segments(self, var: Var) -> list[tuple[int, int]]:
-        """Where the parts of a value begin and end."""
+        """The start and stop column of each part of a value."""
         return list(itertools.pairwise(self.cuts[var]))
 
 
@@ -90,7 +90,7 @@ def _width(var: Any) -> int:
 
 
 def _has_units(var: Any, batch: int, constant: bool) -> bool:
-    """Whether the last axis is one of units; what does not change with time may lack the batch."""
+    """Whether the last axis is the units; constants over time may lack the batch axis."""
     shape = var.aval.shape
     if shape in ((), (batch, 1)) or (shape == (batch,) and not constant):
         return False
@@ -102,7 +102,7 @@ def _has_units(var: Any, batch: int, constant: bool) -> bool:
 
 
 def _check(equation: JaxprEqn, cuts: dict, body: Body) -> None:
-    """Refuse what a program cannot do on its share."""
+    """Raise `Unfit` for an equation that a program cannot compute on its share."""
     name, params = equation.primitive.name, equation.params
     first = equation.invars[0] if equation.invars else None
     if name in _CUTTING:
@@ -133,7 +133,7 @@ def _check(equation: JaxprEqn, cuts: dict, body: Body) -> None:
 
 
 def _cut_axes(equation: JaxprEqn) -> list[int]:
-    """The axes that an equation cuts or joins."""
+    """The axes that an equation splits or joins; -1 for a stride or interior padding."""
     name, params = equation.primitive.name, equation.params
     if name == "split":
         return [params["axis"]]
@@ -153,7 +153,7 @@ def _cut_axes(equation: JaxprEqn) -> list[int]:
 
 
 def pieces(equation: JaxprEqn) -> list[tuple[Any, Any, int]]:
-    """Of an equation that cuts or joins: the part, the whole, and where in it the part begins."""
+    """For an equation that splits or joins: each part, its whole, and its first column there."""
     name, params = equation.primitive.name, equation.params
     if name == "split":
         starts = itertools.accumulate((int(n) for n in params["sizes"]), initial=0)
@@ -173,6 +173,7 @@ def pieces(equation: JaxprEqn) -> list[tuple[Any, Any, int]]:
 
 
 def _relate(equation: JaxprEqn, cuts: dict) -> None:
+    """Propagate cuts between the operands and the results of an equation."""
     name = equation.primitive.name
     if name in _CUTTING:
         for part, whole, at in pieces(equation):
@@ -184,7 +185,7 @@ def _relate(equation: JaxprEqn, cuts: dict) -> None:
 
 
 def _share(cuts: dict, places: list[tuple[Any, int]], width: int) -> None:
-    """Give the columns that several values have in common the same cuts."""
+    """Give several values the same cuts in the columns that they share."""
     places = [(v, at) for v, at in places if not isinstance(v, Literal) and v in cuts]
     found = {c - at for v, at in places for c in cuts[v] if 0 <= c - at <= width}
     for var, at in places:

@@ -1,8 +1,8 @@
-"""One program's share of a step, on tiles.
+"""Computes one program's share of a step, on tiles.
 
-A value with units is a list of tiles `(rows, share)`, one for each of its parts; one without is a
-column `(rows, 1)`; scalars are scalars. A tile that is the same in all rows, or in all columns,
-stays as small as it is until it must be whole.
+A value with units is a list of tiles `(rows, share)`, one per part; a value without units is a
+column `(rows, 1)`; scalars stay scalars. A tile that is constant over rows or columns is broadcast
+only when its full shape is needed.
 """
 
 import functools
@@ -27,7 +27,7 @@ _JOINED: dict[str, Callable] = {
     "reduce_max": jnp.maximum,
     "reduce_min": jnp.minimum,
 }
-# Of a NaN these make a NaN, as everywhere in JAX; the compiler of kernels takes the other number.
+# These propagate NaN, as JAX does everywhere else; the kernel compiler's own would drop it.
 _SOUND: dict[str, Callable] = {
     "max": lambda x, y: jnp.where((x > y) | (x != x), x, y),
     "min": lambda x, y: jnp.where((x < y) | (x != x), x, y),
@@ -39,29 +39,30 @@ class Program:
     """The step of a plan, for one program.
 
     Attributes:
-        plan: the step shared out.
-        number: of the program, which may be traced.
-        weight: `weight(equation, tile)` gives a tile of a product's weight, its columns first where
-            it is turned; of one in full float32 the three tiles of its `thirds`.
+        plan: how the step is distributed.
+        number: the index of the program, which may be traced.
+        weight: `weight(equation, tile)` gives a tile of a product's weight, transposed where the
+            product is; for a product in full float32, the three tiles of its `thirds`.
     """
 
     def __init__(self, plan: Plan, number: Any, weight: Callable):
         self.plan, self.number, self.weight = plan, number, weight
 
     def run(self, equations: list[JaxprEqn], env: dict, exchanged: dict) -> None:
-        """Do equations.
+        """Evaluate equations and store their results in `env`.
 
-        `exchanged` has the totals, and of what was gathered `tiles of a weight -> pieces`.
+        `exchanged` holds the totals by `id` of their equation and, for each gathered value, a
+        function from the tiles of a weight to the matching pieces of the value.
         """
         for equation in equations:
             name = equation.primitive.name
             if name == "dot_general":
-                found = exchanged.get(id(equation))  # the programs' parts, added up
+                found = exchanged.get(id(equation))  # the sum of all programs' partial products
                 if found is None:
                     found = self._product(equation, exchanged[equation.invars[0]])
                 env[equation.outvars[0]] = found
             elif name in SUMS:
-                found = exchanged.get(id(equation))  # else it is one column, and its own sum
+                found = exchanged.get(id(equation))  # otherwise a single column, its own sum
                 env[equation.outvars[0]] = env[equation.invars[0]] if found is None else found
             elif name in ("split", "slice", "concatenate", "pad"):
                 self._cut(equation, env)
@@ -71,7 +72,7 @@ class Program:
                 self._elementwise(equation, env)
 
     def handed_out(self, var: Any, env: dict) -> list[jax.Array]:
-        """The tiles of a value for others to read, zero where the value has no columns."""
+        """The tiles of a value for other programs to read, zero beyond its last column."""
         found = []
         for (width, share, _), tile in zip(self.plan.shares(var), env[var], strict=True):
             tile = self.whole(tile, share).astype(var.aval.dtype)
@@ -79,10 +80,10 @@ class Program:
         return found
 
     def total(self, equation: JaxprEqn, env: dict) -> jax.Array:
-        """This program's part `(rows,)` of a sum over units."""
+        """This program's partial sum `(rows,)` over its units."""
         name = equation.primitive.name
         var: Any = equation.invars[0]
-        joined: dict[int, jax.Array] = {}  # of each width, as threads take longer to add up a tile
+        joined: dict[int, jax.Array] = {}  # by width: fewer tiles to reduce, which is the slow part
         for (width, share, _), tile in zip(self.plan.shares(var), env[var], strict=True):
             tile = self._within(width, share, self.whole(tile, share), NEUTRAL[name])
             joined[share] = _JOINED[name](joined[share], tile) if share in joined else tile
@@ -93,7 +94,7 @@ class Program:
         return jnp.broadcast_to(tile, (self.plan.rows, share))
 
     def kept(self, var: Any, env: dict) -> Tiles:
-        """A value with its tiles made whole, as memory and loops need it."""
+        """A value with its tiles broadcast to full shape, as stores and loops need them."""
         value = self._read(var, env)
         if var in self.plan.layout.cuts:
             shares = self.plan.shares(var)
@@ -110,7 +111,7 @@ class Program:
         return jnp.asarray(var.val, aval_of(var).dtype) if isinstance(var, Literal) else env[var]
 
     def part(self, equation: JaxprEqn, tiles: list[Tile], env: dict, exchanged: dict) -> jax.Array:
-        """This program's part of some columns of a product: of some columns of the value."""
+        """This program's partial product for some columns, from some columns of the value."""
         gathered: Any = exchanged.get(equation.invars[0])
         pieces = gathered(tiles) if gathered else self.handed_out(equation.invars[0], env)
         pairs = zip(pieces, tiles, strict=True)
@@ -118,7 +119,7 @@ class Program:
         return total.T if turned(equation, tiles[0]) else total
 
     def _product(self, equation: JaxprEqn, gathered: Callable) -> list[jax.Array]:
-        """One tile for each part of the result, summed over all pieces of the gathered value."""
+        """One tile per part of the result, summed over all pieces of the gathered value."""
         out: Any = equation.outvars[0]
         sums: list[Any] = [0 for _ in self.plan.bundles(equation)]
         every = self.plan.tiles(equation)
@@ -132,12 +133,12 @@ class Program:
         return found
 
     def _dot(self, equation: JaxprEqn, piece: jax.Array, tile: Tile) -> jax.Array:
-        """A piece of the value times a tile of the weight; turned with it."""
+        """A piece of the value times a tile of the weight; transposed if the tile is."""
         weight, wide = self.weight(equation, tile), jnp.promote_types(jnp.float32, piece.dtype)
         times = functools.partial(_times, turned=turned(equation, tile), dtype=wide)
         if not in_full(equation):
             return times(piece, weight, equation.params["precision"])
-        # What is left out is as small as the rounding of float32. Two sums, as each is a chain.
+        # The omitted terms are below float32 rounding. Two sums, because each is a serial chain.
         (a, b, c), (x, y, z) = thirds(piece), weight
         small, large = [(c, x), (b, y), (a, z)], [(b, x), (a, y), (a, x)]
         sums = (
@@ -166,7 +167,7 @@ class Program:
         ]
 
     def _reshape(self, equation: JaxprEqn, env: dict) -> None:
-        """Only the axes differ: rows, columns and scalars fit all tiles."""
+        """Change axes only: rows, columns and scalars broadcast to any tile."""
         (out,), cuts = equation.outvars, self.plan.layout.cuts
         source = equation.invars[0]
         value = self._read(source, env)
@@ -196,9 +197,9 @@ class Program:
 def _times(
     piece: jax.Array, weight: jax.Array, precision: Any, turned: bool, dtype: Any
 ) -> jax.Array:
-    """`piece @ weight`, or `weight @ piece.T` with one that is turned.
+    """`piece @ weight`, or `weight @ piece.T` if the weight is transposed.
 
-    Threads share out the larger side of a product; the compiler wants it to be the columns.
+    Threads divide the larger side of a product; the compiler needs that to be the columns.
     """
     how = {"precision": precision, "preferred_element_type": dtype}
     if turned:
@@ -209,7 +210,7 @@ def _times(
 
 
 def _bind(equation: JaxprEqn, values: list) -> jax.Array:
-    """The equation on tiles that are broadcast to a common shape."""
+    """Apply the equation to tiles, broadcast to a common shape."""
     shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in values))
     operands = [jnp.broadcast_to(x, shape) for x in values]
     if equation.primitive.name in _SOUND:

@@ -1,8 +1,8 @@
-"""A scan by a persistent kernel, with the plain scan behind it.
+"""Runs a scan as a persistent kernel, with the plain scan as fallback.
 
-The kernel is one operation to JAX. What it cannot do itself is done by the scan that it stands for:
-its derivatives (the engine's rule needs none of them, a second derivative does), `vmap` where its
-programs wait for each other, any device but a GPU, and a launch that has failed.
+To JAX the kernel is one primitive. The scan that it replaces takes over for whatever the kernel
+cannot do: its derivatives (only second derivatives need them, the engine's rule does not), `vmap`
+of a kernel whose programs wait for each other, devices other than a GPU, and failed launches.
 """
 
 import dataclasses
@@ -28,12 +28,12 @@ from ._plan import Plan, make_plan
 
 @dataclasses.dataclass(frozen=True)
 class Traced:
-    """The body of a scan, taken apart.
+    """The traced body of a scan.
 
     Attributes:
         jaxpr: as JAX traced it: `(constants, carry, x) -> (carry, y)`.
-        body, layout: the same for a kernel.
-        kept: the outputs to store, each once; those that are inputs are not.
+        body, layout: the same in the form that a kernel needs.
+        kept: the outputs to store, without duplicates and without those that are inputs.
     """
 
     jaxpr: Jaxpr
@@ -44,15 +44,15 @@ class Traced:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Call:
-    """A scan by a kernel: what does not change from one call to the next.
+    """The static parameters of a scan run as a kernel.
 
     Attributes:
-        traced, fit: the step, and how it is shared out.
-        reverse: from the last time to the first.
-        unroll: steps per iteration of the plain scan, where it takes over.
-        interpret: as plain operations on any device.
-        on_failure: of a launch, `"scan"` or `"nan"`.
-        mapped: for each `vmap` around it, the axes of its operands.
+        traced, fit: the step, and the sizes of its kernel.
+        reverse: run from the last step to the first.
+        unroll: steps per iteration of the plain scan, if it takes over.
+        interpret: interpret the kernel as plain operations, on any device.
+        on_failure: what to do if a launch fails, `"scan"` or `"nan"`.
+        mapped: for each enclosing `vmap`, the mapped axes of the operands.
     """
 
     traced: Traced
@@ -64,14 +64,14 @@ class Call:
     mapped: tuple[tuple, ...] = ()
 
     def under_maps(self, function):
-        """The function with every `vmap` around it."""
+        """The function inside all enclosing `vmap`s."""
         for axes in self.mapped:
             function = jax.vmap(function, in_axes=axes)
         return function
 
 
 def persistent_scan(body, carry, xs, **options):
-    """Run a scan by a persistent kernel; the arguments are those of `prepare_scan`."""
+    """Run a scan as a persistent kernel; the arguments are those of `prepare_scan`."""
     return prepare_scan(body, carry, xs, **options)()
 
 
@@ -86,18 +86,18 @@ def prepare_scan(
     on_failure: str = "scan",
     fitted: Fit | None = None,
 ) -> Callable[[], tuple[Any, Any]]:
-    """A function that runs `jax.lax.scan(body, carry, xs, reverse=reverse)` by a kernel.
+    """A function that runs `jax.lax.scan(body, carry, xs, reverse=reverse)` as a kernel.
 
     Args:
-        body, carry, xs, reverse: as for a scan.
-        unroll: steps per iteration of the plain scan, where it takes over.
-        forced: even where the scan is faster.
-        on_failure: of a launch: `"scan"` does the work again; `"nan"` leaves what the kernel made,
-            which is NaN from the time on at which it gave up.
-        fitted: sizes of the kernel, by which it is interpreted on any device; for tests.
+        body, carry, xs, reverse: as for `jax.lax.scan`.
+        unroll: steps per iteration of the plain scan, if it takes over.
+        forced: use the kernel even if the scan is faster.
+        on_failure: what to do if a launch fails: `"scan"` repeats the work with the plain scan;
+            `"nan"` returns the kernel's results, which are NaN from the failed step on.
+        fitted: sizes of a kernel to interpret on any device, for tests.
 
     Raises:
-        Unfit: it cannot be done, and why.
+        Unfit: the scan cannot run as a kernel; the message says why.
     """
     leaves, carry_tree = jax.tree.flatten(carry)
     inputs = jax.tree.leaves(xs)
@@ -126,7 +126,7 @@ def prepare_scan(
 
 
 def trace(closed: ClosedJaxpr, carried: int) -> Traced:
-    """Take the body of a scan apart, or raise `Unfit`."""
+    """Prepare the body of a scan for a kernel, or raise `Unfit`."""
     if not carried:
         raise Unfit("the step has no state")
     body = take_body(closed, carried)
@@ -146,7 +146,7 @@ def _parts(call: Call, operands) -> tuple[list, list, list]:
 
 
 def _plain(*operands, call: Call, unroll: int = 1):
-    """The scan that the kernel stands for."""
+    """The plain scan that the kernel replaces."""
     return call.under_maps(functools.partial(_one_plain, call=call, unroll=unroll))(*operands)
 
 
@@ -163,15 +163,15 @@ def _one_plain(*operands, call: Call, unroll: int):
 
 
 def _by_kernel(*operands, call: Call):
-    """By the kernel; where programs wait for each other, several cannot run side by side."""
+    """Run the kernel; under `vmap`, only if its programs do not wait for each other."""
     if call.mapped and call.fit.programs > 1:
         return _plain(*operands, call=call, unroll=call.unroll)
     return call.under_maps(functools.partial(_one_kernel, call=call))(*operands)
 
 
 def _one_kernel(*operands, call: Call):
-    """In several launches where the batch is too large for one."""
-    from . import _kernel  # which needs a compiler that not every platform has
+    """Run the kernel once, in several launches if the batch is too large for one."""
+    from . import _kernel  # its compiler is not available on every platform
 
     traced, sizes = call.traced, call.fit
     constants, carry, xs = _parts(call, operands)
@@ -210,7 +210,7 @@ def _one_kernel(*operands, call: Call):
 
 
 def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[Any, jax.Array]:
-    """The constants for some rows of the batch; most have no axis of it, and no weight has."""
+    """The constants for some rows of the batch; weights and most others have no batch axis."""
     weights = {e.invars[1] for e in plan.products}
     return {
         v: x[start:stop] if v not in weights and x.ndim == 2 and len(x) == batch else x
@@ -219,7 +219,7 @@ def _rows(plan: Plan, known: dict, start: int, stop: int, batch: int) -> dict[An
 
 
 def _stored(out: list, call: Call) -> tuple[list, list]:
-    """The last states of a scan and the outputs to store, as a kernel returns them."""
+    """The final carry of a scan and the outputs to store, as a kernel returns them."""
     body = call.traced.body
     value = dict(zip(body.ys, out[body.carried :], strict=True))
     return out[: body.carried], [value[v] for v in call.traced.kept]
@@ -228,8 +228,8 @@ def _stored(out: list, call: Call) -> tuple[list, list]:
 def _failed(*operands, call: Call) -> list:
     """The plain scan, with a warning.
 
-    The warning is a function of nothing that returns 0, which all results need: with an effect in
-    its place every call of a compiled function would take a slow way through Python.
+    The warning is a pure callback that returns 0, which is added to all results so that it runs. An
+    effect instead would make every call of the compiled function take a slow path through Python.
     """
     zero = jax.pure_callback(_warned, jax.ShapeDtypeStruct((), jnp.int32))
     return [x + zero.astype(x.dtype) for x in _plain(*operands, call=call)]
@@ -264,7 +264,7 @@ def _batch(operands, axes, *, call: Call):
 
 
 def _elsewhere(*operands, call: Call):
-    """Where there is no GPU."""
+    """On devices other than a GPU."""
     return _by_kernel(*operands, call=call) if call.interpret else _plain(*operands, call=call)
 
 

@@ -149,8 +149,8 @@ def test_it_leaves_a_saddle_where_others_stay(saddle):
 class Of(Objective):
     """Outputs by a plain function of the weights `network["w"]` and the inputs."""
 
-    def outputs(self, network, xs, state, watch=None):
-        return FUNCTIONS[self.memory](network["w"], xs), state
+    def outputs(self, network, batch, state, watch=None):
+        return FUNCTIONS[self.memory](network["w"], batch.inputs), state
 
 
 FUNCTIONS = {

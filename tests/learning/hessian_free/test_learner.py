@@ -233,10 +233,10 @@ def test_noise_stands_still_during_a_step(problem):
 
 
 class Cliff(SquaredError):
-    """SquaredError error that is not a number once an output is far away."""
+    """Squared error that is not a number once an output is far away."""
 
-    def __call__(self, outputs, targets):
-        value = super().__call__(outputs, targets)
+    def at(self, outputs, targets):
+        value = super().at(outputs, targets)
         return jnp.where(jnp.abs(outputs[..., 0]) > 1.5, jnp.nan, value)
 
 
@@ -256,9 +256,9 @@ def test_an_objective_that_turns_nan_is_survived(problem, line_search):
 
 
 class NanCurvature(SquaredError):
-    """SquaredError error whose Hessian is not a number."""
+    """Squared error whose Hessian is not a number."""
 
-    def hessian(self, outputs):
+    def hessian_at(self, outputs):
         return lambda v: jnp.nan * v
 
 
@@ -294,7 +294,7 @@ def test_a_quadratic_that_has_no_minimum_is_left_in_time(problem):
         ({"draw": "sometimes"}, "draw must be one of fresh, turn; got sometimes"),
         ({"judge": "nobody"}, "judge must be one of gradient, curvature; got nobody"),
         ({"adapt": "never"}, "adapt must be one of step, iteration; got never"),
-        ({"adapt": "iteration", "line_search": True}, "has a rule of its own"),
+        ({"adapt": "iteration", "line_search": True}, "has its own rule"),
     ],
 )
 def test_bad_settings(options, words):

@@ -117,7 +117,7 @@ def test_bad_settings(ostinato, text, tmp_path):
     one_line(ostinato(*hf, "--curvature-batch", "30"), "must divide the batch of 1000", "got 30")
     one_line(ostinato(*hf, "--chunk", "30", "--steps", "1"), "cannot be done 30 at a time")
     one_line(ostinato(*hf, "--damping", "rubber"), "structural, tikhonov, line-search; got rubber")
-    one_line(ostinato(*hf, "--incoming", "200"), "cell simple cannot be made", "at least 200 rows")
+    one_line(ostinato(*hf, "--incoming", "200"), "cell simple cannot be built", "at least 200 rows")
     one_line(ostinato(*hf, "--devices", "99"), "devices here, got --devices 99")
     one_line(ostinato("train", "--task", "chess"), "no task 'chess'")
     one_line(ostinato("train", "--task", "adding", "--length", "1"), "adding")

@@ -198,7 +198,7 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
         ({"task": "adding", "cell": "lstm", "input_scale": 1.0, "input": "glorot"}, "either input"),
         (
             {"task": "adding", "cell": "delay", "dt": 0.0},
-            "cell delay cannot be made: .* dt positive",
+            "cell delay cannot be built: .* dt positive",
         ),
         ({"task": "adding", "readout": "own"}, "needs a cell that has one: jordan; got mlstm"),
         ({"task": "adding", "cell": "jordan", "dropout": 0.5}, "dropout changes the output"),

@@ -248,9 +248,7 @@ def create_run(
     }
     model["sha256"] = _checksum(model)
     write_whole(path / "model.json", json.dumps(model).encode())
-    write_whole(
-        path / "config.json", str(config).encode()
-    )  # last, because this makes the folder a run
+    write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
     return Run(path, config, sizes, *json.loads(json.dumps((model["artefacts"], made))))
 
 

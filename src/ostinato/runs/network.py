@@ -134,7 +134,7 @@ def make_network(
         try:
             made = cell.kind(inputs, units, key=make, **given, **more)
         except ValueError as error:  # an initialiser that does not fit the cell's matrices
-            raise BadInput(f"the cell {cell.name} cannot be made: {error}") from None
+            raise BadInput(f"the cell {cell.name} cannot be built: {error}") from None
         return _wrapped(settings, made, noise)
 
     sizes = settings.sizes(units)

@@ -20,6 +20,7 @@ from ..settings import Setting, settings_of
 ORDER = ("task", "network", "cell", "learner", "training")
 PANELS = {part: part.capitalize() for part in ORDER}
 OWN = "or your own: module:Class or file.py:Class"
+FILE = "your data: a text, a .csv, .parquet, .npy or .npz file, or the name of a data set"
 HELP = {
     "task": f"what to learn: {', '.join(REGISTRIES['task'])}; {OWN}",
     "cell": f"the recurrent cell: {', '.join(REGISTRIES['cell'])}; {OWN}",
@@ -132,7 +133,7 @@ def _parameter(
         notes.append(f"default: {usual}")
     words = setting.help + (f" ({'; '.join(notes)})" if notes else "")
     if setting.name == "file":
-        given: Any = typer.Argument(help=words, show_default=False)
+        given: Any = typer.Argument(help=FILE, show_default=False)
     else:
         given = typer.Option(help=words, rich_help_panel=panel, show_default=False)
     kind: Any = str if setting.type is tuple else setting.type

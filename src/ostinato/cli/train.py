@@ -33,16 +33,18 @@ def command(arguments: Iterable[str] = ()) -> Callable:
         as_json: bool,
         **given: Any,
     ) -> None:
-        """Learn a text, or a task with data of its own.
+        """Train a network on a text, a table, labelled sequences, or a built-in task.
 
         Without a file it learns the documentation topics that come with Python. Everything is kept
-        in the run folder; a run that was stopped goes on with --resume. Settings can also come
+        in the run folder; a run that was stopped continues with --resume. Settings can also come
         from a TOML file (--config) with the sections task, network, cell, learner and training;
         options win over the file.
 
         Examples:
             ostinato train
             ostinato train book.txt --budget 220000 --steps 5000
+            ostinato train data.csv --target y --horizon 10
+            ostinato train walks.npz --cell gru --bidirectional
             ostinato train --task adding --length 200 --units 128
             ostinato train --cell mine.py:MyCell --config settings.toml
             ostinato train --resume --run runs/text-mlstm-1

@@ -1,7 +1,7 @@
 """Write docs/doctor.md: the doctor's rules, and its results on healthy and faulty runs.
 
-With `--train` the runs are trained again, which takes about ten minutes; otherwise their evidence is
-read from `tests/lens/evidence/`.
+With `--train` the runs are trained again, which takes about ten minutes; otherwise their evidence
+is read from `tests/lens/evidence/`.
 """
 
 import inspect
@@ -22,10 +22,10 @@ OPENING = """# The doctor
 
 <!-- Written by `python3 scripts/doctor_page.py`; change the rules, not this page. -->
 
-`ostinato lens RUN` says what is wrong with a run. Each finding comes with its evidence and a command
-to try next; in Python, `ostinato.runs.examine(run)` returns the same findings. The doctor examines
-the log, two consecutive batches and the network of the last checkpoint, and reports nothing if
-nothing is wrong. Each rule is a function in `src/ostinato/lens/doctor/`.
+`ostinato lens RUN` says what is wrong with a run. Each finding comes with its evidence and a
+command to try next; in Python, `ostinato.runs.examine(run)` returns the same findings. The doctor
+examines the log, two consecutive batches and the network of the last checkpoint, and reports
+nothing if nothing is wrong. Each rule is a function in `src/ostinato/lens/doctor/`.
 
 ## Faults it finds
 
@@ -51,8 +51,8 @@ def main() -> None:
         ),
     ]
     summary = (
-        f"Of {len(FAULTS)} runs with one planted fault each, {misses} were missed; of {len(HEALTHY)} "
-        f"healthy runs, {alarms} raised a false alarm. The effects of a fault are found with it: a "
+        f"Of {len(FAULTS)} runs with one planted fault each, {misses} were missed; of "
+        f"{len(HEALTHY)} healthy runs, {alarms} raised a false alarm. The effects of a fault are found with it: a "
         "network whose rate is too low, for example, is also at chance. The runs are defined in "
         "`tests/lens/doctor_cases.py`."
     )

@@ -52,9 +52,9 @@ def main() -> None:
     ]
     summary = (
         f"Of {len(FAULTS)} runs with one planted fault each, {misses} were missed; of "
-        f"{len(HEALTHY)} healthy runs, {alarms} raised a false alarm. The effects of a "
-        "fault are found with it: a network whose rate is too low, for example, is also at "
-        "chance. The runs are defined in `tests/lens/doctor_cases.py`."
+        f"{len(HEALTHY)} healthy runs, {alarms} raised a false alarm. The effects of a fault are "
+        "found with it: a network whose rate is too low, for example, is also at chance. The runs "
+        "are defined in `tests/lens/doctor_cases.py`."
     )
     page = "\n".join([*lines, "", "## Results", "", summary, "", *table, ""])
     (ROOT / "docs" / "doctor.md").write_text(OPENING + page)

@@ -55,7 +55,7 @@ def lens(
 def _show(findings: list[Finding]) -> None:
     console = Console(highlight=False)
     if not findings:
-        console.print("Nothing looks wrong.")
+        console.print("No finding: nothing looks wrong.")
     for finding in findings:
         console.print(Text(finding.name, style="bold"))
         for words in (finding.words, finding.evidence, f"Try: {finding.advice}"):

@@ -155,7 +155,7 @@ def test_looks_through_the_lens(undisturbed, config, tmp_path):
 
 def test_the_remark_of_a_learner_is_kept(tmp_path, monkeypatch):
     """Products that are not numbers are survived, and the log says so."""
-    monkeypatch.setattr(SquaredError, "hessian", lambda self, outputs: lambda v: jnp.nan * v)
+    monkeypatch.setattr(SquaredError, "hessian_at", lambda self, outputs: lambda v: jnp.nan * v)
     settings = {"cell": "simple", "units": 4, "batch": 8, "length": 6, "steps": 2}
     run = train(Config(task="adding", learner="hf", **settings), tmp_path / "run")
     told = [e for e in run.events() if e["kind"] == "train"]

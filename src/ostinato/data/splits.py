@@ -1,6 +1,7 @@
 """Shares of the data for training, validation and test."""
 
 from ..errors import BadInput
+from ..settings import as_words
 
 PARTS = ("train", "valid", "test")
 
@@ -16,7 +17,7 @@ def shares(split: str) -> tuple[float, float, float]:
         parts = [float(x) for x in split.split("/")]
         train, valid, test = (part / 100 for part in parts)
     except ValueError:
-        raise BadInput(f"split must read like 90/5/5, got {split!r:.60}") from None
+        raise BadInput(f"split must read like 90/5/5, got {as_words(split)}") from None
     if not all(0 <= part <= 100 for part in parts):
         raise BadInput(f"the parts of split must be from 0 to 100, got {split}")
     if abs(sum(parts) - 100) > 1e-7:

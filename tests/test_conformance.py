@@ -32,8 +32,13 @@ ALIKE = {
     "gated feedback, lstm",
     "layer norm, mlstm",
     "network, embedding",
+    "simple identity",
+    "simple relu",
+    "simple sigmoid",
     "stack of bidirectional",
     "stack, skip",
+    "weight noise",
+    "zoneout",
 }
 
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import ostinato
 
 SHARDED = """
@@ -46,6 +48,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_eight_devices_do_what_one_does():
     environment = os.environ | {
         "XLA_FLAGS": os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8",

@@ -130,7 +130,10 @@ def alike(one, other, tolerance):
     "learner",
     [
         dataclasses.replace(USUAL, chunk=4),
-        dataclasses.replace(USUAL, objective=Objective(SquaredError(), memory="sqrt")),
+        pytest.param(
+            dataclasses.replace(USUAL, objective=Objective(SquaredError(), memory="sqrt")),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["in chunks", "with less memory"],
 )
@@ -138,6 +141,7 @@ def test_the_same_step_otherwise_computed(problem, usual, learner):
     alike(stepped(learner, *problem), usual, 1e-9)
 
 
+@pytest.mark.slow
 def test_it_starts_from_the_last_iterate_not_the_chosen_one(problem):
     """Hardly damped, the network takes an earlier iterate; the memory still holds the last."""
     network, batch = problem

@@ -49,6 +49,7 @@ def test_the_step_at_which_it_was_stopped_is_told_too(capsys, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_training_run_tells_no_other_steps(ostinato, tmp_path):
     (tmp_path / "text").write_text("the cat sat on the mat. " * 30)
     sizes = ("--units", "4", "--batch", "4", "--length", "5", "--steps", "210")

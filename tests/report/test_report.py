@@ -418,6 +418,7 @@ def test_weights_that_are_not_finite(adding, ostinato, monkeypatch):
     assert "step 20" in err and "not finite (cell.R)" in err
 
 
+@pytest.mark.slow
 def test_a_text_of_three_characters(ostinato, tmp_path):
     (tmp_path / "three").write_text("aba")
     sizes = ("--cell", "simple", "--units", "2", "--steps", "1", "--run", "run")

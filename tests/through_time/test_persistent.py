@@ -251,7 +251,7 @@ def test_programs_that_wait_for_each_other(name, monkeypatch, by):
 
 
 @pytest.mark.parametrize(
-    ("programs", "rows"), [pytest.param(2, 16, marks=pytest.mark.slow), (4, 32)]
+    ("programs", "rows"), [(2, 16), pytest.param(4, 32, marks=pytest.mark.slow)]
 )
 def test_a_few_programs_that_wait_for_each_other(programs, rows, monkeypatch, by):
     """Values, sums over units and parts of products are exchanged; with 32 rows parts of parts."""

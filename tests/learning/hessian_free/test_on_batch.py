@@ -233,6 +233,7 @@ def small():
     return cell, xs, jax.tree.map(lambda x: x + 0.1, cell.initial((4,)))
 
 
+@pytest.mark.slow
 def test_in_pieces_and_with_less_memory(small):
     cell, xs, state = small
     f = on_batch(cell, xs, state)

@@ -1,0 +1,72 @@
+"""From a table and from labelled sequences to a report, without writing code."""
+
+import json
+
+import numpy as np
+import pytest
+
+SMALL = ("--cell", "gru", "--units", "4", "--batch", "4", "--steps", "6", "--json")
+
+
+@pytest.fixture
+def series(tmp_path):
+    t = np.arange(300)
+    columns = np.stack([np.sin(t / 5), np.cos(t / 9), t / 300], axis=1)
+    rows = [",".join(f"{x:.4f}" for x in row) for row in columns]
+    (tmp_path / "data.csv").write_text("\n".join(["x,y,z", *rows]))
+
+
+@pytest.fixture
+def sequences(tmp_path):
+    random = np.random.default_rng(0)
+    lengths, labels = random.integers(3, 9, 40), random.integers(0, 2, 40)
+    xs = random.normal(size=(40, 9, 2)) + labels[:, None, None]
+    np.savez(tmp_path / "walks.npz", x=xs, y=labels, lengths=lengths)
+
+
+def document(ostinato, *arguments):
+    code, out, err = ostinato(*arguments)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_a_table(ostinato, series, tmp_path):
+    options = ("--target", "y", "--horizon", "2", "--length", "10")
+    document(ostinato, "train", "data.csv", *options, *SMALL, "--run", "run")
+    kept = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert kept["task"]["name"] == "series" and kept["task"]["target"] == "y"
+    found = document(ostinato, "evaluate", "run", "--part", "test", "--json")
+    assert found["metric"] == "mean squared error" and "R²" in found["metrics"]
+    other = document(ostinato, "evaluate", "run", "data.csv", "--json")
+    assert other["predicted"] == 298 and other["chance"] is None
+    assert document(ostinato, "lens", "run", "--json")["report"] == "run/report.html"
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "persistence" in page and "actual" in page
+
+
+def test_labelled_sequences_of_different_lengths(ostinato, sequences):
+    document(ostinato, "train", "walks.npz", "--bidirectional", *SMALL, "--run", "run")
+    found = document(ostinato, "evaluate", "run", "--json")
+    assert found["metric"] == "accuracy" and 0 <= found["metrics"]["F1"] <= 1
+    assert document(ostinato, "lens", "run", "--json")["report"] == "run/report.html"
+    more = ("--resume", "--run", "run", "--steps", "8", "--json")
+    assert document(ostinato, "train", *more)["step"] == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["data.csv", "--target", "q"], "there is no column 'q'; there are x, y, z"),
+        (["data.csv", "--target", "y", "--bidirectional"], "bidirectional"),
+        (["data.csv", "--level", "bytes"], "level is a setting of the task text"),
+        (["none.csv", "--target", "y"], "there is no file"),
+        (["data.csv", "--target", "y", "--split", "99/1"], "split must read like 90/5/5"),
+        (["data.csv", "--target", "y", "--horizon", "0"], "horizon must be at least 1"),
+        (["data.csv", "--task", "arrays", "--target", "y"], "need sequence and target"),
+        (["data.csv", "--missing", "guess"], "missing must be one of refuse, mask"),
+    ],
+)
+def test_mistakes_get_one_line(ostinato, series, tmp_path, arguments, words):
+    code, _, err = ostinato("train", *arguments)
+    assert code == 2 and err.count("\n") == 1 and words in err
+    assert not (tmp_path / "runs").exists()

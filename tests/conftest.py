@@ -17,23 +17,16 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
-# Every compiled function takes some mappings of memory, of which a process of Linux has 65,530;
-# beyond that the compiler aborts. What was compiled for earlier tests is let go in time.
-MAPS = "/proc/self/maps"
-MOST_MAPS = 25_000
-LOOK_EVERY = 20
-done = 0
 
+def pytest_runtest_teardown(item, nextitem):
+    """Forget what a file's tests compiled.
 
-def pytest_runtest_teardown():
-    global done
-    done += 1
-    if done % LOOK_EVERY == 0 and os.path.exists(MAPS):
-        with open(MAPS, "rb") as maps:
-            used = sum(1 for _ in maps)
-        if used > MOST_MAPS:
-            jax.clear_caches()
-            gc.collect()
+    It takes memory mappings, of which a process of Linux has 65,530, and it makes every collection
+    of garbage slower.
+    """
+    if nextitem is None or nextitem.path != item.path:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def everything(cell, run):
         ("learned", {"reverse": True}),
         ("learned", {"memory": 2}),
         ("learned", {"memory": 3, "reverse": True}),
-        ("learned stack", {"memory": 3}),
+        pytest.param("learned stack", {"memory": 3}, marks=pytest.mark.slow),
         pytest.param("learned stack", {"reverse": True}, marks=pytest.mark.slow),
         ("bidirectional", {"memory": "sqrt"}),
         pytest.param("bidirectional", {"reverse": True}, marks=pytest.mark.slow),

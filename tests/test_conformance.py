@@ -28,10 +28,12 @@ def member(name):
 
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
+    "dropout",
     "gated feedback, gru",
     "gated feedback, lstm",
     "layer norm, mlstm",
     "network, embedding",
+    "network, jordan",
     "simple identity",
     "simple relu",
     "simple sigmoid",

@@ -251,7 +251,8 @@ def test_programs_that_wait_for_each_other(name, monkeypatch, by):
 
 
 @pytest.mark.parametrize(
-    ("programs", "rows"), [(2, 16), pytest.param(4, 32, marks=pytest.mark.slow)]
+    ("programs", "rows"),
+    [pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((2, 16), (4, 32))],
 )
 def test_a_few_programs_that_wait_for_each_other(programs, rows, monkeypatch, by):
     """Values, sums over units and parts of products are exchanged; with 32 rows parts of parts."""

@@ -115,7 +115,7 @@ def everything(cell, run):
         ("learned", {"memory": 3, "reverse": True}),
         pytest.param("learned stack", {"memory": 3}, marks=pytest.mark.slow),
         pytest.param("learned stack", {"reverse": True}, marks=pytest.mark.slow),
-        ("bidirectional", {"memory": "sqrt"}),
+        pytest.param("bidirectional", {"memory": "sqrt"}, marks=pytest.mark.slow),
         pytest.param("bidirectional", {"reverse": True}, marks=pytest.mark.slow),
     ],
     ids=str,

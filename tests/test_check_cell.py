@@ -16,6 +16,14 @@ from sound_cells import SLSTM, SOUND, Counter, NoProjection
 
 # Not every day: sound cells that are like another one in what is checked.
 ALIKE = {
+    "Counter",
+    "IntegerProduct",
+    "NearKinks",
+    "Relu",
+    "SLSTMFromMinusInfinity",
+    "ScanInside",
+    "Symbols",
+    "Unitary",
     "Clipped",
     "CondInside",
     "DelayLine",

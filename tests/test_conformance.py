@@ -28,6 +28,12 @@ def member(name):
 
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
+    "gru, reset after",
+    "krause lstm",
+    "leaky",
+    "lstm 1997",
+    "mrnn",
+    "peephole lstm",
     "dropout",
     "gated feedback, gru",
     "gated feedback, lstm",

@@ -323,6 +323,7 @@ def longer(config):
     return Config(**{**config.flat(), "steps": 400, "checkpoint_every": 1, "validate_every": 50})
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(longer, tmp_path):
     whole = train(longer, tmp_path / "whole")
     assert killed_and_resumed(longer, tmp_path / "run", [4.0]) == 1

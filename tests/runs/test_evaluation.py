@@ -13,11 +13,10 @@ from ostinato.runs.evaluation import (
     dynamic_evaluate,
     evaluate,
     measured,
-    perplexity,
     word_fail_rate,
     words_of,
 )
-from ostinato.tasks import TASKS, Bits, Text, streams
+from ostinato.tasks import TASKS, Bits, Text, perplexity, streams
 from ostinato.through_time import unroll
 from ostinato.wiring import Dropout, Network, OneHot, Readout
 

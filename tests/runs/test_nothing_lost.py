@@ -23,7 +23,7 @@ from ostinato.files import locked
 from ostinato.report import write_report
 from ostinato.runs import Config, examine, folder, open_run, train
 from ostinato.tasks import Adding, Text
-from ostinato.weights import count_parameters
+from ostinato.weights import count_parameters, notes_of
 from ostinato.wiring import Network, OneHot, Readout
 
 SMALL = {"units": 4, "batch": 3, "length": 8, "steps": 6, "checkpoint_every": 2}
@@ -283,7 +283,8 @@ def test_a_flipped_bit_is_passed_over_with_a_warning(run, config, finished):
 
 
 def test_the_best_checkpoint_is_damaged(run):
-    best = run.checkpoints.progress(run.steps()[-1]).best_step
+    notes = notes_of(run.checkpoints.path(run.steps()[-1]))
+    best = json.loads(notes["progress"])["best_step"]
     edited = open_run(run.path)
     flip(run.checkpoints.path(best))
     with pytest.warns(RuntimeWarning, match="checksum is wrong"):

@@ -8,6 +8,7 @@ import pytest
 from ostinato.data import Vocabulary, read_symbols, reading
 from ostinato.errors import BadInput
 from ostinato.tasks import Text, embedded_text, streams
+from ostinato.tasks.windows import windows_of
 
 # Every symbol once and in the order of its number, so that a symbol says where it stands.
 COUNTING = "".join(chr(0x4E00 + n) for n in range(1000))
@@ -16,7 +17,7 @@ COUNTING = "".join(chr(0x4E00 + n) for n in range(1000))
 @pytest.mark.parametrize(("size", "length"), [(4, 20), (7, 13), (1, 899), (50, 5)])
 def test_streams_go_on_from_batch_to_batch(size, length):
     task = Text.of(COUNTING, length=length)
-    windows = task.windows(size)
+    windows = windows_of(899, size, length)
     seen = []
     for index in range(windows):
         batch, after = task.batch(index, size), task.batch(index + 1, size)
@@ -34,7 +35,7 @@ def test_streams_go_on_from_batch_to_batch(size, length):
 
 def test_passes_start_at_different_offsets():
     task = Text.of(COUNTING, length=30)
-    windows = task.windows(8)
+    windows = windows_of(899, 8, 30)
     offsets = {int(task.batch(epoch * windows, 8).inputs[0, 0]) for epoch in range(20)}
     assert len(offsets) > 10
     assert max(offsets) <= 899 - 8 * windows * 30

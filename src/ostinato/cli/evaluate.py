@@ -13,7 +13,7 @@ from .. import decoding
 from ..data import Vocabulary, check_file
 from ..errors import BadInput
 from ..runs import Run, evaluation, open_run
-from ..tasks import Task
+from ..tasks import Task, perplexity
 from ..wiring import Network
 from .output import print_json, writing
 from .paths import path
@@ -121,7 +121,7 @@ def _dynamic(run: Run, task: Task, part: str, rate: float | None) -> dict:
     symbols = task.stream(part)
     assert symbols is not None
     value = evaluation.dynamic_evaluate(run.network(), symbols, rate=rate)
-    return {"rate": rate, "value": value, "perplexity": evaluation.perplexity(value)}
+    return {"rate": rate, "value": value, "perplexity": perplexity(value)}
 
 
 def _finite(value: float | None) -> float:

@@ -10,7 +10,8 @@ from jax.extend.core import Literal
 from ..cells import Cell
 from ..cells.sizes import input_size, parameter_dtype
 from ..through_time import can_step, parts_with_inputs, sizes, unroll
-from ..through_time.step import Step, Tap, take_apart
+from ..through_time.step import Step, take_apart
+from ..through_time.tap import Tap
 
 
 def recurrent_matrices(network: Any) -> dict[str, jax.Array]:

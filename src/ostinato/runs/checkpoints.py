@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..files import write_whole
-from ..weights import Damaged, Differs, notes_of, pack, unpack
+from ..weights import Damaged, Differs, pack, unpack
 
 FORMAT = 3
 KEPT = 2
@@ -109,10 +109,6 @@ class Checkpoints:
     def read(self, step: int, like: Any, part: str = "") -> Any:
         """The arrays of one checkpoint."""
         return unpack(self.path(step), like, part)[0]
-
-    def progress(self, step: int) -> Progress:
-        """The numbers of one checkpoint."""
-        return self._progress(notes_of(self.path(step)), step)
 
     def path(self, step: int) -> Path:
         return self.folder / _NAME.format(step)

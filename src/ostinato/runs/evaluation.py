@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data import Batch
 from ..errors import BadInput
-from ..tasks import Bits, CrossEntropy, Metric, Task, streams
+from ..tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
 from ..through_time import can_step
 from ..weights import trained as trained_part
 from ..wiring import Network, outputs_of
@@ -57,16 +57,6 @@ def measured(
 def _counts(network: Any, state: Any, batch: Batch, metrics: tuple[Metric, ...]) -> Any:
     outputs, state = outputs_of(network, batch, state)
     return [metric.counts(outputs, batch) for metric in metrics], state
-
-
-def perplexity(bits: float) -> float:
-    """`2^bits`: the number of equally probable symbols with the same entropy.
-
-    Like the bits, it is per symbol: for a character model this is the perplexity per character,
-    which is not comparable with the usual perplexity per word.
-    """
-    with np.errstate(over="ignore"):
-        return float(np.exp2(bits))
 
 
 def dynamic_evaluate(

@@ -21,6 +21,7 @@ from .metrics import Metric as Metric
 from .metrics import NatsPerStep as NatsPerStep
 from .metrics import Perplexity as Perplexity
 from .metrics import StepMean as StepMean
+from .metrics import perplexity as perplexity
 from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales

@@ -100,8 +100,13 @@ class Perplexity(Bits):
 
     def value(self, counts: Any) -> float | None:
         bits = super().value(counts)
-        with np.errstate(over="ignore"):
-            return None if bits is None else float(np.exp2(bits))
+        return None if bits is None else perplexity(bits)
+
+
+def perplexity(bits: float) -> float:
+    """`2^bits`; infinity where that overflows."""
+    with np.errstate(over="ignore"):
+        return float(np.exp2(bits))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,11 +16,12 @@ from ..data.splits import PARTS, divided, shares
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
+from . import windows
 from .answers import KINDS, Answers, fit_answers
 from .forecasts import joined, pairs, persistence, sparklines
 from .series_data import answers_of, as_series, column_numbers, marked
 from .task import Task, checked_count, checked_part, checked_seed, hashed
-from .windows import Stream, in_windows, training_batch, windows_of
+from .windows import Stream, in_windows, training_batch
 
 WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
 
@@ -225,16 +226,11 @@ class Series(Task):
         return in_windows(self.parts[checked_part(part)], 1, WINDOW)
 
     def batch_shape(self, size: int) -> tuple[int, int]:
-        steps = len(self.parts["train"].there)
-        length = min(self.length, steps)
-        return length, min(size, steps // length) if self.carry else size
+        return windows.batch_shape(self.parts["train"], size, self.length, self.carry)
 
     def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        steps = len(self.parts["train"].there)
-        length = min(length or self.length, steps)
-        if self.carry:
-            return batches / windows_of(steps, min(size, steps // length), length)
-        return batches * size * length / steps
+        length = length or self.length
+        return windows.epochs(self.parts["train"], batches, size, length, self.carry)
 
     def baselines(self) -> dict[str, float]:
         found, valid = super().baselines(), self.parts["valid"]

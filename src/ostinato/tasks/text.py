@@ -1,6 +1,7 @@
 """Predict the next character, or byte, of a text."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,11 +15,13 @@ from ..data.splits import shares
 from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
 from ..settings import setting
+from . import windows
 from .losses import CrossEntropy
 from .metrics import Bits, Perplexity
 from .ngrams import ngram_bits
 from .synthetic import Length
-from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from .task import Task, checked_count, checked_part, checked_seed, hashed
+from .windows import in_windows, next_symbols, training_batch
 
 WINDOW = 100  # steps per compiled call in an evaluation; the state is carried
 PREVIEW = 200  # symbols
@@ -137,27 +140,8 @@ class Text(Task):
         return f"{self._source} is"
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        text, size = self.parts["train"], checked_count(size, "sequences of a batch")
-        length = min(self.length if length is None else checked_count(length), len(text) - 1)
-        if not self.carry:
-            starts = random(self.seed, 0, index).integers(0, len(text) - length, size)
-            return _windows(text, starts, length, first=True)
-        size = min(size, (len(text) - 1) // length)
-        windows = self.windows(size, length)
-        epoch, window = divmod(index, windows)
-        stream = windows * length
-        spare = len(text) - 1 - size * stream
-        offset = int(random(self.seed, 1, epoch).integers(0, spare + 1))
-        starts = offset + np.arange(size) * stream + window * length
-        return _windows(text, starts, length, first=window == 0)
-
-    def windows(self, size: int, length: int | None = None) -> int:
-        """The number of batches per epoch.
-
-        If the text is long enough, the length of a window is left over for the epoch's offset.
-        """
-        length, symbols = length or self.length, len(self.parts["train"]) - 1
-        return max(1, (symbols - length) // (size * length))
+        length = self.length if length is None else length
+        return training_batch(self._training, self.seed, index, size, length, self.carry)
 
     def held_out(self, part: str, size: int) -> Iterator[Batch]:
         return streams(self.parts[checked_part(part)], size, self.length)
@@ -170,17 +154,14 @@ class Text(Task):
         return self.parts[part]
 
     def batch_shape(self, size: int) -> tuple[int, int]:
-        """Steps and streams, at most as many as the text has room for."""
-        symbols = len(self.parts["train"]) - 1
-        steps = min(self.length, symbols)
-        return steps, min(size, symbols // steps) if self.carry else size
+        return windows.batch_shape(self._training, size, self.length, self.carry)
 
     def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        symbols = len(self.parts["train"]) - 1
-        length = min(length or self.length, symbols)
-        if self.carry:
-            return batches / self.windows(min(size, symbols // length), length)
-        return batches * size * length / symbols
+        return windows.epochs(self._training, batches, size, length or self.length, self.carry)
+
+    @functools.cached_property
+    def _training(self) -> windows.Stream:
+        return next_symbols(self.parts["train"])
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Text":
@@ -225,25 +206,7 @@ def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:
     The streams are of equal length to within one step; steps beyond the end of a shorter one have
     weights of zero. A window is never longer than the text.
     """
-    length = min(checked_count(length), max(len(text) - 1, 1))
-    size = max(1, min(checked_count(size, "sequences of a batch"), (len(text) - 1) // length))
-    borders = np.linspace(0, len(text) - 1, size + 1).astype(int)
-    lengths = np.diff(borders)
-    for begin in range(0, int(lengths.max(initial=0)), length):
-        steps = begin + np.arange(length)[:, None]
-        places = np.minimum(borders[:-1] + steps, len(text) - 2)
-        weights = (steps < lengths).astype(np.float32)
-        yield Batch(_int(text[places]), _int(text[places + 1]), weights, first=begin == 0)
-
-
-def _windows(text: np.ndarray, starts: np.ndarray, length: int, first: bool) -> Batch:
-    places = starts + np.arange(length)[:, None]
-    weights = np.ones(places.shape, np.float32)
-    return Batch(_int(text[places]), _int(text[places + 1]), weights, first=first)
-
-
-def _int(symbols: np.ndarray) -> np.ndarray:
-    return symbols.astype(np.int32)
+    return in_windows(next_symbols(text), size, length)
 
 
 def _whole_path(file: str) -> str:

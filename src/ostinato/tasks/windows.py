@@ -10,10 +10,10 @@ from .task import checked_count, random
 
 
 class Stream(NamedTuple):
-    """One series, or several that are concatenated.
+    """One series or text, or several that are concatenated.
 
     Attributes:
-        inputs: `(T, inputs)`.
+        inputs: `(T,)` symbols or `(T, inputs)` numbers.
         targets: `(T,)` or `(T, outputs)`.
         there: `(T,)`, false where the target is missing.
         starts: `(T,)`, true where a series begins.
@@ -25,16 +25,34 @@ class Stream(NamedTuple):
     starts: np.ndarray
 
     @property
+    def steps(self) -> int:
+        return len(self.there)
+
+    @property
     def several(self) -> bool:
-        return int(self.starts.sum()) > 1
+        return int(np.count_nonzero(self.starts)) > 1
 
     def at(self, places: np.ndarray, first: bool, several: bool) -> Batch:
         """The batch of the steps `places` `(T, B)`; steps beyond the end have weight zero."""
-        inside = places < len(self.there)
-        places = np.minimum(places, len(self.there) - 1)
+        inside = places < self.steps
+        places = np.minimum(places, self.steps - 1)
         weights = (self.there[places] & inside).astype(np.float32)
         resets = self.starts[places] & inside if several else None
-        return Batch(self.inputs[places], self.targets[places], weights, resets=resets, first=first)
+        inputs, targets = _wide(self.inputs[places]), _wide(self.targets[places])
+        return Batch(inputs, targets, weights, resets=resets, first=first)
+
+
+def next_symbols(symbols: np.ndarray) -> Stream:
+    """The stream of a text `(T,)`: after each symbol but the last, the next is the target.
+
+    Example:
+        >>> next_symbols(np.array([3, 1, 2])).targets.tolist()
+        [1, 2]
+    """
+    steps = max(len(symbols) - 1, 0)
+    there, starts = np.ones(steps, bool), np.zeros(steps, bool)
+    starts[:1] = True
+    return Stream(symbols[:-1], symbols[1:], there, starts)
 
 
 def training_batch(
@@ -47,7 +65,7 @@ def training_batch(
     position.
     """
     size, length = checked_count(size, "sequences of a batch"), checked_count(length)
-    steps = len(stream.there)
+    steps = stream.steps
     length = min(length, steps)
     several = stream.several
     if not carry:
@@ -67,9 +85,23 @@ def windows_of(steps: int, size: int, length: int) -> int:
     return max(1, (steps - length) // (size * length))
 
 
+def batch_shape(stream: Stream, size: int, length: int, carry: bool) -> tuple[int, int]:
+    """Steps and sequences of a training batch, at most as many as the stream has room for."""
+    length = min(length, stream.steps)
+    return length, min(size, stream.steps // length) if carry else size
+
+
+def epochs(stream: Stream, batches: int, size: int, length: int, carry: bool) -> float:
+    """How often so many training batches go through the stream."""
+    length, size = batch_shape(stream, size, length, carry)
+    if carry:
+        return batches / windows_of(stream.steps, size, length)
+    return batches * size * length / stream.steps
+
+
 def in_windows(stream: Stream, size: int, length: int) -> Iterator[Batch]:
     """Windows of a whole stream, divided into up to `size` contiguous ones."""
-    steps = len(stream.there)
+    steps = stream.steps
     length = min(checked_count(length), max(steps, 1))
     size = max(1, min(checked_count(size, "sequences of a batch"), steps // length))
     borders = np.linspace(0, steps, size + 1).astype(int)
@@ -78,3 +110,8 @@ def in_windows(stream: Stream, size: int, length: int) -> Iterator[Batch]:
         time = begin + np.arange(length)[:, None]
         places = np.where(time < lengths, borders[:-1] + time, steps)
         yield stream.at(places, begin == 0, stream.several)
+
+
+def _wide(values: np.ndarray) -> np.ndarray:
+    """Symbols, which a text may keep in a byte each, in the type that networks read."""
+    return values.astype(np.int32) if values.dtype.kind in "iu" else values

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 
 from ._weak import is_weak
 from .paired import paired
-from .step import Step, Tap, take_apart
+from .step import Step, take_apart
+from .tap import Tap
 
 
 def inputs_in(compute, function, parameters, xs) -> tuple[Any, list]:

@@ -12,7 +12,7 @@ from ..cells.building import check_vectors, draw
 from ..cells.initialisers import glorot
 from ..cells.sizes import input_size, output_size
 from ..through_time import with_products
-from ..through_time.step import Tap
+from ..through_time.tap import Tap
 
 
 class GatedFeedback(Cell):

@@ -12,7 +12,8 @@ from ..cells import Cell
 from ..cells.sizes import input_size, parameter_dtype
 from ..through_time import with_products
 from ..through_time.paired import paired
-from ..through_time.step import Tap, take_apart
+from ..through_time.step import take_apart
+from ..through_time.tap import Tap
 
 
 class LayerNorm(Cell):

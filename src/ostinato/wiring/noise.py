@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..through_time import can_step, with_products
-from ..through_time.step import Tap
+from ..through_time.tap import Tap
 
 Module = TypeVar("Module")
 

@@ -19,7 +19,8 @@ from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
 from .config import Config
-from .network import UNITS, Sizes, make_network
+from .network import UNITS, make_network
+from .parts import Sizes
 
 Units = int | tuple[int, ...]
 

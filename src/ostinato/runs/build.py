@@ -14,7 +14,8 @@ from ..through_time.online1997 import RULES
 from ..wiring import Network
 from .budget import Units, units_of
 from .config import Config, check_curriculum
-from .network import Sizes, make_network
+from .network import make_network
+from .parts import Sizes
 
 # Network settings that the gradient lstm1997 does not support.
 NOT_1997 = ("embedding", "layer_norm", "zoneout", "weight_noise", "dropout", "recurrent_dropout")

@@ -31,7 +31,8 @@ from .build import build_task, matmul_precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
-from .network import Sizes
+from .models import MODELS
+from .parts import Sizes
 from .provenance import described, described_learner, described_task, difference, versions
 
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
@@ -327,10 +328,12 @@ def _sizes(found: dict) -> Sizes:
         found = {**found, "readout_bias": TASKS[name].readout_bias}
     sizes = Sizes(**found)
     numbers = (sizes.inputs, sizes.outputs)
-    if not isinstance(name, str) or not all(isinstance(x, bool) for x in sizes[3:]):
+    if not isinstance(name, str) or not all(isinstance(x, bool) for x in sizes[3:5]):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
         raise TypeError(f"sizes of {numbers}")
+    if sizes.model is not None and sizes.model["kind"] not in MODELS:
+        raise ValueError(f"there is no model {sizes.model['kind']!r:.40}")
     return sizes
 
 

@@ -43,6 +43,8 @@ class Task(abc.ABC):
         held_out_together: how many generated held-out sequences are in memory at once.
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
+        model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
+            `Network`. See `runs/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`.
         vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
@@ -61,6 +63,7 @@ class Task(abc.ABC):
     held_out_together: int = 0
     predicts_next: bool = False
     readout_bias: bool = True
+    model: Mapping[str, Any] | None = None
     vocabulary: Any = None
 
     @classmethod

@@ -1,0 +1,1 @@
+"""Data sets that are generated: number words, dates, programs, additions. No download."""

@@ -25,8 +25,8 @@ WEEKDAYS = {
     "fr": "lundi mardi mercredi jeudi vendredi samedi dimanche",
 }
 
-# Language and pattern. {d}, {m}: as short as possible; {dd}, {mm}: two digits; {y}: year; {nth}: 1st
-# in English, 1er in French; {month}, {mon}: the name and its first three letters; {weekday}.
+# Language and pattern. {d}, {m}: as short as possible; {dd}, {mm}: two digits; {y}: year;
+# {nth}: 1st in English, 1er in French; {month}, {mon}: the name and its first three letters.
 FORMATS: tuple[tuple[str, str], ...] = (
     ("en", "{month} {d}, {y}"),
     ("en", "{month} {nth}, {y}"),
@@ -67,7 +67,7 @@ def date_pair(date: datetime.date, form: int) -> tuple[str, str]:
     if not 0 <= form < len(FORMATS):
         raise BadInput(f"the format must be a number from 0 to {len(FORMATS) - 1}, got {form}")
     language, pattern = FORMATS[form]
-    fields = {"d": date.day, "m": date.month, "y": date.year}
+    fields: dict[str, object] = {"d": date.day, "m": date.month, "y": date.year}
     fields |= {"dd": f"{date.day:02}", "mm": f"{date.month:02}"}
     if language:
         month = MONTHS[language].split()[date.month - 1]

@@ -1,9 +1,9 @@
 """METEOR: matched words of a translation, weighed by how many chunks they form.
 
 The words of a translation are aligned to those of the reference in two stages: equal words first,
-then words that are left and have the same Porter stem. Each stage takes as many pairs as it can,
-and among such alignments the one with the fewest crossings. With m matched words, in c chunks of pairs
-that are adjacent in both texts,
+then words that are left and have the same Porter stem (which is made for English). Each stage takes
+as many pairs as it can, and among such alignments the one with the fewest crossings. With m matched
+words, in c chunks of pairs that are adjacent in both texts,
 
     P = m / words of the translation       R = m / words of the reference
     F = 10 P R / (R + 9 P)

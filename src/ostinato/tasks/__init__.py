@@ -5,6 +5,7 @@ from typing import Any
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
+from .closed_loop import closed_loop as closed_loop
 from .copy import Copy as Copy
 from .from_files import task_name_for as task_name_for
 from .losses import BinaryCrossEntropy as BinaryCrossEntropy
@@ -26,6 +27,9 @@ from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
 from .permutation import Permutation as Permutation
+from .quantiles import Coverage as Coverage
+from .quantiles import Pinball as Pinball
+from .quantiles import PinballInUnits as PinballInUnits
 from .regression import AbsoluteError as AbsoluteError
 from .regression import ErrorInUnits as ErrorInUnits
 from .regression import RSquared as RSquared

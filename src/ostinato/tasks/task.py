@@ -136,6 +136,13 @@ class Task(abc.ABC):
         """The first metric of simple predictors on the validation part, by name."""
         return {"chance": self.chance}
 
+    def yardsticks(self, part: str) -> dict[str, float]:
+        """The first metric of naive forecasts on `"valid"` or `"test"`, by name.
+
+        They are shown beside an evaluation of that part; `baselines` should have them too.
+        """
+        return {}
+
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """A few lines that show what a network has learned, for example text that it generates."""
         return None

@@ -247,14 +247,14 @@ def rolled(network, task, history, steps):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"targets": [1, 0]}, {"horizon": 3}, {"quantiles": (0.2, 0.6), "targets": [1, 0]}],
+    [{}, {"horizon": 2, "quantiles": (0.2, 0.6), "targets": [1, 0]}],
     ids=str,
 )
 def test_closed_loop_equals_reading_everything_again(options):
     task = Series(VALUES, **options)
     network = network_for(task)
-    found = closed_loop(network, task, VALUES[:40], 6)
-    np.testing.assert_allclose(found, rolled(network, task, VALUES[:40], 6), rtol=1e-4)
+    found = closed_loop(network, task, VALUES[:40], 3)
+    np.testing.assert_allclose(found, rolled(network, task, VALUES[:40], 3), rtol=1e-4)
 
 
 def test_closed_loop_with_gaps():
@@ -262,8 +262,8 @@ def test_closed_loop_with_gaps():
     values[[20, 33], 0] = np.nan
     task = Series(values, missing="mask")
     network = network_for(task)
-    found = closed_loop(network, task, values[:40], 5)
-    np.testing.assert_allclose(found, rolled(network, task, values[:40], 5), rtol=1e-4)
+    found = closed_loop(network, task, values[:40], 2)
+    np.testing.assert_allclose(found, rolled(network, task, values[:40], 2), rtol=1e-4)
 
 
 def test_closed_loop_follows_a_rotation():

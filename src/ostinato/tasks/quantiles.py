@@ -36,9 +36,10 @@ def levels_of(words: str) -> Levels:
         (0.1, 0.5, 0.9)
     """
     try:
-        return checked_levels([float(part) for part in words.split(",")])
+        levels = [float(part) for part in words.split(",")]
     except ValueError:
         raise BadInput(f"quantiles must read like 0.1,0.5,0.9, got {as_words(words)}") from None
+    return checked_levels(levels)
 
 
 def checked_levels(levels: Sequence[float]) -> Levels:

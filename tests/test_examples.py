@@ -52,7 +52,15 @@ def variable_lengths(text):
     assert numbers(r"difference of the gradients: (\S+)", text)[0] < 1e-5
 
 
-SHOWN = (own_arrays, slstm, own_task, own_loop, torch_weights, variable_lengths)
+def forecast(text):
+    error, coverage = numbers(r"^pinball loss: ([\d.]+)\ncoverage .*: ([\d.]+)", text)
+    yardsticks = numbers(r"of persistence: ([\d.]+)\n.*of seasonal naive: ([\d.]+)", text)
+    assert error < min(yardsticks) and 0.5 < coverage <= 1
+    (years,) = re.findall(r"the years after: (.*)", text)
+    assert len(years.split()) == 11
+
+
+SHOWN = (own_arrays, slstm, own_task, own_loop, torch_weights, variable_lengths, forecast)
 
 
 def test_every_example_is_tested():

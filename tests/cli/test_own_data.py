@@ -31,17 +31,29 @@ def document(ostinato, *arguments):
 
 
 def test_a_table(ostinato, series, tmp_path):
-    options = ("--target", "y", "--horizon", "2", "--length", "10")
+    options = ("--target", "y", "--horizon", "2", "--length", "10", "--season", "57")
     document(ostinato, "train", "data.csv", *options, *SMALL, "--run", "run")
     kept = json.loads((tmp_path / "run" / "config.json").read_text())
     assert kept["task"]["name"] == "series" and kept["task"]["target"] == "y"
     found = document(ostinato, "evaluate", "run", "--part", "test", "--json")
     assert found["metric"] == "mean squared error" and "R²" in found["metrics"]
+    assert found["yardsticks"]["seasonal naive"] < found["yardsticks"]["persistence"]
     other = document(ostinato, "evaluate", "run", "data.csv", "--json")
     assert other["predicted"] == 298 and other["chance"] is None
     assert document(ostinato, "lens", "run", "--json")["report"] == "run/report.html"
     page = (tmp_path / "run" / "report.html").read_text()
     assert "persistence" in page and "actual" in page
+    assert "seasonal naive baseline" in page and "one season earlier" in page
+
+
+def test_quantiles_of_a_table(ostinato, series):
+    options = ("--quantiles", "0.1,0.5,0.9", "--season", "57", "--length", "10")
+    document(ostinato, "train", "data.csv", *options, *SMALL, "--run", "run")
+    more = ("--resume", "--run", "run", "--steps", "8", "--json")
+    assert document(ostinato, "train", *more)["step"] == 8
+    code, out, _ = ostinato("evaluate", "run", "data.csv")
+    assert code == 0 and "coverage of the 0.8 interval" in out
+    assert "pinball loss" in out and "(persistence " in out and ", seasonal naive " in out
 
 
 def test_labelled_sequences_of_different_lengths(ostinato, sequences):
@@ -63,6 +75,14 @@ def test_labelled_sequences_of_different_lengths(ostinato, sequences):
         (["data.csv", "--target", "y", "--split", "99/1"], "split must read like 90/5/5"),
         (["data.csv", "--target", "y", "--horizon", "0"], "horizon must be at least 1"),
         (["data.csv", "--task", "arrays", "--target", "y"], "need sequence and target"),
+        (
+            ["data.csv", "--quantiles", "0.9,0.1"],
+            "quantiles must rise between 0 and 1, got 0.9, 0.1",
+        ),
+        (
+            ["data.csv", "--season", "400"],
+            "a season of 400 steps does not fit into a series of 300",
+        ),
         (["data.csv", "--missing", "guess"], "missing must be one of refuse, mask"),
     ],
 )

@@ -140,7 +140,7 @@ WRONG = {
     "missing": ((np.where(TIME == 7, np.nan, 1.0),), {}, "step 7, column '1' is missing; fill"),
     "infinite": ((np.where(TIME == 7, np.inf, 1.0),), {"missing": "mask"}, "step 7.*is infinite"),
     "ys too short": ((VALUES, LABELS[1:]), {}, "has 400 steps, its targets have shape"),
-    "ys and horizon": ((VALUES, LABELS), {"horizon": 2}, "horizon and targets are of forecasts"),
+    "ys and horizon": ((VALUES, LABELS), {"horizon": 2}, "season are of forecasts; leave them out"),
     "ys of floats": ((VALUES, LABELS * 1.0), {}, "say kind="),
     "ys of two axes": ((VALUES, LABELS[:, None].repeat(2, 1)), {}, "one label per step"),
     "ys of one series": (([VALUES, VALUES], [LABELS]), {}, "for each of 2 series, got 1"),

@@ -111,6 +111,7 @@ def _measured(run: Run, task: Task, part: str, own: bool) -> dict:
         "value": _finite(first[1]),
         "higher_is_better": first[0].higher_is_better,
         "chance": task.chance if own else None,
+        "yardsticks": task.yardsticks(part),
         "metrics": {metric.name: _or_none(value) for metric, value in others} | more,
         "predicted": int(sum(np.count_nonzero(batch.counted) for batch in task.evaluated(part))),
     }
@@ -169,8 +170,9 @@ def _listed(words: Path) -> set[str]:
 
 
 def _show(result: dict) -> None:
-    chance = result["chance"]
-    beside = "" if chance is None else f"   (chance {chance:.4g})"
+    known = {"chance": result["chance"], **result["yardsticks"]}
+    words = [f"{name} {value:.4g}" for name, value in known.items() if value is not None]
+    beside = f"   ({', '.join(words)})" if words else ""
     lines = [f"{result['run']} on {result['on']}"]
     lines.append(f"{result['metric']}: {result['value']:.4g}{beside}")
     for name, value in result["metrics"].items():

@@ -224,6 +224,10 @@ def _learning(
 
 def _baselines(course: Course, levels: dict[str, float]) -> str:
     words = "Chance is the best prediction that ignores the input."
+    if "persistence" in levels:
+        words += " Persistence repeats the last value."
+    if "seasonal naive" in levels:
+        words += " Seasonal naive repeats the value one season earlier."
     if "solved" in levels:
         words += " Past the line 'solved' the task counts as solved."
     if "bigram" in levels:

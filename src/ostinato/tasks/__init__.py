@@ -5,6 +5,7 @@ from typing import Any
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
+from .closed_loop import closed_loop as closed_loop
 from .copy import Copy as Copy
 from .from_files import task_name_for as task_name_for
 from .losses import BinaryCrossEntropy as BinaryCrossEntropy
@@ -25,7 +26,11 @@ from .metrics import perplexity as perplexity
 from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
+from .pairs import Pairs as Pairs
 from .permutation import Permutation as Permutation
+from .quantiles import Coverage as Coverage
+from .quantiles import Pinball as Pinball
+from .quantiles import PinballInUnits as PinballInUnits
 from .regression import AbsoluteError as AbsoluteError
 from .regression import ErrorInUnits as ErrorInUnits
 from .regression import RSquared as RSquared
@@ -36,6 +41,7 @@ from .temporal_order import TemporalOrder3 as TemporalOrder3
 from .text import Text as Text
 from .text import embedded_text as embedded_text
 from .text import streams as streams
+from .translate import Translate as Translate
 from .xor import Xor as Xor
 
 # The tasks by the name that the command line uses. A configuration makes one by `from_settings`.
@@ -56,5 +62,6 @@ TASKS: dict[str, Any] = {
         Chorales,
         Series,
         Arrays,
+        Translate,
     )
 }

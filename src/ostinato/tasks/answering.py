@@ -43,7 +43,9 @@ def answers(
     given = None if how.targets is None else iter(read_lines(how.targets))
     while block := list(itertools.islice(lines, TOGETHER)):
         coded = [
-            coded_source(line, number, source, longest[0], reverse) for number, line in block if line
+            coded_source(line, number, source, longest[0], reverse)
+            for number, line in block
+            if line
         ]
         if given is not None:
             yield from _scored(network, block, coded, given, target, how)

@@ -69,6 +69,14 @@ class Answers:
             raise BadInput(f"the label {error.args[0]!r:.40} is not one of {known}") from None
         return found, there
 
+    def centre(self, outputs: Any) -> Any:
+        """The outputs as one number for each target."""
+        return outputs
+
+    def shown(self, outputs: np.ndarray, at: int) -> dict[str, np.ndarray]:
+        """The forecasts `(T,)` of target number `at` that a preview shows, by name."""
+        return {"forecast": outputs[:, at]}
+
     def as_json(self) -> dict[str, Any]:
         return {
             "classes": None if self.classes is None else list(self.classes),

@@ -1,8 +1,10 @@
-"""Parts of forecasting: inputs and targets, the persistence baseline, sparklines."""
+"""Parts of forecasting: inputs and targets, how they are learned, sparklines."""
 
 import numpy as np
 
 from ..data.scaling import Scaler
+from .answers import Answers
+from .quantiles import fit_quantiles
 from .windows import Stream
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -26,6 +28,34 @@ def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndar
     return values[:count], np.concatenate(later, axis=1)
 
 
+def fit_forecasts(
+    xs: list[np.ndarray],
+    columns: list[int],
+    horizon: int,
+    scaler: Scaler,
+    levels: tuple[float, ...] | None,
+) -> Answers:
+    """How the next values are learned, scaled like the inputs.
+
+    Args:
+        xs: the training part of every series, `(T, all columns)`.
+        columns: those to forecast.
+        horizon: steps to forecast.
+        scaler: of all columns.
+        levels: of the quantiles to forecast, or `None` for the mean.
+    """
+    shift, factor, means = (
+        tuple(np.tile(np.array(x)[columns], horizon).tolist())
+        for x in (scaler.shift, scaler.factor, scaler.means)
+    )
+    later = np.concatenate([pairs(x, columns, horizon)[1] for x in xs])
+    later = later[~np.isnan(later).any(axis=1)]
+    tiled = Scaler(shift, factor, means)
+    if levels is not None:
+        return fit_quantiles(later, tiled, levels)
+    return Answers(None, tiled, float(np.var(later, axis=0).mean()) if len(later) else 0.0)
+
+
 def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
     """Concatenate streams; `outputs` is `None` for classes."""
     if not streams:
@@ -33,22 +63,6 @@ def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
         nothing = np.zeros(0, bool)
         return Stream(np.zeros((0, inputs), np.float32), targets, nothing, nothing)
     return Stream(*(np.concatenate(parts) for parts in zip(*streams, strict=True)))
-
-
-def persistence(stream: Stream, scaler: Scaler, columns: list[int], horizon: int) -> float:
-    """The mean squared error of repeating the last value, in the units of the data.
-
-    Missing values are replaced by the last one before them, or by the mean if there is none.
-    """
-    values = stream.inputs[:, columns].astype(float)
-    for n, column in enumerate(columns):
-        if column in scaler.masked:
-            there = stream.inputs[:, len(scaler.shift) + scaler.masked.index(column)] == 0
-            last = np.maximum.accumulate(np.where(there | stream.starts, np.arange(len(there)), 0))
-            values[:, n] = values[last, n]
-    factors = np.tile(np.array(scaler.factor)[columns], horizon)
-    apart = (np.tile(values, horizon) - stream.targets) * factors
-    return float(np.mean(apart[stream.there] ** 2))
 
 
 def sparkline(values: np.ndarray, low: float, high: float) -> str:
@@ -66,18 +80,25 @@ def sparkline(values: np.ndarray, low: float, high: float) -> str:
 
 
 def sparklines(
-    name: str, horizon: int, actual: np.ndarray, forecast: np.ndarray, there: np.ndarray
+    name: str, horizon: int, lines: dict[str, np.ndarray], there: np.ndarray
 ) -> str | None:
-    """A column and its forecast as two sparklines on the same scale."""
-    actual = np.where(there, actual, np.nan)[:WIDEST]
+    """A column and its forecasts as sparklines on the same scale, that of the line `actual`.
+
+    Args:
+        name: of the column.
+        horizon: how far ahead the forecasts are.
+        lines: `(T,)` each, by name.
+        there: `(T,)`, false where the actual value is missing.
+    """
+    actual = np.where(there, lines["actual"], np.nan)[:WIDEST]
     if not np.isfinite(actual).any():
         return None
     low, high = float(np.nanmin(actual)), float(np.nanmax(actual))
     ahead = "1 step ahead" if horizon == 1 else f"{horizon} steps ahead"
+    drawn = {**lines, "actual": actual}
     return "\n".join(
         [
             f"{name}, {ahead}, from {low:.4g} to {high:.4g}",
-            f"actual    {sparkline(actual, low, high)}",
-            f"forecast  {sparkline(forecast[:WIDEST], low, high)}",
+            *(f"{key:<10}{sparkline(row[:WIDEST], low, high)}" for key, row in drawn.items()),
         ]
     )

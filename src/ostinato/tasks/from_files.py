@@ -10,6 +10,7 @@ from ..data import Table, read_npy, read_npz, read_table
 from ..data.scaling import check_complete
 from ..errors import BadInput
 from .arrays import Arrays
+from .quantiles import levels_of
 from .series import Series
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
@@ -51,11 +52,16 @@ def series_of_file(
     if settings.length is not None:
         options["length"] = settings.length
     if settings.kind is None:
-        options["horizon"] = settings.horizon
+        options |= {"horizon": settings.horizon, "season": settings.season}
+        if settings.quantiles is not None:
+            options["quantiles"] = levels_of(settings.quantiles)
     elif settings.target is None:
         raise BadInput(f"kind {settings.kind} needs target, the column to learn")
-    elif settings.horizon != 1:
-        raise BadInput(f"horizon is of forecasts; leave it out with kind {settings.kind}")
+    else:
+        usual = {"horizon": 1, "quantiles": None, "season": None}
+        for name, value in usual.items():
+            if getattr(settings, name) != value:
+                raise BadInput(f"{name} is of forecasts; leave it out with kind {settings.kind}")
     target = _names(settings.target)
     with _naming(path):
         if path.suffix.lower() == ".npz":

@@ -11,15 +11,25 @@ import numpy as np
 
 from ..data import Batch
 from ..data.files import whole_path
-from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy
+from ..data.scaling import POLICIES, checked_policy
 from ..data.splits import PARTS, divided, shares
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
-from . import windows
+from . import windows, yardsticks
 from .answers import KINDS, Answers, fit_answers
-from .forecasts import joined, pairs, persistence, sparklines
-from .series_data import answers_of, as_series, column_numbers, marked
+from .forecasts import fit_forecasts, joined, pairs, sparklines
+from .quantiles import QuantileAnswers, checked_levels, levels_of
+from .series_data import (
+    answers_of,
+    as_series,
+    check_parts,
+    check_values,
+    checked_season,
+    column_numbers,
+    marked,
+    scaler_for,
+)
 from .task import Task, checked_count, checked_part, checked_seed, hashed
 from .windows import Stream, in_windows, training_batch
 
@@ -43,9 +53,11 @@ class Series(Task):
     Missing values: see `Arrays`.
 
     `chance` is the variance of the targets, the error of their mean. The baseline `persistence`
-    repeats the last known value.
+    repeats the last known value, `seasonal naive` the value one season earlier; see `yardsticks`.
+    With `quantiles` the loss is the pinball loss and intervals are forecast; see `quantiles`.
 
-    Shapes: inputs `(T, B, inputs)`, targets `(T, B, horizon * targets)`; or `(T, B)` for classes.
+    Shapes: inputs `(T, B, inputs)`, targets `(T, B, horizon * targets)`, outputs the same, or with
+    quantiles `(T, B, horizon * targets * levels)`; for classes targets are `(T, B)`.
 
     Example:
         >>> waves = np.sin(np.arange(400)[:, None] / np.array([5, 9]))
@@ -66,6 +78,12 @@ class Series(Task):
             None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
         )
         horizon: int = setting(1, "steps to forecast", least=1)
+        quantiles: str | None = setting(
+            None, "forecast quantiles, 0.1,0.5,0.9 (the mean)", read=levels_of
+        )
+        season: int | None = setting(
+            None, "steps of a season, for the seasonal naive baseline", least=1
+        )
         length: int | None = setting(None, "steps of a sequence or window", least=1)
         split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
         carry: bool = setting(
@@ -87,6 +105,8 @@ class Series(Task):
         *,
         targets: Sequence[int | str] | None = None,
         horizon: int = 1,
+        quantiles: Sequence[float] | None = None,
+        season: int | None = None,
         kind: str | None = None,
         names: Sequence[str] | None = None,
         length: int = 50,
@@ -104,6 +124,9 @@ class Series(Task):
             ys: what goes with each step, `(T,)` or `(T, outputs)`; `None` to forecast xs.
             targets: forecasts: numbers or names of the columns to predict; `None` for all.
             horizon: forecasts: how many steps to predict.
+            quantiles: forecasts: levels of the quantiles to predict, such as 0.1, 0.5 and 0.9;
+                `None` for the mean.
+            season: forecasts: steps of a season, for the baseline `seasonal naive`.
             kind: of ys, `"classification"` or `"regression"`, where the dtype does not say it.
             names: of the columns; by default 1, 2, 3 and so on.
             length: steps of a window.
@@ -123,46 +146,35 @@ class Series(Task):
         self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
         if len(self.names) != width:
             raise BadInput(f"{width} columns need {width} names, got {len(self.names)}")
-        self._check_complete(xs, missing)
-        if ys is not None and (horizon != 1 or targets is not None):
-            raise BadInput("horizon and targets are of forecasts; leave them out or leave out ys")
+        check_values(xs, self.names, missing)
+        if ys is not None and not (horizon == 1 and targets is quantiles is season is None):
+            raise BadInput(
+                "horizon, targets, quantiles and season are of forecasts; leave them out or leave "
+                "out ys"
+            )
+        self.season = None if season is None else checked_season(season, xs, bool(known))
+        self.quantiles = None if quantiles is None else checked_levels(quantiles)
         self.forecasts = ys is None
         self.targets = column_numbers(targets, self.names)
         rows = None if ys is None else answers_of(ys, xs, kind, missing)
         cuts = [divided(len(x), split, "steps") for x in xs]
         training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
-        self.scaler = self._scaler(known, training, scale)
+        self.scaler = scaler_for(known, training, scale, self.names)
         self.inputs = self.scaler.columns
         self._fit_answers(known, xs, rows, cuts, scale)
         self.outputs, self.chance = self.answers.outputs, self.answers.chance
         self.loss, self.metrics = self.answers.loss, self.answers.metrics
         self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
-        self._check_parts(split, int(sum(map(len, xs))))
-
-    def _check_complete(self, xs: list[np.ndarray], missing: str) -> None:
-        for n, x in enumerate(xs):
-
-            def where(at: tuple[int, ...], n: int = n) -> str:
-                of = f" of series {n}" if len(xs) > 1 else ""
-                return f"step {at[0]}{of}, column {self.names[at[1]]!r}"
-
-            check_complete(x, missing, where)
-
-    def _scaler(self, known: Mapping[str, Any], training: np.ndarray, scale: bool) -> Scaler:
-        if "scaler" not in known:
-            return Scaler.fit(training, scale, lambda n: f"column {self.names[n]!r}")
-        found = Scaler.from_json(known["scaler"])
-        if len(found.shift) != training.shape[1]:
-            raise BadInput(
-                f"the model reads {len(found.shift)} columns, this series has {training.shape[1]}"
-            )
-        return found
+        steps = int(sum(map(len, xs)))
+        check_parts(self.parts, split, source, steps, self.horizon if self.forecasts else 0)
+        self._fit_yardsticks(known, xs, cuts)
 
     def _fit_answers(
         self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
     ) -> None:
         if "answers" in known:
-            self.answers = Answers.from_json(known["answers"])
+            kind = QuantileAnswers if "levels" in known["answers"] else Answers
+            self.answers: Answers = kind.from_json(known["answers"])
             return
         train = [cut["train"] for cut in cuts]
         if rows is not None:
@@ -172,17 +184,28 @@ class Series(Task):
             )
             self.answers = fit_answers(everything, np.flatnonzero(marks), scale)
             return
-        shift, factor, means = (
-            tuple(np.tile(np.array(x)[self.targets], self.horizon).tolist())
-            for x in (self.scaler.shift, self.scaler.factor, self.scaler.means)
+        self.answers = fit_forecasts(
+            [x[some] for x, some in zip(xs, train, strict=True)],
+            self.targets,
+            self.horizon,
+            self.scaler,
+            self.quantiles,
         )
-        later = [
-            pairs(x[some], self.targets, self.horizon)[1] for x, some in zip(xs, train, strict=True)
-        ]
-        found = np.concatenate(later)
-        found = found[~np.isnan(found).any(axis=1)]
-        chance = float(np.var(found, axis=0).mean()) if len(found) else 0.0
-        self.answers = Answers(None, Scaler(shift, factor, means), chance)
+
+    def _fit_yardsticks(self, known: Mapping[str, Any], xs: list, cuts: list) -> None:
+        """Naive forecasts of all parts; with quantiles, also those of their errors."""
+        self._naive: dict[str, yardsticks.Forecasts] = {part: {} for part in PARTS}
+        self._errors = known.get("naive_errors", {})
+        if not self.forecasts:
+            return
+        for part in PARTS:
+            some = [cut[part] for cut in cuts]
+            self._naive[part] = yardsticks.forecasts(
+                xs, some, self.targets, self.horizon, self.season, self.scaler
+            )
+        if self.quantiles is not None and not self._errors:
+            train = self.parts["train"]
+            self._errors = yardsticks.errors(self._naive["train"], train, self.quantiles)
 
     def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
         """The inputs and targets of one part, of all series."""
@@ -196,15 +219,6 @@ class Series(Task):
                 starts = np.arange(len(values)) == 0
                 found.append(Stream(self.scaler(values), targets, there, starts))
         return joined(found, self.inputs, None if self.answers.classes else self.outputs)
-
-    def _check_parts(self, split: tuple[float, float, float], steps: int) -> None:
-        for (part, stream), share in zip(self.parts.items(), split, strict=True):
-            if share and not stream.there.any():
-                least = f" and a horizon of {self.horizon}" if self.forecasts else ""
-                raise BadInput(
-                    f"{self._source} has {steps} steps, too few for the part {part} with a share "
-                    f"of {share:.0%}{least}: it has no target"
-                )
 
     @property
     def predicts_next(self) -> bool:  # type: ignore[override]
@@ -233,10 +247,11 @@ class Series(Task):
         return windows.epochs(self.parts["train"], batches, size, length, self.carry)
 
     def baselines(self) -> dict[str, float]:
-        found, valid = super().baselines(), self.parts["valid"]
-        if self.forecasts and valid.there.any():
-            found["persistence"] = persistence(valid, self.scaler, self.targets, self.horizon)
-        return found
+        return super().baselines() | self.yardsticks("valid")
+
+    def yardsticks(self, part: str) -> dict[str, float]:
+        stream = self.parts[checked_part(part)]
+        return yardsticks.scores(self._naive[part], stream, self.metric, self._errors)
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """The first validation window: what came, and what had been forecast for it."""
@@ -248,10 +263,12 @@ class Series(Task):
         assert self.answers.scaler is not None
         factor, shift = self.answers.scaler.factor[at], self.answers.scaler.shift[at]
         there = np.asarray(batch.weights)[:, 0] > 0
-        actual, forecast = (
-            np.asarray(x)[:, 0, at] * factor + shift for x in (batch.targets, outputs)
-        )
-        return sparklines(self.names[self.targets[0]], self.horizon, actual, forecast, there)
+        lines = {"actual": np.asarray(batch.targets)[:, 0, at]}
+        lines |= self.answers.shown(np.asarray(outputs)[:, 0], at)
+        if self.season is not None:
+            lines["seasonal"] = self._naive["valid"]["seasonal naive"][: len(there), at]
+        lines = {name: row * factor + shift for name, row in lines.items()}
+        return sparklines(self.names[self.targets[0]], self.horizon, lines, there)
 
     def artefacts(self) -> dict[str, Any]:
         return {
@@ -259,7 +276,7 @@ class Series(Task):
             "targets": [self.names[n] for n in self.targets] if self.forecasts else None,
             "scaler": self.scaler.as_json(),
             "answers": self.answers.as_json(),
-        }
+        } | ({"naive_errors": self._errors} if self._errors else {})
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])
@@ -282,6 +299,7 @@ class Series(Task):
 
         task = series_of_file(path, settings, artefacts, split=(1, 0, 0))
         task.parts = dict.fromkeys(PARTS, task.parts["train"])
+        task._naive = dict.fromkeys(PARTS, task._naive["train"])
         return task
 
 

@@ -1,12 +1,15 @@
 """Check what `Series` is given: one or several series, and what goes with their steps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
 from .answers import checked_answers
+from .task import checked_count
+from .windows import Stream
 
 
 def as_series(xs: Any) -> list[np.ndarray]:
@@ -70,3 +73,49 @@ def marked(count: int, some: slice) -> np.ndarray:
     marks = np.zeros(count, bool)
     marks[some] = True
     return marks
+
+
+def check_values(xs: list[np.ndarray], names: list[str], missing: str) -> None:
+    """Refuse infinite numbers, and missing ones unless they are to be masked."""
+    for n, x in enumerate(xs):
+
+        def where(at: tuple[int, ...], n: int = n) -> str:
+            of = f" of series {n}" if len(xs) > 1 else ""
+            return f"step {at[0]}{of}, column {names[at[1]]!r}"
+
+        check_complete(x, missing, where)
+
+
+def scaler_for(
+    known: Mapping[str, Any], training: np.ndarray, scale: bool, names: list[str]
+) -> Scaler:
+    """The scaling of a trained model, or else one that is fitted to the training part."""
+    if "scaler" not in known:
+        return Scaler.fit(training, scale, lambda n: f"column {names[n]!r}")
+    found = Scaler.from_json(known["scaler"])
+    if len(found.shift) != training.shape[1]:
+        raise BadInput(
+            f"the model reads {len(found.shift)} columns, this series has {training.shape[1]}"
+        )
+    return found
+
+
+def check_parts(
+    parts: Mapping[str, Stream], split: Sequence[float], source: str, steps: int, horizon: int
+) -> None:
+    """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast."""
+    for (part, stream), share in zip(parts.items(), split, strict=True):
+        if share and not stream.there.any():
+            least = f" and a horizon of {horizon}" if horizon else ""
+            raise BadInput(
+                f"{source} has {steps} steps, too few for the part {part} with a share "
+                f"of {share:.0%}{least}: it has no target"
+            )
+
+
+def checked_season(season: int, xs: list[np.ndarray], other_data: bool) -> int:
+    """The steps of a season, which must fit into the series; into other data it need not."""
+    season, longest = checked_count(season, "steps of a season"), max(map(len, xs))
+    if season >= longest and not other_data:
+        raise BadInput(f"a season of {season} steps does not fit into a series of {longest}")
+    return season

@@ -133,7 +133,12 @@ class Task(abc.ABC):
 
     @classmethod
     def apply(
-        cls, network: Any, file: Path | None, settings: Any, artefacts: dict[str, Any], how: Applying
+        cls,
+        network: Any,
+        file: Path | None,
+        settings: Any,
+        artefacts: dict[str, Any],
+        how: Applying,
     ) -> Iterator[dict[str, Any]]:
         """The answers of a trained network to new input.
 
@@ -157,6 +162,13 @@ class Task(abc.ABC):
     def baselines(self) -> dict[str, float]:
         """The first metric of simple predictors on the validation part, by name."""
         return {"chance": self.chance}
+
+    def yardsticks(self, part: str) -> dict[str, float]:
+        """The first metric of naive forecasts on `"valid"` or `"test"`, by name.
+
+        They are shown beside an evaluation of that part; `baselines` should have them too.
+        """
+        return {}
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """A few lines that show what a network has learned, for example text that it generates."""

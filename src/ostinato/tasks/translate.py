@@ -78,7 +78,7 @@ class Translate(Pairs):
             ]
         parts = {}
         for name, (one, two) in texts.items():
-            coded = [[*zip(map(_coder(known[0]), one), map(_coder(known[1]), two), strict=True)]][0]
+            coded = [*zip(map(_coder(known[0]), one), map(_coder(known[1]), two), strict=True)]
             if name == "train" and settings.longest is not None:
                 coded = [x for x in coded if max(map(len, x)) <= settings.longest]
             parts[name] = ([x for x, _ in coded], [y for _, y in coded])
@@ -104,7 +104,12 @@ class Translate(Pairs):
 
     @classmethod
     def apply(
-        cls, network: Any, file: Path | None, settings: Any, artefacts: dict[str, Any], how: Applying
+        cls,
+        network: Any,
+        file: Path | None,
+        settings: Any,
+        artefacts: dict[str, Any],
+        how: Applying,
     ) -> Iterator[dict[str, Any]]:
         return answers(network, file, artefacts, how, reverse=settings.reverse)
 

@@ -1,0 +1,234 @@
+"""Short programs in a small part of Python, and what they print.
+
+A program is a chain of operations, each on the result of the one before and on new numbers; the
+last result is printed:
+
+    sum, difference     (a+b)  (a-b)
+    product             (a*k)  (k*a)                     with a small k
+    assignment          v=a, and then (v+b) or (v-b)
+    loop                v=a, then for x in range(k):v+=b or v-=b, and then v
+    choice              (a if b<c else d), (a if b>c else d)
+
+The dials are the *nesting*, the number of operations, and the *length*, the number of digits:
+numbers are uniform from 1 to 10^length, small ones from 1 to 4 length. A program is evaluated in
+one pass from left to right with constant memory.
+
+Source: Zaremba and Sutskever (2014), Learning to execute, section 3. Their generator has a further
+operation, which changes nothing; it is left out.
+"""
+
+import dataclasses
+import string
+from collections.abc import Callable
+
+import numpy as np
+
+from ...errors import BadInput
+from .curriculum import Level
+from .parts import draw_in
+
+VARIABLES = [letter for letter in string.ascii_lowercase if letter != "x"]  # x counts in loops
+MOST = Level(nesting=len(VARIABLES), length=12)
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    value: int
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def evaluate(self, variables: dict[str, int]) -> int:
+        return self.value
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def evaluate(self, variables: dict[str, int]) -> int:
+        return variables[self.name]
+
+
+@dataclasses.dataclass(frozen=True)
+class Binary:
+    """`(left+right)`, and the same with `-` and `*`."""
+
+    left: "Expression"
+    sign: str
+    right: "Expression"
+
+    def __str__(self) -> str:
+        return f"({self.left}{self.sign}{self.right})"
+
+    def evaluate(self, variables: dict[str, int]) -> int:
+        return SIGNS[self.sign](self.left.evaluate(variables), self.right.evaluate(variables))
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """`(then if left<right else otherwise)`, and the same with `>`."""
+
+    then: "Expression"
+    left: "Expression"
+    sign: str
+    right: "Expression"
+    otherwise: "Expression"
+
+    def __str__(self) -> str:
+        return f"({self.then} if {self.left}{self.sign}{self.right} else {self.otherwise})"
+
+    def evaluate(self, variables: dict[str, int]) -> int:
+        holds = SIGNS[self.sign](self.left.evaluate(variables), self.right.evaluate(variables))
+        return (self.then if holds else self.otherwise).evaluate(variables)
+
+
+Expression = Number | Variable | Binary | Choice
+
+SIGNS: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Assignment:
+    name: str
+    value: Expression
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
+
+    def run(self, variables: dict[str, int]) -> None:
+        variables[self.name] = self.value.evaluate(variables)
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """`for x in range(times):name+=value`, and the same with `-`."""
+
+    name: str
+    sign: str
+    value: Expression
+    times: int
+
+    def __str__(self) -> str:
+        return f"for x in range({self.times}):{self.name}{self.sign}={self.value}"
+
+    def run(self, variables: dict[str, int]) -> None:
+        for _ in range(self.times):
+            change = self.value.evaluate(variables)
+            variables[self.name] = SIGNS[self.sign](variables[self.name], change)
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """Statements, and the expression that is printed at the end.
+
+    Example:
+        >>> first = Assignment("j", Number(8584))
+        >>> program = Program((first, Loop("j", "+", Number(920), 8)), Variable("j"))
+        >>> print(program)
+        j=8584
+        for x in range(8):j+=920
+        print(j)
+        >>> program.output()
+        '15944'
+    """
+
+    statements: tuple[Assignment | Loop, ...]
+    printed: Expression
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.statements), f"print({self.printed})"])
+
+    def output(self) -> str:
+        """What the program prints."""
+        variables: dict[str, int] = {}
+        for statement in self.statements:
+            statement.run(variables)
+        return str(self.printed.evaluate(variables))
+
+
+def draw_program(rng: np.random.Generator, level: Level, part: str = "train") -> Program:
+    """A random program of the part, which is decided by the program's text; see `part_of`.
+
+    Args:
+        rng: the source of randomness.
+        level: nesting and length.
+        part: `"train"`, `"valid"` or `"test"`.
+
+    Example:
+        >>> program = draw_program(np.random.default_rng(2), Level(nesting=2, length=3))
+        >>> print(program)
+        print(((968 if 634<684 else 868)*5))
+        >>> program.output()
+        '4840'
+    """
+    level = Level(*level)
+    for name, value, most in zip(Level._fields, level, MOST, strict=True):
+        if not 1 <= value <= most:
+            raise BadInput(f"the {name} of a program must be from 1 to {most}, got {value}")
+    return draw_in(part, lambda: _Writer(rng, level.length).program(level.nesting))
+
+
+class _Writer:
+    """Writes one random program."""
+
+    def __init__(self, rng: np.random.Generator, length: int):
+        self.rng, self.length = rng, length
+        self.statements: list[Assignment | Loop] = []
+        self.unused = [VARIABLES[n] for n in rng.permutation(len(VARIABLES))]
+
+    def program(self, nesting: int) -> Program:
+        operations = (self.pair, self.product, self.assignment, self.loop, self.choice)
+        result: Expression = self.number()
+        for _ in range(nesting):
+            result = operations[self.rng.integers(len(operations))](result)
+        return Program(tuple(self.statements), result)
+
+    def number(self) -> Number:
+        return Number(int(self.rng.integers(1, 10**self.length + 1)))
+
+    def small(self) -> int:
+        return int(self.rng.integers(1, 4 * self.length + 1))
+
+    def one_of(self, signs: str) -> str:
+        return signs[self.rng.integers(len(signs))]
+
+    def operands(self, result: Expression, count: int) -> list[Expression]:
+        """The result among new numbers, in random order."""
+        found = [result, *(self.number() for _ in range(count - 1))]
+        return [found[n] for n in self.rng.permutation(count)]
+
+    def pair(self, result: Expression) -> Expression:
+        left, right = self.operands(result, 2)
+        return Binary(left, self.one_of("+-"), right)
+
+    def product(self, result: Expression) -> Expression:
+        small = Number(self.small())
+        left, right = (result, small) if self.rng.integers(2) else (small, result)
+        return Binary(left, "*", right)
+
+    def assignment(self, result: Expression) -> Expression:
+        value, other = self.operands(result, 2)
+        name = self.unused.pop()
+        self.statements.append(Assignment(name, value))
+        return Binary(Variable(name), self.one_of("+-"), other)
+
+    def loop(self, result: Expression) -> Expression:
+        first, change = self.operands(result, 2)
+        name = self.unused.pop()
+        self.statements.append(Assignment(name, first))
+        self.statements.append(Loop(name, self.one_of("+-"), change, self.small()))
+        return Variable(name)
+
+    def choice(self, result: Expression) -> Expression:
+        then, left, right, otherwise = self.operands(result, 4)
+        return Choice(then, left, self.one_of("<>"), right, otherwise)

@@ -1,0 +1,86 @@
+"""BLEU and chrF by the package `sacrebleu`, with its signature.
+
+Sources: Papineni et al. (2002), BLEU: a method for automatic evaluation of machine translation;
+Popović (2015), chrF: character n-gram F-score for automatic MT evaluation; Post (2018), A call for
+clarity in reporting BLEU scores.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...errors import BadInput
+from .exact import check_pairs
+
+TOKENIZERS = ("13a", "intl", "char", "none", "zh")
+
+
+class Score(NamedTuple):
+    """A score from 0 to 100, and how it was computed.
+
+    Attributes:
+        name: for example "BLEU".
+        value: from 0 to 100.
+        signature: case, tokenisation, smoothing and version, as `sacrebleu` prints them.
+    """
+
+    name: str
+    value: float
+    signature: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value:.2f} ({self.signature})"
+
+
+def bleu(
+    found: Sequence[str],
+    references: Sequence[str],
+    *,
+    lowercase: bool = False,
+    tokenize: str = "13a",
+) -> Score:
+    """Corpus BLEU of texts against one reference each.
+
+    Args:
+        found: the texts, detokenised.
+        references: one for each.
+        lowercase: whether to ignore case.
+        tokenize: `"13a"`, sacrebleu's usual one, `"intl"`, `"char"`, `"zh"`, or `"none"` for texts
+            that are tokenised already.
+
+    Example:
+        >>> score = bleu(["The cat sat on a mat."], ["The cat sat on the mat."])
+        >>> round(score.value, 1), score.signature.split("|")[3:5]
+        (48.9, ['tok:13a', 'smooth:exp'])
+    """
+    if tokenize not in TOKENIZERS:
+        raise BadInput(f"tokenize must be one of {', '.join(TOKENIZERS)}; got {tokenize!r:.40}")
+    metric = _sacrebleu("BLEU").BLEU(lowercase=lowercase, tokenize=tokenize)
+    return _score("BLEU", metric, found, references)
+
+
+def chrf(found: Sequence[str], references: Sequence[str]) -> Score:
+    """Corpus chrF, chrF2 to be exact: the F-score of character n-grams up to 6, recall weighs 2.
+
+    Args:
+        found: the texts, detokenised.
+        references: one for each.
+
+    Example:
+        >>> round(chrf(["The cat sat on a mat."], ["The cat sat on the mat."]).value, 1)
+        65.8
+    """
+    return _score("chrF2", _sacrebleu("chrF").CHRF(), found, references)
+
+
+def _score(name: str, metric: Any, found: Sequence[str], references: Sequence[str]) -> Score:
+    check_pairs(found, references)
+    value = metric.corpus_score(list(found), [list(references)]).score
+    return Score(name, float(value), str(metric.get_signature()))
+
+
+def _sacrebleu(name: str) -> Any:
+    try:
+        from sacrebleu import metrics
+    except ImportError:
+        raise BadInput(f"{name} needs another package: pip install ostinato[translate]") from None
+    return metrics

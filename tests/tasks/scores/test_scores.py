@@ -1,0 +1,214 @@
+"""Scores of texts."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from ostinato.errors import BadInput
+from ostinato.tasks import scores
+from ostinato.tasks.scores.meteor import align, matches
+from ostinato.tasks.scores.porter import stem
+
+FOUND = [
+    "A man in an orange hat staring at something .",
+    "The dog is running through the snow .",
+    "people are fixing the roof",
+]
+REFERENCES = [
+    "A man in an orange hat starring at something.",
+    "A Boston Terrier is running on lush green grass in front of a white fence.",
+    "People are fixing the roof of a house.",
+]
+
+
+# BLEU and chrF
+
+
+def test_bleu_is_that_of_sacrebleu():
+    score = scores.bleu(FOUND, REFERENCES)
+    assert score.value == sacrebleu.corpus_bleu(FOUND, [REFERENCES]).score
+    assert 0 < score.value < 100
+    assert score.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    lower = scores.bleu(FOUND, REFERENCES, lowercase=True)
+    assert lower.value == sacrebleu.corpus_bleu(FOUND, [REFERENCES], lowercase=True).score
+    assert lower.value > score.value and "case:lc" in lower.signature
+    assert str(score) == f"BLEU {score.value:.2f} ({score.signature})"
+    plain = scores.bleu(FOUND, REFERENCES, tokenize="none")
+    assert "tok:none" in plain.signature and plain.value != score.value
+
+
+def test_chrf_is_that_of_sacrebleu():
+    score = scores.chrf(FOUND, REFERENCES)
+    assert score.value == sacrebleu.corpus_chrf(FOUND, [REFERENCES]).score
+    assert score.name == "chrF2" and "nc:6|nw:0" in score.signature
+
+
+def test_sacrebleu_can_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    for score in (scores.bleu, scores.chrf):
+        with pytest.raises(BadInput, match=r"another package: pip install ostinato\[translate\]"):
+            score(FOUND, REFERENCES)
+
+
+# METEOR
+
+
+def test_the_example_of_the_paper():
+    """Banerjee and Lavie (2005): two chunks, `the president` and `spoke to the audience`."""
+    text, reference = (
+        "the president then spoke to the audience",
+        "the president spoke to the audience",
+    )
+    assert matches(text, reference) == (6, 2, 7, 6)
+    precision, recall = 6 / 7, 1
+    mean = 10 * precision * recall / (recall + 9 * precision)
+    assert scores.meteor([text], [reference]) == pytest.approx(mean * (1 - 0.5 * (2 / 6) ** 3))
+    assert scores.meteor([text], [reference]) == pytest.approx(0.9654, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    "text, score",
+    [
+        ("the cat sat on the mat", 0.9977),
+        ("on the mat sat the cat", 0.5000),
+        ("the cat was sat on the mat", 0.9654),
+        ("a dog", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_meteor(text, score):
+    assert scores.meteor([text], ["the cat sat on the mat"]) == pytest.approx(score, abs=5e-5)
+
+
+def test_stems_match_after_equal_words():
+    assert matches("the cats are jumping", "the cat jumped").matched == 3
+    assert align(["cats", "cat"], ["cat", "cats"]) == ((0, 1), (1, 0))  # equal words go first
+    assert scores.meteor(["The Cat ."], ["the cat."]) == pytest.approx(1 - 0.5 / 27)
+
+
+def test_counts_of_a_corpus_are_added():
+    one, other = matches(FOUND[0], REFERENCES[0]), matches(FOUND[1], REFERENCES[1])
+    whole = type(one)(*(a + b for a, b in zip(one, other, strict=True)))
+    assert scores.meteor(FOUND[:2], REFERENCES[:2]) == whole.score
+    assert scores.meteor(REFERENCES, REFERENCES) == pytest.approx(1, abs=0.001)
+
+
+def crossings(pairs):
+    return sum((a - c) * (b - d) < 0 for (a, b), (c, d) in itertools.combinations(pairs, 2))
+
+
+def best_crossings(words, reference):
+    """The fewest crossings of all largest alignments of equal words, by trying each of them."""
+    size = sum(min(words.count(word), reference.count(word)) for word in set(words))
+    found = []
+    for some in itertools.combinations(range(len(words)), size):
+        for others in itertools.permutations(range(len(reference)), size):
+            pairs = list(zip(some, others, strict=True))
+            if all(words[i] == reference[j] for i, j in pairs):
+                found.append(crossings(pairs))
+    return size, min(found)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_alignments_have_the_fewest_crossings(seed):
+    rng = np.random.default_rng(seed)
+    words, reference = ([*rng.choice(list("abc"), n)] for n in (5, 6))
+    pairs = align(words, reference)
+    assert (len(pairs), crossings(pairs)) == best_crossings(words, reference)
+
+
+def test_a_long_text_is_scored():
+    text = " ".join(f"word{n} the ," for n in range(60))
+    assert matches(text, text) == (180, 1, 180, 180)
+
+
+# What Porter (1980) gives for each of his rules.
+STEMS = """caresses caress ponies poni ties ti caress caress cats cat feed feed agreed agre
+plastered plaster bled bled motoring motor sing sing conflated conflat troubled troubl sized size
+hopping hop tanned tan falling fall hissing hiss fizzed fizz failing fail filing file happy happi
+sky sky relational relat conditional condit rational ration valenci valenc hesitanci hesit
+digitizer digit conformabli conform radicalli radic differentli differ vileli vile
+analogousli analog vietnamization vietnam predication predic operator oper feudalism feudal
+decisiveness decis hopefulness hope callousness callous formaliti formal sensitiviti sensit
+sensibiliti sensibl triplicate triplic formative form formalize formal electriciti electr
+electrical electr hopeful hope goodness good revival reviv allowance allow inference infer
+airliner airlin gyroscopic gyroscop adjustable adjust defensible defens irritant irrit
+replacement replac adjustment adjust dependent depend adoption adopt homologou homolog
+communism commun activate activ angulariti angular homologous homolog effective effect
+bowdlerize bowdler probate probat rate rate cease ceas controll control roll roll
+generalizations gener oscillators oscil""".split()
+
+
+def test_stems():
+    assert [stem(word) for word in STEMS[::2]] == STEMS[1::2]
+
+
+def test_what_is_no_english_word_is_its_own_stem():
+    assert [stem(word) for word in ("is", "3rds", "größes", ",")] == ["is", "3rds", "größes", ","]
+
+
+# Exact match, accuracy, edit distance
+
+
+def distance(one, other):
+    """The recursion as it is defined."""
+    if not one or not other:
+        return len(one) + len(other)
+    return min(
+        distance(one[1:], other) + 1,
+        distance(one, other[1:]) + 1,
+        distance(one[1:], other[1:]) + (one[0] != other[0]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_edit_distance(seed):
+    rng = np.random.default_rng(seed)
+    one, other = ("".join(rng.choice(list("abc"), rng.integers(0, 6))) for _ in range(2))
+    assert scores.edit_distance(one, other) == distance(one, other)
+    assert scores.edit_distance(other, one) == distance(one, other)
+
+
+def test_error_rate_and_accuracies():
+    found, references = ["abc", "ab", ""], ["abd", "abcd", "x"]
+    assert scores.error_rate(found, references) == (1 + 2 + 1) / 8
+    assert scores.token_accuracy(found, references) == 4 / 8
+    assert scores.exact_match([*found, "q"], [*references, "q"]) == 1 / 4
+    assert scores.token_accuracy([""], [""]) == 1
+    arrays = [np.array([1, 2]), np.array([3])]
+    assert scores.exact_match(arrays, [[1, 2], [4]]) == 0.5
+    assert scores.error_rate(arrays, [[1, 2], [4]]) == 1 / 3
+    assert scores.token_accuracy(["a b".split()], ["a c".split()]) == 0.5
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        scores.bleu,
+        scores.chrf,
+        scores.meteor,
+        scores.exact_match,
+        scores.token_accuracy,
+        scores.error_rate,
+    ],
+)
+def test_scores_refuse(score):
+    for found, references, words in [
+        (["a"], ["a", "b"], "there are 1 texts and 2 references"),
+        ([], [], "there are no texts"),
+        ("abc", ["abc"], "put it in a list"),
+    ]:
+        with pytest.raises(BadInput, match=words):
+            score(found, references)
+
+
+def test_scores_refuse_more():
+    with pytest.raises(BadInput, match="not all empty"):
+        scores.error_rate(["a"], [""])
+    with pytest.raises(BadInput, match="METEOR compares texts, got list"):
+        scores.meteor([["a"]], ["a"])
+    with pytest.raises(BadInput, match=r"tokenize must be one of 13a, .*; got 'words'"):
+        scores.bleu(["a"], ["a"], tokenize="words")

@@ -40,6 +40,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("fox.txt").write_text(TEXT)
+        os.environ.pop("XLA_FLAGS", None)  # the same numbers here and in every process
         os.environ |= {
             "JAX_PLATFORMS": "cpu",
             "JAX_COMPILATION_CACHE_DIR": str(Path("cache").resolve()),
@@ -223,7 +224,6 @@ def damages(count: int, chance: random.Random, found: collections.Counter) -> No
     from ostinato.errors import BadInput
     from ostinato.runs import open_run, train
 
-    os.environ.pop("XLA_FLAGS", None)
     warnings.simplefilter("ignore")
     stopped(Path("half"), 37)
     subprocess.run(

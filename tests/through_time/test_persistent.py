@@ -52,6 +52,8 @@ ONE_PROGRAM = Fit(programs=1, rows=16, groups=1, warps=4)
 
 # What a persistent kernel does not do, and why.
 UNFIT = {
+    "elman": "the step has no product with a weight",
+    "additive delay": "neither (batch, units) nor (batch,)",
     "delay": "neither (batch, units) nor (batch,)",
     "zoneout": "a value is in key<fry>, which kernels do not know",
     "gated feedback, tanh": "cut into single columns",

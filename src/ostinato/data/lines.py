@@ -25,8 +25,8 @@ def read_lines(path: str | Path, what: str = "text file") -> list[str]:
     except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise BadInput(f"{path}, line {line}: this is not UTF-8 text") from None
+        place = raw[: error.start].count(b"\n") + 1
+        raise BadInput(f"{path}, line {place}: this is not UTF-8 text") from None
     lines = [line.strip() for line in text.removeprefix("\ufeff").split("\n")]
     if lines and not lines[-1]:
         lines.pop()  # after the last newline

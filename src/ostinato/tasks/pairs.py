@@ -17,7 +17,7 @@ from .losses import CrossEntropy, SmoothedCrossEntropy
 from .metrics import Accuracy, Bits, ExactMatch, Metric
 from .task import Task, checked_part, checked_seed, hashed, random
 
-SIZES = 8  # of padded batches, so that there are at most so many compilations
+SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
 SHOWN = 4  # answers in a preview
 ORDER, OWN = 0, 1  # places in the random numbers of the seed
 
@@ -51,8 +51,8 @@ class Pairs(Task):
     """Read a source and write its target: translation, and whatever can be put that way.
 
     Symbol 0 ends both, and is what the decoder reads first. The network is an `EncoderDecoder`.
-    A batch has pairs of similar lengths, padded to one of eight sizes; every epoch takes the pairs
-    in another order.
+    A batch has pairs of similar lengths, padded to one of at most eight sizes; every epoch takes
+    the pairs in another order.
 
     Shapes: inputs a `Pair` of symbols, targets `(T, B)`.
 
@@ -102,6 +102,7 @@ class Pairs(Task):
         both = [pairs for part in self.parts.values() for pairs in zip(*part, strict=True)]
         self.longest = tuple(max(len(pair[side]) for pair in both) for side in (0, 1))
         self.length = self.longest[1]
+        self.sizes = min(SIZES, -(-max(self.longest) // STEPS))
         self.sampling, self.sampling_steps = sampling, sampling_steps
         self.loss = SmoothedCrossEntropy(smoothing=smoothing) if smoothing else CrossEntropy()
         bits: Metric = (_BitsBeside if smoothing else Bits)("symbol")
@@ -177,12 +178,12 @@ class Pairs(Task):
         return self._epoch[1][place]
 
     def _sizes(self, pairs: tuple[Sequence[np.ndarray], Sequence[np.ndarray]]) -> np.ndarray:
-        """Which of the padded sizes each pair needs, 1 to 8."""
+        """Which of the padded sizes each pair needs, from 1 on."""
         shares = [
             np.array([len(x) for x in side]) / most
             for side, most in zip(pairs, self.longest, strict=True)
         ]
-        return np.ceil(SIZES * np.maximum(*shares) - 1e-9).astype(int)
+        return np.ceil(self.sizes * np.maximum(*shares) - 1e-9).astype(int)
 
     def padded(
         self, pairs: tuple[Sequence[np.ndarray], Sequence[np.ndarray]], which: np.ndarray
@@ -191,7 +192,7 @@ class Pairs(Task):
         real = which[which >= 0]
         chosen = [[side[n] for n in real] for side in pairs]
         size = int(self._sizes((chosen[0], chosen[1])).max())
-        steps = [-(-most * size // SIZES) for most in self.longest]
+        steps = [-(-most * size // self.sizes) for most in self.longest]
         count = len(which)
         source, target = (np.full((n, count), END, np.int32) for n in steps)
         lengths = np.ones((2, count), np.int32)

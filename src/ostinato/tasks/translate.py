@@ -167,7 +167,7 @@ def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Seq
 
 
 def _generated(name: str, seed: int) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
-    found = {}
+    found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
     for n, (part, count) in enumerate(COUNTS.items()):
         draw = random(seed, MADE, n)
         if name == "dates":

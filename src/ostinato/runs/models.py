@@ -25,6 +25,9 @@ from ..wiring import (
 from .parts import Parts, readout_kind
 
 
+EMBEDDED = 0.1  # standard deviation: a tied readout needs small numbers
+
+
 def network(parts: Parts, key: jax.Array) -> Network:
     """An encoding of symbols, if the task has them, layers and a readout."""
     task = parts.task
@@ -52,8 +55,8 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     keys = iter(jax.random.split(key, 12))
     source: Any
     target: Any
-    source, size = parts.encoding(task.inputs, next(keys))
-    target, width = parts.encoding(task.outputs, next(keys))
+    source, size = parts.encoding(task.inputs, next(keys), EMBEDDED)
+    target, width = parts.encoding(task.outputs, next(keys), EMBEDDED)
     layers, memory = parts.layers(size, next(keys))
     attention, reads = None, width
     if model["attention"] is not None:

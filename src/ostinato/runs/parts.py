@@ -57,13 +57,18 @@ class Parts:
     ) -> None:
         self.cell, self.settings, self.task, self.units = cell, settings, task, units
 
-    def encoding(self, symbols: int, key: jax.Array) -> tuple[OneHot | Embedding, int]:
-        """How symbols become vectors, and the size of the vectors."""
+    def encoding(
+        self, symbols: int, key: jax.Array, std: float = 1.0
+    ) -> tuple[OneHot | Embedding, int]:
+        """How symbols become vectors, and the size of the vectors.
+
+        `std` is the standard deviation of the numbers of a learned vector at first.
+        """
         size = self.settings.embedding
         if size is None:
             size = (self.task.model or {}).get("embedding", 0)
         if size:
-            return Embedding(symbols, size, key=key), size
+            return Embedding(symbols, size, key=key, init=normal(std)), size
         return OneHot(symbols), symbols
 
     def layers(

@@ -61,8 +61,9 @@ def sentences_per_second(*, batch, steps, symbols, embedding, units, attention):
         logits = model(source, target)
         loss = functional.cross_entropy(logits.reshape(-1, symbols), target.reshape(-1))
         loss.backward()
-        norm = torch.sqrt(sum((p.grad**2).sum() for p in model.parameters()))
-        for p in model.parameters():
+        used = [p for p in model.parameters() if p.grad is not None]
+        norm = torch.sqrt(sum((p.grad**2).sum() for p in used))
+        for p in used:
             p.grad.mul_(torch.clamp(1 / norm, max=1.0))
         learner.step()
 

@@ -90,9 +90,12 @@ def test_yardsticks_of_several_series_and_of_another_file(tmp_path):
     assert all(np.isfinite(list(short.yardsticks("test").values())))
 
 
-def test_labels_have_no_yardsticks():
-    task = Series(VALUES, (VALUES[:, 0] > 0).astype(int))
-    assert task.yardsticks("valid") == {}
+def test_nothing_to_forecast_has_no_yardsticks():
+    labels = Series(VALUES, (VALUES[:, 0] > 0).astype(int))
+    assert labels.yardsticks("valid") == {} and set(labels.baselines()) == {"chance"}
+    for quantiles in (None, LEVELS):
+        empty = Series(VALUES, quantiles=quantiles, split=(1, 0, 0))
+        assert empty.yardsticks("valid") == {}
 
 
 # Quantiles
@@ -171,7 +174,7 @@ def test_a_series_of_quantiles():
 def test_yardsticks_of_quantiles_cover_what_they_should():
     """The errors of the training part, added to its own forecasts, cover 80 % of it."""
     task = Series(VALUES[:, 0], quantiles=LEVELS, season=SEASON)
-    task.parts["valid"], task._naive["valid"] = task.parts["train"], task._naive["train"]
+    task.parts["valid"], task._cuts[0]["valid"] = task.parts["train"], task._cuts[0]["train"]
     task.metrics = (Coverage(LEVELS),)
     assert task.yardsticks("valid") == pytest.approx(
         {"persistence": 0.8, "seasonal naive": 0.8}, abs=0.01

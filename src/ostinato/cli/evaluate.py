@@ -105,13 +105,14 @@ def _measured(run: Run, task: Task, part: str, own: bool) -> dict:
     if values[0] is None:
         raise BadInput(f"the {part} part of {run.path} is empty; there is nothing to score")
     first, *others = zip(task.metrics, values, strict=True)
+    more = {name: _or_none(value) for name, value in task.scores(network, part).items()}
     return {
         "metric": first[0].name,
         "value": _finite(first[1]),
         "higher_is_better": first[0].higher_is_better,
         "chance": task.chance if own else None,
         "yardsticks": task.yardsticks(part),
-        "metrics": {metric.name: _or_none(value) for metric, value in others},
+        "metrics": {metric.name: _or_none(value) for metric, value in others} | more,
         "predicted": int(sum(np.count_nonzero(batch.counted) for batch in task.evaluated(part))),
     }
 

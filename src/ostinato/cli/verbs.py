@@ -5,7 +5,7 @@ from importlib import import_module
 
 import typer
 
-VERBS = ("train", "sample", "evaluate", "lens", "verify", "data")
+VERBS = ("train", "sample", "apply", "evaluate", "lens", "verify", "data")
 
 
 def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> typer.Typer:

@@ -26,6 +26,7 @@ from .metrics import perplexity as perplexity
 from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
+from .pairs import Pairs as Pairs
 from .permutation import Permutation as Permutation
 from .quantiles import Coverage as Coverage
 from .quantiles import Pinball as Pinball
@@ -40,6 +41,7 @@ from .temporal_order import TemporalOrder3 as TemporalOrder3
 from .text import Text as Text
 from .text import embedded_text as embedded_text
 from .text import streams as streams
+from .translate import Translate as Translate
 from .xor import Xor as Xor
 
 # The tasks by the name that the command line uses. A configuration makes one by `from_settings`.
@@ -60,5 +62,6 @@ TASKS: dict[str, Any] = {
         Chorales,
         Series,
         Arrays,
+        Translate,
     )
 }

@@ -4,6 +4,7 @@ A loss is a sum over sequences divided by the sum of their weights, so a batch c
 pieces, exactly. Most losses are themselves a sum over steps:
 
     CrossEntropy          `-log softmax(o)[target]`             targets: symbols `(...)`
+    SmoothedCrossEntropy  the same with label smoothing         targets: symbols `(...)`
     BinaryCrossEntropy    `Σ_k softplus(o_k) - target_k o_k`    targets: `(..., outputs)` of 0 and 1
     SquaredError          `½ ‖o - target‖²`                     targets: `(..., outputs)`
 
@@ -110,6 +111,24 @@ class CrossEntropy(StepLoss):
     def hessian_at(self, outputs: jax.Array) -> Product:
         p = jax.nn.softmax(outputs, axis=-1)
         return lambda v: p * (v - jnp.sum(p * v, axis=-1, keepdims=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothedCrossEntropy(CrossEntropy):
+    """`(1 - ε) CE(target) + ε Σ_k CE(k) / K`: part of the weight is on all K symbols alike.
+
+    Source: Szegedy et al. (2016), label smoothing.
+
+    Attributes:
+        smoothing: ε, from 0 to below 1.
+    """
+
+    smoothing: float = 0.1
+
+    def at(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        right = super().at(outputs, targets)
+        every = jax.nn.logsumexp(outputs, axis=-1) - jnp.mean(outputs, axis=-1)
+        return (1 - self.smoothing) * right + self.smoothing * every
 
 
 @dataclasses.dataclass(frozen=True)

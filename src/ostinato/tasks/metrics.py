@@ -7,6 +7,7 @@ result does not depend on how the sequences are divided into batches.
     Perplexity          `2^bits`
     NatsPerStep         `Σ w loss(o, target) / Σ w`
     Accuracy            the fraction of steps at which the largest output is the target
+    ExactMatch          the fraction of sequences that are right at every step
     MeanSquaredError    `Σ w ‖o - target‖² / Σ w`
     F1                  `2 TP / (2 TP + FP + FN)`, averaged over the classes that occur
 """
@@ -130,6 +131,28 @@ class Accuracy(StepMean):
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         return (jnp.argmax(outputs, axis=-1) == targets).astype(jnp.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExactMatch(Metric):
+    """The fraction of sequences that are right at every step.
+
+    For a decoder that is given the right symbols so far, this is also how often it would write
+    the whole sequence right on its own, always choosing the most probable symbol.
+    """
+
+    name = "exact match"
+    higher_is_better = True
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        counted = jnp.asarray(batch.counted) > 0
+        right = (jnp.argmax(outputs, axis=-1) == batch.targets) | ~counted
+        there = jnp.any(counted, axis=0)
+        return jnp.sum(there & jnp.all(right, axis=0)), jnp.sum(there)
+
+    def value(self, counts: Any) -> float | None:
+        right, count = counts
+        return float(right / count) if count else None
 
 
 @dataclasses.dataclass(frozen=True)

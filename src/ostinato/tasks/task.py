@@ -13,6 +13,7 @@ import numpy as np
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import NoSettings, options
+from .applying import Applying
 from .losses import Loss
 from .metrics import Metric
 
@@ -129,6 +130,32 @@ class Task(abc.ABC):
             settings, artefacts: those of the run; its own data need not exist any more.
         """
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
+
+    @classmethod
+    def apply(
+        cls,
+        network: Any,
+        file: Path | None,
+        settings: Any,
+        artefacts: dict[str, Any],
+        how: Applying,
+    ) -> Iterator[dict[str, Any]]:
+        """The answers of a trained network to new input.
+
+        Args:
+            network: the trained network.
+            file: what to read; `None` or `-` for standard input.
+            settings, artefacts: those of the run; its own data need not exist any more.
+            how: the options of `ostinato apply`.
+
+        Returns:
+            A dictionary for each input, as JSON; `text` is what is printed without --json.
+        """
+        raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
+
+    def scores(self, network: Any, part: str) -> dict[str, Any]:
+        """What takes more than one run over the batches, such as BLEU of what a network writes."""
+        return {}
 
     # What is shown and kept
 

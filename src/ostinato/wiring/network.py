@@ -13,6 +13,7 @@ from ..cells.building import draw, project, zeros
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..cells.sizes import input_size, output_size, parameter_dtype
 from ..through_time import can_step
+from .noise import Drop
 from .stack import Stack
 
 
@@ -101,6 +102,31 @@ class Embedding(eqx.Module):
         return self.E[x].astype(dtype)
 
 
+class Dropped(eqx.Module):
+    """An encoding some of whose numbers are dropped.
+
+    Shapes: those of the encoding.
+    """
+
+    encoding: OneHot | Embedding
+    drop: Drop
+
+    @property
+    def symbols(self) -> int:
+        return self.encoding.symbols
+
+    @property
+    def size(self) -> int:
+        return self.encoding.size
+
+    @property
+    def E(self) -> jax.Array:
+        return self.encoding.E  # type: ignore[union-attr]
+
+    def __call__(self, x: jax.Array, dtype: Any) -> jax.Array:
+        return self.drop(self.encoding(x, dtype))
+
+
 class Network(Cell):
     """`o_t = readout(h_t)`, where h is the cell's output on the encoded input.
 
@@ -119,11 +145,11 @@ class Network(Cell):
     """
 
     cell: Any
-    readout: Readout | None
-    encoding: OneHot | Embedding | None
+    readout: Any
+    encoding: OneHot | Embedding | Dropped | None
 
     def __init__(
-        self, cell: Any, readout: Readout | None, encoding: OneHot | Embedding | None = None
+        self, cell: Any, readout: Any, encoding: OneHot | Embedding | Dropped | None = None
     ):
         """
         Args:

@@ -192,6 +192,35 @@ class Dropout(_Wrapper):
         return jnp.where(kept, x / (1 - rate), 0)
 
 
+class Drop(eqx.Module):
+    """Each number of an array is zero with probability `rate`; the rest is scaled up.
+
+    Example:
+        >>> drop = Drop(0.5, key=jax.random.key(0))
+        >>> sorted(set(drop(jnp.ones(100)).tolist()))
+        [0.0, 2.0]
+    """
+
+    seed: Seed
+    inference: bool
+    rate: float = eqx.field(static=True)
+
+    def __init__(self, rate: float, *, key: jax.Array, inference: bool = False):
+        """
+        Args:
+            rate: probability to drop a number, from 0 to below 1.
+            key: random key of the noise.
+            inference: without noise.
+        """
+        self.seed, self.inference, self.rate = Seed(key), inference, _rate(rate, "Drop")
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        if self.inference:
+            return x
+        kept = jax.random.bernoulli(self.seed.key(), 1 - self.rate, x.shape)
+        return jnp.where(kept, x / (1 - self.rate), 0)
+
+
 class WeightNoise(_Wrapper):
     """Normal noise on every parameter of a cell, the same for a whole sequence.
 

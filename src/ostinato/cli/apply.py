@@ -1,0 +1,64 @@
+"""`ostinato apply`: use a trained network on new input.
+
+One verb for all tasks: what goes in and what comes out depends on the task of the run alone, so a
+run of translation translates, a run of tagging tags, and a task of one's own does what its `apply`
+does. A verb per task would be the same options several times.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..errors import BadInput
+from ..runs import open_run
+from ..tasks.applying import Applying
+from .output import print_json, writing
+from .paths import path
+
+
+def apply(
+    run: Annotated[Path, Argument(help="the run folder", parser=path)],
+    file: Annotated[
+        Path | None,
+        Argument(help="what to read", show_default="standard input", parser=path),
+    ] = None,
+    beam: Annotated[int, Option(help="how many answers a search keeps")] = 5,
+    n_best: Annotated[int, Option(help="how many answers to give for each input")] = 1,
+    penalty: Annotated[float, Option(help="of short answers; 0 for none")] = 1.0,
+    targets: Annotated[
+        Path | None,
+        Option(help="score these answers, one per line, instead of searching", parser=path),
+    ] = None,
+    as_json: Annotated[
+        bool, Option("--json", help="print a JSON document per input, one per line")
+    ] = False,
+) -> None:
+    """Apply a trained network to new input: translate, tag, recognise, caption, forecast.
+
+    The task of the run says what is read and what is printed: a translation run reads sentences,
+    one per line, and prints their translations; a tagging run reads and prints CoNLL-U.
+
+    Examples:
+        ostinato apply runs/translate-gru-1 sentences.en
+        echo "forty-two" | ostinato apply runs/translate-gru-1 --n-best 3
+        ostinato apply runs/translate-gru-1 sentences.en --targets candidates.de --json
+    """
+    how = Applying(beam, n_best, penalty, targets)
+    if targets is not None and n_best > 1:
+        raise BadInput("--targets are scored as they are; leave out --n-best")
+    found = open_run(run)
+    with found.precision():
+        task = found.config.task
+        answers = task.kind.apply(found.network(), file, task.settings, found.artefacts, how)
+        for answer in answers:
+            if as_json:
+                print_json(answer)
+                continue
+            with writing():
+                if n_best == 1 or "answers" not in answer:
+                    print(answer["text"], flush=True)
+                    continue
+                for one in answer["answers"]:
+                    print(f"{one['score']:.4f}\t{one['text']}", flush=True)
+                print(flush=True)

@@ -1,0 +1,160 @@
+"""Vocabularies of sequences: words, characters, bytes or subwords, and a symbol for the end.
+
+Symbol 0 ends a sequence, and starts one where a decoder needs something to read first. Symbol 1
+stands for whatever is not known; a vocabulary that knows everything (bytes, subwords) never uses
+it.
+"""
+
+import collections
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import BadInput
+
+END, UNKNOWN = 0, 1
+RESERVED = 2
+LEVELS = ("characters", "words", "subwords", "bytes")
+SUBWORDS = 8000
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """A mapping between texts and sequences of symbols.
+
+    Attributes:
+        level: what a symbol stands for: `"characters"`, `"words"`, `"subwords"` or `"bytes"`.
+        tokens: those of the symbols from 2 on; for subwords the tokenizer as JSON, alone.
+
+    Example:
+        >>> tokens = Tokens.of(["a cat", "a dog"], "words")
+        >>> tokens.encode("a dog"), tokens.decode([3, 0, 2])
+        ([2, 4], 'cat')
+    """
+
+    level: str
+    tokens: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, texts: Iterable[str], level: str, *, least: int = 1, subwords: int = SUBWORDS
+    ) -> "Tokens":
+        """The vocabulary of some texts.
+
+        Args:
+            texts: one sequence each.
+            level: see the class.
+            least: how often a word or a character must occur to have a symbol of its own.
+            subwords: how many subwords there are, with `"subwords"`.
+        """
+        if level not in LEVELS:
+            raise BadInput(f"level must be one of {', '.join(LEVELS)}; got {level}")
+        if level == "bytes":
+            return cls(level, tuple(map(chr, range(256))))
+        if level == "subwords":
+            return cls(level, (_trained(texts, subwords),))
+        counts: collections.Counter[str] = collections.Counter()
+        for text in texts:
+            counts.update(_split(text, level))
+        return cls(level, tuple(sorted(x for x, n in counts.items() if n >= least)))
+
+    def __post_init__(self) -> None:
+        numbers = {token: n for n, token in enumerate(self.tokens, RESERVED)}
+        object.__setattr__(self, "_numbers", numbers)
+        subwords = _tokenizer(self.tokens[0]) if self.level == "subwords" else None
+        object.__setattr__(self, "_subwords", subwords)
+
+    def __len__(self) -> int:
+        if self.level == "subwords":
+            return RESERVED + self._subwords.get_vocab_size()  # type: ignore[attr-defined]
+        return RESERVED + len(self.tokens)
+
+    def encode(self, text: str) -> list[int]:
+        """The symbols of a text, without an end."""
+        if self.level == "bytes":
+            return [RESERVED + byte for byte in text.encode(errors="surrogateescape")]
+        if self.level == "subwords":
+            found = self._subwords.encode(text).ids  # type: ignore[attr-defined]
+            return [RESERVED + n for n in found]
+        numbers = self._numbers  # type: ignore[attr-defined]
+        return [numbers.get(token, UNKNOWN) for token in _split(text, self.level)]
+
+    def unknown(self, text: str) -> list[str]:
+        """The words or characters of a text that the vocabulary does not know."""
+        if self.level in ("bytes", "subwords"):
+            return []
+        numbers = self._numbers  # type: ignore[attr-defined]
+        return [token for token in _split(text, self.level) if token not in numbers]
+
+    def pieces(self, symbols: Iterable[Any]) -> list[str]:
+        """The token of each symbol, for pictures and lists."""
+        return [_mark(n) if n < RESERVED else self._piece(n) for n in map(int, symbols)]
+
+    def _piece(self, symbol: int) -> str:
+        if self.level == "subwords":
+            return self._subwords.decode([symbol - RESERVED])  # type: ignore[attr-defined]
+        return self.tokens[symbol - RESERVED]
+
+    def decode(self, symbols: Iterable[Any]) -> str:
+        """The text of some symbols, up to the first end."""
+        known = [int(n) for n in symbols]
+        known = known[: known.index(END)] if END in known else known
+        if self.level == "bytes":
+            return bytes(n - RESERVED for n in known if n >= RESERVED).decode(errors="replace")
+        if self.level == "subwords":
+            kept = [n - RESERVED for n in known if n >= RESERVED]
+            return self._subwords.decode(kept).removeprefix(" ")  # type: ignore[attr-defined]
+        joint = " " if self.level == "words" else ""
+        return joint.join(self.pieces(known))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"level": self.level, "tokens": list(self.tokens)}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> "Tokens":
+        """The inverse of `as_json`, with validation."""
+        level, tokens = found["level"], found["tokens"]
+        if level not in LEVELS or not isinstance(tokens, list):
+            raise ValueError("its vocabulary is not one of words, characters, subwords or bytes")
+        if not all(isinstance(token, str) for token in tokens) or len(set(tokens)) != len(tokens):
+            raise ValueError("its vocabulary is not a list of different texts")
+        return cls(level, tuple(tokens))
+
+
+def _split(text: str, level: str) -> list[str]:
+    return text.split() if level == "words" else list(text)
+
+
+def _mark(symbol: int) -> str:
+    return "⟨end⟩" if symbol == END else "⟨unknown⟩"
+
+
+def _tokenizer(text: str) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise BadInput(
+            'subwords need the package tokenizers: pip install "ostinato[translate]"'
+        ) from None
+    try:
+        return Tokenizer.from_str(text)
+    except Exception as error:
+        raise ValueError(f"its subwords cannot be read: {error}") from None
+
+
+def _trained(texts: Iterable[str], size: int) -> str:
+    """Byte-pair encoding learned from texts, as JSON. Source: Sennrich et al. (2016)."""
+    try:
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    except ImportError:
+        raise BadInput(
+            'subwords need the package tokenizers: pip install "ostinato[translate]"'
+        ) from None
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=alphabet)
+    made.train_from_iterator(texts, trainer)
+    return json.dumps(json.loads(made.to_str()), sort_keys=True)

@@ -1,0 +1,190 @@
+"""Whole answers from a model that reads one sequence and writes another.
+
+The model is a network with a method `read(run, source, lengths, copies)` that gives its decoder
+and the decoder's state (see `wiring.EncoderDecoder`). Symbol 0 starts and ends an answer.
+
+    beam          the `width` most probable answers so far are kept after each symbol
+    greedy        the most probable symbol at each step: a beam of width 1
+    sampled       symbols drawn at random, as `sample` draws them
+
+An answer that has ended stays in the beam as it is, so a beam as wide as there are answers finds
+the most probable one. Answers are ranked by `log p / ((5 + length) / 6)^penalty` (Wu et al., 2016);
+the length includes the end.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import BadInput
+from ..through_time import unroll
+from .sampling import choose
+
+END = 0
+
+
+class Answers(NamedTuple):
+    """The n best answers to each of B sources, best first.
+
+    Attributes:
+        symbols: `(B, n, most)`, with 0 from the end on.
+        lengths: `(B, n)`, the number of symbols, with the end if there is one.
+        scores: `(B, n)`, the natural logarithm of the probability of each answer.
+        ended: `(B, n)`, false where the answer was cut off.
+    """
+
+    symbols: np.ndarray
+    lengths: np.ndarray
+    scores: np.ndarray
+    ended: np.ndarray
+
+
+def beam_answers(
+    network: Any,
+    source: Any,
+    lengths: Any,
+    *,
+    width: int,
+    most: int,
+    count: int = 1,
+    penalty: float = 0.0,
+) -> Answers:
+    """The most probable answers to some sources, by beam search.
+
+    Args:
+        network: has `read`; see the module's docstring.
+        source: `(S, B)`, or whatever the network reads.
+        lengths: `(B,)`, the valid steps of each source.
+        width: how many answers are kept after each symbol.
+        most: the largest number of symbols of an answer.
+        count: how many answers to return.
+        penalty: of short answers; 0 ranks by probability alone.
+    """
+    if width < 1:
+        raise BadInput(f"the width of a beam must be at least 1, got {width}")
+    if not 1 <= count <= width:
+        raise BadInput(f"a beam of width {width} has at most {width} answers, got {count}")
+    if most < 1:
+        raise BadInput(f"an answer must have room for at least 1 symbol, got {most}")
+    network = eqx.nn.inference_mode(network)
+    width = min(width, network.outputs ** min(most, 32))
+    found = _search(network, source, jnp.asarray(lengths), width, most, min(count, width), penalty)
+    return Answers(*map(np.asarray, found))
+
+
+@eqx.filter_jit
+def _search(
+    network: Any, source: Any, lengths: Any, width: int, most: int, count: int, penalty: float
+) -> tuple:
+    decoder, state = network.read(unroll, source, lengths, copies=width)
+    batch, size = lengths.shape[0], network.outputs
+    rows = jnp.arange(batch)[:, None]
+
+    def extend(carry: Any) -> Any:
+        t, state, last, scores, ended, sizes, symbols = carry
+        state, logits = decoder.step(state, decoder.inputs(last.reshape(-1)))
+        steps = jax.nn.log_softmax(logits).reshape(batch, width, size)
+        # An answer that has ended goes on in one way only, which costs nothing.
+        stay = jnp.where(jnp.arange(size) == END, 0.0, -jnp.inf).astype(steps.dtype)
+        steps = jnp.where(ended[..., None], stay, steps)
+        totals = (scores[..., None] + steps).reshape(batch, -1)
+        scores, places = jax.lax.top_k(totals, width)
+        parents, last = places // size, (places % size).astype(jnp.int32)
+
+        def follow(x: jax.Array) -> jax.Array:
+            own = x.reshape(batch, width, *x.shape[1:])
+            return own[rows, parents].reshape(x.shape)
+
+        ended, sizes, symbols = ended[rows, parents], sizes[rows, parents], symbols[rows, parents]
+        sizes = sizes + ~ended
+        symbols = symbols.at[:, :, t].set(jnp.where(ended, END, last))
+        ended |= last == END
+        return t + 1, jax.tree.map(follow, state), last, scores, ended, sizes, symbols
+
+    def goes_on(carry: Any) -> jax.Array:
+        return (carry[0] < most) & ~jnp.all(carry[4])
+
+    # All beams start out equal, so all but the first get probability 0.
+    scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(network.dtype)
+    start = (
+        jnp.zeros((), jnp.int32),
+        state,
+        jnp.full((batch, width), END, jnp.int32),
+        jnp.broadcast_to(scores, (batch, width)),
+        jnp.zeros((batch, width), bool),
+        jnp.zeros((batch, width), jnp.int32),
+        jnp.full((batch, width, most), END, jnp.int32),
+    )
+    _, _, _, scores, ended, sizes, symbols = jax.lax.while_loop(goes_on, extend, start)
+    ranked = scores / ((5 + sizes) / 6) ** penalty
+    # Answers that were cut off come after all that ended.
+    order = jnp.lexsort((-ranked, ~ended), axis=-1)[:, :count]
+    return symbols[rows, order], sizes[rows, order], scores[rows, order], ended[rows, order]
+
+
+def sampled_answers(
+    network: Any,
+    source: Any,
+    lengths: Any,
+    *,
+    key: jax.Array,
+    most: int,
+    count: int = 1,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> Answers:
+    """Answers drawn at random, `count` for each source; for the options see `sample`."""
+    if not temperature >= 0 or not np.isfinite(temperature):
+        raise BadInput(f"temperature must be 0 or a positive number, got {temperature}")
+    if top_k is not None and top_k < 1:
+        raise BadInput(f"top_k must be at least 1, got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise BadInput(f"top_p must be above 0 and at most 1, got {top_p}")
+    network = eqx.nn.inference_mode(network)
+    limits = (
+        None if top_k is None else jnp.asarray(min(top_k, network.outputs), jnp.int32),
+        None if top_p is None or top_p == 1 else jnp.asarray(top_p, network.dtype),
+    )
+    heat = jnp.asarray(temperature, network.dtype)
+    found = _sample(network, source, jnp.asarray(lengths), key, heat, limits, most, count)
+    return Answers(*map(np.asarray, found))
+
+
+@eqx.filter_jit
+def _sample(
+    network: Any,
+    source: Any,
+    lengths: Any,
+    key: jax.Array,
+    heat: jax.Array,
+    limits: Any,
+    most: int,
+    count: int,
+) -> tuple:
+    decoder, state = network.read(unroll, source, lengths, copies=count)
+    rows = lengths.shape[0] * count
+
+    def step(carry: Any, t: jax.Array) -> Any:
+        state, last, score, ended, sizes = carry
+        state, logits = decoder.step(state, decoder.inputs(last))
+        keys = jax.random.split(jax.random.fold_in(key, t), rows)
+        drawn = jax.vmap(lambda o, k: choose(o, k, heat, *limits))(logits, keys)
+        cost = jnp.take_along_axis(jax.nn.log_softmax(logits), drawn[:, None], axis=-1)[:, 0]
+        score, sizes = score + jnp.where(ended, 0, cost), sizes + ~ended
+        drawn = jnp.where(ended, END, drawn)
+        return (state, drawn, score, ended | (drawn == END), sizes), drawn
+
+    start = (
+        state,
+        jnp.full(rows, END, jnp.int32),
+        jnp.zeros(rows, network.dtype),
+        jnp.zeros(rows, bool),
+        jnp.zeros(rows, jnp.int32),
+    )
+    (_, _, score, ended, sizes), symbols = jax.lax.scan(step, start, jnp.arange(most))
+    shape = (lengths.shape[0], count)
+    return symbols.T.reshape(*shape, most), *(x.reshape(shape) for x in (sizes, score, ended))

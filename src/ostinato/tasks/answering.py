@@ -1,0 +1,174 @@
+"""What a trained encoder-decoder writes, in texts."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..data import Batch
+from ..data.lines import given_lines, read_lines
+from ..data.tokens import END, Tokens
+from ..decoding.sequences import beam_answers
+from ..errors import BadInput
+from ..wiring import Pair, outputs_of
+from .applying import Applying
+
+TOGETHER = 64  # sources that are answered at once
+ROOM = 16  # steps by which padded sources grow, so that there are few compilations
+LONGER = 4  # how many times longer than in training a source may be
+ALWAYS = 200  # symbols that are never too many
+
+
+class Answer(NamedTuple):
+    """One answer: its text, the natural logarithm of its probability, whether it came to an end."""
+
+    text: str
+    score: float
+    ended: bool
+    symbols: np.ndarray
+
+
+def answers(
+    network: Any, file: Path | None, artefacts: dict[str, Any], how: Applying, *, reverse: bool
+) -> Iterator[dict[str, Any]]:
+    """Answers to the lines of a file or of standard input; see `Task.apply`."""
+    source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
+    longest = tuple(artefacts["longest"])
+    lines = enumerate(given_lines(file), 1)
+    given = None if how.targets is None else iter(read_lines(how.targets))
+    while block := list(itertools.islice(lines, TOGETHER)):
+        coded = [
+            coded_source(line, number, source, longest[0], reverse)
+            for number, line in block
+            if line
+        ]
+        if given is not None:
+            yield from _scored(network, block, coded, given, target, how)
+            continue
+        found = iter(written(network, coded, source, target, how, longest))
+        for _, line in block:
+            # An empty line stays empty, so that lines keep their numbers.
+            best = next(found) if line else [Answer("", 0.0, True, np.zeros(0, int))]
+            yield {
+                "source": line,
+                "text": best[0].text,
+                "answers": [{"text": a.text, "score": a.score, "ended": a.ended} for a in best],
+            }
+
+
+def coded_source(text: str, number: int, tokens: Tokens, longest: int, reverse: bool) -> np.ndarray:
+    """The symbols of a source with its end; raises for what the network cannot read."""
+    if unknown := tokens.unknown(text):
+        kind = "word" if tokens.level == "words" else "character"
+        raise BadInput(
+            f"line {number}: the model does not know the {kind} {unknown[0]!r:.40}; it knows the "
+            f"{len(tokens.tokens)} {kind}s of its training text"
+        )
+    symbols = tokens.encode(text)
+    most = max(ALWAYS, LONGER * longest)
+    if len(symbols) > most:
+        raise BadInput(
+            f"line {number} has {len(symbols):,} symbols; the longest source in training had "
+            f"{longest - 1:,}, and at most {most:,} can be read"
+        )
+    return np.array([*(symbols[::-1] if reverse else symbols), END], np.int32)
+
+
+def written(
+    network: Any,
+    sources: Sequence[np.ndarray],
+    source: Tokens,
+    target: Tokens,
+    how: Applying,
+    longest: Sequence[int],
+) -> Iterator[list[Answer]]:
+    """The best answers to some sources with ends, in their order."""
+    for begin in range(0, len(sources), TOGETHER):
+        block = sources[begin : begin + TOGETHER]
+        padded, lengths = _padded(block)
+        # An answer may be as much longer than its source as in training, and then some.
+        most = -(-len(padded) * max(longest[1], 1) // max(longest[0], 1)) + ROOM
+        found = beam_answers(
+            network,
+            padded,
+            lengths,
+            width=how.beam,
+            most=max(most, longest[1]),
+            count=how.n_best,
+            penalty=how.penalty,
+        )
+        for n in range(len(block)):
+            yield [
+                Answer(
+                    target.decode(found.symbols[n, k][: found.lengths[n, k]]),
+                    float(found.scores[n, k]),
+                    bool(found.ended[n, k]),
+                    found.symbols[n, k][: found.lengths[n, k]],
+                )
+                for k in range(found.symbols.shape[1])
+            ]
+
+
+def _padded(sources: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Sources as `(S, B)`, B always the same, and their lengths."""
+    room = -(-max(map(len, sources)) // ROOM) * ROOM
+    count = TOGETHER if len(sources) > 1 else 1
+    padded, lengths = np.full((room, count), END, np.int32), np.ones(count, np.int32)
+    for column, symbols in enumerate(sources):
+        padded[: len(symbols), column], lengths[column] = symbols, len(symbols)
+    return padded, lengths
+
+
+def _scored(
+    network: Any,
+    block: list[tuple[int, str]],
+    sources: Sequence[np.ndarray],
+    given: Iterator[str],
+    target: Tokens,
+    how: Applying,
+) -> Iterator[dict[str, Any]]:
+    """The log probability of given answers."""
+    texts = [*itertools.islice(given, len(block))]
+    if len(texts) < len(block):
+        raise BadInput(
+            f"{how.targets} has no line {block[len(texts)][0]}, and the input goes on there"
+        )
+    if len(sources) < len(block):
+        number = next(number for number, line in block if not line)
+        raise BadInput(f"line {number} is empty; there is no source to score an answer for")
+    scores = log_probabilities(network, sources, [target.encode(text) for text in texts])
+    for (_, line), text, score in zip(block, texts, scores, strict=True):
+        yield {"source": line, "target": text, "score": score, "text": f"{score:.4f}\t{text}"}
+
+
+def log_probabilities(
+    network: Any, sources: Sequence[np.ndarray], targets: Iterable[Sequence[int]]
+) -> list[float]:
+    """The natural logarithm of the probability of each target, without ends, given its source."""
+    ended = [np.array([*target, END], np.int32) for target in targets]
+    batch = paired(sources, ended)
+    found = _totals(eqx.nn.inference_mode(network), batch.arrays)
+    return [float(x) for x in np.asarray(found)[: len(ended)]]
+
+
+def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Batch:
+    """Sources and targets with ends as a batch."""
+    padded, lengths = _padded(sources)
+    wanted, sizes = _padded(targets)
+    read = np.concatenate([np.full_like(wanted[:1], END), wanted[:-1]])
+    weights = (np.arange(len(wanted))[:, None] < sizes).astype(np.float32)
+    weights[:, len(targets) :] = 0
+    return Batch(Pair(read, padded, lengths[None]), wanted, weights, lengths=sizes)
+
+
+@eqx.filter_jit
+def _totals(network: Any, batch: Batch) -> jax.Array:
+    outputs, _ = outputs_of(network, batch)
+    logs = jax.nn.log_softmax(outputs)
+    chosen = jnp.take_along_axis(logs, jnp.asarray(batch.targets)[..., None], axis=-1)[..., 0]
+    return jnp.sum(chosen * batch.counted, axis=0)

@@ -1,0 +1,179 @@
+"""Translate: learn to turn sentences into sentences, from two files of them."""
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.generated import draw_dates, draw_numbers, number_pair
+from ..data.lines import read_pairs, read_table_of_pairs
+from ..data.splits import PARTS, shares
+from ..data.tokens import LEVELS, SUBWORDS, Tokens
+from ..errors import BadInput
+from ..settings import setting
+from .answering import answers, written
+from .applying import Applying
+from .pairs import Pairs, PairSettings
+from .scores import bleu, chrf
+from .task import random
+
+GENERATED = ("numbers-fr", "numbers-de", "dates")
+COUNTS = {"train": 20_000, "valid": 1_000, "test": 1_000}
+EMBEDDING = {"characters": 64, "bytes": 64, "words": 128, "subwords": 256}
+FILES = tuple(f"{part}{side}" for part in ("", "valid_", "test_") for side in ("source", "target"))
+MADE = 2  # place in the random numbers of the seed
+
+
+class Translate(Pairs):
+    """Translate sentences, one per line of two files; without files, numbers in words.
+
+    Vocabularies are made from the training part. A character or word of the other parts that is
+    not in it counts as unknown.
+
+    Shapes: those of `Pairs`.
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(PairSettings):
+        source: str | None = setting(None, "file of source sentences, one per line (.gz too)")
+        target: str | None = setting(None, "columns to predict, a,b; translate: target sentences")
+        valid_source: str | None = setting(None, "source sentences for validation")
+        valid_target: str | None = setting(None, "their translations")
+        test_source: str | None = setting(None, "source sentences for the test")
+        test_target: str | None = setting(None, "their translations")
+        pairs: str = setting("numbers-fr", "without files: what to translate", among=GENERATED)
+        level: str | None = setting(None, "what a symbol is", among=LEVELS)
+        subwords: int = setting(SUBWORDS, "number of subwords of each side", least=300)
+        min_count: int = setting(1, "how often a word must occur to be known", least=1)
+        longest: int | None = setting(None, "leave out training pairs with more symbols", least=1)
+        split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
+
+        def __post_init__(self) -> None:
+            for name in FILES:
+                if (file := getattr(self, name)) is not None:
+                    object.__setattr__(self, name, os.path.realpath(file))
+                partner = _partner(name)
+                if file is not None and getattr(self, partner) is None:
+                    raise BadInput(f"{name} needs {partner}: translation learns from pairs")
+
+    name = "translate"
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Translate":
+        texts, where = _texts(settings, seed)
+        level = settings.level or ("words" if settings.source is None else "subwords")
+        if settings.source is None and settings.pairs == "dates" and settings.level is None:
+            level = "characters"
+        if artefacts:
+            known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
+        else:
+            known = [
+                Tokens.of(side, level, least=settings.min_count, subwords=settings.subwords)
+                for side in texts["train"]
+            ]
+        parts = {}
+        for name, (one, two) in texts.items():
+            coded = [*zip(map(_coder(known[0]), one), map(_coder(known[1]), two), strict=True)]
+            if name == "train" and settings.longest is not None:
+                coded = [x for x in coded if max(map(len, x)) <= settings.longest]
+            parts[name] = ([x for x, _ in coded], [y for _, y in coded])
+        given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
+        return cls(
+            parts,
+            *known,
+            embedding=EMBEDDING[level],
+            exact=settings.source is None,
+            seed=seed,
+            where=where,
+            **given,
+        )
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Translate":
+        """A file of `source<TAB>target` lines."""
+        known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
+        one, two = read_table_of_pairs(path)
+        coded = [*map(_coder(known[0]), one)], [*map(_coder(known[1]), two)]
+        given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
+        return cls(dict.fromkeys(PARTS, coded), *known, where=str(path), **given)
+
+    @classmethod
+    def apply(
+        cls,
+        network: Any,
+        file: Path | None,
+        settings: Any,
+        artefacts: dict[str, Any],
+        how: Applying,
+    ) -> Iterator[dict[str, Any]]:
+        return answers(network, file, artefacts, how, reverse=settings.reverse)
+
+    def scores(self, network: Any, part: str) -> dict[str, Any]:
+        """BLEU and chrF of what the network writes with a beam of 5."""
+        sources, targets = self.parts[part]
+        found = written(network, sources, self.sources, self.targets, Applying(), self.longest)
+        references = [self.targets.decode(target) for target in targets]
+        texts = [answer[0].text for answer in found]
+        if not texts:
+            return {}
+        scores = [score(texts, references) for score in (bleu, chrf)]
+        exact = sum(a == b for a, b in zip(texts, references, strict=True)) / len(texts)
+        return {"exact, beam of 5": exact} | {
+            f"{score.name} ({score.signature})": score.value for score in scores
+        }
+
+
+def _coder(tokens: Tokens) -> Any:
+    return lambda text: np.array(tokens.encode(text), np.int32)
+
+
+def _partner(name: str) -> str:
+    swap = {"source": "target", "target": "source"}
+    head, _, side = name.rpartition("_")
+    return f"{head}_{swap[side]}" if head else swap[side]
+
+
+def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Sequence[str]]], str]:
+    """Source and target sentences of each part, and where they are from."""
+    if settings.source is None:
+        return _generated(settings.pairs, seed), f"the pairs of {settings.pairs}"
+    one, two = read_pairs(settings.source, settings.target)
+    found: dict[str, tuple[Sequence[str], Sequence[str]]] = {"train": (one, two)}
+    for part in ("valid", "test"):
+        source, target = (getattr(settings, f"{part}_{side}") for side in ("source", "target"))
+        if source is not None:
+            found[part] = read_pairs(source, target)
+    missing = [part for part in ("valid", "test") if part not in found]
+    if missing:
+        # Every n-th pair is held out, so that the parts are alike.
+        share = dict(zip(PARTS, shares(settings.split), strict=True))
+        draw = np.random.default_rng(0).random(len(one))
+        low = 0.0
+        kept = np.ones(len(one), bool)
+        for part in missing:
+            here = (draw >= low) & (draw < low + share[part])
+            low += share[part]
+            kept &= ~here
+            where = np.flatnonzero(here)
+            found[part] = [one[n] for n in where], [two[n] for n in where]
+        where = np.flatnonzero(kept)
+        found["train"] = [one[n] for n in where], [two[n] for n in where]
+    return {part: found[part] for part in PARTS}, f"{settings.source} and {settings.target}"
+
+
+def _generated(name: str, seed: int) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
+    found = {}
+    for n, (part, count) in enumerate(COUNTS.items()):
+        draw = random(seed, MADE, n)
+        if name == "dates":
+            pairs = draw_dates(draw, count, part)
+        else:
+            language = name.removeprefix("numbers-")
+            pairs = [number_pair(x, language) for x in draw_numbers(draw, count, part=part)]
+        found[part] = [one for one, _ in pairs], [two for _, two in pairs]
+    return found

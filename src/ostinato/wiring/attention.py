@@ -1,0 +1,170 @@
+"""Attention: a decoder looks at all outputs of an encoder, at each of its steps.
+
+With the encoder's outputs m_1 … m_S and a query q, the context is their weighted mean
+
+    c = Σ_s α_s m_s,   α = softmax(e),   e_s = score(q, m_s)
+
+    Additive    e_s = v · tanh(Q q + K m_s)    the query is the output before the step, and the
+                                               step reads the context (Bahdanau et al., 2015)
+    Dot         e_s = (Q q) · m_s              the query is the output of the step, and only the
+                                               readout reads the context (Luong et al., 2015)
+
+The score of `Dot` needs nothing from inside the step, so all steps are looked at in one product
+after the scan.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ..cells.building import draw, zeros
+from ..cells.initialisers import glorot
+
+
+class Additive(eqx.Module):
+    """`e_s = v · tanh(Q q + K m_s + b)`.
+
+    Shapes: q `(..., units)`, m `(..., S, memory)`, e `(..., S)`.
+    """
+
+    Q: jax.Array
+    K: jax.Array
+    b: jax.Array
+    v: jax.Array
+
+    def __init__(self, units: int, memory: int, size: int, *, key: jax.Array):
+        """
+        Args:
+            units: size of the query.
+            memory: size of the encoder's outputs.
+            size: of the layer that compares them.
+            key: random key for the initial weights.
+        """
+        one, two, three = jax.random.split(key, 3)
+        self.Q, self.K = draw(glorot(), one, units, size), draw(glorot(), two, memory, size)
+        self.b, self.v = zeros(size), draw(glorot(), three, size, 1)[:, 0]
+
+    def around(self, cell: Cell, memory: jax.Array, valid: jax.Array) -> Cell:
+        """The cell of a decoder, which reads the context beside its input."""
+        return _AttendBefore(cell, self, memory @ self.K + self.b, memory, valid)
+
+    def scores(self, query: jax.Array, keys: jax.Array) -> jax.Array:
+        return jnp.tanh((query @ self.Q)[..., None, :] + keys) @ self.v
+
+
+class Dot(eqx.Module):
+    """`e_s = (Q q) · m_s`.
+
+    Shapes: q `(..., units)`, m `(..., S, memory)`, e `(..., S)`.
+    """
+
+    Q: jax.Array
+
+    def __init__(self, units: int, memory: int, size: int = 0, *, key: jax.Array):
+        """
+        Args:
+            units: size of the query.
+            memory: size of the encoder's outputs.
+            size: not used.
+            key: random key for the initial weights.
+        """
+        self.Q = draw(glorot(), key, units, memory)
+
+    def around(self, cell: Cell, memory: jax.Array, valid: jax.Array) -> Cell:
+        """The cell of a decoder, whose output is joined by the context."""
+        return _AttendAfter(cell, self, memory, memory, valid)
+
+    def scores(self, query: jax.Array, keys: jax.Array) -> jax.Array:
+        return jnp.einsum("...k,...sk->...s", query @ self.Q, keys)
+
+
+ATTENTION: dict[str, type] = {"additive": Additive, "dot": Dot}
+
+
+class _Attending(Cell):
+    """A cell with a memory for each sequence; the batch axes are those of the memory.
+
+    Attributes:
+        keys, values: what is compared and what is read, `(*batch, S, size)`.
+        valid: `(*batch, S)`, false in the padding of the source.
+    """
+
+    cell: Cell
+    attention: Any
+    keys: jax.Array
+    values: jax.Array
+    valid: jax.Array
+
+    @property
+    def input_axes(self) -> int:
+        return self.cell.input_axes
+
+    def weights(self, query: jax.Array) -> jax.Array:
+        """α: where each query looks."""
+        scores = self.attention.scores(query, self.keys)
+        least = jnp.finfo(scores.dtype).min
+        return jax.nn.softmax(jnp.where(self.valid, scores, least), axis=-1)
+
+    def starting(self, state: Any) -> Any:
+        """The state before the first step, given that of the cell."""
+        return state
+
+    def queries(self, hs: jax.Array) -> jax.Array:
+        """What the steps look for, `(T, *batch, units)`, given the cell's outputs."""
+        return hs
+
+    def context(self, query: jax.Array) -> jax.Array:
+        return jnp.einsum("...s,...sm->...m", self.weights(query), self.values)
+
+
+class _AttendBefore(_Attending):
+    """`h_t = cell([x_t, c_t])` with the context c_t of h_{t-1}; the output is `[h_t, c_t]`.
+
+    Shapes: state `(the cell's, h (*batch, units))`.
+    """
+
+    def initial(self, batch: tuple[int, ...]) -> Any:
+        return self.cell.initial(batch), self._nothing(batch)
+
+    def starting(self, state: Any) -> Any:
+        return state, self._nothing(self.valid.shape[:-1])
+
+    def queries(self, hs: jax.Array) -> jax.Array:
+        return jnp.concatenate([self._nothing(hs.shape[1:-1])[None], hs[:-1]])
+
+    def _nothing(self, batch: tuple[int, ...]) -> jax.Array:
+        return jnp.zeros((*batch, len(self.attention.Q)), self.attention.Q.dtype)
+
+    def inputs(self, x: Any) -> Any:
+        return x
+
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
+        state, h = state
+        context = self.context(h)
+        state, h = self.cell.step(state, self.cell.inputs(jnp.concatenate([u, context], axis=-1)))
+        return (state, h), jnp.concatenate([h, context], axis=-1)
+
+
+class _AttendAfter(_Attending):
+    """`h_t = cell(x_t)`, and the output is `[h_t, c_t]` with the context c_t of h_t."""
+
+    def initial(self, batch: tuple[int, ...]) -> Any:
+        return self.cell.initial(batch)
+
+    def inputs(self, x: Any) -> Any:
+        return self.cell.inputs(x)
+
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
+        state, h = self.cell.step(state, u)
+        return state, jnp.concatenate([h, self.context(h)], axis=-1)
+
+    def over_time(
+        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
+    ) -> tuple[Any, Any]:
+        """The cell first, then the contexts of all steps at once."""
+        hs, state = run(self.cell, xs, state)
+        return jnp.concatenate([hs, self.context(hs)], axis=-1), state

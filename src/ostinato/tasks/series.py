@@ -18,6 +18,7 @@ from ..settings import setting
 from ..wiring import outputs_of
 from . import series_data, windows, yardsticks
 from .answers import KINDS, Answers
+from .applying import Applying
 from .forecasts import fit_forecasts, joined, pairs, sparklines
 from .quantiles import QuantileAnswers, checked_levels, levels_of
 from .task import Task, checked_count, checked_part, checked_seed, hashed
@@ -157,11 +158,9 @@ class Series(Task):
         self.outputs, self.chance = self.answers.outputs, self.answers.chance
         self.loss, self.metrics = self.answers.loss, self.answers.metrics
         self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
-        steps = int(sum(map(len, xs)))
-        series_data.check_parts(
-            self.parts, split, source, steps, self.horizon if self.forecasts else 0
-        )
-        self._xs, self._cuts, self._errors = xs, cuts, known.get("naive_errors", {})
+        horizon = self.horizon if self.forecasts else 0
+        series_data.check_parts(self.parts, split, source, xs, horizon)
+        self.series, self._cuts, self._errors = xs, cuts, known.get("naive_errors", {})
         if self.quantiles is not None and not self._errors:
             train = self.parts["train"]
             self._errors = yardsticks.errors(self._naive("train"), train, self.quantiles)
@@ -186,7 +185,7 @@ class Series(Task):
             return {}
         cuts = [cut[part] for cut in self._cuts]
         return yardsticks.forecasts(
-            self._xs, cuts, self.targets, self.horizon, self.season, self.scaler
+            self.series, cuts, self.targets, self.horizon, self.season, self.scaler
         )
 
     def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
@@ -284,6 +283,15 @@ class Series(Task):
         task.parts = dict.fromkeys(PARTS, task.parts["train"])
         task._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in task._cuts]
         return task
+
+    @classmethod
+    def apply(
+        cls, network: Any, file: Path | None, settings: Any, artefacts: dict, how: Applying
+    ) -> Iterator[dict[str, Any]]:
+        """What comes after the last row of a file; see `continuations`."""
+        from .continuing import continuations
+
+        return continuations(network, file, settings, artefacts, how.steps)
 
 
 @eqx.filter_jit

@@ -103,14 +103,18 @@ def scaler_for(
 
 
 def check_parts(
-    parts: Mapping[str, Stream], split: Sequence[float], source: str, steps: int, horizon: int
+    parts: Mapping[str, Stream],
+    split: Sequence[float],
+    source: str,
+    xs: list[np.ndarray],
+    horizon: int,
 ) -> None:
     """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast."""
     for (part, stream), share in zip(parts.items(), split, strict=True):
         if share and not stream.there.any():
             least = f" and a horizon of {horizon}" if horizon else ""
             raise BadInput(
-                f"{source} has {steps} steps, too few for the part {part} with a share "
+                f"{source} has {sum(map(len, xs))} steps, too few for the part {part} with a share "
                 f"of {share:.0%}{least}: it has no target"
             )
 

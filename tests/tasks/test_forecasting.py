@@ -11,7 +11,6 @@ import pytest
 from ostinato.cells import GRU, LSTM
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.runs.evaluation import measured
 from ostinato.settings import make
 from ostinato.tasks import Coverage, Pinball, PinballInUnits, Series, closed_loop
 from ostinato.tasks.quantiles import MedianError, levels_of, pinball
@@ -167,8 +166,6 @@ def test_a_series_of_quantiles():
     assert task.baselines()["seasonal naive"] < task.baselines()["persistence"]
     again = json.loads(json.dumps(task.artefacts()))
     assert Series(VALUES, horizon=4, quantiles=LEVELS, artefacts=again).answers == task.answers
-    found = measured(network_for(task), task.evaluated("test"), task.metrics)
-    assert all(np.isfinite(found)) and 0 <= found[1] <= 1
 
 
 def test_yardsticks_of_quantiles_cover_what_they_should():

@@ -1,17 +1,92 @@
-"""Forecast what comes after the end of a file, with a trained network."""
+"""Continue a series with a trained network: in a closed loop, or after the end of a file."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..data import Batch
+from ..data.scaling import check_complete
 from ..errors import BadInput
+from ..through_time import can_step
 from ..wiring import outputs_of
-from .closed_loop import closed_loop
 from .series import Series
+from .series_data import as_series
+from .task import checked_count
+
+
+def closed_loop(network: Any, task: Series, history: Any, steps: int) -> np.ndarray:
+    """The continuation of a series, in the units of the data.
+
+    The network reads the history, and from then on its own forecast of the next step,
+    `x_{t+1} = o_t`. Of a longer horizon only the first step is used, and of quantiles the one next
+    to the median, so this is one path without an interval; for intervals forecast with a horizon.
+
+    Args:
+        network: trained on the task.
+        task: a `Series` that forecasts all of its columns.
+        history: `(T, columns)`, or `(T,)` for one column, with at least one step.
+        steps: how many steps to forecast.
+
+    Returns:
+        `(steps, columns)`, in the order of `task.names`.
+
+    Example:
+        >>> task = Series(np.sin(np.arange(200) / 5))
+        >>> network = Network(LSTM(1, 8, key=key), Readout(8, 1, key=key))
+        >>> closed_loop(network, task, np.sin(np.arange(30) / 5), 12).shape
+        (12, 1)
+    """
+    steps = checked_count(steps, "steps of a forecast")
+    width = len(task.names)
+    if not task.forecasts or sorted(set(task.targets)) != list(range(width)):
+        known = [task.names[n] for n in task.targets] if task.forecasts else []
+        raise BadInput(
+            "a closed loop needs forecasts of all columns, because it reads them; this task "
+            f"forecasts {', '.join(known[:20]) or 'none'} of {', '.join(task.names[:20])}"
+        )
+    if not can_step(network):
+        raise BadInput("a closed loop needs a network with a step, not one that sees the future")
+    found = as_series(history)
+    if len(found) != 1 or found[0].shape[1] != width:
+        raise BadInput(f"the history must be (T, {width}), got {np.shape(history)}")
+    check_complete(
+        found[0],
+        "mask" if task.scaler.masked else "refuse",
+        lambda at: f"step {at[0]}, column {task.names[at[1]]!r} of the history",
+        advise=False,
+    )
+    places = np.array([task.targets.index(n) for n in range(width)])
+    inputs = jnp.asarray(task.scaler(found[0])[:, None])
+    gaps = jnp.zeros((1, len(task.scaler.masked)), inputs.dtype)
+    rows = _continued(
+        eqx.nn.inference_mode(network), inputs, task.answers, jnp.asarray(places), gaps, steps
+    )
+    scaled = np.asarray(rows, float)[:, 0, :width]
+    return scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
+
+
+@eqx.filter_jit
+def _continued(
+    network: Any, inputs: jax.Array, answers: Any, places: jax.Array, gaps: jax.Array, steps: int
+) -> jax.Array:
+    """The inputs that follow, `(steps, 1, inputs)`."""
+
+    def read(outputs: jax.Array) -> jax.Array:
+        return jnp.concatenate([answers.centre(outputs)[..., places], gaps], axis=-1)
+
+    outputs, state = outputs_of(network, Batch(inputs, None, jnp.ones(inputs.shape[:2])))
+
+    def step(carry: Any, _: None) -> Any:
+        state, x = carry
+        state, outputs = network.step(state, network.inputs(x))
+        return (state, read(outputs)), x
+
+    return jax.lax.scan(step, (state, read(outputs[-1])), None, length=steps)[1]
 
 
 def continuations(

@@ -1,5 +1,7 @@
 """Continue a series with a trained network: in a closed loop, or after the end of a file."""
 
+import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -114,9 +116,16 @@ def continuations(
             columns, rows = _ahead(network, task, x)
         else:
             columns, rows = task.names, closed_loop(network, task, x, steps)
-        lines = [[str(k), *(f"{value:.6g}" for value in row)] for k, row in enumerate(rows, 1)]
-        text = "\n".join(",".join(line) for line in [["step", *columns], *lines])
-        yield {"series": number, "columns": columns, "forecast": rows.tolist(), "text": text}
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["step", *columns])
+        writer.writerows([k, *(f"{value:.6g}" for value in row)] for k, row in enumerate(rows, 1))
+        yield {
+            "series": number,
+            "columns": columns,
+            "forecast": rows.tolist(),
+            "text": text.getvalue().rstrip(),
+        }
 
 
 def _ahead(network: Any, task: Series, x: np.ndarray) -> tuple[list[str], np.ndarray]:

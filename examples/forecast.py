@@ -3,7 +3,7 @@
 python examples/forecast.py
 
 The series is the yearly number of sunspots since 1700 if `OSTINATO_DATA` has it, and otherwise a
-noisy wave like it.
+generated series like it.
 """
 
 import os
@@ -24,9 +24,12 @@ if path.is_file():
     values = read_table(path).numbers["SUNACTIVITY"]
 else:
     rng = np.random.default_rng(0)
-    heights = np.repeat(rng.uniform(40, 80, 30), SEASON)
-    waves = 1 + np.sin(2 * np.pi * np.arange(len(heights)) / SEASON)
-    values = heights * waves + rng.normal(scale=5, size=len(heights))
+    cycles = []
+    for _ in range(28):  # of different lengths and heights
+        time = np.arange(years := rng.integers(9, 14)) / years
+        cycles.append(rng.uniform(60, 160) * (1 - np.cos(2 * np.pi * time)) / 2)
+    values = np.concatenate(cycles)
+    values = np.maximum(0, values + rng.normal(scale=5, size=len(values)))
 
 with tempfile.TemporaryDirectory() as folder:
     config = Config(cell="gru", units=16, batch=16, steps=200, rate=0.01)

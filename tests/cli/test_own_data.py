@@ -54,6 +54,15 @@ def test_quantiles_of_a_table(ostinato, series):
     code, out, _ = ostinato("evaluate", "run", "data.csv")
     assert code == 0 and "coverage of the 0.8 interval" in out
     assert "pinball loss" in out and "(persistence " in out and ", seasonal naive " in out
+    ahead = document(ostinato, "apply", "run", "data.csv", "--json")
+    assert ahead["columns"][:4] == ["x 0.1", "x 0.5", "x 0.9", "y 0.1"]
+    assert np.shape(ahead["forecast"]) == (1, 9)
+    code, out, _ = ostinato("apply", "run", "data.csv", "--steps", "3")
+    assert code == 0 and out.startswith("step,x,y,z\n1,") and out.count("\n") == 4
+    first = [float(value) for value in out.split("\n")[1].split(",")]
+    np.testing.assert_allclose(first[1:], np.array(ahead["forecast"][0])[1::3], rtol=1e-3)
+    code, _, err = ostinato("apply", "run", "-")
+    assert code == 2 and "a forecast needs a file" in err and err.count("\n") == 1
 
 
 def test_labelled_sequences_of_different_lengths(ostinato, sequences):

@@ -11,9 +11,9 @@ import pytest
 from ostinato.cells import GRU, LSTM
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.runs.evaluation import measured
 from ostinato.settings import make
 from ostinato.tasks import Coverage, Pinball, PinballInUnits, Series, closed_loop
+from ostinato.tasks.continuing import continuations
 from ostinato.tasks.quantiles import MedianError, levels_of, pinball
 from ostinato.tasks.yardsticks import filled, naive
 from ostinato.testing import check_task
@@ -90,9 +90,12 @@ def test_yardsticks_of_several_series_and_of_another_file(tmp_path):
     assert all(np.isfinite(list(short.yardsticks("test").values())))
 
 
-def test_labels_have_no_yardsticks():
-    task = Series(VALUES, (VALUES[:, 0] > 0).astype(int))
-    assert task.yardsticks("valid") == {}
+def test_nothing_to_forecast_has_no_yardsticks():
+    labels = Series(VALUES, (VALUES[:, 0] > 0).astype(int))
+    assert labels.yardsticks("valid") == {} and set(labels.baselines()) == {"chance"}
+    for quantiles in (None, LEVELS):
+        empty = Series(VALUES, quantiles=quantiles, split=(1, 0, 0))
+        assert empty.yardsticks("valid") == {}
 
 
 # Quantiles
@@ -164,14 +167,12 @@ def test_a_series_of_quantiles():
     assert task.baselines()["seasonal naive"] < task.baselines()["persistence"]
     again = json.loads(json.dumps(task.artefacts()))
     assert Series(VALUES, horizon=4, quantiles=LEVELS, artefacts=again).answers == task.answers
-    found = measured(network_for(task), task.evaluated("test"), task.metrics)
-    assert all(np.isfinite(found)) and 0 <= found[1] <= 1
 
 
 def test_yardsticks_of_quantiles_cover_what_they_should():
     """The errors of the training part, added to its own forecasts, cover 80 % of it."""
     task = Series(VALUES[:, 0], quantiles=LEVELS, season=SEASON)
-    task.parts["valid"], task._naive["valid"] = task.parts["train"], task._naive["train"]
+    task.parts["valid"], task._cuts[0]["valid"] = task.parts["train"], task._cuts[0]["train"]
     task.metrics = (Coverage(LEVELS),)
     assert task.yardsticks("valid") == pytest.approx(
         {"persistence": 0.8, "seasonal naive": 0.8}, abs=0.01
@@ -307,3 +308,30 @@ def test_closed_loop_refuses():
     future = Network(both, Readout(6, 2, key=jax.random.key(2)))
     with pytest.raises(BadInput, match="a network with a step"):
         closed_loop(future, task, VALUES, 3)
+
+
+# After the end of a file
+
+
+def test_what_comes_after_a_file(tmp_path):
+    np.save(tmp_path / "x.npy", VALUES)
+    given = {"horizon": 3, "target": "2", "quantiles": "0.1,0.9"}
+    settings = make(Series.Settings, {"file": str(tmp_path / "x.npy"), **given})
+    task = Series.from_settings(settings, seed=0)
+    network = network_for(task)
+    (found,) = continuations(network, tmp_path / "x.npy", settings, task.artefacts(), None)
+    inputs = task.scaler(VALUES)[:, None]
+    outputs, _ = outputs_of(network, Batch(inputs, None, np.ones(inputs.shape[:2])))
+    expected = np.asarray(outputs)[-1, 0].reshape(3, 2)
+    expected = expected * task.scaler.factor[1] + task.scaler.shift[1]
+    np.testing.assert_allclose(found["forecast"], expected, rtol=1e-4)
+    assert found["columns"] == ["2 0.1", "2 0.9"]
+    assert found["text"].split("\n")[0] == "step,2 0.1,2 0.9" and found["text"].count("\n") == 3
+    labels = make(Series.Settings, {"kind": "regression", "target": "1"})
+    for file, how, steps, words in [
+        (None, settings, None, "a forecast needs a file"),
+        (tmp_path / "x.npy", labels, None, "it forecasts nothing"),
+        (tmp_path / "x.npy", settings, 4, "a closed loop needs forecasts of all columns"),
+    ]:
+        with pytest.raises(BadInput, match=words):
+            next(continuations(network, file, how, task.artefacts(), steps))

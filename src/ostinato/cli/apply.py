@@ -30,6 +30,13 @@ def apply(
         Path | None,
         Option(help="score these answers, one per line, instead of searching", parser=path),
     ] = None,
+    steps: Annotated[
+        int | None,
+        Option(
+            help="forecast so many steps, from forecasts that the network made itself",
+            show_default="the run's horizon",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, Option("--json", help="print a JSON document per input, one per line")
     ] = False,
@@ -37,14 +44,16 @@ def apply(
     """Apply a trained network to new input: translate, tag, recognise, caption, forecast.
 
     The task of the run says what is read and what is printed: a translation run reads sentences,
-    one per line, and prints their translations; a tagging run reads and prints CoNLL-U.
+    one per line, and prints their translations; a tagging run reads and prints CoNLL-U; a run on a
+    series reads a table and prints what comes after its last row.
 
     Examples:
         ostinato apply runs/translate-gru-1 sentences.en
         echo "forty-two" | ostinato apply runs/translate-gru-1 --n-best 3
         ostinato apply runs/translate-gru-1 sentences.en --targets candidates.de --json
+        ostinato apply runs/series-gru-1 sunspots.csv --steps 11
     """
-    how = Applying(beam, n_best, penalty, targets)
+    how = Applying(beam, n_best, penalty, targets, steps)
     if targets is not None and n_best > 1:
         raise BadInput("--targets are scored as they are; leave out --n-best")
     found = open_run(run)

@@ -5,7 +5,7 @@ from typing import Any
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
-from .closed_loop import closed_loop as closed_loop
+from .continuing import closed_loop as closed_loop
 from .copy import Copy as Copy
 from .from_files import task_name_for as task_name_for
 from .losses import BinaryCrossEntropy as BinaryCrossEntropy

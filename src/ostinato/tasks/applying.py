@@ -15,12 +15,14 @@ class Applying:
         n_best: how many answers to give for each input.
         penalty: of short answers; see `decoding.beam_answers`.
         targets: a file of answers to score instead of searching, one per input.
+        steps: forecasts: how many steps, in a closed loop; `None` for the horizon of the run.
     """
 
     beam: int = 5
     n_best: int = 1
     penalty: float = 1.0
     targets: Path | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         if self.beam < 1:
@@ -31,3 +33,5 @@ class Applying:
             )
         if not 0 <= self.penalty <= 100:
             raise BadInput(f"--penalty must be from 0 to 100, got {self.penalty}")
+        if self.steps is not None and self.steps < 1:
+            raise BadInput(f"--steps must be at least 1, got {self.steps}")

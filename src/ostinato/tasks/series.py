@@ -16,20 +16,11 @@ from ..data.splits import PARTS, divided, shares
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
-from . import windows, yardsticks
-from .answers import KINDS, Answers, fit_answers
+from . import series_data, windows, yardsticks
+from .answers import KINDS, Answers
+from .applying import Applying
 from .forecasts import fit_forecasts, joined, pairs, sparklines
 from .quantiles import QuantileAnswers, checked_levels, levels_of
-from .series_data import (
-    answers_of,
-    as_series,
-    check_parts,
-    check_values,
-    checked_season,
-    column_numbers,
-    marked,
-    scaler_for,
-)
 from .task import Task, checked_count, checked_part, checked_seed, hashed
 from .windows import Stream, in_windows, training_batch
 
@@ -141,33 +132,38 @@ class Series(Task):
         self.length, self.carry, self._source = checked_count(length), bool(carry), source
         self.seed, self.horizon = checked_seed(seed), checked_count(horizon, "steps of horizon")
         checked_policy(missing)
-        xs = as_series(xs)
+        xs = series_data.as_series(xs)
         width, known = xs[0].shape[1], artefacts or {}
         self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
         if len(self.names) != width:
             raise BadInput(f"{width} columns need {width} names, got {len(self.names)}")
-        check_values(xs, self.names, missing)
+        series_data.check_values(xs, self.names, missing)
         if ys is not None and not (horizon == 1 and targets is quantiles is season is None):
             raise BadInput(
                 "horizon, targets, quantiles and season are of forecasts; leave them out or leave "
                 "out ys"
             )
-        self.season = None if season is None else checked_season(season, xs, bool(known))
+        self.season = (
+            None if season is None else series_data.checked_season(season, xs, bool(known))
+        )
         self.quantiles = None if quantiles is None else checked_levels(quantiles)
         self.forecasts = ys is None
-        self.targets = column_numbers(targets, self.names)
-        rows = None if ys is None else answers_of(ys, xs, kind, missing)
+        self.targets = series_data.column_numbers(targets, self.names)
+        rows = None if ys is None else series_data.answers_of(ys, xs, kind, missing)
         cuts = [divided(len(x), split, "steps") for x in xs]
         training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
-        self.scaler = scaler_for(known, training, scale, self.names)
+        self.scaler = series_data.scaler_for(known, training, scale, self.names)
         self.inputs = self.scaler.columns
         self._fit_answers(known, xs, rows, cuts, scale)
         self.outputs, self.chance = self.answers.outputs, self.answers.chance
         self.loss, self.metrics = self.answers.loss, self.answers.metrics
         self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
-        steps = int(sum(map(len, xs)))
-        check_parts(self.parts, split, source, steps, self.horizon if self.forecasts else 0)
-        self._fit_yardsticks(known, xs, cuts)
+        horizon = self.horizon if self.forecasts else 0
+        series_data.check_parts(self.parts, split, source, xs, horizon)
+        self.series, self._cuts, self._errors = xs, cuts, known.get("naive_errors", {})
+        if self.quantiles is not None and not self._errors:
+            train = self.parts["train"]
+            self._errors = yardsticks.errors(self._naive("train"), train, self.quantiles)
 
     def _fit_answers(
         self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
@@ -178,34 +174,19 @@ class Series(Task):
             return
         train = [cut["train"] for cut in cuts]
         if rows is not None:
-            everything = np.concatenate(rows)
-            marks = np.concatenate(
-                [marked(len(y), some) for y, some in zip(rows, train, strict=True)]
-            )
-            self.answers = fit_answers(everything, np.flatnonzero(marks), scale)
+            self.answers = series_data.fit_rows(rows, train, scale)
             return
-        self.answers = fit_forecasts(
-            [x[some] for x, some in zip(xs, train, strict=True)],
-            self.targets,
-            self.horizon,
-            self.scaler,
-            self.quantiles,
-        )
+        begin = [x[some] for x, some in zip(xs, train, strict=True)]
+        self.answers = fit_forecasts(begin, self.targets, self.horizon, self.scaler, self.quantiles)
 
-    def _fit_yardsticks(self, known: Mapping[str, Any], xs: list, cuts: list) -> None:
-        """Naive forecasts of all parts; with quantiles, also those of their errors."""
-        self._naive: dict[str, yardsticks.Forecasts] = {part: {} for part in PARTS}
-        self._errors = known.get("naive_errors", {})
+    def _naive(self, part: str) -> yardsticks.Forecasts:
+        """The naive forecasts of a part, scaled, with a row for each of its targets."""
         if not self.forecasts:
-            return
-        for part in PARTS:
-            some = [cut[part] for cut in cuts]
-            self._naive[part] = yardsticks.forecasts(
-                xs, some, self.targets, self.horizon, self.season, self.scaler
-            )
-        if self.quantiles is not None and not self._errors:
-            train = self.parts["train"]
-            self._errors = yardsticks.errors(self._naive["train"], train, self.quantiles)
+            return {}
+        cuts = [cut[part] for cut in self._cuts]
+        return yardsticks.forecasts(
+            self.series, cuts, self.targets, self.horizon, self.season, self.scaler
+        )
 
     def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
         """The inputs and targets of one part, of all series."""
@@ -218,7 +199,8 @@ class Series(Task):
                 targets, there = self.answers(later)
                 starts = np.arange(len(values)) == 0
                 found.append(Stream(self.scaler(values), targets, there, starts))
-        return joined(found, self.inputs, None if self.answers.classes else self.outputs)
+        scaler = self.answers.scaler
+        return joined(found, self.inputs, None if scaler is None else len(scaler.shift))
 
     @property
     def predicts_next(self) -> bool:  # type: ignore[override]
@@ -251,7 +233,7 @@ class Series(Task):
 
     def yardsticks(self, part: str) -> dict[str, float]:
         stream = self.parts[checked_part(part)]
-        return yardsticks.scores(self._naive[part], stream, self.metric, self._errors)
+        return yardsticks.scores(self._naive(part), stream, self.metric, self._errors)
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """The first validation window: what came, and what had been forecast for it."""
@@ -266,7 +248,7 @@ class Series(Task):
         lines = {"actual": np.asarray(batch.targets)[:, 0, at]}
         lines |= self.answers.shown(np.asarray(outputs)[:, 0], at)
         if self.season is not None:
-            lines["seasonal"] = self._naive["valid"]["seasonal naive"][: len(there), at]
+            lines["seasonal"] = self._naive("valid")["seasonal naive"][: len(there), at]
         lines = {name: row * factor + shift for name, row in lines.items()}
         return sparklines(self.names[self.targets[0]], self.horizon, lines, there)
 
@@ -299,8 +281,17 @@ class Series(Task):
 
         task = series_of_file(path, settings, artefacts, split=(1, 0, 0))
         task.parts = dict.fromkeys(PARTS, task.parts["train"])
-        task._naive = dict.fromkeys(PARTS, task._naive["train"])
+        task._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in task._cuts]
         return task
+
+    @classmethod
+    def apply(
+        cls, network: Any, file: Path | None, settings: Any, artefacts: dict, how: Applying
+    ) -> Iterator[dict[str, Any]]:
+        """What comes after the last row of a file; see `continuations`."""
+        from .continuing import continuations
+
+        return continuations(network, file, settings, artefacts, how.steps)
 
 
 @eqx.filter_jit

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
-from .answers import checked_answers
+from .answers import Answers, checked_answers, fit_answers
 from .task import checked_count
 from .windows import Stream
 
@@ -68,11 +68,13 @@ def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) ->
     return np.split(rows, np.cumsum([len(x) for x in xs])[:-1])
 
 
-def marked(count: int, some: slice) -> np.ndarray:
-    """`count` marks, true within the slice."""
-    marks = np.zeros(count, bool)
-    marks[some] = True
-    return marks
+def fit_rows(rows: list[np.ndarray], train: list[slice], scale: bool) -> Answers:
+    """How what goes with each step is learned; see `fit_answers`."""
+    marks = [
+        np.isin(np.arange(len(y)), np.arange(len(y))[some])
+        for y, some in zip(rows, train, strict=True)
+    ]
+    return fit_answers(np.concatenate(rows), np.flatnonzero(np.concatenate(marks)), scale)
 
 
 def check_values(xs: list[np.ndarray], names: list[str], missing: str) -> None:
@@ -101,14 +103,18 @@ def scaler_for(
 
 
 def check_parts(
-    parts: Mapping[str, Stream], split: Sequence[float], source: str, steps: int, horizon: int
+    parts: Mapping[str, Stream],
+    split: Sequence[float],
+    source: str,
+    xs: list[np.ndarray],
+    horizon: int,
 ) -> None:
     """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast."""
     for (part, stream), share in zip(parts.items(), split, strict=True):
         if share and not stream.there.any():
             least = f" and a horizon of {horizon}" if horizon else ""
             raise BadInput(
-                f"{source} has {steps} steps, too few for the part {part} with a share "
+                f"{source} has {sum(map(len, xs))} steps, too few for the part {part} with a share "
                 f"of {share:.0%}{least}: it has no target"
             )
 

@@ -23,7 +23,9 @@ from .windows import Stream
 Forecasts = dict[str, np.ndarray]
 
 
-def naive(values: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
+def naive(
+    values: np.ndarray, horizon: int, season: int = 1, cut: slice | None = None
+) -> np.ndarray:
     """The naive forecasts of a series without gaps.
 
     Where there is no value a season earlier, it is the last value.
@@ -32,15 +34,17 @@ def naive(values: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
         values: `(T, columns)`.
         horizon: steps to forecast.
         season: steps of a season.
+        cut: the steps at which forecasts are made; all of them by default.
 
     Returns:
-        The forecast made at each step, `(T, horizon * columns)`, ordered by time, then by column.
+        The forecast made at each step, `(steps, horizon * columns)`, ordered by time, then by
+        column.
 
     Example:
         >>> naive(np.array([[1.0], [2.0], [3.0], [4.0]]), horizon=3, season=2).tolist()
         [[1.0, 1.0, 1.0], [1.0, 2.0, 1.0], [2.0, 3.0, 2.0], [3.0, 4.0, 3.0]]
     """
-    now = np.arange(len(values))
+    now = np.arange(len(values))[cut or slice(None)]
     found = []
     for k in range(1, horizon + 1):
         earlier = now + k - season * -(-k // season)
@@ -87,7 +91,7 @@ def forecasts(
     return {
         name: np.concatenate(
             [
-                naive(x, horizon, steps)[cut][: max(len(x[cut]) - horizon, 0)]
+                naive(x, horizon, steps, slice(cut.start, max(cut.stop - horizon, cut.start)))
                 for x, cut in zip(whole, cuts, strict=True)
             ]
         )
@@ -114,6 +118,8 @@ def scores(
         metric: the metric.
         wrong: what `errors` returned for the training part; empty if no quantiles are wanted.
     """
+    if not stream.there.any():
+        return {}
     weights = stream.there.astype(np.float32)[:, None]
     batch = Batch(None, jnp.asarray(stream.targets[:, None]), jnp.asarray(weights))
     found = {}

@@ -4,13 +4,14 @@ A task names its model in `Task.model`, a dictionary with a `kind` and the numbe
 needs; `None` is a plain `Network`. A new kind is one function here and one line in `MODELS`.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from ..errors import BadInput
-from ..wiring import Network
+from ..wiring import Embedding, Network, Tagger
 from .parts import Parts, readout_kind
 
 
@@ -31,4 +32,28 @@ def network(parts: Parts, key: jax.Array) -> Network:
     return Network(made, parts.readout(width, task.outputs, out), encoding)
 
 
-MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {"network": network}
+def tagger(parts: Parts, key: jax.Array) -> Tagger:
+    """Words and their characters, bidirectional layers and a readout.
+
+    Its numbers: `letters`, how many characters there are; `letter`, the size of a character's
+    vector; `spelling`, the units of the cell that reads a word's characters; `embedding`.
+    """
+    task, settings, numbers = parts.task, parts.settings, parts.task.model or {}
+    if readout_kind(parts.cell, settings, task) == "own":
+        raise BadInput(f"the task {task.name} needs a readout; give another cell or --readout bias")
+    if settings.feedback:
+        raise BadInput(f"the task {task.name} is bidirectional; leave out --feedback")
+    one, two, three, four, five, six = jax.random.split(key, 6)
+    words, size = parts.encoding(task.inputs, one)
+    if not isinstance(words, Embedding):
+        raise BadInput(f"the task {task.name} needs an embedding of at least 1, got 0")
+    letters = Embedding(numbers["letters"], numbers["letter"], key=two)
+    single = dataclasses.replace(settings, units=None, layers=1, skip=False, dropout=0.0)
+    small = Parts(parts.cell, single, task, numbers["spelling"])
+    spelling, more = small.layers(numbers["letter"], three, both_ways=True)
+    layers, width = parts.layers(size + more, four, both_ways=True)
+    network = Network(layers, parts.readout(width, task.outputs, five))
+    return Tagger(words, letters, spelling, network, key=six, rate=settings.dropout)
+
+
+MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {"network": network, "tagger": tagger}

@@ -30,6 +30,7 @@ from .regression import AbsoluteError as AbsoluteError
 from .regression import ErrorInUnits as ErrorInUnits
 from .regression import RSquared as RSquared
 from .series import Series as Series
+from .tagging import Tagging as Tagging
 from .task import Task as Task
 from .temporal_order import TemporalOrder as TemporalOrder
 from .temporal_order import TemporalOrder3 as TemporalOrder3
@@ -56,5 +57,6 @@ TASKS: dict[str, Any] = {
         Chorales,
         Series,
         Arrays,
+        Tagging,
     )
 }

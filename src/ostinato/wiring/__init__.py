@@ -14,4 +14,5 @@ from .noise import WeightNoise as WeightNoise
 from .noise import Zoneout as Zoneout
 from .noise import reseed as reseed
 from .stack import Stack as Stack
+from .tagger import Tagger as Tagger
 from .torch_weights import from_torch as from_torch

@@ -23,7 +23,9 @@ SPANISH = (
     + row("3-4", "al")
     + row("3", "a", "a", "ADP")
     + row("4", "el", "el", "DET")
-    + row("5", "mar", "mar", "NOUN", "_", "Gender=Masc|Number=Sing", "1", "obl", "1:obl:a", "x\x85y")
+    + row(
+        "5", "mar", "mar", "NOUN", "_", "Gender=Masc|Number=Sing", "1", "obl", "1:obl:a", "x\x85y"
+    )
     + "\n"
 )
 ELLIPSIS = row("0.1", "Ella") + row("1", "Yes") + row("1.1", "a") + row("1.2", "b") + "\n"

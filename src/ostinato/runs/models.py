@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from ..errors import BadInput
-from ..wiring import Embedding, Network, Tagger
+from ..wiring import Embedding, Mean, Network, Stack, Tagger
 from .parts import Parts, readout_kind
 
 
@@ -26,9 +26,13 @@ def network(parts: Parts, key: jax.Array) -> Network:
         raise BadInput(f"the task {task.name} reads vectors, so it takes no embedding")
     if readout_kind(parts.cell, parts.settings, task) == "own":
         parts.check_own_readout()
+        if parts.settings.pool == "mean":
+            raise BadInput(f"the output of {parts.cell.name} is the answer; leave out --pool")
         made, _ = parts.layers(size, body, last={"outputs": task.outputs})
         return Network(made, None, encoding)
     made, width = parts.layers(size, body)
+    if parts.settings.pool == "mean":
+        made = Stack([made, Mean(width)])
     return Network(made, parts.readout(width, task.outputs, out), encoding)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
+from .classification import Classify as Classify
 from .copy import Copy as Copy
 from .from_files import task_name_for as task_name_for
 from .losses import BinaryCrossEntropy as BinaryCrossEntropy
@@ -58,5 +59,6 @@ TASKS: dict[str, Any] = {
         Series,
         Arrays,
         Tagging,
+        Classify,
     )
 }

@@ -5,16 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from ..data import Batch
 from ..data.conllu import Sentence, sentences
-from ..data.spelling import SpelledWords, Spellings, padded, rounded
+from ..data.spelling import Spellings, padded, rounded
 from ..data.words import Words
+from ..decoding import most_probable
 from ..errors import BadInput
-from ..wiring import outputs_of
 
 TOGETHER = 64  # sentences that are tagged in one batch
 MOST_WORDS = 5000  # of a sentence
@@ -72,19 +70,16 @@ class TagCode:
         distinct = {word: n for n, word in enumerate(dict.fromkeys(chain(*found)))}
         steps = rounded(int(lengths.max()))
         which = padded([np.array([distinct[word] for word in words]) for words in found], steps)
-        inputs = Spellings.of(distinct, self.letters).batch(
-            self.symbols(distinct)[which], which
-        )
+        inputs = Spellings.of(distinct, self.letters).batch(self.symbols(distinct)[which], which)
         weights = (np.arange(steps)[:, None] < lengths).astype(np.float32)
         return Batch(inputs, np.zeros(weights.shape, np.int32), weights, lengths)
 
     def tag(self, network: Any, found: Sequence[Sequence[str]]) -> list[list[str]]:
         """The most probable tag of every word of some sentences."""
         batch = self.batch(found)
-        chosen = np.asarray(best_tags(network, batch))
+        chosen = np.asarray(most_probable(network, batch.arrays))
         return [
-            [self.tags[n] for n in chosen[: len(words), place]]
-            for place, words in enumerate(found)
+            [self.tags[n] for n in chosen[: len(words), place]] for place, words in enumerate(found)
         ]
 
     def apply(self, network: Any, lines: Iterable[str], where: str = "input") -> Iterator[str]:
@@ -130,10 +125,3 @@ def _plain(lines: Iterable[str], where: str) -> Iterator[Sentence]:
         if not line.strip():
             raise BadInput(f"{where}, line {number}: an empty sentence; leave the line out")
         yield Sentence.of(line.split(), number)
-
-
-@eqx.filter_jit
-def best_tags(network: Any, batch: Batch) -> Any:
-    """The tag with the largest output, `(T, B)`."""
-    network = eqx.nn.inference_mode(network)
-    return jnp.argmax(outputs_of(network, batch.arrays)[0], axis=-1)

@@ -139,7 +139,9 @@ class Tagging(Task):
         else:
             self.code = TagCode.from_json(artefacts)
         if len(self.code.tags) < 2:
-            raise BadInput(f"{source}: tagging needs at least 2 different tags, got {self.code.tags}")
+            raise BadInput(
+                f"{source}: tagging needs at least 2 different tags, got {self.code.tags}"
+            )
         self._distinct = list(
             dict.fromkeys(word for part in found.values() for some, _ in part for word in some)
         )
@@ -171,7 +173,9 @@ class Tagging(Task):
         """The sentences of each part; the order within a part stays."""
         given = {"valid": valid, "test": test}
         found = {name: [_checked(x) for x in part] for name, part in given.items() if part}
-        wanted = [share if name not in found else 0.0 for name, share in zip(PARTS, split, strict=True)]
+        wanted = [
+            share if name not in found else 0.0 for name, share in zip(PARTS, split, strict=True)
+        ]
         places = divided(len(train), tuple(x / sum(wanted) for x in wanted), "sentences")  # type: ignore[arg-type]
         order = random(self.seed, SPLIT).permutation(len(train))
         for name, some in places.items():

@@ -89,7 +89,7 @@ class Classify(Arrays):
         if artefacts is not None:
             self.level, self.cut = artefacts["level"], artefacts["length"]
         self.texts = list(texts)
-        parts = self._divided(len(texts), split)
+        parts: dict[str, Any] = {**self._divided(len(texts), split)}
         symbols = [self._symbols(text) for text in texts]
         for n, some in enumerate(symbols):
             if not some:
@@ -122,17 +122,19 @@ class Classify(Arrays):
             counts = np.ones((self.outputs, self.inputs))
             frequent = np.zeros(self.outputs)
             for n in self.parts["train"]:
-                np.add.at(counts[self._targets[n]], self._rows[self.data.steps_of([n])], 1)
+                np.add.at(counts[self._targets[n]], self._symbols_of(n), 1)
                 frequent[self._targets[n]] += 1
             scores = np.log(counts / counts.sum(1, keepdims=True))
             start = np.log(np.maximum(frequent, 1e-9))
             right = [
-                np.argmax(start + scores[:, self._rows[self.data.steps_of([n])]].sum(1))
-                == self._targets[n]
+                np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self._targets[n]
                 for n in valid
             ]
             found["naive Bayes"] = float(np.mean(right))
         return found
+
+    def _symbols_of(self, n: int) -> np.ndarray:
+        return self._rows[self.data.steps_of(np.array([n]))]
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """Three texts of the validation part with the labels that the network gives them."""

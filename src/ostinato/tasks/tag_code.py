@@ -110,8 +110,8 @@ def sentences_of(lines: Iterable[str], where: str) -> Iterator[Sentence]:
     if first is None:
         raise BadInput(f"{where} is empty; give CoNLL-U, or sentences, one per line")
     plain = "\t" not in first and not first.startswith("#")
-    whole = chain([first], whole)
-    for sentence in _plain(whole, where) if plain else sentences(whole, where):
+    every = chain([first], whole)
+    for sentence in _plain(every, where) if plain else sentences(every, where):
         if len(sentence.lines) > MOST_WORDS and len(sentence.words) > MOST_WORDS:
             raise BadInput(
                 f"{where}, line {sentence.line}: a sentence of {len(sentence.words)} words; at "

@@ -1,7 +1,6 @@
 """A tag for each word of a sentence, such as its part of speech."""
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -11,43 +10,25 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..data.conllu import read_conllu
 from ..data.files import whole_path
 from ..data.spelling import Spellings, rounded
-from ..data.splits import PARTS, divided, shares
-from ..data.words import UNKNOWN, Words
+from ..data.splits import PARTS, shares
+from ..data.words import UNKNOWN
+from ..decoding import most_probable
 from ..errors import BadInput
 from ..settings import setting
 from .epochs import in_order
 from .losses import CrossEntropy
 from .metrics import Accuracy
-from .tag_code import TagCode, best_tags
+from .tag_code import TagCode
+from .tagged import Tagged, code_of, encoded, in_parts, read_tagged
 from .task import Task, checked_count, checked_part, checked_seed, hashed, random
-from .toy_language import Tagged, toy_sentences
+from .toy_language import toy_sentences
 
 TAGS = ("upos", "xpos", "feats", "deprel")
-MISSING = "_"
-RARE_LETTER = 2  # a character that occurs less often is unknown
 EMBEDDING, LETTER = 100, 32
 TOY = 3000
 SHUFFLE, REPLACE, SPLIT, LANGUAGE = 0, 1, 2, 3  # places in the random numbers of the seed
-
-
-@dataclasses.dataclass(frozen=True)
-class _Part:
-    """The words of some sentences, one after the other.
-
-    Attributes:
-        which: the number of each word among the spellings.
-        tags, there: the tag of each word, and whether it has one.
-        begins, lengths: the first word and the number of words of each sentence.
-    """
-
-    which: np.ndarray
-    tags: np.ndarray
-    there: np.ndarray
-    begins: np.ndarray
-    lengths: np.ndarray
 
 
 class Tagging(Task):
@@ -125,29 +106,22 @@ class Tagging(Task):
             artefacts: of a trained model, whose words and tags are used.
         """
         self.seed, self._source, self._unknown = checked_seed(seed), source, unknown
-        found = self._divided([_checked(x) for x in train], valid, test, split)
+        order = random(seed, SPLIT).permutation(len(train))
+        found = in_parts({"train": train, "valid": valid, "test": test}, split, order)
         if artefacts is None:
-            words = Counter(word.lower() for some, _ in found["train"] for word in some)
-            letters = (letter for some, _ in found["train"] for word in some for letter in word)
-            tags = {tag for part in found.values() for _, some in part for tag in some}
-            self.code = TagCode(
-                Words(tuple(word for word, n in words.most_common() if n >= min_count)),
-                Words.of(letters, RARE_LETTER),
-                tuple(sorted(tags - {MISSING} if column != "feats" else tags)),
-                column,
-            )
+            self.code = code_of(found, min_count, column)
         else:
             self.code = TagCode.from_json(artefacts)
         if len(self.code.tags) < 2:
-            raise BadInput(
-                f"{source}: tagging needs at least 2 different tags, got {self.code.tags}"
-            )
-        self._distinct = list(
-            dict.fromkeys(word for part in found.values() for some, _ in part for word in some)
-        )
+            raise BadInput(f"{source}: at least 2 different tags are needed, got {self.code.tags}")
+        words = dict.fromkeys(word for part in found.values() for some, _ in part for word in some)
+        self._distinct = {word: n for n, word in enumerate(words)}
         self._spellings = Spellings.of(self._distinct, self.code.letters)
         self._symbols = self.code.symbols(self._distinct)
-        self.parts = {name: self._encoded(part) for name, part in found.items()}
+        self.parts = {
+            name: encoded(part, self._distinct, self.code.tags, source)
+            for name, part in found.items()
+        }
         train_tags = self.parts["train"].tags[self.parts["train"].there]
         if not len(train_tags):
             raise BadInput(f"{source}: no word of the training part has a tag")
@@ -162,45 +136,6 @@ class Tagging(Task):
             "embedding": EMBEDDING,
         }
         self._batches = lru_cache(2)(self._composed)
-
-    def _divided(
-        self,
-        train: list[Tagged],
-        valid: Sequence[Tagged] | None,
-        test: Sequence[Tagged] | None,
-        split: tuple[float, float, float],
-    ) -> dict[str, list[Tagged]]:
-        """The sentences of each part; the order within a part stays."""
-        given = {"valid": valid, "test": test}
-        found = {name: [_checked(x) for x in part] for name, part in given.items() if part}
-        wanted = [
-            share if name not in found else 0.0 for name, share in zip(PARTS, split, strict=True)
-        ]
-        places = divided(len(train), tuple(x / sum(wanted) for x in wanted), "sentences")  # type: ignore[arg-type]
-        order = random(self.seed, SPLIT).permutation(len(train))
-        for name, some in places.items():
-            if name == "train" or name not in found:
-                found[name] = [train[n] for n in np.sort(order[some])]
-        return {name: found[name] for name in PARTS}
-
-    def _encoded(self, part: Sequence[Tagged]) -> _Part:
-        numbers = {word: n for n, word in enumerate(self._distinct)}
-        known = {tag: n for n, tag in enumerate(self.code.tags)}
-        lengths = np.array([len(words) for words, _ in part], np.int32)
-        tags = [tag for _, some in part for tag in some]
-        for tag in tags:
-            if tag not in known and tag != MISSING:
-                raise BadInput(
-                    f"{self._source}: the tag {tag!r:.40} does not occur in the training data of "
-                    f"the model, which has {', '.join(self.code.tags[:20])}"
-                )
-        return _Part(
-            np.array([numbers[word] for words, _ in part for word in words], np.int32),
-            np.array([known.get(tag, 0) for tag in tags], np.int32),
-            np.array([tag in known for tag in tags], bool),
-            (np.cumsum(lengths) - lengths).astype(np.int32),
-            lengths,
-        )
 
     @property
     def source(self) -> str:
@@ -285,9 +220,9 @@ class Tagging(Task):
             return None
         some = np.argsort(np.abs(part.lengths - 15), kind="stable")[:1]
         batch = self._padded("valid", some)
-        tags, words = self.code.tags, self._distinct
+        tags, words = self.code.tags, list(self._distinct)
         steps = range(int(batch.lengths[0]))
-        said = np.asarray(best_tags(network, batch))[:, 0]
+        said = np.asarray(most_probable(network, batch.arrays))[:, 0]
         spelled = [words[part.which[part.begins[some[0]] + t]] for t in steps]
         right = batch.targets[:, 0]
         return " ".join(
@@ -304,7 +239,7 @@ class Tagging(Task):
         return self.code.as_json()
 
     def fingerprint(self) -> str:
-        words = np.frombuffer(repr((self._distinct, self.code.tags)).encode(), np.uint8)
+        words = np.frombuffer(repr((list(self._distinct), self.code.tags)).encode(), np.uint8)
         return hashed([words, *(x for part in self.parts.values() for x in vars(part).values())])
 
     @classmethod
@@ -323,31 +258,13 @@ class Tagging(Task):
             return cls(made, source="the generated language", **given)
         files = {name: getattr(settings, name) for name in ("file", "valid", "test")}
         found = [
-            None if path is None else tagged_of_file(path, settings.column)
-            for path in files.values()
+            None if path is None else read_tagged(path, settings.column) for path in files.values()
         ]
         return cls(*found, source=settings.file, **given)  # type: ignore[arg-type]
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Tagging":
-        found = tagged_of_file(path, artefacts["column"])
+        found = read_tagged(path, artefacts["column"])
         task = cls(found, split=(1, 0, 0), source=str(path), artefacts=artefacts)
         task.parts = dict.fromkeys(PARTS, task.parts["train"])
         return task
-
-
-def tagged_of_file(path: str | Path, column: str) -> list[Tagged]:
-    """The words of a CoNLL-U file and their values in a column."""
-    found = [(x.column("form"), x.column(column)) for x in read_conllu(path)]
-    if all(tag == MISSING for _, tags in found for tag in tags):
-        raise BadInput(f"{path}: the column {column} is _ everywhere; choose another --column")
-    return found
-
-
-def _checked(sentence: Any) -> Tagged:
-    words, tags = ([*map(str, some)] for some in sentence)
-    if not words or "" in words:
-        raise BadInput(f"a sentence has at least one word, and no word is empty; got {words!r:.60}")
-    if len(words) != len(tags):
-        raise BadInput(f"a sentence of {len(words)} words has {len(tags)} tags: {words!r:.60}")
-    return words, tags

@@ -8,6 +8,8 @@ the context of a word, and for words that it has never seen their endings:
 
 import numpy as np
 
+from .tagged import Tagged
+
 VOWELS, CONSONANTS = "aeiou", "bdfgklmnprstvz"
 STEMS = 1500
 WORDS = {
@@ -19,8 +21,6 @@ WORDS = {
     "PART": ["to", "not"],
     "PUNCT": [".", "!", "?"],
 }
-
-Tagged = tuple[list[str], list[str]]
 
 
 def toy_sentences(count: int, rng: np.random.Generator) -> list[Tagged]:

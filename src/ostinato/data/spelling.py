@@ -18,7 +18,7 @@ import numpy as np
 from .words import Words
 
 ROW = 32  # L; a longer word keeps its first and its last half of so many characters
-PER_WORD = (2, 3, 4, 6, 8, 12, 16, 24, ROW)  # characters per step, to which R is rounded up
+PER_WORD = (3, 6, 12, 24, ROW)  # characters per step of the batch, to which R is rounded up
 
 
 class SpelledWords(NamedTuple):
@@ -125,19 +125,17 @@ def _cut(word: str) -> str:
 
 
 def rounded(steps: int) -> int:
-    """The number of steps rounded up to 4, 8, 12, 16, 24, 32, 48, …: so there are few shapes.
+    """The number of steps rounded up to a power of two, at least 8.
+
+    So there are few shapes: compiling a training step of a tagger takes longer than a hundred of
+    them.
 
     Example:
         >>> from ostinato.data.spelling import rounded
-        >>> [rounded(n) for n in (1, 9, 17, 25, 100)]
-        [4, 12, 24, 32, 128]
+        >>> [rounded(n) for n in (1, 9, 17, 33, 100)]
+        [8, 16, 32, 64, 128]
     """
-    power = 4
-    while power < steps:
-        if power >= 8 and steps <= 3 * power // 2:
-            return 3 * power // 2
-        power *= 2
-    return power
+    return max(8, 1 << (steps - 1).bit_length())
 
 
 def padded(sentences: Sequence[np.ndarray], steps: int) -> np.ndarray:

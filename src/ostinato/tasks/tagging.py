@@ -54,7 +54,7 @@ class Tagging(Task):
         >>> task = Tagging([sentence] * 20)
         >>> batch = task.batch(0, 4)
         >>> batch.inputs.words.shape, batch.lengths.tolist(), task.code.tags
-        ((4, 4), [2, 2, 2, 2], ('NOUN', 'VERB'))
+        ((8, 4), [2, 2, 2, 2], ('NOUN', 'VERB'))
     """
 
     @dataclasses.dataclass(frozen=True)

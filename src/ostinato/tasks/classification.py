@@ -89,11 +89,11 @@ class Classify(Arrays):
         if artefacts is not None:
             self.level, self.cut = artefacts["level"], artefacts["length"]
         self.texts = list(texts)
-        parts: dict[str, Any] = {**self._divided(len(texts), split)}
         symbols = [self._symbols(text) for text in texts]
         for n, some in enumerate(symbols):
             if not some:
                 raise BadInput(f"text {n} is empty")
+        parts: dict[str, Any] = {**self._divided(len(texts), split)}
         if artefacts is None:
             self.words = Words.of((x for n in parts["train"] for x in symbols[n]), RARE)
         else:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.io
 
 from ostinato.data import Batch
-from ostinato.tasks import TASKS, Arrays, Series, Task, Text
+from ostinato.tasks import TASKS, Arrays, Classify, Series, Tagging, Task, Text
 
 SURE = 50.0
 
@@ -155,6 +155,22 @@ def next_value(batch: Batch) -> np.ndarray:
     return np.concatenate([batch.inputs[1:, :, 1:], batch.targets[-1:]])
 
 
+VERDICTS = np.where(_random.random(200) < 0.7, "yes", "no")
+TEXTS = [
+    " ".join(["well"] * before + [verdict] + ["well"] * (8 - before))
+    for verdict, before in zip(VERDICTS, _random.integers(0, 9, 200), strict=True)
+]
+SENTENCES = [
+    (["a", noun, "sleeps", *["."] * (n % 7)], ["D", "N", "V", *["P"] * (n % 7)])
+    for n, noun in enumerate(_random.choice(["cat", "dog", "Tom", "aardvark"], 60))
+]
+
+
+def verdict(batch: Batch) -> np.ndarray:
+    """The words of `TEXTS` are well, yes and no, by their frequency 1 to 3."""
+    return at_end(batch, sure((batch.inputs == 2).any(axis=0).astype(int), 2))
+
+
 def write_data(folder: Path) -> None:
     """The files of all data sets, in small."""
     (folder / "mnist").mkdir()
@@ -257,6 +273,21 @@ MEMBERS = {
         other=5,
         refused=13,
     ),
+    "classify": Member(
+        lambda **options: Classify(
+            TEXTS,
+            VERDICTS,
+            split={"train": range(160), "valid": range(160, 180), "test": range(180, 200)},
+            **options,
+        ),
+        9,
+        verdict,
+        1,
+        always(1, 2),
+        float(np.mean(VERDICTS[:160] == "yes")),
+        other=None,
+        refused=None,
+    ),
     "series": Member(
         lambda **options: Series(WAVES, targets=[1], **options),
         20,
@@ -278,3 +309,6 @@ MEMBERS = {
         refused=None,
     ),
 }
+
+# Tasks whose inputs are several arrays, for the checks of tasks of one's own.
+OTHERS: dict[str, Callable[[], Task]] = {"tag": lambda: Tagging(SENTENCES, seed=3)}

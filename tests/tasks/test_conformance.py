@@ -9,7 +9,7 @@ from ostinato.errors import BadInput
 from ostinato.tasks import TASKS, CrossEntropy
 from ostinato.testing import TASK_CHECKS, check_task
 
-from .members import MEMBERS, Member, write_data
+from .members import MEMBERS, OTHERS, Member, write_data
 
 FROM_FILES = ("mnist", "permuted-mnist", "jsb")
 
@@ -68,7 +68,7 @@ def scored(task, batch: Batch, outputs: np.ndarray) -> tuple[float, float]:
 
 
 def test_every_task_is_listed():
-    assert MEMBERS.keys() == {*TASKS, "text", "arrays", "series"}
+    assert MEMBERS.keys() | OTHERS.keys() == TASKS.keys()
 
 
 def test_has_its_name(member):
@@ -78,6 +78,13 @@ def test_has_its_name(member):
 
 def test_passes_the_checks_for_tasks_of_ones_own(member):
     assert len(check_task(make(member))) == len(TASK_CHECKS)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_tasks_of_several_inputs_pass_the_checks_too(name):
+    task = OTHERS[name]()
+    assert task.name == name
+    assert len(check_task(task)) == len(TASK_CHECKS)
 
 
 def test_batch_depends_on_seed_and_number_alone(member):

@@ -4,6 +4,7 @@ A task names its model in `Task.model`, a dictionary with a `kind` and the numbe
 needs; `None` is a plain `Network`. A new kind is one function here and one line in `MODELS`.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +20,13 @@ from ..wiring import (
     Dropped,
     Embedding,
     EncoderDecoder,
+    Mean,
     Network,
+    Stack,
+    Tagger,
     can_hand_over,
 )
 from .parts import Parts, readout_kind
-
 
 EMBEDDED = 0.1  # standard deviation: a tied readout needs small numbers
 
@@ -39,9 +42,13 @@ def network(parts: Parts, key: jax.Array) -> Network:
         raise BadInput(f"the task {task.name} reads vectors, so it takes no embedding")
     if readout_kind(parts.cell, parts.settings, task) == "own":
         parts.check_own_readout()
+        if parts.settings.pool == "mean":
+            raise BadInput(f"the output of {parts.cell.name} is the answer; leave out --pool")
         made, _ = parts.layers(size, body, last={"outputs": task.outputs})
         return Network(made, None, encoding)
     made, width = parts.layers(size, body)
+    if parts.settings.pool == "mean":
+        made = Stack([made, Mean(width)])
     return Network(made, parts.readout(width, task.outputs, out), encoding)
 
 
@@ -52,6 +59,8 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     is the decoder's embedding; `embedding`, the size of both embeddings.
     """
     task, model = parts.task, parts.task.model or {}
+    if readout_kind(parts.cell, parts.settings, task) == "own":
+        raise BadInput(f"the task {task.name} needs a readout; give another cell or --readout bias")
     keys = iter(jax.random.split(key, 12))
     source: Any
     target: Any
@@ -80,7 +89,32 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     return EncoderDecoder(encoder, decoder, target, bridge, attention, readout)
 
 
+def tagger(parts: Parts, key: jax.Array) -> Tagger:
+    """Words and their characters, bidirectional layers and a readout.
+
+    Its numbers: `letters`, how many characters there are; `letter`, the size of a character's
+    vector; `spelling`, the units of the cell that reads a word's characters; `embedding`.
+    """
+    task, settings, numbers = parts.task, parts.settings, parts.task.model or {}
+    if readout_kind(parts.cell, settings, task) == "own":
+        raise BadInput(f"the task {task.name} needs a readout; give another cell or --readout bias")
+    if settings.feedback:
+        raise BadInput(f"the task {task.name} is bidirectional; leave out --feedback")
+    one, two, three, four, five, six = jax.random.split(key, 6)
+    words, size = parts.encoding(task.inputs, one)
+    if not isinstance(words, Embedding):
+        raise BadInput(f"the task {task.name} needs an embedding of at least 1, got 0")
+    letters = Embedding(numbers["letters"], numbers["letter"], key=two)
+    single = dataclasses.replace(settings, units=None, layers=1, skip=False, dropout=0.0)
+    small = Parts(parts.cell, single, task, numbers["spelling"])
+    spelling, more = small.layers(numbers["letter"], three, both_ways=True)
+    layers, width = parts.layers(size + more, four, both_ways=True)
+    network = Network(layers, parts.readout(width, task.outputs, five))
+    return Tagger(words, letters, spelling, network, key=six, rate=settings.dropout)
+
+
 MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {
     "network": network,
     "encoder-decoder": encoder_decoder,
+    "tagger": tagger,
 }

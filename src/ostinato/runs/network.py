@@ -14,6 +14,7 @@ from .parts import Parts, Sizes
 
 READOUTS = ("bias", "plain", "own")
 FACTORS = ("input", "all")
+POOLS = ("last", "mean")
 UNITS = 128
 
 
@@ -38,6 +39,9 @@ class NetworkSettings:
         None,
         f"how the last layer is read: {', '.join(READOUTS)} (by default as in the cell's source)",
         among=READOUTS,
+    )
+    pool: str = setting(
+        "last", "what is read at a step: its own state, or the mean of all so far", among=POOLS
     )
     factor: str = setting(
         "input", f"mrnn with --skip: what the factor reads, {', '.join(FACTORS)}", among=FACTORS
@@ -97,4 +101,6 @@ def make_network(
             "would see; leave out --bidirectional"
         )
     kind = "network" if task.model is None else task.model["kind"]
+    if kind != "network" and settings.pool != "last":
+        raise BadInput(f"the task {task.name} answers at every step; leave out --pool")
     return MODELS[kind](Parts(cell, settings, task, units), key)

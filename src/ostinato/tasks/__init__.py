@@ -5,6 +5,7 @@ from typing import Any
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
+from .classification import Classify as Classify
 from .continuing import closed_loop as closed_loop
 from .copy import Copy as Copy
 from .from_files import task_name_for as task_name_for
@@ -35,6 +36,7 @@ from .regression import AbsoluteError as AbsoluteError
 from .regression import ErrorInUnits as ErrorInUnits
 from .regression import RSquared as RSquared
 from .series import Series as Series
+from .tagging import Tagging as Tagging
 from .task import Task as Task
 from .temporal_order import TemporalOrder as TemporalOrder
 from .temporal_order import TemporalOrder3 as TemporalOrder3
@@ -63,5 +65,7 @@ TASKS: dict[str, Any] = {
         Series,
         Arrays,
         Translate,
+        Tagging,
+        Classify,
     )
 }

@@ -75,8 +75,11 @@ def shapes_fit(case: TaskCase) -> None:
         if len(weights) != 2 or weights[1] != size:
             raise TaskError(f"{where}: weights must be (T, B) = {(steps, size)}, got {weights}")
         for shape in shapes:
-            if shape[:2] != (steps, size):
-                raise TaskError(f"{where}: all inputs must be {(steps, size)} first, got {shape}")
+            if shape[1] != size:
+                raise TaskError(
+                    f"{where}: all inputs must have the {size} sequences on their second axis, "
+                    f"got {shape}"
+                )
         for x in jax.tree.leaves(batch.targets):
             if np.ndim(x) < 2 or np.shape(x)[1] != size:
                 raise TaskError(

@@ -9,6 +9,7 @@ from .encoder_decoder import EncoderDecoder as EncoderDecoder
 from .encoder_decoder import Pair as Pair
 from .gated_feedback import GatedFeedback as GatedFeedback
 from .layer_norm import LayerNorm as LayerNorm
+from .mean import Mean as Mean
 from .model import outputs_of as outputs_of
 from .model import prepared as prepared
 from .network import Dropped as Dropped
@@ -22,4 +23,5 @@ from .noise import WeightNoise as WeightNoise
 from .noise import Zoneout as Zoneout
 from .noise import reseed as reseed
 from .stack import Stack as Stack
+from .tagger import Tagger as Tagger
 from .torch_weights import from_torch as from_torch

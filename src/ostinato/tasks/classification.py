@@ -1,0 +1,209 @@
+"""One label for each text."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..data import Batch
+from ..data.files import whole_path
+from ..data.labelled import read_labelled
+from ..data.splits import PARTS, shares
+from ..data.words import Words
+from ..decoding import most_probable
+from ..errors import BadInput
+from ..settings import setting
+from .arrays import Arrays
+from .reviews import reviews
+from .task import checked_seed, random
+
+LEVELS = ("words", "characters")
+RARE = 2  # a word or character that occurs less often is unknown
+EMBEDDING = 64  # of words; characters are one-hot vectors
+REVIEWS = 3000
+TOGETHER = 64
+LANGUAGE = 4  # a place in the random numbers of the seed
+
+
+class Classify(Arrays):
+    """Read a text word by word or character by character; at its end, say its label.
+
+    The answer comes from the last state, or with `--pool mean` from the mean of all states. A
+    bidirectional network needs the mean: at the last step, what reads backwards has just begun.
+
+    Words and characters that occur less than twice in the training part are unknown. For parts,
+    batches and padding see `Arrays`. The baseline is naive Bayes on the words or characters of a
+    text, whose order it does not know.
+
+    Shapes: inputs symbols `(T, B)`; targets `(T, B)`, asked for at the last step of each text.
+
+    Example:
+        >>> texts = ["it is good", "not good"] * 20
+        >>> task = Classify(texts, ["yes", "no"] * 20)
+        >>> task.answers.classes, task.batch(0, 4).inputs.shape, task.words.known[0]
+        (('no', 'yes'), (3, 4), 'good')
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        file: str | None = setting(None, "lines label<TAB>text (generated reviews)")
+        level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
+        length: int | None = setting(None, "words or characters that are read of a text", least=1)
+        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+
+        def __post_init__(self) -> None:
+            if self.file is not None:
+                object.__setattr__(self, "file", whole_path(self.file))
+
+    name = "classify"
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        *,
+        level: str = "words",
+        length: int | None = None,
+        split: tuple[float, float, float] | Mapping[str, Sequence[int]] = (0.8, 0.1, 0.1),
+        seed: int = 0,
+        source: str = "the texts",
+        artefacts: Mapping[str, Any] | None = None,
+    ):
+        """
+        Args:
+            texts, labels: as many of each.
+            level: `"words"`, which are separated by spaces, or `"characters"`.
+            length: how many words or characters are read of a text; by default all.
+            split: see `Arrays`.
+            seed: of the parts and the order.
+            source: where the texts are from, for messages.
+            artefacts: of a trained model, whose words and labels are used.
+        """
+        if len(texts) != len(labels):
+            raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
+        self.seed, self.level, self.cut = checked_seed(seed), level, length
+        if artefacts is not None:
+            self.level, self.cut = artefacts["level"], artefacts["length"]
+        self.texts = list(texts)
+        symbols = [self._symbols(text) for text in texts]
+        for n, some in enumerate(symbols):
+            if not some:
+                raise BadInput(f"text {n} is empty")
+        parts: dict[str, Any] = {**self._divided(len(texts), split)}
+        if artefacts is None:
+            self.words = Words.of((x for n in parts["train"] for x in symbols[n]), RARE)
+        else:
+            self.words = Words.from_json(artefacts["words"])
+        known = {} if artefacts is None else {"answers": artefacts["answers"]}
+        super().__init__(
+            [self.words.encode(some) for some in symbols],
+            np.array([*map(str, labels)], object),
+            kind="classification",
+            per_step=False,
+            split=parts,
+            seed=seed,
+            source=source,
+            artefacts={"symbols": len(self.words), **known},
+        )
+        self.model = {"kind": "network", "embedding": EMBEDDING if self.level == "words" else 0}
+
+    def _symbols(self, text: str) -> list[str]:
+        """The words or characters of a text that are read."""
+        return (text.split() if self.level == "words" else list(text))[: self.cut]
+
+    def baselines(self) -> dict[str, float]:
+        """Chance, and naive Bayes with add-one smoothing."""
+        found, valid = {"chance": self.chance}, self.parts["valid"]
+        if len(valid):
+            counts = np.ones((self.outputs, self.inputs))
+            frequent = np.zeros(self.outputs)
+            for n in self.parts["train"]:
+                np.add.at(counts[self._targets[n]], self._symbols_of(n), 1)
+                frequent[self._targets[n]] += 1
+            scores = np.log(counts / counts.sum(1, keepdims=True))
+            start = np.log(np.maximum(frequent, 1e-9))
+            right = [
+                np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self._targets[n]
+                for n in valid
+            ]
+            found["naive Bayes"] = float(np.mean(right))
+        return found
+
+    def _symbols_of(self, n: int) -> np.ndarray:
+        return self._rows[self.data.steps_of(np.array([n]))]
+
+    def preview(self, network: Any, key: jax.Array) -> str | None:
+        """Three texts of the validation part with the labels that the network gives them."""
+        which = self.parts["valid"][:3]
+        if not len(which):
+            return None
+        texts = [self.texts[n] for n in which]
+        said = self.labels_of(network, texts)
+        classes = self.answers.classes or ()
+        return "\n".join(
+            f"{label}{'' if label == classes[self._targets[n]] else ' (wrong)'}: {text:.100}"
+            for n, label, text in zip(which, said, texts, strict=True)
+        )
+
+    def labels_of(self, network: Any, texts: Sequence[str]) -> list[str]:
+        """The most probable label of each text."""
+        symbols = [self.words.encode(self._symbols(text)) for text in texts]
+        lengths = np.array([len(some) for some in symbols], np.int32)
+        steps = -(-int(lengths.max()) // 16) * 16
+        inputs = np.zeros((steps, len(texts)), np.int32)
+        for n, some in enumerate(symbols):
+            inputs[: len(some), n] = some
+        batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
+        chosen = np.asarray(most_probable(network, batch))[lengths - 1, np.arange(len(texts))]
+        assert self.answers.classes is not None
+        return [str(self.answers.classes[n]) for n in chosen]
+
+    def apply(self, network: Any, lines: Iterable[str]) -> Iterator[str]:
+        """Lines `label<TAB>text` for lines of text."""
+        numbered = enumerate((line.rstrip("\r\n") for line in lines), 1)
+        while some := list(islice(numbered, TOGETHER)):
+            for number, text in some:
+                if not self._symbols(text) or not text.strip():
+                    raise BadInput(f"line {number} is empty; give a text on each line")
+            texts = [text for _, text in some]
+            for label, text in zip(self.labels_of(network, texts), texts, strict=True):
+                yield f"{label}\t{text}\n"
+
+    def artefacts(self) -> dict[str, Any]:
+        return {
+            "level": self.level,
+            "length": self.cut,
+            "words": self.words.as_json(),
+            "answers": self.answers.as_json(),
+        }
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Classify":
+        """The task of a file, or of generated reviews."""
+        given: dict[str, Any] = {"level": settings.level, "length": settings.length, "seed": seed}
+        given |= {"split": shares(settings.split), "artefacts": artefacts}
+        if settings.file is None:
+            texts, labels = reviews(REVIEWS, random(seed, LANGUAGE))
+            return cls(texts, labels, source="the generated reviews", **given)
+        texts, labels = read_labelled(settings.file)
+        try:
+            return cls(texts, labels, source=settings.file, **given)
+        except BadInput as error:
+            raise BadInput(f"{settings.file}: {error}") from None
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Classify":
+        texts, labels = read_labelled(path)
+        everything = {"train": range(len(texts))}
+        try:
+            task = cls(texts, labels, split=everything, source=str(path), artefacts=artefacts)
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from None
+        task.parts = dict.fromkeys(PARTS, task.parts["train"])
+        return task

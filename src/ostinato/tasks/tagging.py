@@ -1,0 +1,270 @@
+"""A tag for each word of a sentence, such as its part of speech."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..data import Batch
+from ..data.files import whole_path
+from ..data.spelling import Spellings, rounded
+from ..data.splits import PARTS, shares
+from ..data.words import UNKNOWN
+from ..decoding import most_probable
+from ..errors import BadInput
+from ..settings import setting
+from .epochs import in_order
+from .losses import CrossEntropy
+from .metrics import Accuracy
+from .tag_code import TagCode
+from .tagged import Tagged, code_of, encoded, in_parts, read_tagged
+from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from .toy_language import toy_sentences
+
+TAGS = ("upos", "xpos", "feats", "deprel")
+EMBEDDING, LETTER = 100, 32
+TOY = 3000
+SHUFFLE, REPLACE, SPLIT, LANGUAGE = 0, 1, 2, 3  # places in the random numbers of the seed
+
+
+class Tagging(Task):
+    """Read the words of a sentence, and label each of them.
+
+    Sentences are pairs: a list of words, and a list of as many tags. A word without a tag (`_`) is
+    read but does not count. The tags are those of all three parts; the words and characters are
+    those of the training part.
+
+    So that the unknown word is learned, a training word that occurs n times is replaced by it with
+    probability `unknown / (unknown + n)` (Kiperwasser and Goldberg, 2016).
+
+    A batch has sentences of similar lengths, padded to one of few sizes (see
+    `ostinato.data.spelling.rounded`); every epoch composes its batches anew.
+
+    `chance` is the share of the most frequent tag. The baseline gives each word its most frequent
+    tag.
+
+    Shapes: inputs `SpelledWords`; targets `(T, B)`.
+
+    Example:
+        >>> sentence = (["Time", "flies"], ["NOUN", "VERB"])
+        >>> task = Tagging([sentence] * 20)
+        >>> batch = task.batch(0, 4)
+        >>> batch.inputs.words.shape, batch.lengths.tolist(), task.code.tags
+        ((8, 4), [2, 2, 2, 2], ('NOUN', 'VERB'))
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        file: str | None = setting(None, "a CoNLL-U file (a generated language)")
+        valid: str | None = setting(None, "a CoNLL-U file for validation (a part of the file)")
+        test: str | None = setting(None, "a CoNLL-U file for the test (a part of the file)")
+        column: str = setting("upos", f"what to predict: {', '.join(TAGS)}", among=TAGS)
+        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+        min_count: int = setting(1, "how often a word must occur to be known", least=1)
+        unknown: float = setting(0.25, "how often rare words are replaced by unknown", least=0)
+        spelling: int = setting(50, "units of the character cell in each direction", least=1)
+
+        def __post_init__(self) -> None:
+            for name in ("file", "valid", "test"):
+                if getattr(self, name) is not None:
+                    object.__setattr__(self, name, whole_path(getattr(self, name)))
+
+    name = "tag"
+    symbolic = True
+    loss = CrossEntropy()
+    metrics = (Accuracy(),)
+
+    def __init__(
+        self,
+        train: Sequence[Tagged],
+        valid: Sequence[Tagged] | None = None,
+        test: Sequence[Tagged] | None = None,
+        *,
+        split: tuple[float, float, float] = (0.8, 0.1, 0.1),
+        min_count: int = 1,
+        unknown: float = 0.25,
+        spelling: int = 50,
+        column: str = "upos",
+        seed: int = 0,
+        source: str = "the sentences",
+        artefacts: Mapping[str, Any] | None = None,
+    ):
+        """
+        Args:
+            train, valid, test: sentences. A part that is not given is taken from `train`.
+            split: the shares of training, validation and test where parts are not given.
+            min_count: how often a word must occur in the training part to be known.
+            unknown: how often rare words are replaced; see above.
+            spelling: units of the cell that reads the characters of a word, in each direction.
+            column: of CoNLL-U, for what a trained network writes.
+            seed: of the parts, the batches and the replaced words.
+            source: where the sentences are from, for messages.
+            artefacts: of a trained model, whose words and tags are used.
+        """
+        self.seed, self._source, self._unknown = checked_seed(seed), source, unknown
+        order = random(seed, SPLIT).permutation(len(train))
+        found = in_parts({"train": train, "valid": valid, "test": test}, split, order)
+        if artefacts is None:
+            self.code = code_of(found, min_count, column)
+        else:
+            self.code = TagCode.from_json(artefacts)
+        if len(self.code.tags) < 2:
+            raise BadInput(f"{source}: at least 2 different tags are needed, got {self.code.tags}")
+        words = dict.fromkeys(word for part in found.values() for some, _ in part for word in some)
+        self._distinct = {word: n for n, word in enumerate(words)}
+        self._spellings = Spellings.of(self._distinct, self.code.letters)
+        self._symbols = self.code.symbols(self._distinct)
+        self.parts = {
+            name: encoded(part, self._distinct, self.code.tags, source)
+            for name, part in found.items()
+        }
+        train_tags = self.parts["train"].tags[self.parts["train"].there]
+        if not len(train_tags):
+            raise BadInput(f"{source}: no word of the training part has a tag")
+        self.chance = float(np.bincount(train_tags).max() / len(train_tags))
+        self.inputs, self.outputs = len(self.code.words), len(self.code.tags)
+        self.length = max(int(part.lengths.max(initial=1)) for part in self.parts.values())
+        self.model = {
+            "kind": "tagger",
+            "letters": len(self.code.letters),
+            "letter": LETTER,
+            "spelling": spelling,
+            "embedding": EMBEDDING,
+        }
+        self._batches = lru_cache(2)(self._composed)
+
+    @property
+    def source(self) -> str:
+        return f"{self._source} is"
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        size = min(checked_count(size, "sequences of a batch"), len(self.parts["train"].lengths))
+        if length not in (None, self.length):
+            raise BadInput(
+                f"the task {self.name} reads whole sentences of up to {self.length} words, so it "
+                f"takes no other length, got {length}"
+            )
+        epoch, place = divmod(index, len(self.parts["train"].lengths) // size)
+        batch = self._padded("train", self._batches(epoch, size)[place])
+        words = batch.inputs.words
+        rare = random(self.seed, REPLACE, index).random(words.shape) < self._rates[words]
+        return batch._replace(
+            inputs=batch.inputs._replace(words=np.where(rare, np.int32(UNKNOWN), words))
+        )
+
+    def _composed(self, epoch: int, size: int) -> np.ndarray:
+        """The sentences of all batches of an epoch, `(batches, size)`, of similar lengths."""
+        rng, lengths = random(self.seed, SHUFFLE, epoch), self.parts["train"].lengths
+        order = rng.permutation(len(lengths))[: len(lengths) // size * size]
+        sizes = self._sizes[order]
+        found = order[np.argsort(sizes, kind="stable")].reshape(-1, size)
+        return found[rng.permutation(len(found))]
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        return np.array([rounded(n) for n in self.parts["train"].lengths.tolist()])
+
+    @cached_property
+    def _rates(self) -> np.ndarray:
+        """The probability that a word is replaced by the unknown one, by symbol."""
+        counts = np.bincount(self._symbols[self.parts["train"].which], minlength=self.inputs)
+        return self._unknown / np.maximum(self._unknown + counts, 1e-9)
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        order = np.argsort(self.parts[checked_part(part)].lengths, kind="stable")
+        for some in in_order(len(order), checked_count(size, "sequences of a batch")):
+            yield self._padded(part, order[some])
+
+    def _padded(self, name: str, some: np.ndarray) -> Batch:
+        """Sentences side by side; in the padding each repeats its last word."""
+        part = self.parts[name]
+        lengths = part.lengths[some]
+        time = np.arange(rounded(int(lengths.max())))[:, None]
+        valid = time < lengths
+        places = part.begins[some] + np.minimum(time, lengths - 1)
+        which = part.which[places]
+        weights = (valid & part.there[places]).astype(np.float32)
+        inputs = self._spellings.batch(self._symbols[which], which)
+        return Batch(inputs, part.tags[places], weights, lengths)
+
+    def batch_shape(self, size: int) -> tuple[int, int]:
+        return self.length, min(size, len(self.parts["train"].lengths))
+
+    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
+        count = len(self.parts["train"].lengths)
+        return batches / (count // min(size, count))
+
+    # What is shown and kept
+
+    def baselines(self) -> dict[str, float]:
+        """Chance, and the most frequent tag of each word (of all words, where it is unknown)."""
+        found, valid = super().baselines(), self.parts["valid"]
+        if valid.there.any():
+            train = self.parts["train"]
+            counts = np.zeros((self.inputs, self.outputs))
+            there = train.there
+            np.add.at(counts, (self._symbols[train.which[there]], train.tags[there]), 1)
+            counts[counts.sum(1) == 0] = counts.sum(0)
+            guess = counts.argmax(1)[self._symbols[valid.which]]
+            found["most frequent tag"] = float(np.mean((guess == valid.tags)[valid.there]))
+        return found
+
+    def preview(self, network: Any, key: jax.Array) -> str | None:
+        """A sentence of the validation part as word/tag, with the right tag where it is another."""
+        part = self.parts["valid"]
+        if not len(part.lengths):
+            return None
+        some = np.argsort(np.abs(part.lengths - 15), kind="stable")[:1]
+        batch = self._padded("valid", some)
+        tags, words = self.code.tags, list(self._distinct)
+        steps = range(int(batch.lengths[0]))
+        said = np.asarray(most_probable(network, batch.arrays))[:, 0]
+        spelled = [words[part.which[part.begins[some[0]] + t]] for t in steps]
+        right = batch.targets[:, 0]
+        return " ".join(
+            f"{spelled[t]}/{tags[said[t]]}"
+            + ("" if said[t] == right[t] or not batch.weights[t, 0] else f" [{tags[right[t]]}]")
+            for t in steps
+        )
+
+    def apply(self, network: Any, lines: Iterable[str]) -> Iterator[str]:
+        """Tag CoNLL-U or plain sentences; see `TagCode.apply`."""
+        return self.code.apply(network, lines)
+
+    def artefacts(self) -> dict[str, Any]:
+        return self.code.as_json()
+
+    def fingerprint(self) -> str:
+        words = np.frombuffer(repr((list(self._distinct), self.code.tags)).encode(), np.uint8)
+        return hashed([words, *(x for part in self.parts.values() for x in vars(part).values())])
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Tagging":
+        """The task of CoNLL-U files, or of a generated language."""
+        names = ("min_count", "unknown", "spelling", "column")
+        given: dict[str, Any] = {name: getattr(settings, name) for name in names}
+        given |= {"split": shares(settings.split), "seed": seed, "artefacts": artefacts}
+        if settings.file is None:
+            for name in ("valid", "test"):
+                if getattr(settings, name) is not None:
+                    raise BadInput(f"{name} needs file, the sentences to learn from")
+            made = toy_sentences(TOY, random(seed, LANGUAGE))
+            return cls(made, source="the generated language", **given)
+        files = {name: getattr(settings, name) for name in ("file", "valid", "test")}
+        found = [
+            None if path is None else read_tagged(path, settings.column) for path in files.values()
+        ]
+        return cls(*found, source=settings.file, **given)  # type: ignore[arg-type]
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Tagging":
+        found = read_tagged(path, artefacts["column"])
+        task = cls(found, split=(1, 0, 0), source=str(path), artefacts=artefacts)
+        task.parts = dict.fromkeys(PARTS, task.parts["train"])
+        return task

@@ -1,0 +1,103 @@
+"""A label for each word of a sentence, from the word and its characters."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..data import Batch
+from .bidirectional import Bidirectional
+from .network import Embedding, Network
+from .noise import Seed
+
+
+class Tagger(eqx.Module):
+    """`x_t = [E w_t, →s_t, ←s_t]`, read by a network, usually a bidirectional one.
+
+    `E w_t` is the vector of word t; `→s_t` and `←s_t` are the outputs of two cells that have read
+    its characters, at its last and at its first character. Every distinct word of a batch is
+    read once; see `ostinato.data.spelling`. With probability `rate` a number of `x_t` is dropped.
+
+    Source: Ling et al. (2015); Plank, Søgaard and Goldberg (2016).
+
+    Shapes: inputs `SpelledWords` of T words and B sentences; outputs `(T, B, outputs)`.
+
+    Example:
+        >>> from ostinato.data.spelling import Spellings
+        >>> from ostinato.data.words import Words
+        >>> keys = jax.random.split(jax.random.key(0), 5)
+        >>> reading = Bidirectional(LSTM(8, 6, key=keys[0]), LSTM(8, 6, key=keys[1]))
+        >>> network = Network(LSTM(10 + 12, 16, key=keys[2]), Readout(16, 3, key=keys[3]))
+        >>> words, letters = Embedding(3, 10, key=keys[4]), Embedding(6, 8, key=keys[4])
+        >>> tagger = Tagger(words, letters, reading, network, key=key)
+        >>> spellings = Spellings.of(["the", "cat"], Words.of("thecat"))
+        >>> inputs = spellings.batch(np.array([[1], [2]]), np.array([[0], [1]]))
+        >>> outputs, _ = outputs_of(tagger, Batch(inputs, None, np.ones((2, 1))))
+        >>> outputs.shape
+        (2, 1, 3)
+    """
+
+    words: Embedding
+    letters: Embedding
+    spelling: Bidirectional
+    network: Network
+    seed: Seed
+    inference: bool
+    rate: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        words: Embedding,
+        letters: Embedding,
+        spelling: Bidirectional,
+        network: Network,
+        *,
+        key: jax.Array,
+        rate: float = 0.0,
+        inference: bool = False,
+    ):
+        """
+        Args:
+            words, letters: the vectors of words and characters.
+            spelling: reads the characters of a word; both cells of the same number of units.
+            network: reads the vectors `x_t`.
+            key: random key of the dropout.
+            rate: probability to drop a number of `x_t`, from 0 to below 1.
+            inference: without dropout.
+        """
+        self.words, self.letters, self.spelling = words, letters, spelling
+        self.network, self.seed, self.inference = network, Seed(key), inference
+        if not 0 <= rate < 1:
+            raise ValueError(f"Tagger needs a rate from 0 to below 1, got {rate}")
+        self.rate = rate
+
+    @property
+    def outputs(self) -> int:
+        """The size of an output."""
+        return self.network.outputs
+
+    @property
+    def dtype(self) -> Any:
+        """The floating dtype of the parameters."""
+        return self.network.dtype
+
+    def initial(self, batch: tuple[int, ...]) -> Any:
+        """No state is carried from batch to batch."""
+        return ()
+
+    def prepare(self, run: Callable[..., Any], batch: Batch) -> tuple[Any, Any, Any]:
+        """Read the characters; what remains is the network with a vector for each word."""
+        found, dtype = batch.inputs, self.dtype
+        letters = self.letters(found.letters[:, 0], dtype)
+        hs, _ = run(self.spelling, letters, resets=found.begins[:, 0])
+        ahead, behind = jnp.split(hs.reshape(-1, hs.shape[-1]), 2, axis=-1)
+        parts = [self.words(found.words, dtype), ahead[found.last], behind[found.first]]
+        return self.network, self._drop(jnp.concatenate(parts, axis=-1)), None
+
+    def _drop(self, x: jax.Array) -> jax.Array:
+        if self.inference or not self.rate:
+            return x
+        kept = jax.random.bernoulli(self.seed.key(), 1 - self.rate, x.shape)
+        return jnp.where(kept, x / (1 - self.rate), 0)

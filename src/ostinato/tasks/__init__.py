@@ -6,6 +6,11 @@ from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
 from .copy import Copy as Copy
+from .ctc import CTC as CTC
+from .ctc import check_transcripts as check_transcripts
+from .edit_distance import LabelErrorRate as LabelErrorRate
+from .edit_distance import edit_distance as edit_distance
+from .edit_distance import edit_distances as edit_distances
 from .from_files import task_name_for as task_name_for
 from .losses import BinaryCrossEntropy as BinaryCrossEntropy
 from .losses import CrossEntropy as CrossEntropy

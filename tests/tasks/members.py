@@ -14,7 +14,7 @@ import numpy as np
 import scipy.io
 
 from ostinato.data import Batch
-from ostinato.tasks import TASKS, Arrays, Series, Task, Text
+from ostinato.tasks import TASKS, Arrays, Characters, Series, Task, Text
 
 SURE = 50.0
 
@@ -187,6 +187,9 @@ def _digits(task: str) -> Member:
     )
 
 
+# A transcript per sequence instead of a target per step; see test_handwriting.py.
+TRANSCRIBED = {"handwriting"}
+
 MEMBERS = {
     "xor": Member(
         TASKS["xor"], 9, xor_of_the_last_two, 2 / 3, always(0, 2), 1 / 2, other=12, refused=1
@@ -256,6 +259,16 @@ MEMBERS = {
         1 / 2,
         other=5,
         refused=13,
+    ),
+    "characters": Member(
+        lambda **options: Characters(writers=5, **options),
+        30,
+        lambda batch: sure(batch.targets, 26),  # what a trained network does, in test_handwriting
+        1,
+        always(0, 26),
+        1 / 26,
+        other=7,
+        refused=None,
     ),
     "series": Member(
         lambda **options: Series(WAVES, targets=[1], **options),

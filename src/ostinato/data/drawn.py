@@ -6,6 +6,7 @@ through its points, any other a polyline.
 """
 
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -125,7 +126,7 @@ def path(character: str) -> Drawing:
 
 def _polyline(points: np.ndarray) -> np.ndarray:
     share = (np.arange(FINE) / FINE)[:, None]
-    lines = [a + share * (b - a) for a, b in zip(points[:-1], points[1:], strict=True)]
+    lines = [a + share * (b - a) for a, b in itertools.pairwise(points)]
     return np.concatenate([*lines, points[-1:]])
 
 

@@ -60,8 +60,9 @@ def few_of(batch: Batch, count: int) -> tuple[Batch, int, np.ndarray]:
     """A few sequences that have a loss at the last counted step, that step, and their indices."""
     some = np.arange(min(count, batch.sequences))
     counted = np.asarray(batch.counted)[:, some]
-    if len(counted) != batch.steps:  # a single target per sequence
-        return batch.arrays.take(some), batch.steps - 1, some
+    if len(counted) != batch.steps:  # a target for the whole sequence: look at the longest
+        at = batch.steps - 1 if batch.lengths is None else int(np.max(batch.lengths[some])) - 1
+        return batch.arrays.take(some), at, some
     at = int(np.flatnonzero(counted.any(axis=1))[-1])
     some = some[counted[at] > 0]
     return batch.arrays.take(some), at, some

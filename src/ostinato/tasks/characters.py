@@ -23,8 +23,8 @@ HELD_OUT = 1000
 class Characters(Task):
     """Read the pen strokes of one character; at its last step, classify it.
 
-    Strokes and writers are those of `Handwriting`, and so are the steps of the pen. The characters
-    are equally probable.
+    Strokes and writers are those of `Handwriting`, and so are the steps of the pen. Characters
+    are as frequent as one another in a batch.
 
     Shapes: inputs `(T, B, 3)`; targets `(T, B)`, zero before the last step of a sequence.
 
@@ -95,7 +95,9 @@ class Characters(Task):
 
     def _written(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
         ink, shake = self.parts[part], self.shakes[part != "train"]
-        labels = rng.integers(self.outputs, size=(size, 1))
+        # As many of each character as possible, so that `chance` is exact.
+        labels = rng.permutation((np.arange(size) + rng.integers(self.outputs)) % self.outputs)
+        labels = labels[:, None]
         written = ink.write(rng, labels, np.ones(size, int), shake)
         inputs, lengths = pen_steps(*written, length)
         last = np.arange(length)[:, None] == lengths - 1

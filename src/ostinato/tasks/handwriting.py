@@ -29,6 +29,7 @@ STEPS = 24  # per character, at most
 HELD_OUT = 500
 HELD_OUT_WRITERS = 50  # drawn ones, for validation and for test
 SHOWN = 4
+ROUND = 64
 SHAKE = {"drawn": (1.0, 1.0), "omniglot": (1.5, 0.0)}  # in training, and held out
 
 
@@ -227,6 +228,7 @@ def recognise(
         return []
     checked = [checked_drawing(x, f"drawing {n}") for n, x in enumerate(drawings)]
     inputs, lengths = steps_of_drawings(checked)
+    inputs = np.pad(inputs, ((0, -len(inputs) % ROUND), (0, 0), (0, 0)))  # few compilations
     unused = np.zeros((1, len(checked)), np.float32)
     outputs, _ = _outputs(network, Batch(inputs, unused, unused, lengths, first=None))
     if width == 1:

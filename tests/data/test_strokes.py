@@ -223,7 +223,7 @@ def test_broken_zip(tmp_path, damage):
     flipped = good[:place] + b"#" + good[place + 1 :]
     content = {"cut": good[: len(good) // 2], "other": b"nothing", "flipped": flipped}[damage]
     (tmp_path / "strokes.zip").write_bytes(content)
-    with pytest.raises(BadInput, match="cannot be unpacked .*; get it again") as found:
+    with pytest.raises(BadInput, match=r"cannot be unpacked .*; get it again") as found:
         read_omniglot(tmp_path / "strokes.zip", "Latin")
     assert "\n" not in str(found.value)
 

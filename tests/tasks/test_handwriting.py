@@ -9,7 +9,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
 from ostinato.tasks import Characters, Handwriting, recognise
-from ostinato.tasks.handwriting import HELD_OUT_WRITERS, check_same_characters, inks
+from ostinato.tasks.pen_strokes import inks
 from ostinato.testing import TASK_CHECKS, check_task
 
 SMALL = {"alphabet": "07X", "characters": 3, "writers": 4}
@@ -44,7 +44,7 @@ def test_writers_of_the_parts_are_disjoint():
     parts = inks("drawn", "07", 5, seed=0)
     assert [len(parts[p].points) for p in ("train", "valid", "test")] == [5, 50, 50]
     every = np.concatenate([parts[p].points for p in ("train", "valid", "test")])
-    assert len(np.unique(every.reshape(len(every), -1), axis=0)) == 5 + 2 * HELD_OUT_WRITERS
+    assert len(np.unique(every.reshape(len(every), -1), axis=0)) == 5 + 50 + 50
     more = inks("drawn", "07", 9, seed=0)  # the held-out writers do not depend on the others
     assert np.array_equal(parts["test"].points, more["test"].points)
 
@@ -53,7 +53,7 @@ def test_lengths():
     task = Handwriting(**SMALL)
     assert task.length == 72 and len(task.batch(0, 2, length=6).inputs) == 6
     for attempt in (lambda: Handwriting(**SMALL, length=5), lambda: task.batch(0, 2, length=5)):
-        with pytest.raises(BadInput, match="length of at least 6 steps for 3 characters, got 5"):
+        with pytest.raises(BadInput, match="length of at least 6 steps, got 5"):
             attempt()
 
 
@@ -84,9 +84,11 @@ def test_without_omniglot_it_says_how_to_get_it(tmp_path, monkeypatch):
 
 
 def test_a_model_knows_its_characters():
-    check_same_characters("07X", {"characters": "07X"})
+    settings = Handwriting.Settings(**SMALL)
+    task = Handwriting.from_settings(settings, 0, Handwriting(**SMALL).artefacts())
+    assert task.labels == "07X"
     with pytest.raises(BadInput, match="knows the characters 07Y, the data have 07X"):
-        check_same_characters("07X", {"characters": "07Y"})
+        Handwriting.from_settings(settings, 0, {"characters": "07Y"})
 
 
 def test_recognises_drawings_as_it_does_batches():
@@ -100,19 +102,19 @@ def test_recognises_drawings_as_it_does_batches():
         np.split(row[:size], np.flatnonzero(lifted[:size]))
         for row, lifted, size in zip(points, up, (80, 40), strict=True)
     ]
-    best = recognise(network, drawings, task.characters, width=8, count=3)
+    best = recognise(network, drawings, task.labels, width=8, count=3)
     assert [len(each) for each in best] == [3, 3]
     for (text, score), (_, other) in zip(best[0], best[0][1:], strict=False):
         assert set(text) <= set("07X") and other <= score < 0
-    (alone,) = recognise(network, drawings[1:], task.characters, width=8, count=3)
+    (alone,) = recognise(network, drawings[1:], task.labels, width=8, count=3)
     assert [text for text, _ in alone] == [text for text, _ in best[1]]
-    ((text, score),) = recognise(network, drawings[:1], task.characters)[0]
+    ((text, score),) = recognise(network, drawings[:1], task.labels)[0]
     assert set(text) <= set("07X") and score is None
-    assert recognise(network, [], task.characters) == []
+    assert recognise(network, [], task.labels) == []
     with pytest.raises(BadInput, match="for 2 characters has 3 outputs, this one has 4"):
         recognise(network, drawings, "07")
     with pytest.raises(BadInput, match="drawing 0 must be a list of at least one stroke"):
-        recognise(network, [[]], task.characters)
+        recognise(network, [[]], task.labels)
 
 
 def test_preview_shows_what_is_right_and_what_is_read():

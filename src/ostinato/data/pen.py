@@ -42,7 +42,7 @@ def pen_steps(
         raise BadInput(f"drawing {int(np.argmin(scale > 0))} is a single point")
     points = (points - low[:, None]) / scale[:, None, None]
     moved = np.linalg.norm(np.diff(points, axis=1), axis=-1)
-    air = up[:, 1:] & True
+    air = up[:, 1:]
     along = _added(np.where(air, SPACING, moved))
     lifted = _added(np.where(air, SPACING, 0.0))
     total = along[:, -1]

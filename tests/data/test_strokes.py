@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ostinato.data.drawn import PATHS, path
-from ostinato.data.ink import POINTS, drawn_ink, omniglot_ink
-from ostinato.data.pen import SPACING, evenly, pen_steps, steps_of_drawings
+from ostinato.data.ink import drawn_ink, omniglot_ink
+from ostinato.data.pen import POINTS, SPACING, evenly, pen_steps, steps_of_drawings
 from ostinato.data.strokes import checked_drawing, joined, read_drawings, read_omniglot
 from ostinato.errors import BadInput
 

@@ -6,10 +6,12 @@ through its points, any other a polyline.
 """
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
 
+from .pen import POINTS, evenly
 from .strokes import Drawing
 
 PATHS = {
@@ -41,6 +43,7 @@ PATHS = {
     "Y": "0,1 .3,.5 .6,1 ; .3,.5 .3,0",
 }
 FINE = 16  # points between two points of a path
+HASTE = 8  # how many points on either side a corner may be cut by
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,58 +54,66 @@ class Writer:
         slant: horizontal shift per unit of height; positive leans to the right.
         width: of the characters, 1 is that of `PATHS`.
         turn: of every character, in radians.
-        haste: from 0, exact corners, to 1, corners cut short.
-        waves: `(2, 2, 2)`, coefficients of a smooth deformation of the plane.
+        haste: from 0, exact corners, to `HASTE`, corners cut short.
+        waves: `(characters, 2, 2, 2)`, coefficients of a smooth deformation of each character.
         gap: space between characters.
     """
 
     slant: float
     width: float
     turn: float
-    haste: float
+    haste: int
     waves: np.ndarray
     gap: float
 
     @classmethod
     def random(cls, rng: np.random.Generator) -> "Writer":
-        """Any writer."""
+        """Any writer. Deformations are partly the writer's, partly those of single characters."""
+        common = rng.normal(scale=0.035, size=(1, 2, 2, 2))
         return cls(
             slant=float(rng.uniform(-0.3, 0.5)),
             width=float(rng.uniform(0.75, 1.3)),
             turn=float(rng.uniform(-0.1, 0.1)),
-            haste=float(rng.uniform(0, 1)),
-            waves=rng.normal(scale=0.035, size=(2, 2, 2)),
+            haste=int(rng.integers(HASTE + 1)),
+            waves=common + rng.normal(scale=0.0175, size=(len(PATHS), 2, 2, 2)),
             gap=float(rng.uniform(0.12, 0.4)),
         )
 
-    def drawing(self, character: str, rng: np.random.Generator) -> Drawing:
-        """A character in this hand; `rng` gives the writer's own form of it.
+    def points(self) -> np.ndarray:
+        """All characters in this hand, `(characters, POINTS, 2)`.
 
         Example:
-            >>> rng = np.random.default_rng(0)
-            >>> [stroke.shape[1] for stroke in Writer.random(rng).drawing("A", rng)]
-            [2, 2]
+            >>> Writer.random(np.random.default_rng(0)).points().shape
+            (26, 40, 2)
         """
-        own = 0.5 * rng.normal(scale=0.035, size=(2, 2, 2))
-        return [self._deformed(self._cut(stroke), own) for stroke in path(character)]
-
-    def _cut(self, stroke: np.ndarray) -> np.ndarray:
-        """A running mean, which rounds corners; the ends stay where they are."""
-        reach = round(self.haste * FINE / 2)
-        if not reach:
-            return stroke
-        padded = np.pad(stroke, ((reach, reach), (0, 0)), mode="edge")
-        sums = np.cumsum(np.pad(padded, ((1, 0), (0, 0))), axis=0)
-        size = 2 * reach + 1
-        return (sums[size:] - sums[:-size]) / size
-
-    def _deformed(self, stroke: np.ndarray, own: np.ndarray) -> np.ndarray:
-        x, y = stroke.T
-        sines = np.sin(np.pi * np.array([[x, y], [2 * x, 2 * y]]))  # (frequency, axis, point)
-        x, y = np.stack([x, y]) + np.einsum("fak,fan->kn", self.waves + own, sines)
+        exact = forms()[0][self.haste]
+        sines = np.sin(np.pi * np.stack([exact, 2 * exact], axis=-2))  # (…, frequency, axis)
+        x, y = np.moveaxis(exact + np.einsum("cpfa,cfak->cpk", sines, self.waves), -1, 0)
         x = self.width * x + self.slant * y
         cos, sin = np.cos(self.turn), np.sin(self.turn)
-        return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
+        return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
+
+
+@functools.cache
+def forms() -> tuple[np.ndarray, np.ndarray]:
+    """All characters with corners cut more and more, `(HASTE + 1, characters, POINTS, 2)`.
+
+    Returns:
+        These, and `(characters, POINTS)`, whether the pen is up on the way to a point.
+    """
+    found = [
+        [evenly([_cut(stroke, reach) for stroke in path(x)], POINTS) for x in PATHS]
+        for reach in range(HASTE + 1)
+    ]
+    return np.array([[xy for xy, _ in row] for row in found]), np.array([up for _, up in found[0]])
+
+
+def _cut(stroke: np.ndarray, reach: int) -> np.ndarray:
+    """A running mean, which rounds corners and shortens the ends a little."""
+    padded = np.pad(stroke, ((reach, reach), (0, 0)), mode="edge")
+    sums = np.cumsum(np.pad(padded, ((1, 0), (0, 0))), axis=0)
+    size = 2 * reach + 1
+    return (sums[size:] - sums[:-size]) / size
 
 
 def path(character: str) -> Drawing:

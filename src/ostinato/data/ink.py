@@ -6,11 +6,10 @@ import string
 import numpy as np
 
 from ..errors import BadInput
-from .drawn import PATHS, Writer
-from .pen import evenly
+from .drawn import PATHS, Writer, forms
+from .pen import POINTS, evenly
 from .strokes import read_omniglot
 
-POINTS = 40  # of a character
 LETTERS = {"Latin": string.ascii_lowercase, "Greek": "αβγδεζηθικλμνξοπρστυφχψω"}
 
 
@@ -52,7 +51,7 @@ class Ink:
             Points `(B, L * POINTS, 2)` and booleans `(B, L * POINTS)`, as `pen_steps` takes them.
         """
         size, most = symbols.shape
-        writers = rng.integers(len(self.points), size=size)[:, None]
+        writers = rng.integers(len(self.points), size=(size, 1))
         points, up = self.points[writers, symbols].astype(float), self.up[writers, symbols].copy()
         points = _shaken(rng, points, shake)
         left, right = points[..., 0].min(axis=-1), points[..., 0].max(axis=-1)
@@ -94,13 +93,11 @@ def drawn_ink(seed: int, writers: int, characters: str | None = None) -> Ink:
     """
     characters = "".join(PATHS) if characters is None else characters
     check_characters(characters, "".join(PATHS))
-    drawings, gaps = [], []
-    for n in range(writers):
-        rng = np.random.default_rng([seed, n])
-        writer = Writer.random(rng)
-        drawings.append([evenly(writer.drawing(x, rng), POINTS) for x in characters])
-        gaps.append(writer.gap)
-    return _ink(characters, drawings, gaps)
+    hands = [Writer.random(np.random.default_rng([seed, n])) for n in range(writers)]
+    chosen = ["".join(PATHS).index(x) for x in characters]
+    points = np.stack([hand.points()[chosen] for hand in hands])
+    up = np.repeat(forms()[1][None, chosen], writers, axis=0)
+    return _ink(characters, points, up, [hand.gap for hand in hands])
 
 
 def omniglot_ink(path: str, alphabet: str) -> Ink:
@@ -115,16 +112,18 @@ def omniglot_ink(path: str, alphabet: str) -> Ink:
         for n in range(1, count + 1):
             if n not in drawings:
                 raise BadInput(f"{path}: drawer {drawer} of {alphabet} lacks character {n:02}")
-    drawings = [
+    drawn = [
         [evenly([x[:, :2] / 105 for x in by[n + 1]], POINTS) for n in range(count)]
         for _, by in sorted(found.items())
     ]
-    return _ink(names, drawings, [0.2] * len(drawings))
+    points = np.array([[xy for xy, _ in each] for each in drawn])
+    up = np.array([[up for _, up in each] for each in drawn])
+    return _ink(names, points, up, [0.2] * len(drawn))
 
 
-def _ink(characters: str, drawings: list, gaps: list[float]) -> Ink:
-    points = np.array([[xy for xy, _ in each] for each in drawings], np.float32)
-    up = np.array([[up for _, up in each] for each in drawings])
+def _ink(characters: str, points: np.ndarray, up: np.ndarray, gaps: list[float]) -> Ink:
+    """Ink with every character moved to x = 0."""
+    points = points.astype(np.float32)
     points[..., 0] -= points[..., 0].min(axis=-1, keepdims=True)
     return Ink(characters, points, up, np.array(gaps))
 

@@ -10,6 +10,7 @@ from .strokes import Drawing, joined
 SPACING = 0.12  # of the height of the writing
 FLAT = 0.25  # writing that is wider than 1 / FLAT times its height counts as higher
 INPUTS = 3
+POINTS = 40  # of a stored character
 
 
 def pen_steps(

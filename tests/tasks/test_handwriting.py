@@ -8,6 +8,7 @@ from ostinato.data.ink import drawn_ink
 from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
+from ostinato.runs.looking import few_of
 from ostinato.tasks import Characters, Handwriting, recognise
 from ostinato.tasks.pen_strokes import inks
 from ostinato.testing import TASK_CHECKS, check_task
@@ -132,3 +133,14 @@ def test_learns_to_read(tmp_path):
     train(config, tmp_path / "run")
     run = open_run(tmp_path / "run")
     assert run.events()[-1]["best"] < 0.2
+
+
+@pytest.mark.parametrize(
+    "task", [Handwriting(**SMALL), Characters(writers=4)], ids=lambda x: x.name
+)
+def test_the_lens_looks_at_the_end_of_the_longest(task):
+    batch = task.batch(0, 6)
+    few, at, which = few_of(batch, 4)
+    assert few.steps == at + 1 == max(batch.lengths[:4])
+    assert at + 1 in few.lengths and set(which) <= {0, 1, 2, 3}
+    assert np.array_equal(few.inputs, batch.inputs[: at + 1, which])

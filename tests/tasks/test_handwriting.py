@@ -6,6 +6,7 @@ import pytest
 
 from ostinato.data.ink import drawn_ink
 from ostinato.errors import BadInput
+from ostinato.lens.doctor import look_at_batches
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
 from ostinato.runs.looking import few_of
@@ -144,3 +145,9 @@ def test_the_lens_looks_at_the_end_of_the_longest(task):
     assert few.steps == at + 1 == max(batch.lengths[:4])
     assert at + 1 in few.lengths and set(which) <= {0, 1, 2, 3}
     assert np.array_equal(few.inputs, batch.inputs[: at + 1, which])
+
+
+def test_the_doctor_counts_steps_and_not_labels():
+    task = Handwriting(**SMALL)
+    seen = look_at_batches(task, task.batch(0, 6), task.batch(1, 6), 6)
+    assert seen.shape == seen.asked == (72, 6) and not seen.across

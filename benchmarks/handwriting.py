@@ -30,20 +30,22 @@ SIZES = {
     False: {"units": 128, "layers": 2, "batch": 64},
 }
 WARM, TIMED = 5, 20
+VALIDATIONS = 10
 WIDTH = 16
+RATES = {True: 5e-3, False: 2e-3}
 READY = 0.8  # of the time is for learning, the rest for validation and compiling
 
 
-def config_for(options: argparse.Namespace, steps: int) -> Config:
+def config_for(options: argparse.Namespace, steps: int, validations: int) -> Config:
     return Config(
         task="handwriting",
         strokes=options.strokes,
         cell="lstm",
         bidirectional=True,
-        rate=options.rate,
+        rate=options.rate or RATES[options.small],
         warmup=min(100, steps // 10),
         steps=steps,
-        validate_every=max(1, steps // 10),
+        validate_every=max(1, steps // validations),
         seed=options.seed,
         **SIZES[options.small],
     )
@@ -57,7 +59,7 @@ def steps_within(options: argparse.Namespace, folder: Path) -> int:
         if event["kind"] == "train":
             times.append(time.perf_counter())
 
-    train(config_for(options, WARM + TIMED), folder / "timed", listener=hear)
+    train(config_for(options, WARM + TIMED, 1), folder / "timed", listener=hear)
     each = (times[-1] - times[WARM - 1]) / (len(times) - WARM)
     print(f"{1e3 * each:.0f} ms per step", flush=True)
     return max(50, int(READY * options.seconds / each))
@@ -81,7 +83,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=200, help="of training, about")
     parser.add_argument("--strokes", default="drawn", choices=("drawn", "omniglot"))
     parser.add_argument("--small", action="store_true", help="one layer of 64 units")
-    parser.add_argument("--rate", type=float, default=5e-3, help="learning rate")
+    parser.add_argument("--rate", type=float, help="learning rate")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +97,7 @@ def main() -> None:
                 print(f"step {event['step']}, {spent:.0f} s: {event['value']:.4f}", flush=True)
                 print(event.get("preview"), flush=True)
 
-        train(config_for(options, steps), Path(folder) / "run", listener=hear)
+        train(config_for(options, steps, VALIDATIONS), Path(folder) / "run", listener=hear)
         spent = time.perf_counter() - started
         run = open_run(Path(folder) / "run")
         task, network = run.task(), eqx.nn.inference_mode(run.network())

@@ -263,7 +263,7 @@ MEMBERS = {
     "characters": Member(
         lambda **options: Characters(writers=5, **options),
         30,
-        lambda batch: sure(batch.targets, 26),  # what a trained network does, in test_handwriting
+        lambda batch: sure(batch.targets, 26),
         1,
         always(0, 26),
         1 / 26,

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from ostinato.data.ink import drawn_ink
+from ostinato.data.pen import pen_steps, steps_of_drawings
 from ostinato.errors import BadInput
 from ostinato.lens.doctor import look_at_batches
 from ostinato.runs import Config, open_run, train
@@ -104,6 +105,8 @@ def test_recognises_drawings_as_it_does_batches():
         np.split(row[:size], np.flatnonzero(lifted[:size]))
         for row, lifted, size in zip(points, up, (80, 40), strict=True)
     ]
+    for one, other in zip(steps_of_drawings(drawings), pen_steps(points, up), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
     best = recognise(network, drawings, task.labels, width=8, count=3)
     assert [len(each) for each in best] == [3, 3]
     for (text, score), (_, other) in zip(best[0], best[0][1:], strict=False):

@@ -14,7 +14,17 @@ import numpy as np
 import scipy.io
 
 from ostinato.data import Batch
-from ostinato.tasks import TASKS, Arrays, Classify, Series, Tagging, Task, Text
+from ostinato.tasks import (
+    TASKS,
+    Arrays,
+    Characters,
+    Classify,
+    Series,
+    Tagging,
+    Task,
+    Text,
+    Translate,
+)
 
 SURE = 50.0
 
@@ -160,6 +170,10 @@ TEXTS = [
     " ".join(["well"] * before + [verdict] + ["well"] * (8 - before))
     for verdict, before in zip(VERDICTS, _random.integers(0, 9, 200), strict=True)
 ]
+PAIRS = (
+    ["".join(word) for word in _random.choice([*"abc"], (60, 3))],
+    ["".join(word) for word in _random.choice([*"xyz"], (60, 3))],
+)
 SENTENCES = [
     (["a", noun, "sleeps", *["."] * (n % 7)], ["D", "N", "V", *["P"] * (n % 7)])
     for n, noun in enumerate(_random.choice(["cat", "dog", "Tom", "aardvark"], 60))
@@ -202,6 +216,9 @@ def _digits(task: str) -> Member:
         refused=783,
     )
 
+
+# A transcript per sequence instead of a target per step; see test_handwriting.py.
+TRANSCRIBED = {"handwriting"}
 
 MEMBERS = {
     "xor": Member(
@@ -288,6 +305,16 @@ MEMBERS = {
         other=None,
         refused=None,
     ),
+    "characters": Member(
+        lambda **options: Characters(writers=5, **options),
+        30,
+        lambda batch: sure(batch.targets, 26),
+        1,
+        always(0, 26),
+        1 / 26,
+        other=7,
+        refused=None,
+    ),
     "series": Member(
         lambda **options: Series(WAVES, targets=[1], **options),
         20,
@@ -311,4 +338,7 @@ MEMBERS = {
 }
 
 # Tasks whose inputs are several arrays, for the checks of tasks of one's own.
-OTHERS: dict[str, Callable[[], Task]] = {"tag": lambda: Tagging(SENTENCES, seed=3)}
+OTHERS: dict[str, Callable[[], Task]] = {
+    "tag": lambda: Tagging(SENTENCES, seed=3),
+    "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
+}

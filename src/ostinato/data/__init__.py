@@ -7,6 +7,7 @@ from .npz import read_npy as read_npy
 from .npz import read_npz as read_npz
 from .reading import read_symbols as read_symbols
 from .scaling import Scaler as Scaler
+from .strokes import read_drawings as read_drawings
 from .table import Table as Table
 from .table import read_table as read_table
 from .vocabulary import Vocabulary as Vocabulary

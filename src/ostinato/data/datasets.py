@@ -131,6 +131,20 @@ DATASETS: dict[str, DataSet] = {
             ),
         ),
     ),
+    "omniglot": DataSet(
+        "pen strokes of 136 characters of 5 alphabets, each drawn by 20 persons",
+        "Lake, Salakhutdinov and Tenenbaum (2015), github.com/brendenlake/omniglot",
+        "MIT",
+        (
+            File(
+                "omniglot/strokes_background_small1.zip",
+                f"{GITHUB}/brendenlake/omniglot/ceffff1ba059df9c19f12021b738dd1e0d8dd650"
+                "/python/strokes_background_small1.zip",
+                3_056_274,
+                "8cb3960fb6cf4ccf5f064ad83169f828c36c36782a0f6e7faacb7ecfae4468a2",
+            ),
+        ),
+    ),
 }
 
 

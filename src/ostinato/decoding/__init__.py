@@ -1,6 +1,9 @@
-"""Generating symbols from a network and a prompt: sampling and beam search."""
+"""From outputs to symbols: sampling and beam search after a prompt, transcripts by CTC."""
 
 from .beam import beam as beam
+from .ctc import best_path as best_path
+from .ctc import ctc_beam as ctc_beam
+from .ctc import ctc_greedy as ctc_greedy
 from .labels import most_probable as most_probable
 from .prompt import NotFinite as NotFinite
 from .sampling import choose as choose

@@ -57,11 +57,28 @@ class Lens:
 
 
 def few_of(batch: Batch, count: int) -> tuple[Batch, int, np.ndarray]:
-    """A few sequences that have a loss at the last counted step, that step, and their indices."""
+    """A few sequences that have a loss at the last counted step, that step, and their indices.
+
+    Steps that are padding in all of them are left out. If targets are not per step, as in a
+    transcript, the step is the last of the longest sequence.
+    """
     some = np.arange(min(count, batch.sequences))
     counted = np.asarray(batch.counted)[:, some]
-    if len(counted) != batch.steps:  # a single target per sequence
-        return batch.arrays.take(some), batch.steps - 1, some
+    if len(counted) != batch.steps:
+        few = _trimmed(batch.arrays.take(some))
+        return few, few.steps - 1, some
     at = int(np.flatnonzero(counted.any(axis=1))[-1])
     some = some[counted[at] > 0]
-    return batch.arrays.take(some), at, some
+    return _trimmed(batch.arrays.take(some)), at, some
+
+
+def _trimmed(batch: Batch) -> Batch:
+    """The batch without the steps that are padding in all sequences."""
+    if batch.lengths is None:
+        return batch
+    steps, longest = batch.steps, int(np.max(batch.lengths))
+    times = batch.inputs, batch.targets, batch.weights, batch.resets
+    inputs, targets, weights, resets = jax.tree.map(
+        lambda x: x[:longest] if len(x) == steps else x, times
+    )
+    return batch._replace(inputs=inputs, targets=targets, weights=weights, resets=resets)

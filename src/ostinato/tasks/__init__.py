@@ -5,10 +5,17 @@ from typing import Any
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
+from .characters import Characters as Characters
 from .classification import Classify as Classify
 from .continuing import closed_loop as closed_loop
 from .copy import Copy as Copy
+from .ctc import CTC as CTC
+from .ctc import check_transcripts as check_transcripts
+from .edit_distance import LabelErrorRate as LabelErrorRate
+from .edit_distance import edit_distances as edit_distances
 from .from_files import task_name_for as task_name_for
+from .handwriting import Handwriting as Handwriting
+from .handwriting import recognise as recognise
 from .losses import BinaryCrossEntropy as BinaryCrossEntropy
 from .losses import CrossEntropy as CrossEntropy
 from .losses import Loss as Loss
@@ -67,5 +74,7 @@ TASKS: dict[str, Any] = {
         Translate,
         Tagging,
         Classify,
+        Characters,
+        Handwriting,
     )
 }

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..tasks import BinaryCrossEntropy, CrossEntropy, SquaredError, StepLoss, Task
+from ..tasks import CTC, BinaryCrossEntropy, CrossEntropy, SquaredError, StepLoss, Task
 from ._explain import _is_library, _short
 
 SIZE = 4
@@ -89,6 +89,8 @@ class TaskCase:
             return SURE * np.eye(self.task.outputs)[targets]
         if isinstance(loss, BinaryCrossEntropy):
             return SURE * (2 * targets - 1.0)
+        if isinstance(loss, CTC):
+            return SURE * np.eye(self.task.outputs)[_path(batch)]
         return targets if isinstance(loss, SquaredError) else None
 
     def constant(self, batch: Batch, per_step: bool) -> np.ndarray | None:
@@ -119,6 +121,16 @@ class TaskCase:
         """The total and the weight of the loss, and the counts of all metrics."""
         found = self._judged(np.asarray(outputs, np.float32), batch.arrays)
         return jax.tree.map(lambda x: np.asarray(x, float), found)
+
+
+def _path(batch: Batch) -> np.ndarray:
+    """A path `(T, B)` of each transcript: a step per label, and a blank between equal ones."""
+    labels, counted = np.asarray(batch.targets), np.asarray(batch.weights) > 0
+    repeated = np.diff(labels, axis=0, prepend=-1) == 0
+    steps = np.arange(len(labels))[:, None] + np.cumsum(repeated, axis=0)
+    path = np.zeros((batch.steps, batch.sequences), int)
+    path[steps[counted], np.nonzero(counted)[1]] = labels[counted]
+    return path
 
 
 def called(how: str, function: Callable[[], Any]) -> Any:

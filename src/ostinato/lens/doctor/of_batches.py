@@ -33,7 +33,7 @@ def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
         goes_on = _share(targets[-1], np.asarray(two.inputs)[0], counts[-1])
     symbolic, answering = xs.dtype.kind in "iu", isinstance(task.loss, CrossEntropy)
     return Data(
-        shape=counts.shape,
+        shape=counts.shape if len(counts) == len(xs) else xs.shape[:2],  # or transcripts
         asked=(task.length, size),
         same=_share(targets, xs, counts) if alike else None,
         next=shifted,

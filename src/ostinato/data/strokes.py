@@ -1,0 +1,183 @@
+"""Pen strokes: drawings as lists of strokes, and the files that hold them.
+
+A drawing is a list of strokes, and a stroke an array `(n, 2)` of x and y, or `(n, 3)` with the time
+as well; y points up. Between two strokes the pen is lifted.
+"""
+
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from .files import check_file
+
+Drawing = list[np.ndarray]
+
+
+def checked_drawing(strokes: Any, where: str = "the drawing") -> Drawing:
+    """A drawing in float64; raises unless it is a list of strokes of finite numbers.
+
+    Example:
+        >>> [stroke.shape for stroke in checked_drawing([[[0, 0], [1, 1]], [[0, 1], [1, 0]]])]
+        [(2, 2), (2, 2)]
+    """
+    if not isinstance(strokes, list | tuple) or not len(strokes):
+        raise BadInput(f"{where} must be a list of at least one stroke, got {strokes!r:.40}")
+    found = []
+    for n, stroke in enumerate(strokes):
+        try:
+            points = np.asarray(stroke, float)
+        except (TypeError, ValueError):
+            raise BadInput(f"{where}: stroke {n} is not a list of points [x, y]") from None
+        if points.ndim != 2 or points.shape[1] not in (2, 3) or not len(points):
+            raise BadInput(
+                f"{where}: stroke {n} must be (n, 2), x and y, or (n, 3), x, y and time, with at "
+                f"least one point; got shape {points.shape}"
+            )
+        if not np.isfinite(points).all():
+            step = int(np.argmin(np.isfinite(points).all(axis=1)))
+            raise BadInput(f"{where}: point {step} of stroke {n} is not finite")
+        found.append(points)
+    if sum(map(len, found)) < 2:
+        raise BadInput(f"{where} has one point only; it takes at least two")
+    return found
+
+
+def joined(drawing: Drawing) -> tuple[np.ndarray, np.ndarray]:
+    """The points `(n, 2)` of all strokes, and `(n,)` whether the pen was up on the way to each.
+
+    Example:
+        >>> points, up = joined([np.zeros((2, 2)), np.ones((3, 2))])
+        >>> up.tolist()
+        [False, False, True, False, False]
+    """
+    up = np.concatenate([np.arange(len(stroke)) == 0 for stroke in drawing])
+    up[0] = False
+    return np.concatenate([stroke[:, :2] for stroke in drawing]).astype(float), up
+
+
+def read_drawings(path: str | Path) -> list[Drawing]:
+    """The drawings in a file.
+
+        .jsonl    a drawing per line, `[[[x, y], ...], ...]` or `{"strokes": [...]}`
+        .npz      `strokes` `(N, T, 3)`: x, y, and 1 where a new stroke begins; and perhaps
+                  `lengths` `(N,)`, the valid points of each
+
+    Example:
+        >>> _ = Path("cross.jsonl").write_text("[[[0, 0], [1, 1]], [[0, 1], [1, 0]]]\\n")
+        >>> [len(drawing) for drawing in read_drawings("cross.jsonl")]
+        [2]
+    """
+    path = Path(path)
+    check_file(path, "file of strokes")
+    found = _from_npz(path) if path.suffix.lower() == ".npz" else _from_lines(path)
+    if not found:
+        raise BadInput(f"{path} has no drawings")
+    return found
+
+
+def _from_lines(path: Path) -> list[Drawing]:
+    found = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is not a text of JSON lines: {error}") from None
+    for number, line in enumerate(lines, 1):
+        where = f"{path}, line {number}"
+        try:
+            words = json.loads(line)
+        except (ValueError, RecursionError):
+            raise BadInput(f"{where} is not JSON: {line!r:.40}") from None
+        found.append(
+            checked_drawing(words.get("strokes") if isinstance(words, dict) else words, where)
+        )
+    return found
+
+
+def _from_npz(path: Path) -> list[Drawing]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in ("strokes", "lengths") if name in file.files}
+    except Exception as error:  # a damaged file makes NumPy raise almost anything
+        words = (str(error).splitlines() or [type(error).__name__])[0]
+        raise BadInput(f"{path} is not a file of NumPy arrays: {words}") from None
+    strokes = arrays.get("strokes", np.zeros(0))
+    if strokes.ndim != 3 or strokes.shape[2] != 3 or strokes.dtype.kind not in "biuf":
+        raise BadInput(
+            f"{path} must have an array strokes (N, T, 3) of x, y and 1 where a stroke begins, "
+            f"got {strokes.dtype} of shape {strokes.shape}"
+        )
+    count, steps = strokes.shape[:2]
+    lengths = arrays.get("lengths", np.full(count, steps))
+    wrong = lengths.shape != (count,) or lengths.dtype.kind not in "iu"
+    if wrong or (count and not 1 <= lengths.min() <= lengths.max() <= steps):
+        raise BadInput(f"{path}: lengths must be {count} whole numbers from 1 to {steps}")
+    found = []
+    for n, (points, length) in enumerate(zip(strokes, lengths, strict=True)):
+        begins = np.flatnonzero(points[:length, 2] > 0)
+        pieces = np.split(points[:length, :2], begins[begins > 0])
+        found.append(checked_drawing(pieces, f"{path}, drawing {n}"))
+    return found
+
+
+def read_omniglot(path: str | Path, alphabet: str) -> dict[int, dict[int, Drawing]]:
+    """The drawings of an alphabet in a stroke archive of Omniglot.
+
+    The archive has a file `.../ALPHABET/characterNN/ID_DD.txt` for each character NN and drawer
+    DD: lines `x,y,t`, and BREAK after each stroke.
+
+    Source: Lake, Salakhutdinov and Tenenbaum (2015), Human-level concept learning through
+    probabilistic program induction.
+
+    Args:
+        path: for example `strokes_background_small1.zip`.
+        alphabet: for example `"Latin"`.
+
+    Returns:
+        By drawer and by character, both from 1; strokes `(n, 3)` of x, y and milliseconds.
+    """
+    check_file(path, "zip archive of strokes")
+    found: dict[int, dict[int, Drawing]] = {}
+    alphabets: set[str] = set()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(archive.namelist()):
+                parts = name.split("/")
+                if len(parts) != 4 or parts[0] == "__MACOSX" or not name.endswith(".txt"):
+                    continue
+                alphabets.add(parts[1])
+                if parts[1] == alphabet:
+                    text = archive.read(name).decode("ascii", "replace")
+                    character = int(parts[2].removeprefix("character"))
+                    drawer = int(parts[3].removesuffix(".txt").split("_")[1])
+                    drawing = _strokes(text, f"{path}: {name}")
+                    found.setdefault(drawer, {})[character] = drawing
+    except BadInput:
+        raise
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
+        raise BadInput(f"{path} cannot be unpacked ({error}); get it again") from None
+    except (ValueError, IndexError):
+        raise BadInput(f"{path}: {name} is not named ALPHABET/characterNN/ID_DD.txt") from None
+    if not found:
+        known = ", ".join(sorted(alphabets)) or "none"
+        raise BadInput(f"{path} has no alphabet {alphabet!r:.40}; it has {known}")
+    return found
+
+
+def _strokes(text: str, where: str) -> Drawing:
+    """The strokes of one file of Omniglot."""
+    strokes: list[list[list[float]]] = [[]]
+    for number, line in enumerate(text.split("\n"), 1):
+        if line == "BREAK":
+            strokes.append([])
+        elif line and line != "START":
+            try:
+                x, y, time = map(float, line.split(","))
+            except ValueError:
+                raise BadInput(f"{where}, line {number} is not x,y,t: {line!r:.40}") from None
+            strokes[-1].append([x, y, time])
+    return checked_drawing([stroke for stroke in strokes if stroke], where)

@@ -74,7 +74,6 @@ def quality(steps, out, attentions):
                     for best in written(
                         network,
                         task.parts["test"][0],
-                        task.sources,
                         task.targets,
                         Applying(beam=BEAM, penalty=PENALTY),
                         task.longest,

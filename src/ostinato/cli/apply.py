@@ -6,15 +6,16 @@ does. A verb per task would be the same options several times.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
 from ..errors import BadInput
 from ..runs import open_run
 from ..tasks.applying import Applying
+from ..tasks.pictures import Picture
 from .output import print_json, writing
-from .paths import path
+from .paths import check_new_folder, path
 
 
 def apply(
@@ -37,6 +38,10 @@ def apply(
             show_default="the run's horizon",
         ),
     ] = None,
+    pictures: Annotated[
+        Path | None,
+        Option(help="a new folder for pictures of where the network looked", parser=path),
+    ] = None,
     as_json: Annotated[
         bool, Option("--json", help="print a JSON document per input, one per line")
     ] = False,
@@ -53,14 +58,18 @@ def apply(
         ostinato apply runs/translate-gru-1 sentences.en --targets candidates.de --json
         ostinato apply runs/series-gru-1 sunspots.csv --steps 11
     """
-    how = Applying(beam, n_best, penalty, targets, steps)
+    how = Applying(beam, n_best, penalty, targets, steps, pictures is not None)
+    if pictures is not None:
+        check_new_folder(pictures, "--pictures")
     if targets is not None and n_best > 1:
         raise BadInput("--targets are scored as they are; leave out --n-best")
     found = open_run(run)
     with found.precision():
         task = found.config.task
         answers = task.kind.apply(found.network(), file, task.settings, found.artefacts, how)
-        for answer in answers:
+        for number, answer in enumerate(answers, 1):
+            if pictures is not None and "picture" in answer:
+                _draw(answer["picture"], pictures, number)
             if as_json:
                 print_json(answer)
                 continue
@@ -71,3 +80,12 @@ def apply(
                 for one in answer["answers"]:
                     print(f"{one['score']:.4f}\t{one['text']}", flush=True)
                 print(flush=True)
+
+
+def _draw(picture: dict[str, Any], folder: Path, number: int) -> None:
+    """Write a picture into the folder, as `1.png` and so on."""
+    from ..report.of_network import weights  # imported late because it loads the lens
+    from ..report.pictures import write_picture
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_picture(weights(Picture(**picture), f"{number}"), folder / f"{number}.png")

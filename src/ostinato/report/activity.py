@@ -51,7 +51,7 @@ def reading(subject: Subject) -> Reading | None:
     return Reading(pieces, values, slowest(values), caption)
 
 
-def activity(network: Network, xs: Any) -> np.ndarray:
+def activity(network: Network, xs: Any, state: Any = None) -> np.ndarray:
     """The activation h of every unit that the readout reads: `(T, *batch, units)`.
 
     Example:
@@ -61,7 +61,7 @@ def activity(network: Network, xs: Any) -> np.ndarray:
     inputs = jnp.asarray(xs)
     if network.encoding is not None:
         inputs = network.encoding(inputs, network.dtype)
-    return np.asarray(unroll(network.cell, inputs)[0], float)
+    return np.asarray(unroll(network.cell, inputs, state)[0], float)
 
 
 def slowest(values: np.ndarray) -> int:

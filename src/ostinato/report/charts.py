@@ -104,6 +104,15 @@ class Heat(Chart):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Weights(Chart):
+    """A table of numbers from 0 to 1 with named columns and rows, the first row at the top."""
+
+    columns: list[str]
+    rows: list[str]
+    values: list[list[float]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Bars(Chart):
     """Stacked bars: `parts[part][i]` is a share of bar i; the parts of a bar add up to 1."""
 

@@ -12,6 +12,7 @@ from .charts import (
     Heat,
     Lines,
     Plane,
+    Weights,
     ends,
     extent,
     level_lines,
@@ -117,6 +118,34 @@ def _heat(chart: Heat) -> dict:
         "yaxis": _axis(chart.y_title) | _named(chart.y),
     }
     return {"data": [trace | {"colorbar": bar}], "layout": layout}
+
+
+@figure.register
+def _weights(chart: Weights) -> dict:
+    places = list(range(len(chart.columns))), list(range(len(chart.rows)))
+    trace = {
+        "type": "heatmap",
+        "x": places[0],
+        "y": places[1],
+        "z": chart.values,
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": [[0, "#f7fbff"], [0.5, "#6baed6"], [1, "#08306b"]],
+        "text": [[f"{row} ← {column}" for column in chart.columns] for row in chart.rows],
+        "hovertemplate": "%{text}: %{z:.2f}<extra></extra>",
+        "showscale": False,
+        "xgap": 1,
+        "ygap": 1,
+    }
+    across = {"tickvals": places[0], "ticktext": chart.columns, "tickangle": -45}
+    down = {"tickvals": places[1], "ticktext": chart.rows, "autorange": "reversed"}
+    return {
+        "data": [trace],
+        "layout": {
+            "xaxis": _axis("") | across | {"automargin": True},
+            "yaxis": _axis("") | down | {"automargin": True},
+        },
+    }
 
 
 @figure.register

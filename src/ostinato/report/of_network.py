@@ -20,9 +20,10 @@ from ..lens import (
 )
 from ..lens.names import plain_name, weight_name
 from ..runs.looking import Lens
+from ..tasks.pictures import Picture
 from ..through_time import can_step
 from .activity import UNITS, activity
-from .charts import Bars, Chart, Heat, Lines, Plane, Series, numbers
+from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .of_log import LAG, words_for
 from .subject import Subject
 
@@ -34,7 +35,7 @@ def gradient_now(subject: Subject) -> dict[str, np.ndarray]:
     """The gradient of the trained network by lag, for each recurrent weight."""
     batch, at = subject.batch, subject.at
     errors = Lens(subject.task.loss).errors
-    found = errors(subject.network, batch, None, at)
+    found = errors(subject.network, batch, subject.state, at)
     return {name: np.asarray(profile, float) for name, profile in found.items()}
 
 
@@ -64,10 +65,10 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
     whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
     curves = {"gradient": (np.arange(at + 1), whole)}
     if can_step(network):  # otherwise there is no single state to differentiate
-        probed = jacobian_by_lag(network, xs, at=at, probes=1, key=jax.random.key(0))
+        probed = jacobian_by_lag(network, xs, subject.state, at=at, probes=1, key=jax.random.key(0))
         curves["Jacobian"] = (np.arange(at + 2), np.asarray(probed, float))
     if subject.batch.sequences > 1:
-        lags, moved = influence_by_lag(network, xs, at=at)
+        lags, moved = influence_by_lag(network, xs, subject.state, at=at)
         curves["perturbation"] = (lags, np.asarray(moved, float))
     series = [Series(name, lags.tolist(), _of_peak(y)) for name, (lags, y) in curves.items()]
     reaches = "; ".join(f"{name} {_reach(lags, y)}" for name, (lags, y) in curves.items())
@@ -91,7 +92,7 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
 
 def gates(subject: Subject) -> list[Chart]:
     """How often gates and units saturate."""
-    found = saturation(subject.network, subject.batch.inputs)
+    found = saturation(subject.network, subject.batch.inputs, subject.state)
     if not found:
         return []
     return [
@@ -140,7 +141,7 @@ def spectrum(subject: Subject) -> list[Chart]:
 
 def units_over_time(subject: Subject) -> Chart:
     """The activation of all units over one sequence, for tasks other than text."""
-    values = activity(subject.network, subject.batch.inputs[:, :1])[:, 0, :UNITS]
+    values = activity(subject.network, subject.batch.inputs, subject.state)[:, 0, :UNITS]
     return Heat(
         name="units",
         title="Activations over one sequence",
@@ -155,6 +156,27 @@ def units_over_time(subject: Subject) -> Chart:
         x_title="step of the sequence",
         y_title="unit",
         z_title="activation h",
+    )
+
+
+def looks(subject: Subject) -> list[Chart]:
+    """Where the network looks in some examples, if it can say so."""
+    found = subject.task.pictures(subject.whole)
+    return [weights(picture, f"looks-{n}") for n, picture in enumerate(found, 1)]
+
+
+def weights(picture: Picture, name: str) -> Chart:
+    """A picture of a task as a chart."""
+    return Weights(
+        name=name,
+        title=f"Attention: {picture.title}",
+        caption=(
+            "Each row is a symbol that the network wrote, from top to bottom; the darker a column, "
+            "the more it looked at that symbol of the source. A row adds up to 1."
+        ),
+        columns=picture.columns,
+        rows=picture.rows,
+        values=picture.values,
     )
 
 

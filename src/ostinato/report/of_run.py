@@ -8,6 +8,7 @@ from .of_network import (
     gates,
     gradient_now,
     gradient_profiles,
+    looks,
     spectrum,
     three_ways,
     units_over_time,
@@ -46,17 +47,19 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
 def sections_of(course: Course) -> list[Section]:
     """All charts of a run."""
     maps, memory, inside = gradient_maps(course), memory_over_training(course), []
+    looked: list = []
     if isinstance(course, Subject):
         gradient = gradient_now(course)
         maps = maps or [gradient_profiles(course, gradient)]
         memory = [three_ways(course, gradient), *memory]
-        inside = [*gates(course), *spectrum(course)]
+        looked, inside = looks(course), [*gates(course), *spectrum(course)]
         if course.symbols is None:
             inside.append(units_over_time(course))
     sections = [
         Section("Learning", losses(course)),
         Section("Where the gradient goes", maps),
         Section("Memory", memory),
+        Section("Where the network looks", looked),
         Section("Inside the network", inside),
         Section("Steps", steps_taken(course)),
     ]

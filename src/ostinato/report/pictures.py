@@ -15,6 +15,7 @@ from .charts import (
     Heat,
     Lines,
     Plane,
+    Weights,
     ends,
     extent,
     level_lines,
@@ -104,6 +105,14 @@ def _heat(chart: Heat, axes: Any, figure: Any) -> None:
         ticks(places, [f"{labels[i]:g}" for i in places])
     axes.set_xlabel(chart.x_title)
     axes.set_ylabel(chart.y_title)
+
+
+@_draw.register
+def _weights(chart: Weights, axes: Any, figure: Any) -> None:
+    axes.imshow(chart.values, aspect="auto", cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+    axes.set_xticks(range(len(chart.columns)), chart.columns, rotation=45, ha="right")
+    axes.set_yticks(range(len(chart.rows)), chart.rows)
+    axes.tick_params(labelsize=8 if max(len(chart.rows), len(chart.columns)) > 20 else 10)
 
 
 @_draw.register

@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from ..data import Batch
 from ..runs import Run
 from ..runs.events import readable
 from ..runs.examination import last_network
-from ..runs.looking import few_of
+from ..runs.looking import looked_at
 from ..tasks import Task
 from ..wiring import Network
 
@@ -43,15 +44,19 @@ class Subject(Course):
     """A run with its network and the data to measure it on.
 
     Attributes:
-        network: the network of the last checkpoint, with noise off.
+        whole: the network of the last checkpoint, with noise off.
+        network: the part of it that is unrolled over the steps of `batch`: usually all of it.
         batch: a few sequences.
+        state: the state before them; `None` for the initial one.
         at: the last step of `batch` that has a loss.
         symbols: the beginning of the text; `None` for other tasks.
         where: where batch and symbols come from, in words.
     """
 
-    network: Network
+    whole: Any
+    network: Any
     batch: Batch
+    state: Any
     at: int
     symbols: np.ndarray | None
     where: str
@@ -84,5 +89,6 @@ def subject(
     symbols = looked.stream("valid")
     if batch is None or not np.any(batch.counted):
         batch, symbols, where = task.batch(0, SEQUENCES), task.stream("train"), "the training part"
-    batch, at, _ = few_of(batch, SEQUENCES)
-    return Subject(run, task, readable(run.events()), network, batch, at, symbols, where)
+    layer, few, state, at = looked_at(network, batch, SEQUENCES)
+    events = readable(run.events())
+    return Subject(run, task, events, network, layer, few, state, at, symbols, where)

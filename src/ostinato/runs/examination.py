@@ -17,7 +17,7 @@ from .build import batch_size
 from .evaluation import measured
 from .events import readable
 from .folder import Run
-from .looking import Lens, few_of
+from .looking import Lens, looked_at
 from .trouble import logged_steps
 
 SEQUENCES = 64
@@ -109,12 +109,12 @@ def _number(value: float | None) -> float:
 
 
 def _measured(network: Network, task: Task, batch: Batch, size: int) -> Measured:
-    few, at, _ = few_of(batch, SEQUENCES)
-    errors = Lens(task.loss).errors(network, few, None, at)
+    layer, few, state, at = looked_at(network, batch, SEQUENCES)
+    errors = Lens(task.loss).errors(layer, few, state, at)
     memory = None
     if few.sequences > 1:
-        memory = at - (ignored_before(network, few.inputs, at=at) or 0)
-    units = saturation(network, few.inputs, **few.marks)
+        memory = at - (ignored_before(layer, few.inputs, state, at=at) or 0)
+    units = saturation(layer, few.inputs, state, **few.marks)
     kept = "kind", "high", "low", "always_high", "always_low"
     return Measured(
         score=_score(network, task, size),

@@ -1,6 +1,6 @@
 """Lens measurements during training."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ import numpy as np
 from ..data import Batch
 from ..lens import gradient_by_lag, memory_length, saturation, spread_lags
 from ..tasks import Loss
-from ..wiring import outputs_of
+from ..wiring import outputs_of, prepared
 
 SEQUENCES = 8
 
@@ -42,12 +42,10 @@ class Lens:
 
     def look(self, network: Any, batch: Batch, state: Any) -> dict[str, Any]:
         """The measurements, as plain numbers for the event log."""
-        network = eqx.nn.inference_mode(network)
-        few, at, which = few_of(batch, SEQUENCES)
-        state = jax.tree.map(lambda x: x[which], state)
-        found = jax.device_get(self.errors(network, few, state, at))
+        layer, few, state, at = looked_at(eqx.nn.inference_mode(network), batch, SEQUENCES, state)
+        found = jax.device_get(self.errors(layer, few, state, at))
         lags = spread_lags(at)
-        units = saturation(network, few.inputs, state, **few.marks)
+        units = saturation(layer, few.inputs, state, **few.marks)
         return {
             "lags": lags.tolist(),
             "gradient": {name: profile[lags].tolist() for name, profile in found.items()},
@@ -56,20 +54,38 @@ class Lens:
         }
 
 
-def few_of(batch: Batch, count: int) -> tuple[Batch, int, np.ndarray]:
-    """A few sequences that have a loss at the last counted step, that step, and their indices.
+class Looked(NamedTuple):
+    """What is measured: a layer, a few sequences, the state before them, the step with the loss."""
+
+    layer: Any
+    batch: Batch
+    state: Any
+    at: int
+
+
+def looked_at(network: Any, batch: Batch, count: int, state: Any = None) -> Looked:
+    """The layer that is unrolled over a few sequences that have a loss at the last counted step.
 
     Steps that are padding in all of them are left out. If targets are not per step, as in a
     transcript, the step is the last of the longest sequence.
+
+    Args:
+        network: any network; one that reads something else first, such as a source sentence, does
+            so here, and what is measured is the layer that reads the steps (`prepared`).
+        batch: the sequences to choose from.
+        count: how many to take, at most.
+        state: the state before the batch, for networks that carry one.
     """
     some = np.arange(min(count, batch.sequences))
-    counted = np.asarray(batch.counted)[:, some]
-    if len(counted) != batch.steps:
-        few = _trimmed(batch.arrays.take(some))
-        return few, few.steps - 1, some
-    at = int(np.flatnonzero(counted.any(axis=1))[-1])
-    some = some[counted[at] > 0]
-    return _trimmed(batch.arrays.take(some)), at, some
+    counted, at = np.asarray(batch.counted)[:, some], None
+    if len(counted) == batch.steps:
+        at = int(np.flatnonzero(counted.any(axis=1))[-1])
+        some = some[counted[at] > 0]
+    few = batch.arrays.take(some)
+    layer, xs, begin = prepared(network, few)
+    few = _trimmed(few._replace(inputs=xs))
+    state = jax.tree.map(lambda x: x[some], state) if layer is network else begin
+    return Looked(layer, few, state, few.steps - 1 if at is None else at)
 
 
 def _trimmed(batch: Batch) -> Batch:

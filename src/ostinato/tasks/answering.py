@@ -15,8 +15,10 @@ from ..data.lines import given_lines, read_lines
 from ..data.tokens import END, Tokens
 from ..decoding.sequences import beam_answers
 from ..errors import BadInput
+from ..through_time import unroll
 from ..wiring import Pair, outputs_of
 from .applying import Applying
+from .pictures import Picture
 
 TOGETHER = 64  # sources that are answered at once
 ROOM = 16  # steps by which padded sources grow, so that there are few compilations
@@ -50,15 +52,20 @@ def answers(
         if given is not None:
             yield from _scored(network, block, coded, given, target, how)
             continue
-        found = iter(written(network, coded, source, target, how, longest))
+        found = [*written(network, coded, target, how, longest)]
+        seen = iter(where_it_looks(network, coded, found, source, target) if how.pictures else ())
+        left = iter(found)
         for _, line in block:
             # An empty line stays empty, so that lines keep their numbers.
-            best = next(found) if line else [Answer("", 0.0, True, np.zeros(0, int))]
-            yield {
+            best = next(left) if line else [Answer("", 0.0, True, np.zeros(0, int))]
+            answer: dict[str, Any] = {
                 "source": line,
                 "text": best[0].text,
                 "answers": [{"text": a.text, "score": a.score, "ended": a.ended} for a in best],
             }
+            if how.pictures and line:
+                answer["picture"] = next(seen).as_json()
+            yield answer
 
 
 def coded_source(text: str, number: int, tokens: Tokens, longest: int, reverse: bool) -> np.ndarray:
@@ -82,7 +89,6 @@ def coded_source(text: str, number: int, tokens: Tokens, longest: int, reverse: 
 def written(
     network: Any,
     sources: Sequence[np.ndarray],
-    source: Tokens,
     target: Tokens,
     how: Applying,
     longest: Sequence[int],
@@ -112,6 +118,33 @@ def written(
                 )
                 for k in range(found.symbols.shape[1])
             ]
+
+
+def where_it_looks(
+    network: Any,
+    sources: Sequence[np.ndarray],
+    found: Sequence[list[Answer]],
+    source: Tokens,
+    target: Tokens,
+) -> list[Picture]:
+    """The attention weights of the best answers, `(target, source)`, each as a picture."""
+    if not sources:
+        return []
+    if getattr(network, "attention", None) is None:
+        raise BadInput("the network has no attention, so there is no picture of it")
+    batch = paired(sources, [best[0].symbols for best in found])
+    weights = np.asarray(_looks(eqx.nn.inference_mode(network), batch.arrays), float)
+    pictures = []
+    for n, (read, best) in enumerate(zip(sources, found, strict=True)):
+        rows = target.pieces(best[0].symbols)
+        shares = weights[: len(rows), n, : len(read)]
+        pictures.append(Picture(best[0].text, source.pieces(read), rows, shares.tolist()))
+    return pictures
+
+
+@eqx.filter_jit
+def _looks(network: Any, batch: Batch) -> jax.Array:
+    return network.looks(unroll, batch)
 
 
 def _padded(sources: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ class Applying:
         n_best: how many answers to give for each input.
         penalty: of short answers; see `decoding.beam_answers`.
         targets: a file of answers to score instead of searching, one per input.
+        pictures: whether to give a picture of where the network looked, with each best answer.
         steps: forecasts: how many steps, in a closed loop; `None` for the horizon of the run.
     """
 
@@ -23,6 +24,7 @@ class Applying:
     penalty: float = 1.0
     targets: Path | None = None
     steps: int | None = None
+    pictures: bool = False
 
     def __post_init__(self) -> None:
         if self.beam < 1:

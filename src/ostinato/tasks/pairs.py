@@ -13,12 +13,15 @@ from ..decoding.sequences import beam_answers
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import ATTENTION, Pair
+from .answering import where_it_looks, written
+from .applying import Applying
 from .losses import CrossEntropy, SmoothedCrossEntropy
 from .metrics import Accuracy, Bits, ExactMatch, Metric
+from .pictures import Picture
 from .task import Task, checked_part, checked_seed, hashed, random
 
 SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
-SHOWN = 4  # answers in a preview
+SHOWN, DRAWN = 4, 3  # answers in a preview, pictures in a report
 ORDER, OWN = 0, 1  # places in the random numbers of the seed
 
 
@@ -250,6 +253,14 @@ class Pairs(Task):
             if answer != right:
                 lines.append(f"  = {right}")
         return "\n".join(lines)
+
+    def pictures(self, network: Any) -> list[Picture]:
+        """Attention weights in some validation pairs, if the network has attention."""
+        sources = (self.parts["valid"][0] or self.parts["train"][0])[:DRAWN]
+        if getattr(network, "attention", None) is None:
+            return []
+        found = [*written(network, sources, self.targets, Applying(beam=1), self.longest)]
+        return where_it_looks(network, sources, found, self.sources, self.targets)
 
     def artefacts(self) -> dict[str, Any]:
         return {

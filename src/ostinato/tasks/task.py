@@ -16,6 +16,7 @@ from ..settings import NoSettings, options
 from .applying import Applying
 from .losses import Loss
 from .metrics import Metric
+from .pictures import Picture
 
 MOST_SEED = 2**32 - 1
 EVALUATED_TOGETHER = 64
@@ -173,6 +174,10 @@ class Task(abc.ABC):
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """A few lines that show what a network has learned, for example text that it generates."""
         return None
+
+    def pictures(self, network: Any) -> list[Picture]:
+        """Where a network looks in some examples, for the report."""
+        return []
 
     def artefacts(self) -> dict[str, Any]:
         """What a trained network needs to know of the data, as JSON: a vocabulary, a scaling.

@@ -116,7 +116,7 @@ class Translate(Pairs):
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         """BLEU and chrF of what the network writes with a beam of 5."""
         sources, targets = self.parts[part]
-        found = written(network, sources, self.sources, self.targets, Applying(), self.longest)
+        found = written(network, sources, self.targets, Applying(), self.longest)
         references = [self.targets.decode(target) for target in targets]
         texts = [answer[0].text for answer in found]
         if not texts:

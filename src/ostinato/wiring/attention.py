@@ -88,6 +88,9 @@ ATTENTION: dict[str, type] = {"additive": Additive, "dot": Dot}
 class _Attending(Cell):
     """A cell with a memory for each sequence; the batch axes are those of the memory.
 
+    Stepped with fewer batch axes, as the lens does to see what a step is made of, it looks at the
+    memory of the first sequence.
+
     Attributes:
         keys, values: what is compared and what is read, `(*batch, S, size)`.
         valid: `(*batch, S)`, false in the padding of the source.
@@ -105,9 +108,13 @@ class _Attending(Cell):
 
     def weights(self, query: jax.Array) -> jax.Array:
         """α: where each query looks."""
-        scores = self.attention.scores(query, self.keys)
+        keys, valid = self._of(query, self.keys), self._of(query, self.valid)
+        scores = self.attention.scores(query, keys)
         least = jnp.finfo(scores.dtype).min
-        return jax.nn.softmax(jnp.where(self.valid, scores, least), axis=-1)
+        return jax.nn.softmax(jnp.where(valid, scores, least), axis=-1)
+
+    def _of(self, query: jax.Array, memory: jax.Array) -> jax.Array:
+        return memory[(0,) * max(self.valid.ndim - query.ndim, 0)]
 
     def starting(self, state: Any) -> Any:
         """The state before the first step, given that of the cell."""
@@ -118,7 +125,7 @@ class _Attending(Cell):
         return hs
 
     def context(self, query: jax.Array) -> jax.Array:
-        return jnp.einsum("...s,...sm->...m", self.weights(query), self.values)
+        return jnp.einsum("...s,...sm->...m", self.weights(query), self._of(query, self.values))
 
 
 class _AttendBefore(_Attending):

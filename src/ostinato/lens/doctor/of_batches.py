@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from ...data import Batch
@@ -24,14 +25,17 @@ def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:
         >>> look_at_batches(text, text.batch(0, 4), text.batch(1, 4), 4).next
         1.0
     """
-    xs, targets, counts = (np.asarray(x) for x in one[:3])
-    counts = counts > 0
-    alike = xs.shape == targets.shape and xs.dtype.kind == targets.dtype.kind
+    # Of inputs that are several arrays, only the first is looked at, and only its shape.
+    several = isinstance(one.inputs, tuple | list | dict)
+    xs = np.asarray(jax.tree.leaves(one.inputs)[0])
+    targets, counts = np.asarray(one.targets), np.asarray(one.weights) > 0
+    alike = not several and xs.shape == targets.shape and xs.dtype.kind == targets.dtype.kind
     shifted = _share(targets[:-1], xs[1:], counts[:-1]) if alike else None
     goes_on = None
     if shifted is not None and shifted > 0.95 and np.shape(two.inputs)[1:] == xs.shape[1:]:
         goes_on = _share(targets[-1], np.asarray(two.inputs)[0], counts[-1])
-    symbolic, answering = xs.dtype.kind in "iu", isinstance(task.loss, CrossEntropy)
+    symbolic = not several and xs.dtype.kind in "iu"
+    answering = isinstance(task.loss, CrossEntropy)
     return Data(
         shape=counts.shape if len(counts) == len(xs) else xs.shape[:2],  # or transcripts
         asked=(task.length, size),

@@ -10,6 +10,7 @@ from ostinato.errors import BadInput
 from ostinato.lens.doctor import look_at_batches
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
+from ostinato.runs.looking import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
 from ostinato.tasks.pen_strokes import inks
 from ostinato.testing import TASK_CHECKS, check_task

@@ -1,9 +1,12 @@
 """Strings and single characters from pen strokes: the tasks, and what is done with a network."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
 
+from ostinato.data import read_drawings
 from ostinato.data.ink import drawn_ink
 from ostinato.data.pen import pen_steps, steps_of_drawings
 from ostinato.errors import BadInput
@@ -11,7 +14,7 @@ from ostinato.lens.doctor import look_at_batches
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
 from ostinato.runs.looking import few_of
-from ostinato.tasks import Characters, Handwriting, recognise
+from ostinato.tasks import Characters, Handwriting, edit_distance, recognise
 from ostinato.tasks.pen_strokes import inks
 from ostinato.testing import TASK_CHECKS, check_task
 
@@ -131,12 +134,24 @@ def test_preview_shows_what_is_right_and_what_is_read():
 
 @pytest.mark.slow
 def test_learns_to_read(tmp_path):
-    """Three characters, four writers: seen and new ones are read after a minute."""
+    """Three characters by four writers, after a minute: held-out writers, and a file of strings."""
     settings = {**SMALL, "cell": "lstm", "units": 24, "bidirectional": True, "batch": 32}
     config = Config(task="handwriting", **settings, steps=400, rate=0.01, lens=200)
     train(config, tmp_path / "run")
     run = open_run(tmp_path / "run")
     assert run.events()[-1]["best"] < 0.2
+    symbols = np.random.default_rng(1).integers(3, size=(20, 3))
+    ink = drawn_ink(9, 20, "07X")
+    points, up = ink.write(np.random.default_rng(2), symbols, np.full(20, 3), 0.0)
+    strings = [np.split(row, np.flatnonzero(lifts)) for row, lifts in zip(points, up, strict=True)]
+    lines = [json.dumps({"strokes": [x.tolist() for x in string]}) for string in strings]
+    (tmp_path / "strings.jsonl").write_text("\n".join(lines))
+    drawings = read_drawings(tmp_path / "strings.jsonl")
+    right = ["".join("07X"[symbol] for symbol in row) for row in symbols]
+    for width in (1, 8):
+        found = recognise(run.network(), drawings, run.task().labels, width=width)
+        texts = [best[0][0] for best in found]
+        assert sum(map(edit_distance, texts, right)) < 0.2 * 60
 
 
 @pytest.mark.parametrize(

@@ -56,13 +56,18 @@ def show(event):
         print({k: event[k] for k in ("kind", "step", "value", "seconds") if k in event}, flush=True)
 
 
-def quality(steps, out, attentions):
+def quality(steps, out, attentions, precision):
     rows = []
     for attention in attentions:
         with tempfile.TemporaryDirectory() as folder:
             started = time.perf_counter()
             run = train(
-                config(attention=attention, steps=steps, validate_every=max(1, steps // 12)),
+                config(
+                    attention=attention,
+                    steps=steps,
+                    precision=precision,
+                    validate_every=max(1, steps // 12),
+                ),
                 Path(folder) / "run",
                 listener=show,
             )
@@ -103,7 +108,7 @@ def score(out):
             print(error)
 
 
-def speed():
+def speed(precision):
     from translation_torch import sentences_per_second
 
     size = SPEED
@@ -127,6 +132,7 @@ def speed():
             bidirectional=True,
             embedding=size["embedding"],
             batch=size["batch"],
+            precision=precision,
         )
         network, learner = build_network(made, task), build_learner(made, task)
         advance = compiled_step(network, learner, 0)
@@ -145,7 +151,7 @@ def speed():
             jax.block_until_ready(report)
             times.append((time.perf_counter() - started) / 20)
         ours = size["batch"] / float(np.median(times))
-        theirs = sentences_per_second(attention=attention, **size)
+        theirs = sentences_per_second(attention=attention, precision=precision, **size)
         rows.append([attention, f"{ours:,.0f}", f"{theirs:,.0f}", f"{ours / theirs:.2f}"])
         print(rows[-1], flush=True)
     print(machine())
@@ -160,10 +166,11 @@ if __name__ == "__main__":
     )
     parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--attention", default="additive,none")
+    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
     asked = parser.parse_args()
     if asked.what == "quality":
-        quality(asked.steps, asked.out, asked.attention.split(","))
+        quality(asked.steps, asked.out, asked.attention.split(","), asked.precision)
     elif asked.what == "score":
         score(asked.out)
     else:
-        speed()
+        speed(asked.precision)

@@ -49,7 +49,7 @@ class EncoderDecoder(nn.Module):
         return self.readout(torch.tanh(self.hidden(found)))
 
 
-def sentences_per_second(*, batch, steps, symbols, embedding, units, attention):
+def sentences_per_second(*, batch, steps, symbols, embedding, units, attention, precision):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     device = "cuda"
     model = EncoderDecoder(symbols, embedding, units, attention).to(device)
@@ -58,8 +58,9 @@ def sentences_per_second(*, batch, steps, symbols, embedding, units, attention):
 
     def step():
         learner.zero_grad(set_to_none=False)
-        logits = model(source, target)
-        loss = functional.cross_entropy(logits.reshape(-1, symbols), target.reshape(-1))
+        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
+            logits = model(source, target)
+        loss = functional.cross_entropy(logits.float().reshape(-1, symbols), target.reshape(-1))
         loss.backward()
         used = [p for p in model.parameters() if p.grad is not None]
         norm = torch.sqrt(sum((p.grad**2).sum() for p in used))

@@ -46,12 +46,11 @@ def test_wide_beam_is_exhaustive(symbols):
 
 def test_narrow_beam_gives_lower_bounds_and_distinct_transcripts():
     outputs = random_outputs(6, 3, 3, seed=1)
-    for width in (1, 3):
-        for n, best in enumerate(ctc_beam(outputs, width=width, count=width)):
-            right = by_all_paths(outputs[:, n])
-            assert len({tuple(labels.tolist()) for labels, _ in best}) == len(best)
-            for labels, score in best:
-                assert score <= right[tuple(labels.tolist())] + 1e-10
+    for n, best in enumerate(ctc_beam(outputs, width=3, count=3)):
+        right = by_all_paths(outputs[:, n])
+        assert len({tuple(labels.tolist()) for labels, _ in best}) == 3
+        for labels, score in best:
+            assert score <= right[tuple(labels.tolist())] + 1e-10
 
 
 def test_a_few_prefixes_find_the_best_transcript():

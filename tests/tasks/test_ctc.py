@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from ostinato.cells import LSTM
+from ostinato.cells import Simple
 from ostinato.data import Batch
 from ostinato.decoding import ctc_beam
 from ostinato.errors import BadInput
@@ -71,8 +71,8 @@ def test_gradient_and_hessian_by_finite_differences():
 
 
 def test_is_minus_the_log_probability_of_the_transcript():
-    outputs, batch = random_outputs(4, 1), batch_of([[2, 2]], [4])
-    found = ctc_beam(outputs, width=200, count=200)[0]
+    outputs, batch = random_outputs(4, 1)[..., :3], batch_of([[2, 2]], [4])
+    found = ctc_beam(outputs, width=32, count=32)[0]
     score = {tuple(labels.tolist()): score for labels, score in found}[2, 2]
     assert float(CTC().total(outputs, batch)) == pytest.approx(-score, rel=1e-12)
 
@@ -80,7 +80,7 @@ def test_is_minus_the_log_probability_of_the_transcript():
 def test_batch_of_different_lengths_equals_single_sequences():
     """Through a bidirectional network, in loss and gradient."""
     key, lengths = jax.random.key(0), [6, 3, 3]
-    both = Bidirectional(LSTM(2, 3, key=key), LSTM(2, 3, key=key))
+    both = Bidirectional(Simple(2, 3, key=key), Simple(2, 3, key=key))
     network = Network(both, Readout(6, LABELS + 1, key=key))
     inputs = np.random.default_rng(2).standard_normal((6, 3, 2))
     batch = batch_of(TRANSCRIPTS[:3], lengths, inputs)

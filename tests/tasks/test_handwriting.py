@@ -13,14 +13,10 @@ from ostinato.errors import BadInput
 from ostinato.lens.doctor import look_at_batches
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
-<<<<<<< HEAD
 from ostinato.runs.looking import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
-=======
-from ostinato.runs.looking import few_of
-from ostinato.tasks import Characters, Handwriting, edit_distance, recognise
->>>>>>> ctc19
 from ostinato.tasks.pen_strokes import inks
+from ostinato.tasks.scores import edit_distance
 from ostinato.testing import TASK_CHECKS, check_task
 
 SMALL = {"alphabet": "07X", "characters": 3, "writers": 4}

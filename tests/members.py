@@ -62,9 +62,7 @@ CELLS = {
 WIRINGS = {
     "stack": lambda: Case(Stack([LSTM(3, 4, key=ONE), GRU(4, 2, key=TWO)])),
     "stack, skip": lambda: Case(Stack.of(MRNN, 3, [4, 2], key=ONE, skip=True), 3),
-    "mean over time": lambda: Case(
-        Stack([Bidirectional(LSTM(3, 4, key=ONE), GRU(3, 2, key=TWO)), Mean(6)]), 3
-    ),
+    "mean over time": lambda: Case(Stack([Simple(3, 2, key=ONE), Mean(2)])),
     "bidirectional": lambda: Case(Bidirectional(LSTM(3, 4, key=ONE), Simple(3, 2, key=TWO)), 3),
     "stack of bidirectional": lambda: Case(
         Stack([Bidirectional(GRU(3, 2, key=ONE), GRU(3, 2, key=TWO)), LSTM(4, 2, key=THREE)]), 3

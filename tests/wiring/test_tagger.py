@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from ostinato import Network, Readout, unroll
-from ostinato.cells import LSTM
+from ostinato.cells import Simple
+from ostinato.data import Batch
 from ostinato.tasks import Tagging
 from ostinato.weights import trained
 from ostinato.wiring import Bidirectional, Embedding, Tagger, outputs_of, reseed
@@ -24,7 +25,7 @@ def made(task, rate=0.0):
     keys = jax.random.split(jax.random.key(5), 8)
 
     def both(inputs, units, one, two):
-        return Bidirectional(LSTM(inputs, units, key=one), LSTM(inputs, units, key=two))
+        return Bidirectional(Simple(inputs, units, key=one), Simple(inputs, units, key=two))
 
     tagger = Tagger(
         Embedding(task.inputs, 5, key=keys[0]),
@@ -58,6 +59,14 @@ def vectors_of(tagger, batch):
     return tagger.prepare(unroll, batch)[1]
 
 
+def without_padding(batch):
+    """A batch of one sentence, cut at its end."""
+    steps = int(batch.lengths[0])
+    words, first, last, *letters = batch.inputs
+    inputs = type(batch.inputs)(words[:steps], first[:steps], last[:steps], *letters)
+    return Batch(inputs, batch.targets[:steps], batch.weights[:steps], first=None)
+
+
 def test_a_padded_batch_equals_its_sentences_one_by_one(task):
     tagger = made(task)
     (whole,) = task.held_out("valid", 10)
@@ -65,9 +74,9 @@ def test_a_padded_batch_equals_its_sentences_one_by_one(task):
     value, gradient = loss_and_gradient(tagger, task.loss, whole.arrays)
     assert value.dtype == jnp.float64
     alone = [
-        loss_and_gradient(tagger, task.loss, batch.arrays) for batch in task.held_out("valid", 1)
+        loss_and_gradient(tagger, task.loss, without_padding(batch))
+        for batch in task.held_out("valid", 1)
     ]
-    assert len({batch.steps for batch in task.held_out("valid", 1)}) == 2
     total, slopes = jax.tree.map(lambda *x: sum(x), *alone)
     assert float(jnp.abs(value - total)) < 1e-10
     for one, other in zip(jax.tree.leaves(gradient), jax.tree.leaves(slopes), strict=True):

@@ -18,7 +18,16 @@ import numpy as np
 from .words import Words
 
 ROW = 32  # L; a longer word keeps its first and its last half of so many characters
-PER_WORD = (3, 6, 12, 24, ROW)  # characters per step of the batch, to which R is rounded up
+PER_WORD = (
+    3,
+    4,
+    6,
+    8,
+    12,
+    16,
+    24,
+    ROW,
+)  # characters per step of the batch, to which R is rounded up
 
 
 class SpelledWords(NamedTuple):
@@ -105,19 +114,25 @@ class Spellings:
 
 
 def _in_rows(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Words of these sizes one after the other in rows of `ROW` characters.
+    """Words of these sizes in rows of `ROW` characters, the longest first, each where it fits best.
 
     Returns:
         The place in its row and the row of each word, and the used places of each row.
     """
-    places, rows, ends = [], [], [0]
-    for size in sizes.tolist():
-        if ends[-1] + size > ROW:
+    places, rows = np.zeros(len(sizes), np.int32), np.zeros(len(sizes), np.int32)
+    ends: list[int] = []
+    with_space: list[list[int]] = [[] for _ in range(ROW + 1)]  # the rows, by their free places
+    for word in np.argsort(-sizes, kind="stable").tolist():
+        size = int(sizes[word])
+        space = next((n for n in range(size, ROW) if with_space[n]), ROW)
+        if space == ROW:
+            row, end = len(ends), 0
             ends.append(0)
-        places.append(ends[-1])
-        rows.append(len(ends) - 1)
-        ends[-1] += size
-    return np.array(places, np.int32), np.array(rows, np.int32), np.array(ends, np.int32)
+        else:
+            row, end = with_space[space].pop(), ROW - space
+        places[word], rows[word], ends[row] = end, row, end + size
+        with_space[space - size].append(row)
+    return places, rows, np.array(ends, np.int32)
 
 
 def _cut(word: str) -> str:
@@ -125,17 +140,17 @@ def _cut(word: str) -> str:
 
 
 def rounded(steps: int) -> int:
-    """The number of steps rounded up to a power of two, at least 8.
+    """The number of steps rounded up to 8, 12, 16, 24, 32, 48, …: so there are few shapes.
 
-    So there are few shapes: compiling a training step of a tagger takes longer than a hundred of
-    them.
+    Compiling a training step of a tagger takes as long as a hundred of them.
 
     Example:
         >>> from ostinato.data.spelling import rounded
-        >>> [rounded(n) for n in (1, 9, 17, 33, 100)]
-        [8, 16, 32, 64, 128]
+        >>> [rounded(n) for n in (1, 9, 13, 17, 25, 100)]
+        [8, 12, 16, 24, 32, 128]
     """
-    return max(8, 1 << (steps - 1).bit_length())
+    power = max(8, 1 << (steps - 1).bit_length())
+    return 3 * power // 4 if power > 8 and steps <= 3 * power // 4 else power
 
 
 def padded(sentences: Sequence[np.ndarray], steps: int) -> np.ndarray:

@@ -204,7 +204,7 @@ class Network(Cell):
         """The cell first, then the readout as one product for all steps."""
         cell = None
         if self.encoding is not None:
-            cell = _looking_up(self.cell, self._encode(jnp.arange(self.encoding.symbols)), xs.size)
+            cell = looking_up(self.cell, self._encode(jnp.arange(self.encoding.symbols)), xs.size)
         if cell is None:
             cell, xs = self.cell, self._encode(xs)
         hs, state = run(cell, xs, state)
@@ -217,7 +217,7 @@ class Network(Cell):
         return h if self.readout is None else self.readout(h)
 
 
-def _looking_up(cell: Any, vectors: jax.Array, count: int) -> Any:
+def looking_up(cell: Any, vectors: jax.Array, count: int) -> Any:
     """A cell that reads symbols by looking up their projected inputs, if that is faster.
 
     Args:
@@ -226,7 +226,7 @@ def _looking_up(cell: Any, vectors: jax.Array, count: int) -> Any:
         count: how many symbols are to be read.
     """
     if isinstance(cell, Stack) and not cell.skip:
-        first = _looking_up(cell.layers[0], vectors, count)
+        first = looking_up(cell.layers[0], vectors, count)
         return None if first is None else Stack([first, *cell.layers[1:]])
     # On a GPU the product is cheap, and the derivative of looking up is not.
     pays = count >= len(vectors) and jax.default_backend() == "cpu"

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..data import Batch
 from .bidirectional import Bidirectional
-from .network import Embedding, Network
+from .network import Embedding, Network, looking_up
 from .noise import Seed
 
 
@@ -90,11 +90,22 @@ class Tagger(eqx.Module):
     def prepare(self, run: Callable[..., Any], batch: Batch) -> tuple[Any, Any, Any]:
         """Read the characters; what remains is the network with a vector for each word."""
         found, dtype = batch.inputs, self.dtype
-        letters = self.letters(found.letters[:, 0], dtype)
-        hs, _ = run(self.spelling, letters, resets=found.begins[:, 0])
+        layer, letters = self._reading(jnp.asarray(found.letters)[:, 0])
+        hs, _ = run(layer, letters, resets=found.begins[:, 0])
         ahead, behind = jnp.split(hs.reshape(-1, hs.shape[-1]), 2, axis=-1)
         parts = [self.words(found.words, dtype), ahead[found.last], behind[found.first]]
         return self.network, self._drop(jnp.concatenate(parts, axis=-1)), None
+
+    def _reading(self, letters: jax.Array) -> tuple[Bidirectional, jax.Array]:
+        """What reads the characters, and what it reads: symbols, where that is faster."""
+        both, dtype = self.spelling, self.dtype
+        vectors = self.letters(jnp.arange(self.letters.symbols), dtype)
+        ahead, behind = (
+            looking_up(cell, vectors, letters.size) for cell in (both.forward, both.backward)
+        )
+        if ahead is None or behind is None:
+            return both, self.letters(letters, dtype)
+        return Bidirectional(ahead, behind), letters
 
     def _drop(self, x: jax.Array) -> jax.Array:
         if self.inference or not self.rate:

@@ -9,6 +9,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, evaluate, train
 from ostinato.runs.build import build_network
 from ostinato.tasks import Classify
+from ostinato.tasks.label_code import LabelCode
 from ostinato.tasks.reviews import reviews
 from ostinato.wiring import Mean
 
@@ -55,10 +56,11 @@ def test_a_run_learns_labels_from_the_mean_of_its_states(trained):
     assert isinstance(network.cell.layers[-1], Mean)
     assert evaluate(network, task, "test") == 1
     assert task.preview(network, None).splitlines()[0].split(":")[0] in ("good", "bad")
-    found = list(task.apply(network, ["it is not fine\n", "fine"]))
-    assert found == ["bad\tit is not fine\n", "good\tfine\n"]
+    code = LabelCode.from_json(trained.artefacts)
+    found = list(code.apply(network, ["it is not fine\n", "fine"]))
+    assert found == [("bad", "it is not fine"), ("good", "fine")]
     with pytest.raises(BadInput, match="line 2 is empty"):
-        list(task.apply(network, ["fine", " "]))
+        list(code.apply(network, ["fine", " "]))
 
 
 def test_other_texts_are_read_with_the_words_of_the_model(trained, tmp_path):

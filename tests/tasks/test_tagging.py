@@ -123,13 +123,13 @@ def test_what_is_tagged_is_valid_and_round_trips(trained):
         "1\tthe\tle\t_\tD\tA=b\t2\tdet\t_\t_\n2\tcat\t_\t_\t_\t_\t0\troot\t_\tx=y\n"
         "2.1\tgone\t_\t_\t_\t_\t_\t_\t_\t_\n\n" + str(Sentence.of(["it"]))
     )
-    found = "".join(task.apply(network, text.splitlines(keepends=True)))
+    found = "".join(task.code.apply(network, text.splitlines(keepends=True)))
     before, after = read(text), read(found)
     assert after[0].column("upos") == ["DET", "NOUN"] and len(after) == 2
     for one, other in zip(before, after, strict=True):
         assert str(other.replaced("upos", one.column("upos"))) == str(one)
-    assert "".join(task.apply(network, found.splitlines())) == found
-    plain = "".join(task.apply(network, ["the dog sees", "the aardvark"]))
+    assert "".join(task.code.apply(network, found.splitlines())) == found
+    plain = "".join(task.code.apply(network, ["the dog sees", "the aardvark"]))
     assert [x.column("upos") for x in read(plain)] == [["DET", "NOUN", "VERB"], ["DET", "NOUN"]]
     assert plain.startswith("# text = the dog sees\n1\tthe\t_\tDET\t_\t_\t_\t_\t_\t_\n")
 

@@ -70,7 +70,7 @@ def given_lines(path: Path | None) -> Iterator[str]:
         return
     try:
         for line in sys.stdin:
-            yield line.strip()
+            yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise BadInput(f"standard input is not UTF-8 text: {error.reason}") from None
 
@@ -79,6 +79,6 @@ def _decoded(path: Path) -> Iterator[str]:
     with open(path, "rb") as file:
         for number, raw in enumerate(file, 1):
             try:
-                yield raw.decode("utf-8").strip()
+                yield raw.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
                 raise BadInput(f"{path}, line {number}: this is not UTF-8 text") from None

@@ -41,7 +41,7 @@ def answers(
     """Answers to the lines of a file or of standard input; see `Task.apply`."""
     source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
     longest = tuple(artefacts["longest"])
-    lines = enumerate(given_lines(file), 1)
+    lines = enumerate((line.strip() for line in given_lines(file)), 1)
     given = None if how.targets is None else iter(read_lines(how.targets))
     while block := list(itertools.islice(lines, TOGETHER)):
         coded = [

@@ -1,23 +1,23 @@
 """One label for each text."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from ..data import Batch
 from ..data.files import whole_path
 from ..data.labelled import read_labelled
+from ..data.lines import given_lines
 from ..data.splits import PARTS, shares
 from ..data.words import Words
-from ..decoding import most_probable
 from ..errors import BadInput
 from ..settings import setting
+from .applying import Applying
 from .arrays import Arrays
+from .label_code import LabelCode
 from .reviews import reviews
 from .task import checked_seed, random
 
@@ -25,7 +25,6 @@ LEVELS = ("words", "characters")
 RARE = 2  # a word or character that occurs less often is unknown
 EMBEDDING = 64  # of words; characters are one-hot vectors
 REVIEWS = 3000
-TOGETHER = 64
 LANGUAGE = 4  # a place in the random numbers of the seed
 
 
@@ -142,36 +141,25 @@ class Classify(Arrays):
         if not len(which):
             return None
         texts = [self.texts[n] for n in which]
-        said = self.labels_of(network, texts)
+        said = LabelCode.from_json(self.artefacts()).labels_of(network, texts)
         classes = self.answers.classes or ()
         return "\n".join(
             f"{label}{'' if label == classes[self._targets[n]] else ' (wrong)'}: {text:.100}"
             for n, label, text in zip(which, said, texts, strict=True)
         )
 
-    def labels_of(self, network: Any, texts: Sequence[str]) -> list[str]:
-        """The most probable label of each text."""
-        symbols = [self.words.encode(self._symbols(text)) for text in texts]
-        lengths = np.array([len(some) for some in symbols], np.int32)
-        steps = -(-int(lengths.max()) // 16) * 16
-        inputs = np.zeros((steps, len(texts)), np.int32)
-        for n, some in enumerate(symbols):
-            inputs[: len(some), n] = some
-        batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
-        chosen = np.asarray(most_probable(network, batch))[lengths - 1, np.arange(len(texts))]
-        assert self.answers.classes is not None
-        return [str(self.answers.classes[n]) for n in chosen]
-
-    def apply(self, network: Any, lines: Iterable[str]) -> Iterator[str]:
-        """Lines `label<TAB>text` for lines of text."""
-        numbered = enumerate((line.rstrip("\r\n") for line in lines), 1)
-        while some := list(islice(numbered, TOGETHER)):
-            for number, text in some:
-                if not self._symbols(text) or not text.strip():
-                    raise BadInput(f"line {number} is empty; give a text on each line")
-            texts = [text for _, text in some]
-            for label, text in zip(self.labels_of(network, texts), texts, strict=True):
-                yield f"{label}\t{text}\n"
+    @classmethod
+    def apply(
+        cls,
+        network: Any,
+        file: Path | None,
+        settings: Any,
+        artefacts: dict[str, Any],
+        how: Applying,
+    ) -> Iterator[dict[str, Any]]:
+        """The label of each line, as `label<TAB>text`."""
+        for label, text in LabelCode.from_json(artefacts).apply(network, given_lines(file)):
+            yield {"source": text, "label": label, "text": f"{label}\t{text}"}
 
     def artefacts(self) -> dict[str, Any]:
         return {

@@ -1,6 +1,8 @@
 """Handwriting: strings of characters from pen strokes, learned without a segmentation."""
 
 import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -10,11 +12,12 @@ import numpy as np
 from ..data import Batch
 from ..data.ink import Ink
 from ..data.pen import pen_steps, steps_of_drawings
-from ..data.strokes import checked_drawing
+from ..data.strokes import checked_drawing, read_drawings
 from ..decoding import ctc_beam, ctc_greedy
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
+from .applying import Applying
 from .ctc import CTC, check_transcripts
 from .edit_distance import LabelErrorRate
 from .pen_strokes import PenStrokes
@@ -99,6 +102,29 @@ class Handwriting(PenStrokes):
         found = [as_string(labels, self.labels) for labels in ctc_greedy(outputs, batch.lengths)]
         pairs = zip(self.texts(batch), found, strict=True)
         return "\n".join(f"{right} read as {words or 'nothing'}" for right, words in pairs)
+
+    @classmethod
+    def apply(
+        cls,
+        network: Any,
+        file: Path | None,
+        settings: Any,
+        artefacts: dict[str, Any],
+        how: Applying,
+    ) -> Iterator[dict[str, Any]]:
+        """The text of each drawing in a file; see `read_drawings`."""
+        if file is None or str(file) == "-":
+            raise BadInput("give a file of strokes, .jsonl or .npz; they are not read from a pipe")
+        found = recognise(
+            network,
+            read_drawings(file),
+            artefacts["characters"],
+            width=max(how.beam, 2),
+            count=how.n_best,
+        )
+        for texts in found:
+            answers = [{"text": text, "score": score} for text, score in texts]
+            yield {"text": texts[0][0], "answers": answers}
 
 
 def as_string(labels: np.ndarray, characters: str) -> str:

@@ -1,7 +1,7 @@
 """A tag for each word of a sentence, such as its part of speech."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,14 @@ import numpy as np
 
 from ..data import Batch
 from ..data.files import whole_path
+from ..data.lines import given_lines
 from ..data.spelling import Spellings, rounded
 from ..data.splits import PARTS, shares
 from ..data.words import UNKNOWN
 from ..decoding import most_probable
 from ..errors import BadInput
 from ..settings import setting
+from .applying import Applying
 from .epochs import in_order
 from .losses import CrossEntropy
 from .metrics import Accuracy
@@ -231,9 +233,19 @@ class Tagging(Task):
             for t in steps
         )
 
-    def apply(self, network: Any, lines: Iterable[str]) -> Iterator[str]:
-        """Tag CoNLL-U or plain sentences; see `TagCode.apply`."""
-        return self.code.apply(network, lines)
+    @classmethod
+    def apply(
+        cls,
+        network: Any,
+        file: Path | None,
+        settings: Any,
+        artefacts: dict[str, Any],
+        how: Applying,
+    ) -> Iterator[dict[str, Any]]:
+        """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`."""
+        code, where = TagCode.from_json(artefacts), "input" if file is None else str(file)
+        for sentence in code.apply(network, given_lines(file), where):
+            yield {"text": sentence.removesuffix("\n")}
 
     def artefacts(self) -> dict[str, Any]:
         return self.code.as_json()

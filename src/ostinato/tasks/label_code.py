@@ -1,0 +1,65 @@
+"""From texts to symbols and from outputs to labels, for a network that classifies texts."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..data import Batch
+from ..data.words import Words
+from ..decoding import most_probable
+from ..errors import BadInput
+
+TOGETHER = 64
+ROUND = 16  # steps by which padded texts grow, so that there are few compilations
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelCode:
+    """What a network needs to read texts and to name its answers.
+
+    Attributes:
+        level: `"words"`, which are separated by spaces, or `"characters"`.
+        cut: how many words or characters are read of a text, or `None` for all.
+        words: the known words or characters.
+        labels: by number.
+    """
+
+    level: str
+    cut: int | None
+    words: Words
+    labels: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
+        """From the artefacts of `Classify`."""
+        words, answers = Words.from_json(found["words"]), found["answers"]
+        return cls(found["level"], found["length"], words, tuple(map(str, answers["classes"])))
+
+    def split(self, text: str) -> list[str]:
+        """The words or characters of a text that are read."""
+        return (text.split() if self.level == "words" else list(text))[: self.cut]
+
+    def labels_of(self, network: Any, texts: Sequence[str]) -> list[str]:
+        """The most probable label of each text."""
+        symbols = [self.words.encode(self.split(text)) for text in texts]
+        lengths = np.array([len(some) for some in symbols], np.int32)
+        steps = -(-int(lengths.max()) // ROUND) * ROUND
+        inputs = np.zeros((steps, len(texts)), np.int32)
+        for n, some in enumerate(symbols):
+            inputs[: len(some), n] = some
+        batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
+        chosen = np.asarray(most_probable(network, batch))[lengths - 1, np.arange(len(texts))]
+        return [self.labels[n] for n in chosen]
+
+    def apply(self, network: Any, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """The label of each line, with the line."""
+        numbered = enumerate((line.strip() for line in lines), 1)
+        while some := list(islice(numbered, TOGETHER)):
+            for number, text in some:
+                if not text:
+                    raise BadInput(f"line {number} is empty; give a text on each line")
+            texts = [text for _, text in some]
+            yield from zip(self.labels_of(network, texts), texts, strict=True)

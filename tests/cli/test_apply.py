@@ -1,0 +1,128 @@
+"""`ostinato apply`: a trained run on new input."""
+
+import json
+
+import pytest
+
+from ostinato.runs import Config, train
+
+WORDS = {"one": "un", "two": "deux", "three": "trois"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A small translation that is learned well enough."""
+    folder = tmp_path_factory.mktemp("translate")
+    names = [*WORDS]
+    sources = [f"{a} {b}" for a in names for b in names] * 8
+    targets = [" ".join(WORDS[word] for word in line.split()) for line in sources]
+    for name, lines in (("a.en", sources), ("a.fr", targets)):
+        (folder / name).write_text("\n".join(lines) + "\n")
+    config = Config(
+        task="translate",
+        source=str(folder / "a.en"),
+        target=str(folder / "a.fr"),
+        level="words",
+        cell="gru",
+        units=16,
+        embedding=8,
+        batch=24,
+        steps=150,
+        rate=0.02,
+        validate_every=150,
+    )
+    return train(config, folder / "run").path
+
+
+def given(monkeypatch, text):
+    import io
+    import sys
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+
+
+def test_lines_of_a_file_are_translated(run, ostinato, tmp_path):
+    (tmp_path / "b.en").write_text("one two\n\nthree one\n")
+    code, out, _ = ostinato("apply", run, "b.en")
+    assert code == 0 and out == "un deux\n\ntrois un\n"
+
+
+def test_standard_input_and_several_answers(run, ostinato, monkeypatch):
+    given(monkeypatch, "two two\n")
+    code, out, _ = ostinato("apply", run, "--n-best", 3, "--beam", 4)
+    lines = out.splitlines()
+    assert code == 0 and len(lines) == 4 and not lines[-1]
+    scores = [float(line.split("\t")[0]) for line in lines[:3]]
+    assert lines[0].split("\t")[1] == "deux deux" and scores == sorted(scores, reverse=True)
+
+
+def test_given_answers_are_scored_as_the_search_scores_them(run, ostinato, tmp_path, monkeypatch):
+    given(monkeypatch, "two one\n")
+    _, out, _ = ostinato("apply", run, "--json")
+    best = json.loads(out)["answers"][0]
+    (tmp_path / "b.en").write_text("two one\ntwo one\n")
+    (tmp_path / "b.fr").write_text(best["text"] + "\ntrois trois\n")
+    code, out, _ = ostinato("apply", run, "b.en", "--targets", "b.fr", "--json")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and found[0]["score"] == pytest.approx(best["score"], abs=1e-4)
+    assert found[1]["score"] < found[0]["score"]
+
+
+def test_where_it_looked_is_drawn(run, ostinato, tmp_path, monkeypatch):
+    given(monkeypatch, "one three\n")
+    code, out, _ = ostinato("apply", run, "--pictures", "looks", "--json")
+    assert code == 0 and (tmp_path / "looks" / "1.png").stat().st_size > 1000
+    picture = json.loads(out)["picture"]
+    assert picture["columns"] == ["one", "three", "⟨end⟩"]
+    assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in picture["values"])
+
+
+def test_evaluate_gives_the_scores_of_what_is_written(run, ostinato):
+    code, out, _ = ostinato("evaluate", run, "--json")
+    metrics = json.loads(out)["metrics"]
+    assert code == 0 and metrics["exact match"] == metrics["exact, beam of 5"] == 1
+    assert any(name.startswith("BLEU (nrefs:1|case:mixed") for name in metrics)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("one four\n", [], "line 1: the model does not know the word 'four'"),
+        ("one\n" + "two " * 10_000 + "\n", [], "line 2 has 10,000 symbols"),
+        ("one\n", ["--beam", 0], "--beam must be at least 1"),
+        ("one\n", ["--n-best", 9], "--n-best must be from 1 to the width of the beam"),
+        ("one\n", ["--penalty", -1], "--penalty must be from 0"),
+        ("one\n", ["--targets", "none.fr"], "none.fr"),
+    ],
+)
+def test_bad_input_gets_one_line(run, ostinato, monkeypatch, text, options, words):
+    given(monkeypatch, text)
+    code, _, err = ostinato("apply", run, *options)
+    assert code != 0 and words in err and len(err.splitlines()) == 1
+
+
+def test_a_run_of_another_task_says_so(ostinato, tmp_path):
+    train(Config(task="adding", units=2, batch=2, steps=1, length=4), tmp_path / "adding")
+    code, _, err = ostinato("apply", tmp_path / "adding", "x.txt")
+    assert code != 0 and "a run of the task adding cannot be applied to new input" in err
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "words"),
+    [
+        ("a\nb\n", "x\n", "has 2 lines and"),
+        ("a\n\nc\n", "x\ny\nz\n", "line 2 is empty"),
+        ("", "x\n", "is empty"),
+    ],
+)
+def test_files_that_do_not_belong_together(ostinato, tmp_path, source, target, words):
+    (tmp_path / "a").write_text(source)
+    (tmp_path / "b").write_text(target)
+    code, _, err = ostinato("train", "--task", "translate", "--source", "a", "--target", "b")
+    assert code != 0 and words in err and len(err.splitlines()) == 1
+
+
+def test_a_source_needs_a_target(ostinato, tmp_path):
+    (tmp_path / "a").write_text("x\n")
+    code, _, err = ostinato("train", "--task", "translate", "--source", "a")
+    assert code != 0 and "source needs target" in err

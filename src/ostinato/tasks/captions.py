@@ -75,6 +75,7 @@ class Captions(Task):
 
     name = "caption"
     loss = CrossEntropy()
+    retrieves = True
 
     def __init__(
         self,
@@ -176,7 +177,9 @@ class Captions(Task):
         check_size(images, artefacts, str(path))
         exact = settings.file is None
         parts = dict.fromkeys(PARTS, (images, captions))
-        return cls(parts, exact=exact, where=str(path), artefacts=artefacts)
+        task = cls(parts, exact=exact, where=str(path), artefacts=artefacts)
+        task.retrieves = False  # the training pictures need not exist any more
+        return task
 
     @property
     def source(self) -> str:
@@ -233,24 +236,17 @@ class Captions(Task):
     # What is measured
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
-        """BLEU-1 to BLEU-4 and exact match with a beam of 5, and those of retrieval."""
+        """BLEU-1 to BLEU-4 and exact match with a beam of 5; BLEU-1 of retrieval."""
         right = self.captions[part]
         if not right:
             return {}
-        found = [
-            best[0].text
-            for best in written(network, self.tokens, self.pictures[part], self.length, Applying())
-        ]
-        retrieved = self.retrieved(part)
+        best = written(network, self.tokens, self.pictures[part], self.length, Applying())
+        found = [answers[0].text for answers in best]
         scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
-        return {
-            "exact, beam of 5": exact_match(found, right),
-            **{f"BLEU-{n}": score.value for n, score in enumerate(scores, 1)},
-            f"BLEU-1 of the nearest picture ({scores[0].signature})": bleu(
-                retrieved, right, order=1
-            ).value,
-            "exact, nearest picture": exact_match(retrieved, right),
-        }
+        values = {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
+        if self.retrieves:
+            values["BLEU-1, nearest picture"] = bleu(self.retrieved(part), right, order=1).value
+        return {"exact, beam of 5": exact_match(found, right), **values}
 
     def retrieved(self, part: str) -> list[str]:
         """The caption of the nearest training picture, for each picture of a part."""
@@ -261,7 +257,7 @@ class Captions(Task):
 
     def yardsticks(self, part: str) -> dict[str, float]:
         right = self.captions[part]
-        if not isinstance(self.metric, ExactMatch) or not right:
+        if not isinstance(self.metric, ExactMatch) or not right or not self.retrieves:
             return {}
         return {"nearest picture": exact_match(self.retrieved(part), right)}
 

@@ -17,6 +17,7 @@ from ostinato.data import Batch
 from ostinato.tasks import (
     TASKS,
     Arrays,
+    Captions,
     Characters,
     Classify,
     Series,
@@ -173,6 +174,10 @@ TEXTS = [
 PAIRS = (
     ["".join(word) for word in _random.choice([*"abc"], (60, 3))],
     ["".join(word) for word in _random.choice([*"xyz"], (60, 3))],
+)
+PICTURES = (
+    _random.integers(0, 256, (60, 5, 4, 3)).astype(np.uint8),
+    [" ".join(words[: n % 4 + 1]) for n, words in enumerate(_random.choice([*"xyz"], (60, 4)))],
 )
 SENTENCES = [
     (["a", noun, "sleeps", *["."] * (n % 7)], ["D", "N", "V", *["P"] * (n % 7)])
@@ -339,6 +344,7 @@ MEMBERS = {
 
 # Tasks whose inputs are several arrays, for the checks of tasks of one's own.
 OTHERS: dict[str, Callable[[], Task]] = {
+    "caption": lambda: Captions.of(*PICTURES, shift=1, seed=3),
     "tag": lambda: Tagging(SENTENCES, seed=3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
 }

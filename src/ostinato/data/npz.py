@@ -1,5 +1,6 @@
 """Read NumPy's files: labelled sequences from `.npz`, a series from `.npy`. Never pickles."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ INPUTS = ("x", "xs", "inputs", "X")
 TARGETS = ("y", "ys", "targets", "labels", "Y")
 LENGTHS = ("lengths",)
 NUMBERS = "biuf"
+PAD = "pad the sequences to one length and add an array lengths"
 
 
 def read_npz(
@@ -31,23 +33,40 @@ def read_npz(
         ((6, 9, 2), (6,), None)
     """
     path = Path(path)
+
+    def named(files: list[str]) -> dict[str, str]:
+        names = {
+            "inputs": _name(path, files, inputs, INPUTS, "inputs"),
+            "targets": _name(path, files, targets, TARGETS, "targets"),
+        }
+        return names | ({"lengths": LENGTHS[0]} if LENGTHS[0] in files else {})
+
+    arrays = read_named(path, named)
+    return arrays["inputs"], arrays["targets"], arrays.get("lengths")
+
+
+def read_named(
+    path: str | Path, named: Callable[[list[str]], dict[str, str]], advice: str = PAD
+) -> dict[str, np.ndarray]:
+    """Some arrays of an `.npz` file, by role.
+
+    Args:
+        path: the file.
+        named: gives the name of the array for each role, from the names in the file.
+        advice: what to do about an array of Python objects.
+    """
     check_file(path, "file of arrays")
     try:
         with np.load(path, allow_pickle=False) as found:
             if not isinstance(found, np.lib.npyio.NpzFile):
                 raise BadInput(f"{path} is one array, not an .npz file of several")
-            names = {
-                "inputs": _name(path, found.files, inputs, INPUTS, "inputs"),
-                "targets": _name(path, found.files, targets, TARGETS, "targets"),
+            return {
+                role: _array(path, found, name, advice) for role, name in named(found.files).items()
             }
-            if any(name in found.files for name in LENGTHS):
-                names["lengths"] = LENGTHS[0]
-            arrays = {role: _array(path, found, name) for role, name in names.items()}
     except BadInput:
         raise
     except Exception as error:  # a damaged file makes NumPy raise almost anything
         raise BadInput(f"{path} is not a file of NumPy arrays: {_words(error)}") from None
-    return arrays["inputs"], arrays["targets"], arrays.get("lengths")
 
 
 def read_npy(path: str | Path) -> np.ndarray:
@@ -88,14 +107,14 @@ def _name(path: Path, files: list[str], asked: str | None, usual: tuple, what: s
     return known[0]
 
 
-def _array(path: Path, found: Any, name: str) -> np.ndarray:
+def _array(path: str | Path, found: Any, name: str, advice: str) -> np.ndarray:
     try:
         array = found[name]
     except ValueError as error:
         if "pickle" in str(error).lower():
             raise BadInput(
                 f"{path}: {name} is an array of Python objects, which would have to be unpickled; "
-                "pad the sequences to one length and add an array lengths"
+                f"{advice}"
             ) from None
         raise
     if array.dtype.kind not in NUMBERS + "US":

@@ -5,7 +5,7 @@ needs; `None` is a plain `Network`. A new kind is one function here and one line
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -15,6 +15,8 @@ from ..errors import BadInput
 from ..wiring import (
     ATTENTION,
     Bridge,
+    Captioner,
+    Convolutions,
     DeepReadout,
     Drop,
     Dropped,
@@ -58,15 +60,68 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     The numbers of the model: `attention`, the name of one or `None`; `tied`, whether the readout
     is the decoder's embedding; `embedding`, the size of both embeddings.
     """
-    task, model = parts.task, parts.task.model or {}
-    if readout_kind(parts.cell, parts.settings, task) == "own":
-        raise BadInput(f"the task {task.name} needs a readout; give another cell or --readout bias")
+    task = parts.task
+    _check_readout(parts)
     keys = iter(jax.random.split(key, 12))
     source: Any
     target: Any
     source, size = parts.encoding(task.inputs, next(keys), EMBEDDED)
     target, width = parts.encoding(task.outputs, next(keys), EMBEDDED)
     layers, memory = parts.layers(size, next(keys))
+    decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
+    drop = parts.settings.dropout
+    if drop:
+        source, target = (Dropped(x, Drop(drop, key=next(keys))) for x in (source, target))
+        readout = readout.dropping(Drop(drop, key=next(keys)))
+    encoder = Network(layers, None, source)
+    return EncoderDecoder(encoder, decoder, target, bridge, attention, readout)
+
+
+def captioner(parts: Parts, key: jax.Array) -> Captioner:
+    """Convolutions and a decoder of `outputs` symbols.
+
+    The numbers of the model: `picture`, height, width and channels; `attention`, `tied` and
+    `embedding` as for an encoder-decoder.
+    """
+    _check_readout(parts)
+    keys = iter(jax.random.split(key, 12))
+    drop = parts.settings.dropout
+    pictures = Convolutions(
+        (parts.task.model or {})["picture"],
+        key=next(keys),
+        drop=Drop(drop, key=next(keys)) if drop else None,
+    )
+    target: Any
+    target, width = parts.encoding(parts.task.outputs, next(keys), EMBEDDED)
+    decoder, bridge, attention, readout = _decoding(
+        parts, target, width, pictures, pictures.size, keys
+    )
+    if drop:
+        target = Dropped(target, Drop(drop, key=next(keys)))
+        readout = readout.dropping(Drop(drop, key=next(keys)))
+    return Captioner(pictures, decoder, target, bridge, attention, readout)
+
+
+def _check_readout(parts: Parts) -> None:
+    name = parts.task.name
+    if readout_kind(parts.cell, parts.settings, parts.task) == "own":
+        raise BadInput(f"the task {name} needs a readout; give another cell or --readout bias")
+
+
+def _decoding(
+    parts: Parts, target: Any, width: int, encoder: Any, memory: int, keys: Iterator[jax.Array]
+) -> tuple[Any, Bridge | None, Any, DeepReadout]:
+    """A decoder, the bridge to it, its attention and its readout.
+
+    Args:
+        parts: what they are made of.
+        target: the decoder's embedding, of `width` numbers.
+        width: see `target`.
+        encoder: its final state starts the decoder.
+        memory: size of the vectors that attention looks at.
+        keys: random keys for the initial weights.
+    """
+    task, model = parts.task, parts.task.model or {}
     attention, reads = None, width
     if model["attention"] is not None:
         reads += memory if model["attention"] == "additive" else 0
@@ -74,19 +129,13 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     if model["attention"] is not None:
         attention = ATTENTION[model["attention"]](units, memory, units, key=next(keys))
     bridge = None
-    if not can_hand_over(layers, decoder):
-        bridge = Bridge(layers, decoder, key=next(keys))
+    if not can_hand_over(encoder, decoder):
+        bridge = Bridge(encoder, decoder, key=next(keys))
     hidden = parts.readout(units + (memory if attention else 0), width, next(keys))
     if model["tied"] and not isinstance(target, Embedding):
         raise BadInput("tied needs an embedding; give --embedding a size")
     V = None if model["tied"] else parts.readout(width, task.outputs, next(keys)).V
-    drop = parts.settings.dropout
-    if drop:
-        source, target = (Dropped(x, Drop(drop, key=next(keys))) for x in (source, target))
-    last = Drop(drop, key=next(keys)) if drop else None
-    readout = DeepReadout(hidden, V, jnp.zeros(task.outputs), last)
-    encoder = Network(layers, None, source)
-    return EncoderDecoder(encoder, decoder, target, bridge, attention, readout)
+    return decoder, bridge, attention, DeepReadout(hidden, V, jnp.zeros(task.outputs), None)
 
 
 def tagger(parts: Parts, key: jax.Array) -> Tagger:
@@ -117,4 +166,5 @@ MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {
     "network": network,
     "encoder-decoder": encoder_decoder,
     "tagger": tagger,
+    "captioner": captioner,
 }

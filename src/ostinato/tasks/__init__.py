@@ -5,6 +5,7 @@ from typing import Any
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
+from .captions import Captions as Captions
 from .characters import Characters as Characters
 from .classification import Classify as Classify
 from .continuing import closed_loop as closed_loop
@@ -76,5 +77,6 @@ TASKS: dict[str, Any] = {
         Classify,
         Characters,
         Handwriting,
+        Captions,
     )
 }

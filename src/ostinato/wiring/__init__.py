@@ -4,6 +4,8 @@ from .attention import ATTENTION as ATTENTION
 from .bidirectional import Bidirectional as Bidirectional
 from .bridge import Bridge as Bridge
 from .bridge import can_hand_over as can_hand_over
+from .captioner import Captioner as Captioner
+from .captioner import Convolutions as Convolutions
 from .encoder_decoder import DeepReadout as DeepReadout
 from .encoder_decoder import EncoderDecoder as EncoderDecoder
 from .encoder_decoder import Pair as Pair

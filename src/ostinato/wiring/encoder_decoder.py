@@ -96,10 +96,7 @@ class EncoderDecoder(eqx.Module):
             lengths: `(B,)`, the valid steps of each source.
             copies: how many decoders each source gets, next to each other, for a beam.
         """
-        memory, final = run(self.encoder, source, lengths=lengths)
-        state = final
-        if self.bridge is not None:
-            state = self.bridge(self.encoder.cell, final, self.decoder)
+        memory, valid, state = self.encode(run, source, lengths)
 
         def copied(x: jax.Array) -> jax.Array:
             return x if copies == 1 else jnp.repeat(x, copies, axis=0)
@@ -108,9 +105,21 @@ class EncoderDecoder(eqx.Module):
         if self.attention is None:
             return Network(self.decoder, self._readout(), self.embedding), state
         memory = copied(jnp.moveaxis(memory, 0, 1))
-        valid = copied(jnp.arange(memory.shape[1]) < jnp.asarray(lengths)[:, None])
-        cell = self.attention.around(self.decoder, memory, valid)
+        cell = self.attention.around(self.decoder, memory, copied(valid))
         return Network(cell, self._readout(), self.embedding), cell.starting(state)
+
+    def encode(
+        self, run: Callable[..., Any], source: Any, lengths: Any
+    ) -> tuple[jax.Array, jax.Array, Any]:
+        """What attention looks at, and the decoder's initial state; see `read`.
+
+        Returns:
+            m `(S, B, size)`; `(B, S)`, true where it may be looked at; the state.
+        """
+        memory, state = run(self.encoder, source, lengths=lengths)
+        if self.bridge is not None:
+            state = self.bridge(self.encoder.cell, state, self.decoder)
+        return memory, jnp.arange(len(memory)) < jnp.asarray(lengths)[:, None], state
 
     def looks(self, run: Callable[..., Any], batch: Batch) -> jax.Array | None:
         """α: how much each step of the target looks at each of the source, `(T, B, S)`."""
@@ -146,6 +155,10 @@ class DeepReadout(eqx.Module):
     def tied_to(self, embedding: Any) -> "DeepReadout":
         """The same with `V` from the embedding."""
         return DeepReadout(self.hidden, embedding.E.T, self.a, self.drop)
+
+    def dropping(self, drop: Drop) -> "DeepReadout":
+        """The same with dropout of the hidden layer."""
+        return DeepReadout(self.hidden, self.V, self.a, drop)
 
     def __call__(self, h: jax.Array) -> jax.Array:
         hidden = jnp.tanh(self.hidden(h))

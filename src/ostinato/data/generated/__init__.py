@@ -1,4 +1,4 @@
-"""Data sets that are generated: number words, dates, programs, additions. No download."""
+"""Data sets that are generated: number words, dates, programs, additions, shapes. No download."""
 
 from .addition import addition_pair as addition_pair
 from .addition import draw_terms as draw_terms
@@ -14,3 +14,5 @@ from .numbers import number_pair as number_pair
 from .parts import part_of as part_of
 from .programs import Program as Program
 from .programs import draw_program as draw_program
+from .shapes import caption_of as caption_of
+from .shapes import draw_shapes as draw_shapes

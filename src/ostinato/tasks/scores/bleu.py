@@ -37,6 +37,7 @@ def bleu(
     *,
     lowercase: bool = False,
     tokenize: str = "13a",
+    order: int = 4,
 ) -> Score:
     """Corpus BLEU of texts against one reference each.
 
@@ -46,6 +47,7 @@ def bleu(
         lowercase: whether to ignore case.
         tokenize: `"13a"`, sacrebleu's usual one, `"intl"`, `"char"`, `"zh"`, or `"none"` for texts
             that are tokenised already.
+        order: the longest n-grams that are counted, in words; 1 for BLEU-1.
 
     Example:
         >>> score = bleu(["The cat sat on a mat."], ["The cat sat on the mat."])
@@ -54,8 +56,10 @@ def bleu(
     """
     if tokenize not in TOKENIZERS:
         raise BadInput(f"tokenize must be one of {', '.join(TOKENIZERS)}; got {tokenize!r:.40}")
-    metric = _sacrebleu("BLEU").BLEU(lowercase=lowercase, tokenize=tokenize)
-    return _score("BLEU", metric, found, references)
+    if order < 1:
+        raise BadInput(f"the order of BLEU must be at least 1, got {order}")
+    metric = _sacrebleu("BLEU").BLEU(lowercase=lowercase, tokenize=tokenize, max_ngram_order=order)
+    return _score("BLEU" if order == 4 else f"BLEU-{order}", metric, found, references)
 
 
 def chrf(found: Sequence[str], references: Sequence[str]) -> Score:

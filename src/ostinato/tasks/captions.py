@@ -1,0 +1,300 @@
+"""Captions: learn to say in words what a picture shows."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..data import Batch
+from ..data.files import whole_path
+from ..data.generated import draw_shapes
+from ..data.pictures import checked_captioned, read_captioned
+from ..data.splits import PARTS, divided, shares
+from ..data.tokens import END, Tokens
+from ..errors import BadInput
+from ..settings import setting
+from ..wiring import ATTENTION, Pair
+from .applying import Applying
+from .captioning import apply_to_file, check_size, moved, nearest, written
+from .epochs import in_order, shuffled
+from .losses import CrossEntropy
+from .metrics import Accuracy, Bits, ExactMatch, Metric
+from .pairs import entropy
+from .scores import bleu, exact_match
+from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+
+COUNTS = {"train": 16_000, "valid": 500, "test": 1_000}
+EMBEDDING = 64
+ROOM = 4  # captions of a batch are padded to a multiple of so many symbols
+SHOWN = 4
+SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
+
+Part = tuple[np.ndarray, Sequence[str]]
+
+
+class Captions(Task):
+    """Look at a picture and write its caption, word by word.
+
+    Symbol 0 ends a caption, and is what the decoder reads first. The network is a `Captioner`.
+    Without a file, the pictures are coloured shapes (`data.generated.shapes`), and the first metric
+    is how many captions are right as a whole; with a file it is bits per symbol. The vocabulary is
+    that of the training captions; a word of other captions that is not in it counts as unknown.
+
+    The baseline is retrieval: the caption of the training picture that is nearest by pixels.
+
+    Shapes: inputs a `Pair` of symbols `(T, B)` and pictures `(height, B, width, channels)`, uint8;
+    its lengths are the rows of the pictures. Targets `(T, B)`.
+
+    Example:
+        >>> images = np.zeros((20, 8, 8, 3), np.uint8)
+        >>> task = Captions.of(images, ["a black square"] * 20)
+        >>> batch = task.batch(0, size=4)
+        >>> batch.inputs.source.shape, batch.targets[:, 0]
+        ((8, 4, 8, 3), array([2, 3, 4, 0], dtype=int32))
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        file: str | None = setting(None, "an .npz file of images and captions (drawn shapes)")
+        attention: str | None = setting(
+            "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
+        )
+        tied: bool = setting(False, "the readout is the embedding of the decoder")
+        min_count: int = setting(1, "how often a word must occur to be known", least=1)
+        shift: int = setting(
+            0, "move each training picture by up to so many pixels", least=0, most=1000
+        )
+        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+
+        def __post_init__(self) -> None:
+            if self.file is not None:
+                object.__setattr__(self, "file", whole_path(self.file))
+
+    name = "caption"
+    loss = CrossEntropy()
+    retrieves = True
+
+    def __init__(
+        self,
+        parts: Mapping[str, Part],
+        *,
+        attention: str | None = "additive",
+        tied: bool = False,
+        min_count: int = 1,
+        shift: int = 0,
+        exact: bool = False,
+        seed: int = 0,
+        where: str = "the pictures",
+        artefacts: Mapping[str, Any] | None = None,
+    ):
+        """
+        Args:
+            parts: pictures `(N, height, width, channels)` and N captions of `"train"`, `"valid"`
+                and `"test"`.
+            attention, tied, min_count, shift: see `Settings`.
+            exact: whether the first metric is how many captions are right as a whole.
+            seed: of the order and the shifts.
+            where: where the pictures are from, for messages.
+            artefacts: of a trained model, whose vocabulary is used.
+        """
+        self.seed, self.where, self.shift = checked_seed(seed), where, shift
+        self.pictures = {name: part[0] for name, part in parts.items()}
+        self.captions = {name: [*part[1]] for name, part in parts.items()}
+        if not self.captions["train"]:
+            raise BadInput(f"{where}: there is no picture to learn from")
+        picture = self.pictures["train"].shape[1:]
+        if artefacts is None:
+            self.tokens = Tokens.of(self.captions["train"], "words", least=min_count)
+        else:
+            self.tokens = Tokens.from_json(artefacts["tokens"])
+        self.symbols = {
+            name: [np.array([*self.tokens.encode(text), END], np.int32) for text in texts]
+            for name, texts in self.captions.items()
+        }
+        self.inputs, self.outputs = picture[2], len(self.tokens)
+        self.length = max(len(x) for part in self.symbols.values() for x in part)
+        first, second = (ExactMatch(), Bits("symbol")) if exact else (Bits("symbol"), ExactMatch())
+        self.metrics: tuple[Metric, ...] = (first, second, Accuracy())
+        self.chance = 0.0 if exact else entropy(self.symbols["train"], self.outputs)
+        self.model = {
+            "kind": "captioner",
+            "picture": [*map(int, picture)],
+            "attention": None if attention in (None, "none") else attention,
+            "tied": tied,
+            "embedding": EMBEDDING,
+        }
+        self._retrieved: dict[str, list[str]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        images: Any,
+        captions: Sequence[str],
+        *,
+        split: tuple[float, float, float] = (0.8, 0.1, 0.1),
+        seed: int = 0,
+        where: str = "the pictures",
+        **options: Any,
+    ) -> "Captions":
+        """The task of arrays in memory, divided into parts at random.
+
+        Args:
+            images: `(N, height, width, channels)`; see `data.pictures.checked_pictures`.
+            captions: N of them.
+            split: shares for training, validation and test.
+            seed, where, options: see the class.
+        """
+        pictures, texts = checked_captioned(images, captions, where)
+        order = random(checked_seed(seed), SPLIT).permutation(len(texts))
+        parts = {}
+        for name, some in divided(len(texts), split, "pictures").items():
+            which = np.sort(order[some])
+            parts[name] = (pictures[which], [texts[n] for n in which])
+        return cls(parts, seed=seed, where=where, **options)
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Captions":
+        given = {name: getattr(settings, name) for name in ("attention", "tied", "shift")}
+        given |= {"seed": seed, "min_count": settings.min_count, "artefacts": artefacts}
+        if settings.file is None:
+            parts = {
+                part: draw_shapes(random(seed, MADE, n), count, part)
+                for n, (part, count) in enumerate(COUNTS.items())
+            }
+            return cls(parts, exact=True, where="the drawn shapes", **given)
+        images, captions = read_captioned(settings.file)
+        given |= {"split": shares(settings.split), "where": settings.file}
+        return cls.of(images, captions, **given)
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Captions":
+        images, captions = read_captioned(path)
+        check_size(images, artefacts, str(path))
+        exact = settings.file is None
+        parts = dict.fromkeys(PARTS, (images, captions))
+        task = cls(parts, exact=exact, where=str(path), artefacts=artefacts)
+        task.retrieves = False  # the training pictures need not exist any more
+        return task
+
+    @property
+    def source(self) -> str:
+        return f"{self.where} are"
+
+    # Batches
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        lengths = np.array([len(x) for x in self.symbols["train"]])
+        which = np.arange(len(lengths))
+        if length is not None and (lengths <= length).any():
+            which = np.flatnonzero(lengths <= length)
+        size = checked_count(size, "pictures of a batch")
+        which = which[shuffled(self.seed, index, size, len(which))]
+        steps = min(self.length, -(-int(lengths[which].max()) // ROOM) * ROOM)
+        found = self.padded("train", which, steps)
+        if not self.shift:
+            return found
+        moves = random(self.seed, MOVED, index).integers(-self.shift, self.shift + 1, (2, size))
+        return found._replace(
+            inputs=found.inputs._replace(source=moved(found.inputs.source, *moves[:, : len(which)]))
+        )
+
+    def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
+        """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
+        count, real = len(which), which >= 0
+        target, lengths = np.full((steps, count), END, np.int32), np.ones(count, np.int32)
+        for column, n in enumerate(which):
+            if n >= 0:
+                symbols = self.symbols[part][n]
+                target[: len(symbols), column], lengths[column] = symbols, len(symbols)
+        weights = (np.arange(steps)[:, None] < lengths) & real
+        read = np.concatenate([np.full((1, count), END, np.int32), target[:-1]])
+        pictures = np.moveaxis(self.pictures[part][np.maximum(which, 0)], 0, 1)
+        rows = np.full((1, count), len(pictures), np.int32)
+        inputs = Pair(read, pictures, rows)
+        return Batch(inputs, target, weights.astype(np.float32), lengths=lengths)
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        count = len(self.symbols[checked_part(part)])
+        size = max(1, min(checked_count(size, "pictures of a batch"), count))
+        for some in in_order(count, size):
+            which = np.arange(count)[some]
+            which = np.pad(which, (0, size - len(which)), constant_values=-1)
+            yield self.padded(part, which, self.length)
+
+    def batch_shape(self, size: int) -> tuple[int, int]:
+        return self.length, min(size, len(self.symbols["train"]))
+
+    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
+        count = len(self.symbols["train"])
+        return batches / (count // min(size, count))
+
+    # What is measured
+
+    def scores(self, network: Any, part: str) -> dict[str, Any]:
+        """BLEU-1 to BLEU-4 and exact match with a beam of 5; BLEU-1 of retrieval."""
+        right = self.captions[part]
+        if not right:
+            return {}
+        best = written(network, self.tokens, self.pictures[part], self.length, Applying())
+        found = [answers[0].text for answers in best]
+        scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
+        values = {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
+        if self.retrieves:
+            values["BLEU-1, nearest picture"] = bleu(self.retrieved(part), right, order=1).value
+        return {"exact, beam of 5": exact_match(found, right), **values}
+
+    def retrieved(self, part: str) -> list[str]:
+        """The caption of the nearest training picture, for each picture of a part."""
+        if part not in self._retrieved:
+            which = nearest(self.pictures[part], self.pictures["train"])
+            self._retrieved[part] = [self.captions["train"][n] for n in which]
+        return self._retrieved[part]
+
+    def yardsticks(self, part: str) -> dict[str, float]:
+        right = self.captions[part]
+        if not isinstance(self.metric, ExactMatch) or not right or not self.retrieves:
+            return {}
+        return {"nearest picture": exact_match(self.retrieved(part), right)}
+
+    def baselines(self) -> dict[str, float]:
+        return {"chance": self.chance, **self.yardsticks("valid")}
+
+    # What is shown and kept
+
+    def preview(self, network: Any, key: jax.Array) -> str | None:
+        """Captions that the network writes for pictures of the validation part."""
+        part = "valid" if self.captions["valid"] else "train"
+        pictures, right = self.pictures[part][:SHOWN], self.captions[part][:SHOWN]
+        lines = []
+        found = written(network, self.tokens, pictures, self.length, Applying(beam=1))
+        for best, text in zip(found, right, strict=True):
+            good = best[0].text == text
+            lines.append(f"{'✓' if good else '✗'} {best[0].text}" + ("" if good else f" = {text}"))
+        return "\n".join(lines)
+
+    @classmethod
+    def apply(
+        cls,
+        network: Any,
+        file: Path | None,
+        settings: Any,
+        artefacts: dict[str, Any],
+        how: Applying,
+    ) -> Iterator[dict[str, Any]]:
+        return apply_to_file(network, file, artefacts, how)
+
+    def artefacts(self) -> dict[str, Any]:
+        assert self.model is not None
+        return {
+            "tokens": self.tokens.as_json(),
+            "picture": self.model["picture"],
+            "longest": self.length,
+        }
+
+    def fingerprint(self) -> str:
+        return hashed([*self.pictures.values(), *(x for y in self.symbols.values() for x in y)])

@@ -16,9 +16,11 @@ import scipy.io
 from ostinato.data import Batch
 from ostinato.tasks import (
     TASKS,
+    Addition,
     Arrays,
     Characters,
     Classify,
+    Execute,
     Series,
     Tagging,
     Task,
@@ -339,6 +341,8 @@ MEMBERS = {
 
 # Tasks whose inputs are several arrays, for the checks of tasks of one's own.
 OTHERS: dict[str, Callable[[], Task]] = {
+    "addition": lambda: Addition(digits=3, seed=3),
+    "execute": lambda: Execute(nesting=2, digits=2, seed=3),
     "tag": lambda: Tagging(SENTENCES, seed=3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
 }

@@ -99,7 +99,7 @@ class Pairs(Task):
         """
         self.sources, self.targets = source, target
         self.seed, self.where, self.reverse = checked_seed(seed), where, reverse
-        self.parts = {name: ended(*pairs, reverse) for name, pairs in parts.items()}
+        self.parts = {name: _ended(*pairs, reverse) for name, pairs in parts.items()}
         if longest is None and not self.parts["train"][0]:
             raise BadInput(f"{where}: there is no pair to learn from")
         self.inputs, self.outputs = len(source), len(target)
@@ -273,7 +273,7 @@ class Pairs(Task):
         return hashed([x for part in self.parts.values() for side in part for x in side])
 
 
-def ended(
+def _ended(
     sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], reverse: bool
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Both sides with ends, the sources backwards if wanted."""

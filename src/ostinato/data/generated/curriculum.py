@@ -61,7 +61,7 @@ def mix(rng: Random, step: int, steps: int, target: Level) -> Level:
         >>> mix(Random(0), 0, 100, Level(3, 5))
         Level(nesting=2, length=4)
     """
-    return Level(*(rng.randint(1, most) for most in target))
+    return Level(*(1 + int(rng.random() * most) for most in target))
 
 
 def combined(rng: Random, step: int, steps: int, target: Level) -> Level:

@@ -49,7 +49,7 @@ class ExecutionSettings(PairSettings):
 
     strategy: str = setting("combined", "how hard training examples are", among=tuple(STRATEGIES))
     growth: int = setting(
-        500, "batches until the strategies naive and combined reach full difficulty", least=0
+        500, "batches until the strategies naive and combined reach full difficulty", least=1
     )
     backwards: bool = setting(False, "write the answer from its last digit to its first")
 
@@ -92,7 +92,7 @@ class Execution(Pairs):
             options: those of `Pairs`.
         """
         self.level, self.strategy = level, checked_strategy(strategy)
-        self.growth = growth and checked_count(growth, "batches of growth")
+        self.growth = checked_count(growth, "batches of growth")
         known = Tokens("characters", tuple(sorted(self.characters)))
         written = Tokens("characters", tuple(sorted(self.printed)), backwards)
         self._coded = _fast_encoder(known, reverse), _fast_encoder(written, backwards)

@@ -165,6 +165,7 @@ class Pairs(Task):
         return self.parts["train"], self._order(index, size, length)
 
     def _order(self, index: int, size: int, length: int | None) -> np.ndarray:
+        """The pairs of training batch number `index`, by their numbers."""
         sources, targets = self.parts["train"]
         which = np.arange(len(sources))
         if length is not None:
@@ -278,10 +279,10 @@ def _ended(
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Both sides with ends, the sources backwards if wanted."""
 
-    def one(symbols: np.ndarray) -> np.ndarray:
-        return np.array([*symbols, END], np.int32)
+    def ended(symbols: np.ndarray) -> np.ndarray:
+        return np.append(symbols, END).astype(np.int32)
 
-    return [one(x[::-1] if reverse else x) for x in sources], [one(x) for x in targets]
+    return [ended(x[::-1] if reverse else x) for x in sources], [ended(x) for x in targets]
 
 
 def _entropy(targets: Sequence[np.ndarray], symbols: int) -> float:

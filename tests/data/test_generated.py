@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import io
 import sys
+from random import Random
 
 import numpy as np
 import pytest
@@ -19,10 +20,15 @@ def generator(seed=0):
     return np.random.default_rng(seed)
 
 
+def seeded(rng):
+    """Python's generator, for what draws single numbers."""
+    return Random(int(rng.integers(2**63)))
+
+
 DRAWS = {
     "numbers": lambda rng, part: numbers.draw_numbers(rng, 1, most=9999, part=part)[0],
     "dates": lambda rng, part: dates.draw_date(rng, part, last=datetime.date(1605, 1, 1)),
-    "programs": lambda rng, part: str(programs.draw_program(rng, Level(1, 1), part)),
+    "programs": lambda rng, part: str(programs.draw_program(seeded(rng), Level(1, 1), part)),
     "additions": lambda rng, part: tuple(sorted(addition.draw_terms(rng, 2, part))),
 }
 
@@ -159,7 +165,7 @@ def printed(text):
 
 @pytest.mark.parametrize("nesting", [1, 2, 3, 5, 25])
 def test_python_prints_the_same(nesting):
-    rng = generator(nesting)
+    rng = Random(nesting)
     for length in (1, 2, 4):
         for _ in range(20):
             program = programs.draw_program(rng, Level(nesting, length))
@@ -167,7 +173,7 @@ def test_python_prints_the_same(nesting):
 
 
 def test_every_operation_occurs_and_nesting_counts_them():
-    rng = generator()
+    rng = Random(0)
     texts = [str(programs.draw_program(rng, Level(1, 2))) for _ in range(200)]
     for sign in ("+", "-", "*", " if ", "<", ">", "for x in", "+=", "-="):
         assert any(sign in text for text in texts), sign
@@ -176,10 +182,21 @@ def test_every_operation_occurs_and_nesting_counts_them():
     assert np.mean([*map(len, longer)]) > 1.5 * np.mean([*map(len, texts)])
 
 
+@pytest.mark.parametrize("level", [(1, 1), (2, 3), (5, 2)])
+def test_no_program_is_longer_than_the_longest(level):
+    rng = Random(0)
+    drawn = [programs.draw_program(rng, Level(*level)) for _ in range(2000)]
+    sizes = np.array([(len(str(program)), len(program.output())) for program in drawn])
+    most = np.array(programs.longest_program(Level(*level)))
+    assert (sizes.max(axis=0) <= most).all()
+    if level == (1, 1):  # where the longest one is drawn
+        assert sizes[:, 0].max() == most[0]
+
+
 @pytest.mark.parametrize("level", [(0, 1), (1, 0), (26, 1), (1, 13)])
 def test_programs_refuse(level):
     with pytest.raises(BadInput, match="of a program must be from 1 to"):
-        programs.draw_program(generator(), Level(*level))
+        programs.draw_program(Random(0), Level(*level))
 
 
 # Additions
@@ -200,11 +217,26 @@ def test_additions():
     assert addition.draw_terms(rng, 18)[0] >= 10**17
 
 
+def test_many_additions_at_once():
+    digits = np.repeat([[1, 3], [9, 9], [18, 2]], 50, axis=0)
+    for part in PARTS:
+        found = addition.draw_many_terms(generator(), digits, part)
+        assert found.shape == digits.shape and len(np.unique(found)) > 200
+        lengths = [[len(str(x)) for x in pair] for pair in found.tolist()]
+        assert np.array_equal(lengths, digits)
+        assert {part_of(str(sorted(pair))) for pair in found.tolist()} == {part}
+    for wrong in (0, 19):
+        with pytest.raises(BadInput, match=f"must have 1 to 18 digits, got {wrong}"):
+            addition.draw_many_terms(generator(), np.array([[3, wrong]]))
+    with pytest.raises(BadInput, match="none of them is in the part dev"):
+        addition.draw_many_terms(generator(), np.array([[1, 1]]), "dev")
+
+
 # Curriculum
 
 
 def levels(name, step, count=300):
-    rng = generator()
+    rng = Random(0)
     return {tuple(STRATEGIES[name](rng, step, 1000, Level(3, 4))) for _ in range(count)}
 
 
@@ -216,9 +248,9 @@ def test_strategies():
     course = [min(levels("naive", step, 1)) for step in range(1000)]
     assert course == sorted(course) and set(course) == everything
     assert course.count((3, 4)) == 500
-    share = [curriculum.combined(rng, 0, 9, Level(9, 9)) for rng in map(generator, range(1000))]
+    share = [curriculum.combined(rng, 0, 9, Level(9, 9)) for rng in map(Random, range(1000))]
     assert 450 < share.count((1, 1)) < 570
-    assert curriculum.naive(generator(), 0, 0, Level(1, 1)) == (1, 1)
+    assert curriculum.naive(Random(0), 0, 0, Level(1, 1)) == (1, 1)
 
 
 def test_strategies_have_names():

@@ -16,10 +16,12 @@ import scipy.io
 from ostinato.data import Batch
 from ostinato.tasks import (
     TASKS,
+    Addition,
     Arrays,
     Captions,
     Characters,
     Classify,
+    Execute,
     Series,
     Tagging,
     Task,
@@ -345,6 +347,8 @@ MEMBERS = {
 # Tasks whose inputs are several arrays, for the checks of tasks of one's own.
 OTHERS: dict[str, Callable[[], Task]] = {
     "caption": lambda: Captions.of(*PICTURES, shift=1, seed=3),
+    "addition": lambda: Addition(digits=3, seed=3),
+    "execute": lambda: Execute(nesting=2, digits=2, seed=3),
     "tag": lambda: Tagging(SENTENCES, seed=3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
 }

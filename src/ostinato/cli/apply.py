@@ -49,8 +49,9 @@ def apply(
     """Apply a trained network to new input: translate, tag, recognise, caption, forecast.
 
     The task of the run says what is read and what is printed: a translation run reads sentences,
-    one per line, and prints their translations; a tagging run reads and prints CoNLL-U; a run on a
-    series reads a table and prints what comes after its last row.
+    one per line, and prints their translations; a run that executes programs reads a program per
+    line, with `;` in place of its newlines, and prints their outputs; a tagging run reads and
+    prints CoNLL-U; a run on a series reads a table and prints what comes after its last row.
 
     Examples:
         ostinato apply runs/translate-gru-1 sentences.en

@@ -26,6 +26,7 @@ class Tokens:
     Attributes:
         level: what a symbol stands for: `"characters"`, `"words"`, `"subwords"` or `"bytes"`.
         tokens: those of the symbols from 2 on; for subwords the tokenizer as JSON, alone.
+        backwards: whether the symbols are in the reverse order of the text.
 
     Example:
         >>> tokens = Tokens.of(["a cat", "a dog"], "words")
@@ -35,6 +36,7 @@ class Tokens:
 
     level: str
     tokens: tuple[str, ...]
+    backwards: bool = False
 
     @classmethod
     def of(
@@ -72,6 +74,10 @@ class Tokens:
 
     def encode(self, text: str) -> list[int]:
         """The symbols of a text, without an end."""
+        found = self._encoded(text)
+        return found[::-1] if self.backwards else found
+
+    def _encoded(self, text: str) -> list[int]:
         if self.level == "bytes":
             return [RESERVED + byte for byte in text.encode(errors="surrogateescape")]
         if self.level == "subwords":
@@ -100,6 +106,7 @@ class Tokens:
         """The text of some symbols, up to the first end."""
         known = [int(n) for n in symbols]
         known = known[: known.index(END)] if END in known else known
+        known = known[::-1] if self.backwards else known
         if self.level == "bytes":
             return bytes(n - RESERVED for n in known if n >= RESERVED).decode(errors="replace")
         if self.level == "subwords":
@@ -109,7 +116,8 @@ class Tokens:
         return joint.join(self.pieces(known))
 
     def as_json(self) -> dict[str, Any]:
-        return {"level": self.level, "tokens": list(self.tokens)}
+        found = {"level": self.level, "tokens": list(self.tokens)}
+        return found | {"backwards": True} if self.backwards else found
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> "Tokens":
@@ -119,7 +127,7 @@ class Tokens:
             raise ValueError("its vocabulary is not one of words, characters, subwords or bytes")
         if not all(isinstance(token, str) for token in tokens) or len(set(tokens)) != len(tokens):
             raise ValueError("its vocabulary is not a list of different texts")
-        return cls(level, tuple(tokens))
+        return cls(level, tuple(tokens), found.get("backwards") is True)
 
 
 def _split(text: str, level: str) -> list[str]:

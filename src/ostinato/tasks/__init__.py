@@ -14,6 +14,8 @@ from .ctc import CTC as CTC
 from .ctc import check_transcripts as check_transcripts
 from .edit_distance import LabelErrorRate as LabelErrorRate
 from .edit_distance import edit_distances as edit_distances
+from .execution import Addition as Addition
+from .execution import Execute as Execute
 from .from_files import task_name_for as task_name_for
 from .handwriting import Handwriting as Handwriting
 from .handwriting import recognise as recognise
@@ -78,5 +80,7 @@ TASKS: dict[str, Any] = {
         Characters,
         Handwriting,
         Captions,
+        Execute,
+        Addition,
     )
 }

@@ -1,7 +1,7 @@
 """What a trained encoder-decoder writes, in texts."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,16 +36,27 @@ class Answer(NamedTuple):
 
 
 def answers(
-    network: Any, file: Path | None, artefacts: dict[str, Any], how: Applying, *, reverse: bool
+    network: Any,
+    file: Path | None,
+    artefacts: dict[str, Any],
+    how: Applying,
+    *,
+    reverse: bool,
+    read: Callable[[str], str] = str,
 ) -> Iterator[dict[str, Any]]:
-    """Answers to the lines of a file or of standard input; see `Task.apply`."""
+    """Answers to the lines of a file or of standard input; see `Task.apply`.
+
+    Args:
+        reverse: whether the network reads sources backwards.
+        read: from a line to the source that is meant.
+    """
     source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
     longest = tuple(artefacts["longest"])
     lines = enumerate((line.strip() for line in given_lines(file)), 1)
     given = None if how.targets is None else iter(read_lines(how.targets))
     while block := list(itertools.islice(lines, TOGETHER)):
         coded = [
-            coded_source(line, number, source, longest[0], reverse)
+            coded_source(read(line), number, source, longest[0], reverse)
             for number, line in block
             if line
         ]

@@ -83,6 +83,7 @@ class Pairs(Task):
         sampling_steps: int = 0,
         embedding: int = 128,
         exact: bool = False,
+        longest: tuple[int, int] | None = None,
         seed: int = 0,
         where: str = "the pairs",
     ):
@@ -93,17 +94,20 @@ class Pairs(Task):
             attention, reverse, tied, smoothing, sampling, sampling_steps: see `PairSettings`.
             embedding: size of the embeddings, unless the network's settings say otherwise.
             exact: whether the first metric is how many answers are right as a whole.
+            longest: symbols of the longest source and target, ends included; by default those of
+                the parts. A subclass that generates its training pairs (`training_pairs`) gives it,
+                and no part `"train"`.
             seed: random seed of order and sampling.
             where: where the pairs are from, for messages.
         """
         self.sources, self.targets = source, target
         self.seed, self.where, self.reverse = checked_seed(seed), where, reverse
         self.parts = {name: _ended(*pairs, reverse) for name, pairs in parts.items()}
-        if not self.parts["train"][0]:
+        if longest is None and not self.parts["train"][0]:
             raise BadInput(f"{where}: there is no pair to learn from")
         self.inputs, self.outputs = len(source), len(target)
         both = [pairs for part in self.parts.values() for pairs in zip(*part, strict=True)]
-        self.longest = tuple(max(len(pair[side]) for pair in both) for side in (0, 1))
+        self.longest = longest or tuple(max(len(pair[side]) for pair in both) for side in (0, 1))
         self.length = self.longest[1]
         self.sizes = min(SIZES, -(-max(self.longest) // STEPS))
         self.sampling, self.sampling_steps = sampling, sampling_steps
@@ -154,13 +158,17 @@ class Pairs(Task):
     # Batches
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        pairs = self.parts["train"]
-        order = self._order(index, size, length)
-        found = self.padded(pairs, order)
+        found = self.padded(*self.training_pairs(index, size, length))
         return found._replace(inputs=found.inputs._replace(own=self._own(index, found)))
 
+    def training_pairs(
+        self, index: int, size: int, length: int | None
+    ) -> tuple[tuple[Sequence[np.ndarray], Sequence[np.ndarray]], np.ndarray]:
+        """Pairs with ends, and which of them are in training batch number `index`."""
+        return self.parts["train"], self._order(index, size, length)
+
     def _order(self, index: int, size: int, length: int | None) -> np.ndarray:
-        """The pairs of training batch number `index`."""
+        """The pairs of training batch number `index`, by their numbers."""
         sources, targets = self.parts["train"]
         which = np.arange(len(sources))
         if length is not None:
@@ -229,7 +237,7 @@ class Pairs(Task):
     def batch_shape(self, size: int) -> tuple[int, int]:
         return self.length, min(size, len(self.parts["train"][0]))
 
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
+    def epochs(self, batches: int, size: int, length: int | None = None) -> float | None:
         count = len(self.parts["train"][0])
         return batches / (count // min(size, count))
 
@@ -246,7 +254,7 @@ class Pairs(Task):
         lines = []
         for n in which:
             one, two = pairs[0][n], pairs[1][n]
-            text = self.sources.decode(one[-2::-1] if self.reverse else one)
+            text = self.shown(self.sources.decode(one[-2::-1] if self.reverse else one))
             answer = self.targets.decode(found.symbols[n, 0])
             right = self.targets.decode(two)
             lines += [text, f"  {'✓' if answer == right else '✗'} {answer}"]
@@ -261,6 +269,10 @@ class Pairs(Task):
             return []
         found = [*written(network, sources, self.targets, Applying(beam=1), self.longest)]
         return where_it_looks(network, sources, found, self.sources, self.targets)
+
+    def shown(self, source: str) -> str:
+        """A source as a preview shows it."""
+        return source
 
     def artefacts(self) -> dict[str, Any]:
         return {

@@ -1,6 +1,7 @@
 """Data sets that are generated: number words, dates, programs, additions, shapes. No download."""
 
 from .addition import addition_pair as addition_pair
+from .addition import draw_many_terms as draw_many_terms
 from .addition import draw_terms as draw_terms
 from .curriculum import STRATEGIES as STRATEGIES
 from .curriculum import Level as Level
@@ -14,5 +15,6 @@ from .numbers import number_pair as number_pair
 from .parts import part_of as part_of
 from .programs import Program as Program
 from .programs import draw_program as draw_program
+from .programs import longest_program as longest_program
 from .shapes import caption_of as caption_of
 from .shapes import draw_shapes as draw_shapes

@@ -6,7 +6,7 @@ Source: Zaremba and Sutskever (2014), Learning to execute, section 3.2.
 import numpy as np
 
 from ...errors import BadInput
-from .parts import draw_in, part_of
+from .parts import MOST_TRIES, draw_in, part_of, too_few
 
 MOST_DIGITS = 18  # both numbers and their sum fit into 64 bits
 
@@ -46,3 +46,33 @@ def draw_terms(
         return int(rng.integers(low, 10**length))
 
     return draw_in(part, lambda: (one(), one()), lambda pair: part_of(str(sorted(pair))))
+
+
+def draw_many_terms(
+    rng: np.random.Generator, digits: np.ndarray, part: str = "train"
+) -> np.ndarray:
+    """Pairs of random numbers of the part, `(N, 2)`: `draw_terms` for many pairs at once.
+
+    Args:
+        rng: the source of randomness.
+        digits: `(N, 2)`, the digits of each number.
+        part: `"train"`, `"valid"` or `"test"`.
+
+    Example:
+        >>> draw_many_terms(np.random.default_rng(0), np.array([[9, 9], [2, 1]])).tolist()
+        [[865561803, 673265518], [56, 2]]
+    """
+    if digits.min() < 1 or digits.max() > MOST_DIGITS:
+        wrong = digits.min() if digits.min() < 1 else digits.max()
+        raise BadInput(f"the numbers must have 1 to {MOST_DIGITS} digits, got {wrong}")
+    high = 10 ** digits.astype(np.int64)
+    low = np.where(digits > 1, high // 10, 0)
+    found = np.zeros_like(high)
+    left = np.arange(len(digits))
+    for _ in range(MOST_TRIES):
+        found[left] = rng.integers(low[left], high[left])
+        terms = np.sort(found[left], axis=1).tolist()
+        left = left[[part_of(str(pair)) != part for pair in terms]]
+        if not len(left):
+            return found
+    raise too_few(part)

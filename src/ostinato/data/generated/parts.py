@@ -49,4 +49,9 @@ def draw_in(
         found = draw()
         if belongs(found) == part:
             return found
-    raise BadInput(f"there are too few different examples: none of them is in the part {part}")
+    raise too_few(part)
+
+
+def too_few(part: str) -> BadInput:
+    """The error of a part without examples."""
+    return BadInput(f"there are too few different examples: none of them is in the part {part}")

@@ -20,8 +20,7 @@ operation, which changes nothing; it is left out.
 import dataclasses
 import string
 from collections.abc import Callable
-
-import numpy as np
+from random import Random
 
 from ...errors import BadInput
 from .curriculum import Level
@@ -29,6 +28,7 @@ from .parts import draw_in
 
 VARIABLES = [letter for letter in string.ascii_lowercase if letter != "x"]  # x counts in loops
 MOST = Level(nesting=len(VARIABLES), length=12)
+SMALL = 4  # small numbers go up to this times the length
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,79 +156,105 @@ class Program:
         return str(self.printed.evaluate(variables))
 
 
-def draw_program(rng: np.random.Generator, level: Level, part: str = "train") -> Program:
+def draw_program(rng: Random, level: Level, part: str = "train") -> Program:
     """A random program of the part, which is decided by the program's text; see `part_of`.
 
     Args:
-        rng: the source of randomness.
+        rng: the source of randomness; for single numbers Python's own is faster than NumPy's.
         level: nesting and length.
         part: `"train"`, `"valid"` or `"test"`.
 
     Example:
-        >>> program = draw_program(np.random.default_rng(2), Level(nesting=2, length=3))
+        >>> program = draw_program(Random(2), Level(nesting=2, length=3))
         >>> print(program)
-        print(((968 if 634<684 else 868)*5))
+        print(((57 if 85>957 else 836)*8))
         >>> program.output()
-        '4840'
+        '6688'
     """
+    level = check_level(level)
+    return draw_in(part, lambda: _Writer(rng, level).program())
+
+
+def check_level(level: Level) -> Level:
+    """The level; raises unless there are programs of it."""
     level = Level(*level)
     for name, value, most in zip(Level._fields, level, MOST, strict=True):
         if not 1 <= value <= most:
             raise BadInput(f"the {name} of a program must be from 1 to {most}, got {value}")
-    return draw_in(part, lambda: _Writer(rng, level.length).program(level.nesting))
+    return level
+
+
+def longest_program(level: Level) -> tuple[int, int]:
+    """The most characters that a program of the level, and what it prints, can have.
+
+    Example:
+        >>> longest_program(Level(nesting=2, length=3))
+        (73, 7)
+    """
+    number, small = (len(str(most)) for most in (10**level.length, SMALL * level.length))
+    operation = max(
+        len("v=\nfor x in range():v+=\n") + len("v") + number + small,
+        len("( if < else )") + 3 * number,
+    )
+    largest = 10**level.length
+    for _ in range(level.nesting):  # a loop adds the result to a number, so many times
+        largest = 10**level.length + SMALL * level.length * largest
+    return len("print()") + number + level.nesting * operation, len(f"-{largest}")
 
 
 class _Writer:
     """Writes one random program."""
 
-    def __init__(self, rng: np.random.Generator, length: int):
-        self.rng, self.length = rng, length
+    def __init__(self, rng: Random, level: Level):
+        self.random, self.level = rng.random, level
         self.statements: list[Assignment | Loop] = []
-        self.unused = [VARIABLES[n] for n in rng.permutation(len(VARIABLES))]
+        self.unused = list(VARIABLES)
 
-    def program(self, nesting: int) -> Program:
+    def program(self) -> Program:
         operations = (self.pair, self.product, self.assignment, self.loop, self.choice)
         result: Expression = self.number()
-        for _ in range(nesting):
-            result = operations[self.rng.integers(len(operations))](result)
+        for _ in range(self.level.nesting):
+            result = operations[self.below(len(operations))](result)
         return Program(tuple(self.statements), result)
 
+    def below(self, most: int) -> int:
+        """A whole number from 0 to `most` - 1; faster than `Random.randrange`."""
+        return int(self.random() * most)
+
     def number(self) -> Number:
-        return Number(int(self.rng.integers(1, 10**self.length + 1)))
+        return Number(1 + self.below(10**self.level.length))
 
     def small(self) -> int:
-        return int(self.rng.integers(1, 4 * self.length + 1))
-
-    def one_of(self, signs: str) -> str:
-        return signs[self.rng.integers(len(signs))]
+        return 1 + self.below(SMALL * self.level.length)
 
     def operands(self, result: Expression, count: int) -> list[Expression]:
-        """The result among new numbers, in random order."""
-        found = [result, *(self.number() for _ in range(count - 1))]
-        return [found[n] for n in self.rng.permutation(count)]
+        """The result at a random place among new numbers."""
+        found: list[Expression] = [self.number() for _ in range(count - 1)]
+        found.insert(self.below(count), result)
+        return found
 
     def pair(self, result: Expression) -> Expression:
         left, right = self.operands(result, 2)
-        return Binary(left, self.one_of("+-"), right)
+        return Binary(left, "+-"[self.below(2)], right)
 
     def product(self, result: Expression) -> Expression:
         small = Number(self.small())
-        left, right = (result, small) if self.rng.integers(2) else (small, result)
+        left, right = (result, small) if self.below(2) else (small, result)
         return Binary(left, "*", right)
 
     def assignment(self, result: Expression) -> Expression:
         value, other = self.operands(result, 2)
-        name = self.unused.pop()
+        name = self.unused.pop(self.below(len(self.unused)))
         self.statements.append(Assignment(name, value))
-        return Binary(Variable(name), self.one_of("+-"), other)
+        return Binary(Variable(name), "+-"[self.below(2)], other)
 
     def loop(self, result: Expression) -> Expression:
         first, change = self.operands(result, 2)
-        name = self.unused.pop()
+        name = self.unused.pop(self.below(len(self.unused)))
         self.statements.append(Assignment(name, first))
-        self.statements.append(Loop(name, self.one_of("+-"), change, self.small()))
+        self.statements.append(Loop(name, "+-"[self.below(2)], change, self.small()))
         return Variable(name)
 
     def choice(self, result: Expression) -> Expression:
         then, left, right, otherwise = self.operands(result, 4)
-        return Choice(then, left, self.one_of("<>"), right, otherwise)
+        return Choice(then, left, "<>"[self.below(2)], right, otherwise)

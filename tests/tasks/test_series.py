@@ -244,6 +244,7 @@ def test_npz_and_npy(tmp_path):
 def test_files_have_tasks():
     names = {"a.CSV": "series", "a.tsv": "series", "a.npy": "series", "a.parquet": "series"}
     names |= {"a.npz": "arrays", "a.txt": "text", "a": "text", "a.py": "text"}
+    names |= {"a.conllu": "tag", "a.conllu.gz": "tag"}
     assert {name: task_name_for(name) for name in names} == names
     assert task_name_for("a.csv", "id") == "arrays"
 

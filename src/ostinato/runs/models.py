@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..cells.initialisers import normal
 from ..errors import BadInput
 from ..wiring import (
     ATTENTION,
@@ -150,9 +151,11 @@ def tagger(parts: Parts, key: jax.Array) -> Tagger:
     if settings.feedback:
         raise BadInput(f"the task {task.name} is bidirectional; leave out --feedback")
     one, two, three, four, five, six = jax.random.split(key, 6)
-    words, size = parts.encoding(task.inputs, one)
-    if not isinstance(words, Embedding):
+    size = numbers["embedding"] if settings.embedding is None else settings.embedding
+    if not size:
         raise BadInput(f"the task {task.name} needs an embedding of at least 1, got 0")
+    # Short vectors, so that a rare word, whose vector is hardly learned, is known by its spelling.
+    words = Embedding(task.inputs, size, key=one, init=normal(0.1))
     letters = Embedding(numbers["letters"], numbers["letter"], key=two)
     single = dataclasses.replace(settings, units=None, layers=1, skip=False, dropout=0.0)
     small = Parts(parts.cell, single, task, numbers["spelling"])

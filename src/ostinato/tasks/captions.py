@@ -126,6 +126,7 @@ class Captions(Task):
             "tied": tied,
             "embedding": EMBEDDING,
         }
+        self._lengths = np.array([len(x) for x in self.symbols["train"]])
         self._retrieved: dict[str, list[str]] = {}
 
     @classmethod
@@ -188,7 +189,7 @@ class Captions(Task):
     # Batches
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        lengths = np.array([len(x) for x in self.symbols["train"]])
+        lengths = self._lengths
         which = np.arange(len(lengths))
         if length is not None and (lengths <= length).any():
             which = np.flatnonzero(lengths <= length)

@@ -176,9 +176,9 @@ class Captions(Task):
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Captions":
         images, captions = read_captioned(path)
         check_size(images, artefacts, str(path))
-        exact = settings.file is None
         parts = dict.fromkeys(PARTS, (images, captions))
-        task = cls(parts, exact=exact, where=str(path), artefacts=artefacts)
+        given: dict[str, Any] = {"exact": settings.file is None, "where": str(path)}
+        task = cls(parts, artefacts=artefacts, **given)
         task.retrieves = False  # the training pictures need not exist any more
         return task
 
@@ -199,10 +199,9 @@ class Captions(Task):
         found = self.padded("train", which, steps)
         if not self.shift:
             return found
-        moves = random(self.seed, MOVED, index).integers(-self.shift, self.shift + 1, (2, size))
-        return found._replace(
-            inputs=found.inputs._replace(source=moved(found.inputs.source, *moves[:, : len(which)]))
-        )
+        draw, most = random(self.seed, MOVED, index), self.shift
+        pictures = moved(found.inputs.source, *draw.integers(-most, most + 1, (2, len(which))))
+        return found._replace(inputs=found.inputs._replace(source=pictures))
 
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
         """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
@@ -215,8 +214,7 @@ class Captions(Task):
         weights = (np.arange(steps)[:, None] < lengths) & real
         read = np.concatenate([np.full((1, count), END, np.int32), target[:-1]])
         pictures = np.moveaxis(self.pictures[part][np.maximum(which, 0)], 0, 1)
-        rows = np.full((1, count), len(pictures), np.int32)
-        inputs = Pair(read, pictures, rows)
+        inputs = Pair(read, pictures, np.full((1, count), len(pictures), np.int32))
         return Batch(inputs, target, weights.astype(np.float32), lengths=lengths)
 
     def held_out(self, part: str, size: int) -> Iterator[Batch]:

@@ -51,13 +51,15 @@ def apply(
     The task of the run says what is read and what is printed: a translation run reads sentences,
     one per line, and prints their translations; a run that executes programs reads a program per
     line, with `;` in place of its newlines, and prints their outputs; a tagging run reads and
-    prints CoNLL-U; a run on a series reads a table and prints what comes after its last row.
+    prints CoNLL-U; a run on a series reads a table and prints what comes after its last row; a run
+    on pictures reads an .npz or .npy file and prints a caption for each.
 
     Examples:
         ostinato apply runs/translate-gru-1 sentences.en
         echo "forty-two" | ostinato apply runs/translate-gru-1 --n-best 3
         ostinato apply runs/translate-gru-1 sentences.en --targets candidates.de --json
         ostinato apply runs/series-gru-1 sunspots.csv --steps 11
+        ostinato apply runs/caption-gru-1 pictures.npz
     """
     how = Applying(beam, n_best, penalty, targets, steps, pictures is not None)
     if pictures is not None:

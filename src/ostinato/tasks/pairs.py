@@ -121,7 +121,7 @@ class Pairs(Task):
             "tied": tied,
             "embedding": embedding,
         }
-        self.chance = 0.0 if exact else entropy(self.parts["train"][1], self.outputs)
+        self.chance = 0.0 if exact else _entropy(self.parts["train"][1], self.outputs)
         self._epoch: tuple[Any, list[np.ndarray]] | None = None
 
     @classmethod
@@ -296,7 +296,7 @@ def _ended(
     return [ended(x[::-1] if reverse else x) for x in sources], [ended(x) for x in targets]
 
 
-def entropy(targets: Sequence[np.ndarray], symbols: int) -> float:
+def _entropy(targets: Sequence[np.ndarray], symbols: int) -> float:
     """Bits per symbol of the frequencies of the target symbols."""
     counts = np.bincount(np.concatenate(targets), minlength=symbols)
     shares = counts[counts > 0] / counts.sum()

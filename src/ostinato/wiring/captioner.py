@@ -48,7 +48,8 @@ class Convolutions(eqx.Module):
             drop: dropout of the features.
         """
         self.picture, self.drop = tuple(picture), drop
-        sides, channels, layers = max(self.picture[:2]), self.picture[2], []
+        sides, channels = max(self.picture[:2]), self.picture[2]
+        layers: list[eqx.nn.Conv2d] = []
         while not layers or sides > GRID:
             key, one = jax.random.split(key)
             size = CHANNELS[min(len(layers), len(CHANNELS) - 1)]
@@ -110,7 +111,7 @@ class Captioner(EncoderDecoder):
         bridge: from the features of all cells to the decoder's state.
 
     Example:
-        >>> from ostinato.wiring import Bridge, DeepReadout, Pair
+        >>> from ostinato.data import Batch
         >>> one, two, three = jax.random.split(jax.random.key(0), 3)
         >>> pictures, decoder = Convolutions((8, 8, 3), key=one), GRU(6, 16, key=two)
         >>> readout = DeepReadout(Readout(16, 6, key=one), None, jnp.zeros(5), None)
@@ -126,11 +127,10 @@ class Captioner(EncoderDecoder):
         self, run: Callable[..., Any], source: Any, lengths: Any
     ) -> tuple[jax.Array, jax.Array, Any]:
         """The features of each cell, all of which may be looked at, and the initial state."""
-        encoder: Any = self.encoder
-        memory = encoder(source)
+        memory = self.encoder(source)
         joined = jnp.moveaxis(memory, 0, 1).reshape(memory.shape[1], -1)
         assert self.bridge is not None
-        state = self.bridge(encoder, joined, self.decoder)
+        state = self.bridge(self.encoder, joined, self.decoder)
         return memory, jnp.ones((memory.shape[1], len(memory)), bool), state
 
 

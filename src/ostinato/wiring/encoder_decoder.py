@@ -55,7 +55,7 @@ class EncoderDecoder(eqx.Module):
         readout: from the decoder's output, joined by the context if there is one, to the symbols.
     """
 
-    encoder: Network
+    encoder: Any
     decoder: Cell
     embedding: OneHot | Embedding | Dropped
     bridge: Bridge | None

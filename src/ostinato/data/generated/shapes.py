@@ -53,7 +53,7 @@ def draw_shapes(
     Example:
         >>> pictures, captions = draw_shapes(np.random.default_rng(0), 2)
         >>> pictures.shape, captions[0]
-        ((2, 32, 32, 3), 'a large blue circle')
+        ((2, 32, 32, 3), 'a small red square left of a small green square')
     """
     if part not in PARTS:
         raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {part!r:.40}")

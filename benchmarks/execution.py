@@ -40,7 +40,7 @@ ADDITION = {
 }
 CURRICULUM = {
     False: {"nesting": 2, "digits": 3, "units": 256, "embedding": 64, "batch": 128, "rate": 0.002},
-    True: {"nesting": 1, "digits": 1, "units": 32, "embedding": 16, "batch": 64, "rate": 0.01},
+    True: {"nesting": 1, "digits": 2, "units": 32, "embedding": 16, "batch": 64, "rate": 0.01},
 }
 STEPS = {"addition": (20_000, 600), "curriculum": (2_000, 60)}  # plain and small
 STRATEGIES = ("baseline", "naive", "mix", "combined")

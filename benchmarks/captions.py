@@ -56,7 +56,7 @@ def learn(name, steps, seed, out):
         seconds = time.perf_counter() - started
         task, network = run.task(), run.network()
     with run.precision():
-        best = written(network, task.tokens, task.pictures["test"], task.length, Applying())
+        best = written(network, task.tokens, task.images["test"], task.length, Applying())
         found = [answers[0].text for answers in best]
     texts = {"found": found, "right": task.captions["test"], "nearest": task.retrieved("test")}
     (out / name).mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ def test_a_batch_has_each_picture_beside_its_caption():
     known = {task.tokens.decode(x): n for n, x in enumerate(batch.targets.T)}
     for text, column in known.items():
         picture = batch.inputs.source[:, column]
-        (place,) = (n for n, x in enumerate(task.pictures["train"]) if np.array_equal(x, picture))
+        (place,) = (n for n, x in enumerate(task.images["train"]) if np.array_equal(x, picture))
         assert task.captions["train"][place] == text
     assert np.array_equal(batch.inputs.target[1:], batch.targets[:-1])
     assert not batch.inputs.target[0].any()
@@ -52,9 +52,9 @@ def test_an_epoch_has_every_picture_once_and_parts_do_not_overlap():
     assert task.epochs(5, 8) == 1
     seen = [np.moveaxis(task.batch(n, 8).inputs.source, 1, 0) for n in range(5)]
     assert {x.tobytes() for x in np.concatenate(seen)} == {
-        x.tobytes() for x in task.pictures["train"]
+        x.tobytes() for x in task.images["train"]
     }
-    everything = {x.tobytes() for part in task.pictures.values() for x in part}
+    everything = {x.tobytes() for part in task.images.values() for x in part}
     assert len(everything) == 50
 
 

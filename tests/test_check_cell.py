@@ -69,7 +69,11 @@ def test_a_sound_cell_passes(cell):
 
 
 @pytest.mark.filterwarnings("ignore:A JAX array is being set as static")
-@pytest.mark.parametrize("cell", FAULTS)
+@pytest.mark.parametrize(
+    "cell",
+    # A third of them is enough for every day.
+    [pytest.param(c, marks=[pytest.mark.slow] if n % 3 else []) for n, c in enumerate(FAULTS)],
+)
 def test_a_fault_is_named(cell):
     message = line(cell())
     assert message.startswith(f"{cell.__name__}: ")

@@ -28,6 +28,10 @@ def member(name):
 
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
+    "additive delay",
+    "delay",
+    "gated feedback, tanh",
+    "zoneout, inference",
     "gru, reset after",
     "krause lstm",
     "leaky",

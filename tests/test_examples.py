@@ -81,7 +81,13 @@ def run(folder, *arguments):
     return found.stdout
 
 
-@pytest.mark.parametrize("show", SHOWN)
+ALIKE = ("forecast", "own_loop", "variable_lengths")  # they show what other tests do, too
+
+
+@pytest.mark.parametrize(
+    "show",
+    [pytest.param(n, marks=[pytest.mark.slow] if n.__name__ in ALIKE else []) for n in SHOWN],
+)
 def test_runs(show, tmp_path):
     show(run(tmp_path, str(EXAMPLES / f"{show.__name__}.py")))
     assert not list(tmp_path.iterdir())

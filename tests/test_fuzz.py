@@ -16,6 +16,7 @@ from fuzzing.ready import changed, content  # noqa: E402
 from fuzzing.watch import watched  # noqa: E402
 
 
+@pytest.mark.slow
 def test_a_sample_of_all_areas_passes():
     command = [sys.executable, SCRIPTS / "fuzz.py", "--cases", "36", "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

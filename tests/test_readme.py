@@ -73,7 +73,12 @@ def test_the_second_command_finds_the_tests(tmp_path):
     assert "test_conformance.py" in found.stdout
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/training.md"])
+LONGER = [
+    pytest.param(page, marks=pytest.mark.slow) for page in ("docs/training.md", "docs/sequences.md")
+]
+
+
+@pytest.mark.parametrize("page", ["README.md", *LONGER])
 def test_the_code_runs(page, tmp_path):
     for code in re.findall(r"```python\n(.+?)```", (ROOT / page).read_text(), flags=re.DOTALL):
         if code.startswith("# mine.py"):  # a file, for a command of the page

@@ -30,6 +30,7 @@ def document(ostinato, *arguments):
     return json.loads(out)
 
 
+@pytest.mark.slow
 def test_a_table(ostinato, series, tmp_path):
     options = ("--target", "y", "--horizon", "2", "--length", "10", "--season", "57")
     document(ostinato, "train", "data.csv", *options, *SMALL, "--run", "run")
@@ -79,7 +80,7 @@ def test_labelled_sequences_of_different_lengths(ostinato, sequences):
     [
         (["data.csv", "--target", "q"], "there is no column 'q'; there are x, y, z"),
         (["data.csv", "--target", "y", "--bidirectional"], "bidirectional"),
-        (["data.csv", "--level", "bytes"], "level is a setting of the task text"),
+        (["data.csv", "--level", "bytes"], "level is a setting of the tasks text, "),
         (["none.csv", "--target", "y"], "there is no file"),
         (["data.csv", "--target", "y", "--split", "99/1"], "split must read like 90/5/5"),
         (["data.csv", "--target", "y", "--horizon", "0"], "horizon must be at least 1"),

@@ -133,7 +133,9 @@ def test_settings_of_what_was_not_chosen(ostinato, text):
     one_line(ostinato(*lstm, "--reset", "after"), "setting of the cell gru; the cell is lstm")
     one_line(ostinato(*lstm, "--bits", "3"), "setting of the task memorisation; the task is text")
     one_line(ostinato(*lstm, "--alpha", "0"), "setting of the cells jordan, leaky; the cell is")
-    one_line(ostinato("train", text, "--task", "xor"), "text, series, arrays; the task is xor")
+    one_line(
+        ostinato("train", text, "--task", "xor"), "file is a setting of the tasks text, series, "
+    )
     one_line(ostinato(*lstm, "--recurrent", "ortho"), "recurrent: there is no initialiser 'ortho'")
     one_line(ostinato(*lstm, "--units", "4,x"), "one per layer like 150,130,110; got 4,x")
 

@@ -84,8 +84,8 @@ def test_json_round_trip():
         ({"cell": 3}, "cell must be of type str, got 3"),
         (
             {"task": "adding", "file": "a.txt"},
-            "file is a setting of the tasks text, series, arrays, tag, classify; the task is "
-            "adding",
+            "file is a setting of the tasks text, series, arrays, tag, classify, caption; the task "
+            "is adding",
         ),
         (
             {"cell": "lstm", "reset": "after"},

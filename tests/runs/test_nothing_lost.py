@@ -477,7 +477,7 @@ def old(tmp_path, monkeypatch, request):
 
 
 @pytest.mark.parametrize("old", [1, 2], indirect=True)
-@pytest.mark.parametrize("name", ["text", "adding"])
+@pytest.mark.parametrize("name", ["text", pytest.param("adding", marks=pytest.mark.slow)])
 def test_a_run_of_an_earlier_format_opens_and_goes_on(old, name):
     run = open_run(name)
     assert examine(run) is not None and count_parameters(run.network()) > 30

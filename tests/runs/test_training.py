@@ -108,7 +108,7 @@ def test_ctrl_c_saves_and_resume_goes_on_to_the_same_numbers(undisturbed, config
     assert numbers(undisturbed)[-3:] == numbers(run)[-3:]
 
 
-@pytest.mark.parametrize("learner", ["hf", "saddle-free"])
+@pytest.mark.parametrize("learner", ["hf", pytest.param("saddle-free", marks=pytest.mark.slow)])
 def test_a_second_order_run_resumes_to_the_same_numbers(text, tmp_path, learner):
     """With noise, a carried state, and a curvature batch of its own."""
     config = Config(
@@ -339,6 +339,7 @@ def test_kills_and_damaged_files():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_curriculum_goes_from_short_to_long(config, tmp_path):
     rising = {**config.flat(), "curriculum": 2, "steps": 10}
     run = train(Config(**rising), tmp_path / "run")

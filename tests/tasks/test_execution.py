@@ -114,6 +114,7 @@ def test_batches_are_of_similar_lengths_and_few_shapes():
     assert (short.lengths <= 4).all() and short.sequences == 16
 
 
+@pytest.mark.slow
 def test_a_batch_is_its_sequences_one_at_a_time():
     """Loss and gradient of different lengths, in float64."""
     task = Execute(**SMALL, strategy="mix")
@@ -202,7 +203,7 @@ def test_programs_of_several_lines(tmp_path):
     (found,) = Execute.apply(network, file, Execute.Settings(), task.artefacts(), how)
     assert found["source"] == program
     source = np.array([*task.sources.encode(program.replace(";", "\n")), END])
-    (answer,) = written(network, [source], task.sources, task.targets, how, task.longest)
+    (answer,) = written(network, [source], task.targets, how, task.longest)
     assert found["answers"][0]["score"] == pytest.approx(answer[0].score, rel=1e-5)
     lines = task.preview(network, jax.random.key(0)).splitlines()
     assert sum("print(" in line for line in lines) == 4 and any(";" in line for line in lines)

@@ -19,6 +19,7 @@ import ostinato
 from compare import same
 from ostinato.cells import GRU, LSTM, MLSTM, Cell, PeepholeLSTM, Simple
 from ostinato.through_time import step as _step
+from ostinato.through_time import tap as tap_file
 from ostinato.wiring import Zoneout
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 5, 2
@@ -714,9 +715,9 @@ def test_the_cotangent_of_a_weight_in_parts_of_time(monkeypatch):
     ]
     whole = [tap.gather(*operands) for tap, *operands in given]
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert [_step._parts(200, 1000, n**2) for n in (100, 500, 2000)] == [200, 8, 1]
-    assert _step._parts(200, 10, 100**2) == 5
-    assert _step._parts(0, 10, 100**2) == 1
-    monkeypatch.setattr(_step, "_parts", lambda *_: 3)
+    assert [tap_file._parts(200, 1000, n**2) for n in (100, 500, 2000)] == [200, 8, 1]
+    assert tap_file._parts(200, 10, 100**2) == 5
+    assert tap_file._parts(0, 10, 100**2) == 1
+    monkeypatch.setattr(tap_file, "_parts", lambda *_: 3)
     for expected, (tap, *operands) in zip(whole, given, strict=True):
         np.testing.assert_allclose(tap.gather(*operands), expected, rtol=1e-12)

@@ -68,7 +68,14 @@ def loss_and_gradient(captioner, batch):
     return jax.value_and_grad(total)(moving)
 
 
-@pytest.mark.parametrize(("attention", "cell"), [(None, LSTM), ("additive", GRU), ("dot", GRU)])
+@pytest.mark.parametrize(
+    ("attention", "cell"),
+    [
+        pytest.param(None, LSTM, marks=pytest.mark.slow),
+        ("additive", GRU),
+        pytest.param("dot", GRU, marks=pytest.mark.slow),
+    ],
+)
 def test_a_padded_batch_equals_its_pictures_one_by_one(attention, cell):
     captioner = made(attention, cell)
     value, gradient = loss_and_gradient(captioner, batch_of([0, 1, 2, 3], 8))

@@ -213,9 +213,11 @@ class Execute(Execution):
         >>> batch = task.batch(0, size=4)
         >>> source, target = batch.inputs.source[:, 0], batch.targets[:, 0]
         >>> print(task.sources.decode(source))
-        print(((24 if 63>61 else 82)*7))
+        o=7
+        for x in range(2):o-=(9+3)
+        print(o)
         >>> task.targets.decode(target)
-        '168'
+        '-17'
     """
 
     @dataclasses.dataclass(frozen=True)

@@ -59,7 +59,7 @@ def mix(rng: Random, step: int, steps: int, target: Level) -> Level:
 
     Example:
         >>> mix(Random(0), 0, 100, Level(3, 5))
-        Level(nesting=2, length=4)
+        Level(nesting=3, length=4)
     """
     return Level(*(1 + int(rng.random() * most) for most in target))
 
@@ -70,7 +70,7 @@ def combined(rng: Random, step: int, steps: int, target: Level) -> Level:
     Example:
         >>> rng = Random(3)
         >>> [tuple(combined(rng, 20, 100, Level(3, 5))) for _ in range(4)]
-        [(2, 1), (2, 5), (2, 1), (3, 1)]
+        [(2, 1), (2, 4), (1, 1), (1, 2)]
     """
     return (naive if rng.random() < 0.5 else mix)(rng, step, steps, target)
 

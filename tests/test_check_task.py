@@ -349,7 +349,11 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("case", FAULTS)
+@pytest.mark.parametrize(
+    "case",
+    # A third of them is enough for every day.
+    [pytest.param(c, marks=[pytest.mark.slow] if n % 3 else []) for n, c in enumerate(FAULTS)],
+)
 def test_a_fault_is_named(case):
     make, words = FAULTS[case]
     with pytest.raises(TaskError, match=words) as found:

@@ -28,6 +28,7 @@ def member(name):
 
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
+    "mean over time",
     "additive delay",
     "delay",
     "gated feedback, tanh",

@@ -81,7 +81,13 @@ def run(folder, *arguments):
     return found.stdout
 
 
-ALIKE = ("forecast", "own_loop", "variable_lengths")  # they show what other tests do, too
+ALIKE = (
+    "forecast",
+    "own_arrays",
+    "own_loop",
+    "own_task",
+    "variable_lengths",
+)  # they show what other tests do, too
 
 
 @pytest.mark.parametrize(

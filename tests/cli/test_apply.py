@@ -56,6 +56,21 @@ def test_standard_input_and_several_answers(run, ostinato, monkeypatch):
     assert lines[0].split("\t")[1] == "deux deux" and scores == sorted(scores, reverse=True)
 
 
+def test_answers_drawn_at_random(run, ostinato, tmp_path):
+    # Two blocks of lines, drawn with keys of their own.
+    (tmp_path / "b.en").write_text("one two\n" * 70)
+    asked = ("apply", run, "b.en", "--temperature", "3", "--n-best", "6", "--json")
+    code, out, _ = ostinato(*asked, "--seed", "1")
+    found = [tuple(a["text"] for a in json.loads(line)["answers"]) for line in out.splitlines()]
+    assert code == 0 and len(found) == 70 and len(set(found)) > 60
+    assert found[0] != found[64]
+    assert ostinato(*asked, "--seed", "1")[1] == out != ostinato(*asked)[1]
+    code, out, _ = ostinato("apply", run, "b.en", "--temperature", "0")
+    assert code == 0 and set(out.splitlines()) == {"un deux"}
+    code, _, err = ostinato("apply", run, "b.en", "--temperature", "-1")
+    assert code == 2 and err == "ostinato: --temperature must be from 0 to 100, got -1.0\n"
+
+
 def test_given_answers_are_scored_as_the_search_scores_them(run, ostinato, tmp_path, monkeypatch):
     given(monkeypatch, "two one\n")
     _, out, _ = ostinato("apply", run, "--json")

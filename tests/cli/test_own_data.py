@@ -63,7 +63,7 @@ def test_quantiles_of_a_table(ostinato, series):
     first = [float(value) for value in out.split("\n")[1].split(",")]
     np.testing.assert_allclose(first[1:], np.array(ahead["forecast"][0])[1::3], rtol=1e-3)
     code, _, err = ostinato("apply", "run", "-")
-    assert code == 2 and "a forecast needs a file" in err and err.count("\n") == 1
+    assert code == 2 and "it is not read from standard input" in err and err.count("\n") == 1
 
 
 def test_labelled_sequences_of_different_lengths(ostinato, sequences):

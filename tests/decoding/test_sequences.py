@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from ostinato.decoding.sequences import beam_answers, sampled_answers
+from ostinato.decoding import beam_answers, sampled_answers
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_network

@@ -153,25 +153,29 @@ def test_a_run_learns_is_applied_and_is_evaluated_on_another_file(learned, tmp_p
     np.save(tmp_path / "one.npy", images[0])
     code, out, _ = ostinato("apply", learned.path, "one.npy", "--n-best", "2", "--json")
     found = json.loads(out)
-    assert found["picture"] == 0 and found["text"] == captions[0] and len(found["answers"]) == 2
+    assert found["number"] == 0 and found["text"] == captions[0] and len(found["answers"]) == 2
     np.savez(tmp_path / "b.npz", images=images, captions=captions)
     code, out, _ = ostinato("evaluate", learned.path, "b.npz", "--json")
     found = json.loads(out)["metrics"]
     assert found["exact match"] == 1 and not any("nearest" in name for name in found)
+
+    def how(file):
+        return Applying(file, artefacts=task.artefacts())
+
     for wrong, words in (
         (np.zeros((2, 6, 4, 3), np.uint8), "have 6 × 4 pixels with 3 channels; the model reads 6"),
         (np.zeros((2, 6, 5, 3), int), "must be uint8, or floats from 0 to 1, got int64"),
     ):
         np.save(tmp_path / "wrong.npy", wrong)
         with pytest.raises(BadInput, match=words) as error:
-            next(task.apply(network, tmp_path / "wrong.npy", None, task.artefacts(), Applying()))
+            next(task.apply(network, how(tmp_path / "wrong.npy")))
         assert "\n" not in str(error.value)
-    for given, how, words in (
-        (None, Applying(), "standard input; give an .npy or .npz file"),
-        (tmp_path / "one.npy", Applying(targets=tmp_path), "leave out --targets"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            next(task.apply(network, given, None, task.artefacts(), how))
+    with pytest.raises(BadInput, match=r"give an .npy or .npz file of pictures; it is not read"):
+        next(task.apply(network, how(None)))
+    for option in (["--targets", "b.npz"], ["--pictures", "looks"], ["--steps", 3]):
+        code, _, err = ostinato("apply", learned.path, "b.npz", *option)
+        assert code != 0 and err.count("\n") == 1
+        assert f"{option[0]} means nothing for a run of the task caption; it takes --beam" in err
 
 
 GOOD = np.zeros((3, 4, 4, 3), np.uint8)

@@ -77,7 +77,7 @@ def test_other_texts_are_read_with_the_words_of_the_model(trained, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "is empty; give lines label<TAB>text"),
+        ("", "is empty; give a file of lines label<TAB>text"),
         ("good\tfine\n\nbad\tno\n", "line 2: an empty line"),
         ("good\tfine\nbad no\n", "line 2: no tab"),
         ("good\tfine\n\tno\n", "line 2: the label is empty"),

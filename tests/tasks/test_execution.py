@@ -199,8 +199,8 @@ def test_programs_of_several_lines(tmp_path):
     network = build_network(Config(task="execute", units=4, **SMALL), task)
     program = "j=58;for x in range(8):j+=92;print(j)"
     (tmp_path / "programs").write_text(program + "\n")
-    how, file = Applying(beam=1), tmp_path / "programs"
-    (found,) = Execute.apply(network, file, Execute.Settings(), task.artefacts(), how)
+    how = Applying(tmp_path / "programs", Execute.Settings(), task.artefacts(), beam=1)
+    (found,) = Execute.apply(network, how)
     assert found["source"] == program
     source = np.array([*task.sources.encode(program.replace(";", "\n")), END])
     (answer,) = written(network, [source], task.targets, how, task.longest)

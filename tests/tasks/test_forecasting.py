@@ -1,5 +1,6 @@
 """Forecasts: closed loop, quantiles, naive yardsticks."""
 
+import dataclasses
 import json
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.settings import make
 from ostinato.tasks import Coverage, Pinball, PinballInUnits, Series, closed_loop
+from ostinato.tasks.applying import Applying
 from ostinato.tasks.continuing import continuations
 from ostinato.tasks.quantiles import MedianError, levels_of, pinball
 from ostinato.tasks.yardsticks import filled, naive
@@ -319,7 +321,8 @@ def test_what_comes_after_a_file(tmp_path):
     settings = make(Series.Settings, {"file": str(tmp_path / "x.npy"), **given})
     task = Series.from_settings(settings, seed=0)
     network = network_for(task)
-    (found,) = continuations(network, tmp_path / "x.npy", settings, task.artefacts(), None)
+    how = Applying(tmp_path / "x.npy", settings, task.artefacts())
+    (found,) = continuations(network, how)
     inputs = task.scaler(VALUES)[:, None]
     outputs, _ = outputs_of(network, Batch(inputs, None, np.ones(inputs.shape[:2])))
     expected = np.asarray(outputs)[-1, 0].reshape(3, 2)
@@ -328,10 +331,10 @@ def test_what_comes_after_a_file(tmp_path):
     assert found["columns"] == ["2 0.1", "2 0.9"]
     assert found["text"].split("\n")[0] == "step,2 0.1,2 0.9" and found["text"].count("\n") == 3
     labels = make(Series.Settings, {"kind": "regression", "target": "1"})
-    for file, how, steps, words in [
-        (None, settings, None, "a forecast needs a file"),
-        (tmp_path / "x.npy", labels, None, "it forecasts nothing"),
-        (tmp_path / "x.npy", settings, 4, "a closed loop needs forecasts of all columns"),
+    for other, words in [
+        ({"file": None}, "it is not read from standard input"),
+        ({"settings": labels}, "it forecasts nothing"),
+        ({"steps": 4}, "a closed loop needs forecasts of all columns"),
     ]:
         with pytest.raises(BadInput, match=words):
-            next(continuations(network, file, how, task.artefacts(), steps))
+            next(continuations(network, dataclasses.replace(how, **other)))

@@ -9,7 +9,7 @@ import pytest
 from ostinato import unroll
 from ostinato.cells import GRU, LSTM
 from ostinato.data import Batch
-from ostinato.decoding.sequences import beam_answers
+from ostinato.decoding import beam_answers
 from ostinato.errors import BadInput
 from ostinato.tasks import CrossEntropy
 from ostinato.weights import trained

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from ..errors import BadInput
 from ..runs import open_run
-from ..tasks.applying import Applying
+from ..tasks.applying import Applying, check_options
 from ..tasks.pictures import Picture
 from .output import print_json, writing
 from .paths import check_new_folder, path
@@ -24,9 +23,20 @@ def apply(
         Path | None,
         Argument(help="what to read", show_default="standard input", parser=path),
     ] = None,
-    beam: Annotated[int, Option(help="how many answers a search keeps")] = 5,
-    n_best: Annotated[int, Option(help="how many answers to give for each input")] = 1,
-    penalty: Annotated[float, Option(help="of short answers; 0 for none")] = 1.0,
+    beam: Annotated[
+        int | None, Option(help="how many answers a search keeps", show_default="5")
+    ] = None,
+    n_best: Annotated[
+        int | None, Option(help="how many answers to give for each input", show_default="1")
+    ] = None,
+    penalty: Annotated[
+        float | None, Option(help="of short answers; 0 for none", show_default="1")
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        Option(help="draw answers at random, sharper below 1", show_default="search"),
+    ] = None,
+    seed: Annotated[int | None, Option(help="of the drawing", show_default="0")] = None,
     targets: Annotated[
         Path | None,
         Option(help="score these answers, one per line, instead of searching", parser=path),
@@ -61,15 +71,25 @@ def apply(
         ostinato apply runs/series-gru-1 sunspots.csv --steps 11
         ostinato apply runs/caption-gru-1 pictures.npz
     """
-    how = Applying(beam, n_best, penalty, targets, steps, pictures is not None)
+    every: dict[str, Any] = {
+        "beam": beam,
+        "n_best": n_best,
+        "penalty": penalty,
+        "temperature": temperature,
+        "seed": seed,
+        "targets": targets,
+        "steps": steps,
+    }
+    asked = {name: value for name, value in every.items() if value is not None}
     if pictures is not None:
         check_new_folder(pictures, "--pictures")
-    if targets is not None and n_best > 1:
-        raise BadInput("--targets are scored as they are; leave out --n-best")
+        asked["pictures"] = True
     found = open_run(run)
+    task = found.config.task
+    check_options(task.kind, asked)
+    how = Applying(file, task.settings, found.artefacts, **asked)
     with found.precision():
-        task = found.config.task
-        answers = task.kind.apply(found.network(), file, task.settings, found.artefacts, how)
+        answers = task.kind.apply(found.network(), how)
         for number, answer in enumerate(answers, 1):
             if pictures is not None and "picture" in answer:
                 _draw(answer["picture"], pictures, number)
@@ -77,7 +97,7 @@ def apply(
                 print_json(answer)
                 continue
             with writing():
-                if n_best == 1 or "answers" not in answer:
+                if how.n_best == 1 or "answers" not in answer:
                     print(answer["text"], flush=True)
                     continue
                 for one in answer["answers"]:

@@ -16,12 +16,11 @@ import dataclasses
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import BadInput
-from .files import check_file
+from .lines import read_utf8
 
 COLUMNS = (
     "id",
@@ -35,7 +34,6 @@ COLUMNS = (
     "deps",
     "misc",
 )
-GZIP = b"\x1f\x8b"
 _ID = re.compile(r"(0|[1-9][0-9]*)(?:([-.])([1-9][0-9]*))?")
 
 
@@ -101,19 +99,7 @@ def read_conllu(path: str | Path) -> list[Sentence]:
         >>> read_conllu("rain.conllu")[0].column("form")
         ['It', 'rains']
     """
-    check_file(path, "CoNLL-U file")
-    try:
-        raw = Path(path).read_bytes()
-        raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"cannot read {path}: {error}") from None
-    if not raw:
-        raise BadInput(f"{path} is empty; give a CoNLL-U file")
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise BadInput(f"{path}, line {line}: not UTF-8, byte 0x{raw[error.start]:02x}") from None
+    text = read_utf8(path, "CoNLL-U file")
     return list(sentences(io.StringIO(text, newline="\n"), str(path)))
 
 

@@ -1,15 +1,11 @@
 """Read texts with a label each: a file of lines `label<TAB>text`."""
 
-import gzip
 import io
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import BadInput
-from .files import check_file
-
-GZIP = b"\x1f\x8b"
+from .lines import read_utf8
 
 
 def read_labelled(path: str | Path) -> tuple[list[str], list[str]]:
@@ -22,19 +18,8 @@ def read_labelled(path: str | Path) -> tuple[list[str], list[str]]:
         >>> read_labelled("moods.tsv")
         (['What a day', 'Oh no'], ['good', 'bad'])
     """
-    check_file(path, "file of lines label<TAB>text")
-    try:
-        raw = Path(path).read_bytes()
-        raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"cannot read {path}: {error}") from None
-    if not raw:
-        raise BadInput(f"{path} is empty; give lines label<TAB>text")
-    try:
-        return labelled(io.StringIO(raw.decode("utf-8")), str(path))
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise BadInput(f"{path}, line {line}: not UTF-8, byte 0x{raw[error.start]:02x}") from None
+    text = read_utf8(path, "file of lines label<TAB>text")
+    return labelled(io.StringIO(text), str(path))
 
 
 def labelled(lines: Iterable[str], where: str) -> tuple[list[str], list[str]]:

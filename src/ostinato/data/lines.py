@@ -9,6 +9,30 @@ from pathlib import Path
 from ..errors import BadInput
 from .files import check_file
 
+GZIP = b"\x1f\x8b"
+
+
+def read_utf8(path: str | Path, what: str) -> str:
+    """The text of a UTF-8 file, which may be compressed with gzip; an empty one is refused.
+
+    Args:
+        path: a regular file.
+        what: what it should be, for messages, such as "text file".
+    """
+    check_file(path, what)
+    try:
+        raw = Path(path).read_bytes()
+        raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if not raw:
+        raise BadInput(f"{path} is empty; give a {what}")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"{path}, line {line}: not UTF-8, byte 0x{raw[error.start]:02x}") from None
+
 
 def read_lines(path: str | Path, what: str = "text file") -> list[str]:
     """The lines of a UTF-8 file, which may be compressed (.gz); an empty line is refused.
@@ -17,21 +41,10 @@ def read_lines(path: str | Path, what: str = "text file") -> list[str]:
         >>> read_lines("book.txt")[0][:11]
         'A statement'
     """
-    check_file(path, what)
-    try:
-        raw = Path(path).read_bytes()
-        raw = gzip.decompress(raw) if str(path).endswith(".gz") else raw
-        text = raw.decode("utf-8")
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except UnicodeDecodeError as error:
-        place = raw[: error.start].count(b"\n") + 1
-        raise BadInput(f"{path}, line {place}: this is not UTF-8 text") from None
-    lines = [line.strip() for line in text.removeprefix("\ufeff").split("\n")]
-    if lines and not lines[-1]:
+    text = read_utf8(path, what).removeprefix("\ufeff")
+    lines = [line.strip() for line in text.split("\n")]
+    if not lines[-1]:
         lines.pop()  # after the last newline
-    if not lines:
-        raise BadInput(f"{path} is empty")
     for number, line in enumerate(lines, 1):
         if not line:
             raise BadInput(f"{path}, line {number} is empty; give a sentence per line")

@@ -8,6 +8,9 @@ from .labels import most_probable as most_probable
 from .prompt import NotFinite as NotFinite
 from .sampling import choose as choose
 from .sampling import sample as sample
+from .sequences import Answers as Answers
+from .sequences import beam_answers as beam_answers
+from .sequences import sampled_answers as sampled_answers
 from .text import as_text as as_text
 from .text import opening as opening
 from .text import until as until

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,7 +12,7 @@ import numpy as np
 from ..data import Batch
 from ..data.lines import given_lines, read_lines
 from ..data.tokens import END, Tokens
-from ..decoding.sequences import beam_answers
+from ..decoding import beam_answers, sampled_answers
 from ..errors import BadInput
 from ..through_time import unroll
 from ..wiring import Pair, outputs_of
@@ -36,23 +35,18 @@ class Answer(NamedTuple):
 
 
 def answers(
-    network: Any,
-    file: Path | None,
-    artefacts: dict[str, Any],
-    how: Applying,
-    *,
-    reverse: bool,
-    read: Callable[[str], str] = str,
+    network: Any, how: Applying, read: Callable[[str], str] = str
 ) -> Iterator[dict[str, Any]]:
     """Answers to the lines of a file or of standard input; see `Task.apply`.
 
     Args:
-        reverse: whether the network reads sources backwards.
+        network: a trained `EncoderDecoder`.
+        how: what to read, and how to answer.
         read: from a line to the source that is meant.
     """
-    source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
-    longest = tuple(artefacts["longest"])
-    lines = enumerate((line.strip() for line in given_lines(file)), 1)
+    source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
+    longest, reverse = tuple(how.artefacts["longest"]), how.settings.reverse
+    lines = enumerate((line.strip() for line in given_lines(how.file)), 1)
     given = None if how.targets is None else iter(read_lines(how.targets))
     while block := list(itertools.islice(lines, TOGETHER)):
         coded = [
@@ -110,25 +104,42 @@ def written(
         padded, lengths = _padded(block)
         # An answer may be as much longer than its source as in training, and then some.
         most = -(-len(padded) * max(longest[1], 1) // max(longest[0], 1)) + ROOM
+        yield from found_answers(network, padded, lengths, max(most, longest[1]), target, how)[
+            : len(block)
+        ]
+
+
+def found_answers(
+    network: Any, source: Any, lengths: Any, most: int, tokens: Tokens, how: Applying
+) -> list[list[Answer]]:
+    """Answers of at most `most` symbols to each source, searched or drawn as `how` says."""
+    if how.temperature is None:
         found = beam_answers(
             network,
-            padded,
+            source,
             lengths,
             width=how.beam,
-            most=max(most, longest[1]),
+            most=most,
             count=how.n_best,
             penalty=how.penalty,
         )
-        for n in range(len(block)):
-            yield [
-                Answer(
-                    target.decode(found.symbols[n, k][: found.lengths[n, k]]),
-                    float(found.scores[n, k]),
-                    bool(found.ended[n, k]),
-                    found.symbols[n, k][: found.lengths[n, k]],
-                )
-                for k in range(found.symbols.shape[1])
-            ]
+    else:
+        found = sampled_answers(
+            network,
+            source,
+            lengths,
+            key=how.next_key(),
+            most=most,
+            count=how.n_best,
+            temperature=how.temperature,
+        )
+    return [
+        [
+            Answer(tokens.decode(symbols[:size]), float(score), bool(ended), symbols[:size])
+            for symbols, size, score, ended in zip(*every, strict=True)
+        ]
+        for every in zip(*found, strict=True)
+    ]
 
 
 def where_it_looks(

@@ -1,27 +1,44 @@
 """How a trained network is applied to new input."""
 
 import dataclasses
+import functools
+import itertools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import jax
 
 from ..errors import BadInput
+
+DRAWN = 1000  # at most so many answers are drawn for one input
 
 
 @dataclasses.dataclass(frozen=True)
 class Applying:
-    """What `ostinato apply` was asked for.
+    """What a trained network is applied to, and how: the options of `ostinato apply`.
 
     Attributes:
+        file: what to read; `None` or `-` for standard input.
+        settings, artefacts: those of the run; its own data need not exist any more.
         beam: how many answers a search keeps.
         n_best: how many answers to give for each input.
         penalty: of short answers; see `decoding.beam_answers`.
+        temperature: draw answers at random instead of searching; 1 draws as the network predicts.
+        seed: of the drawing.
         targets: a file of answers to score instead of searching, one per input.
-        pictures: whether to give a picture of where the network looked, with each best answer.
         steps: forecasts: how many steps, in a closed loop; `None` for the horizon of the run.
+        pictures: whether to give a picture of where the network looked, with each best answer.
     """
 
+    file: Path | None = None
+    settings: Any = None
+    artefacts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     beam: int = 5
     n_best: int = 1
     penalty: float = 1.0
+    temperature: float | None = None
+    seed: int = 0
     targets: Path | None = None
     steps: int | None = None
     pictures: bool = False
@@ -29,11 +46,44 @@ class Applying:
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise BadInput(f"--beam must be at least 1, got {self.beam}")
-        if not 1 <= self.n_best <= self.beam:
+        if self.temperature is not None and not 0 <= self.temperature <= 100:
+            raise BadInput(f"--temperature must be from 0 to 100, got {self.temperature}")
+        if not 0 <= self.seed < 2**32:
+            raise BadInput(f"--seed must be from 0 to 2^32 - 1, got {self.seed}")
+        if self.temperature is not None and not 1 <= self.n_best <= DRAWN:
+            raise BadInput(f"--n-best must be from 1 to {DRAWN}, got {self.n_best}")
+        if self.temperature is None and not 1 <= self.n_best <= self.beam:
             raise BadInput(
                 f"--n-best must be from 1 to the width of the beam, {self.beam}; got {self.n_best}"
             )
         if not 0 <= self.penalty <= 100:
             raise BadInput(f"--penalty must be from 0 to 100, got {self.penalty}")
+        if self.targets is not None and (self.n_best > 1 or self.temperature is not None):
+            raise BadInput("--targets are scored as they are; leave out --n-best and --temperature")
         if self.steps is not None and self.steps < 1:
             raise BadInput(f"--steps must be at least 1, got {self.steps}")
+
+    @functools.cached_property
+    def _keys(self) -> Iterator[jax.Array]:
+        return (jax.random.fold_in(jax.random.key(self.seed), n) for n in itertools.count())
+
+    def next_key(self) -> jax.Array:
+        """A key for the next answers that are drawn, another one each time."""
+        return next(self._keys)
+
+    def given_file(self, what: str) -> Path:
+        """The file; raises if there is none, for what cannot be read from a pipe."""
+        if self.file is None or str(self.file) == "-":
+            raise BadInput(f"give {what}; it is not read from standard input")
+        return self.file
+
+
+def check_options(task: Any, asked: Mapping[str, Any]) -> None:
+    """Refuse an option of `apply` that a task has no use for."""
+    for name in asked:
+        if name not in task.apply_options:
+            having = ", ".join(f"--{x.replace('_', '-')}" for x in task.apply_options)
+            raise BadInput(
+                f"--{name.replace('_', '-')} means nothing for a run of the task {task.name}; it "
+                f"takes {having or 'no such option'}"
+            )

@@ -1,17 +1,15 @@
 """What a trained captioner writes, and what the nearest picture would say."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..data.pictures import read_pictures
 from ..data.tokens import Tokens
-from ..decoding.sequences import beam_answers
 from ..errors import BadInput
 from ..wiring.captioner import as_size
-from .answering import Answer
+from .answering import Answer, found_answers
 from .applying import Applying
 
 TOGETHER = 64  # pictures that are captioned at once
@@ -19,21 +17,16 @@ COMPARED = 256  # pictures that are compared with all others at once
 LONGER = 8  # symbols that a caption may have more than the longest in training
 
 
-def apply_to_file(
-    network: Any, file: Path | None, artefacts: Mapping[str, Any], how: Applying
-) -> Iterator[dict[str, Any]]:
+def apply_to_file(network: Any, how: Applying) -> Iterator[dict[str, Any]]:
     """The captions of the pictures in a file; see `Task.apply`."""
-    if file is None or str(file) == "-":
-        raise BadInput("pictures are not read from standard input; give an .npy or .npz file")
-    if how.targets is not None:
-        raise BadInput("captions are written, not scored; leave out --targets")
+    file, artefacts = how.given_file("an .npy or .npz file of pictures"), how.artefacts
     pictures = read_pictures(file)
     check_size(pictures, artefacts, str(file))
     tokens = Tokens.from_json(artefacts["tokens"])
     found = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
     for number, best in enumerate(found):
         yield {
-            "picture": number,
+            "number": number,
             "text": best[0].text,
             "answers": [{"text": a.text, "score": a.score, "ended": a.ended} for a in best],
         }
@@ -66,26 +59,9 @@ def written(
         block = pictures[begin : begin + together]
         spare = together - len(block)
         padded = np.pad(block, ((0, spare), (0, 0), (0, 0), (0, 0)))
-        found = beam_answers(
-            network,
-            np.moveaxis(padded, 0, 1),
-            np.full(together, padded.shape[1], np.int32),
-            width=how.beam,
-            most=most,
-            count=how.n_best,
-            penalty=how.penalty,
-        )
-        for n in range(len(block)):
-            symbols, sizes = found.symbols[n], found.lengths[n]
-            yield [
-                Answer(
-                    tokens.decode(symbols[k][: sizes[k]]),
-                    float(found.scores[n, k]),
-                    bool(found.ended[n, k]),
-                    symbols[k][: sizes[k]],
-                )
-                for k in range(len(symbols))
-            ]
+        lengths = np.full(together, padded.shape[1], np.int32)
+        found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, most, tokens, how)
+        yield from found[: len(block)]
 
 
 def nearest(pictures: np.ndarray, among: np.ndarray) -> np.ndarray:

@@ -74,6 +74,7 @@ class Captions(Task):
                 object.__setattr__(self, "file", whole_path(self.file))
 
     name = "caption"
+    apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
     loss = CrossEntropy()
     retrieves = True
 
@@ -277,15 +278,8 @@ class Captions(Task):
         return "\n".join(lines)
 
     @classmethod
-    def apply(
-        cls,
-        network: Any,
-        file: Path | None,
-        settings: Any,
-        artefacts: dict[str, Any],
-        how: Applying,
-    ) -> Iterator[dict[str, Any]]:
-        return apply_to_file(network, file, artefacts, how)
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+        return apply_to_file(network, how)
 
     def artefacts(self) -> dict[str, Any]:
         assert self.model is not None

@@ -149,16 +149,10 @@ class Classify(Arrays):
         )
 
     @classmethod
-    def apply(
-        cls,
-        network: Any,
-        file: Path | None,
-        settings: Any,
-        artefacts: dict[str, Any],
-        how: Applying,
-    ) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
         """The label of each line, as `label<TAB>text`."""
-        for label, text in LabelCode.from_json(artefacts).apply(network, given_lines(file)):
+        code = LabelCode.from_json(how.artefacts)
+        for label, text in code.apply(network, given_lines(how.file)):
             yield {"source": text, "label": label, "text": f"{label}\t{text}"}
 
     def artefacts(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -16,6 +15,7 @@ from ..data.scaling import check_complete
 from ..errors import BadInput
 from ..through_time import can_step
 from ..wiring import outputs_of
+from .applying import Applying
 from .series import Series
 from .series_data import as_series
 from .task import checked_count
@@ -91,31 +91,27 @@ def _continued(
     return jax.lax.scan(step, (state, read(outputs[-1])), None, length=steps)[1]
 
 
-def continuations(
-    network: Any, file: Path | None, settings: Any, artefacts: dict[str, Any], steps: int | None
-) -> Iterator[dict[str, Any]]:
+def continuations(network: Any, how: Applying) -> Iterator[dict[str, Any]]:
     """The forecast after the last row of every series of a file, as JSON.
 
     Args:
         network: the trained network.
-        file: a table or an array with the columns that the network reads.
-        settings, artefacts: those of the run.
-        steps: forecast so many steps in a closed loop; `None` for the horizon of the run.
+        how: the file, a table or an array with the columns that the network reads; `steps`, how
+            many to forecast in a closed loop, or `None` for the horizon of the run.
 
     Returns:
         A dictionary for each series: `columns`, `forecast` with a row per step, and `text`, the
         same as CSV. With quantiles a column is called `name 0.9`.
     """
-    if file is None or str(file) == "-":
-        raise BadInput("a forecast needs a file: data.csv, .npy or .parquet")
-    if settings.kind is not None:
+    file = how.given_file("a file: data.csv, .npy or .parquet")
+    if how.settings.kind is not None:
         raise BadInput("this run learns a column from the others; it forecasts nothing")
-    task = Series.on_file(file, settings, artefacts)
+    task = Series.on_file(file, how.settings, dict(how.artefacts))
     for number, x in enumerate(task.series):
-        if steps is None:
+        if how.steps is None:
             columns, rows = _ahead(network, task, x)
         else:
-            columns, rows = task.names, closed_loop(network, task, x, steps)
+            columns, rows = task.names, closed_loop(network, task, x, how.steps)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["step", *columns])

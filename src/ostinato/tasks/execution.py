@@ -51,6 +51,9 @@ class ExecutionSettings(PairSettings):
     growth: int = setting(
         500, "batches until the strategies naive and combined reach full difficulty", least=1
     )
+    digits: int | None = setting(
+        None, "digits of numbers: 3 to execute, 9 for addition", least=1, most=MOST_DIGITS
+    )
     backwards: bool = setting(False, "write the answer from its last digit to its first")
 
 
@@ -188,16 +191,9 @@ class Execution(Pairs):
         return found
 
     @classmethod
-    def apply(
-        cls,
-        network: Any,
-        file: Path | None,
-        settings: Any,
-        artefacts: dict[str, Any],
-        how: Applying,
-    ) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
         """What the network says that programs print: one program per line, `;` for its newlines."""
-        return answers(network, file, artefacts, how, reverse=settings.reverse, read=_program)
+        return answers(network, how, read=_program)
 
 
 class Execute(Execution):
@@ -223,9 +219,6 @@ class Execute(Execution):
     @dataclasses.dataclass(frozen=True)
     class Settings(ExecutionSettings):
         nesting: int = setting(2, "execute: operations of a program", least=1, most=MOST.nesting)
-        digits: int | None = setting(
-            None, "digits of numbers: 3 to execute, 9 for addition", least=1, most=MOST_DIGITS
-        )
 
     name = "execute"
     characters = "\n ()*+-:<=>" + string.digits + string.ascii_lowercase
@@ -268,12 +261,6 @@ class Addition(Execution):
         >>> task.sources.decode(source), task.targets.decode(target)
         ('print(350+768)', '1118')
     """
-
-    @dataclasses.dataclass(frozen=True)
-    class Settings(ExecutionSettings):
-        digits: int | None = setting(
-            None, "digits of numbers: 3 to execute, 9 for addition", least=1, most=MOST_DIGITS
-        )
 
     name = "addition"
     characters = "()+inprt" + string.digits

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -54,6 +53,7 @@ class Handwriting(PenStrokes):
         characters: int = setting(6, "characters per string, at most", least=1, most=1000)
 
     name = "handwriting"
+    apply_options = ("beam", "n_best")
     loss = CTC()
     metrics = (LabelErrorRate(),)
     chance = 1.0
@@ -104,21 +104,12 @@ class Handwriting(PenStrokes):
         return "\n".join(f"{right} read as {words or 'nothing'}" for right, words in pairs)
 
     @classmethod
-    def apply(
-        cls,
-        network: Any,
-        file: Path | None,
-        settings: Any,
-        artefacts: dict[str, Any],
-        how: Applying,
-    ) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
         """The text of each drawing in a file; see `read_drawings`."""
-        if file is None or str(file) == "-":
-            raise BadInput("give a file of strokes, .jsonl or .npz; they are not read from a pipe")
         found = recognise(
             network,
-            read_drawings(file),
-            artefacts["characters"],
+            read_drawings(how.given_file("a file of strokes, .jsonl or .npz")),
+            how.artefacts["characters"],
             width=max(how.beam, 2),
             count=how.n_best,
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data import Batch
 from ..data.tokens import END, Tokens
-from ..decoding.sequences import beam_answers
+from ..decoding import beam_answers
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import ATTENTION, Pair
@@ -67,6 +67,7 @@ class Pairs(Task):
     """
 
     name = "pairs"
+    apply_options = ("beam", "n_best", "penalty", "temperature", "seed", "targets", "pictures")
     symbolic = True
 
     def __init__(

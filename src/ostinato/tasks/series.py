@@ -88,6 +88,7 @@ class Series(Task):
                 object.__setattr__(self, "file", whole_path(self.file))
 
     name = "series"
+    apply_options = ("steps",)
 
     def __init__(
         self,
@@ -285,13 +286,11 @@ class Series(Task):
         return task
 
     @classmethod
-    def apply(
-        cls, network: Any, file: Path | None, settings: Any, artefacts: dict, how: Applying
-    ) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
         """What comes after the last row of a file; see `continuations`."""
         from .continuing import continuations
 
-        return continuations(network, file, settings, artefacts, how.steps)
+        return continuations(network, how)
 
 
 @eqx.filter_jit

@@ -234,17 +234,11 @@ class Tagging(Task):
         )
 
     @classmethod
-    def apply(
-        cls,
-        network: Any,
-        file: Path | None,
-        settings: Any,
-        artefacts: dict[str, Any],
-        how: Applying,
-    ) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
         """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`."""
-        code, where = TagCode.from_json(artefacts), "input" if file is None else str(file)
-        for sentence in code.apply(network, given_lines(file), where):
+        code = TagCode.from_json(how.artefacts)
+        where = "input" if how.file is None else str(how.file)
+        for sentence in code.apply(network, given_lines(how.file), where):
             yield {"text": sentence.removesuffix("\n")}
 
     def artefacts(self) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class Task(abc.ABC):
             `Network`. See `runs/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`.
+        apply_options: the options of `apply` that the task has a use for; see `Applying`.
         vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
     """
 
@@ -66,6 +67,7 @@ class Task(abc.ABC):
     predicts_next: bool = False
     readout_bias: bool = True
     model: Mapping[str, Any] | None = None
+    apply_options: ClassVar[tuple[str, ...]] = ()
     vocabulary: Any = None
 
     @classmethod
@@ -133,21 +135,12 @@ class Task(abc.ABC):
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
     @classmethod
-    def apply(
-        cls,
-        network: Any,
-        file: Path | None,
-        settings: Any,
-        artefacts: dict[str, Any],
-        how: Applying,
-    ) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
         """The answers of a trained network to new input.
 
         Args:
             network: the trained network.
-            file: what to read; `None` or `-` for standard input.
-            settings, artefacts: those of the run; its own data need not exist any more.
-            how: the options of `ostinato apply`.
+            how: what to read, what the run keeps of its task, and options.
 
         Returns:
             A dictionary for each input, as JSON; `text` is what is printed without --json.

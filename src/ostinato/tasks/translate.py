@@ -103,15 +103,8 @@ class Translate(Pairs):
         return cls(dict.fromkeys(PARTS, coded), *known, where=str(path), **given)
 
     @classmethod
-    def apply(
-        cls,
-        network: Any,
-        file: Path | None,
-        settings: Any,
-        artefacts: dict[str, Any],
-        how: Applying,
-    ) -> Iterator[dict[str, Any]]:
-        return answers(network, file, artefacts, how, reverse=settings.reverse)
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+        return answers(network, how)
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         """BLEU and chrF of what the network writes with a beam of 5."""

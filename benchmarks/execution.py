@@ -107,8 +107,7 @@ def addition(options):
     for order in options.order.split(","):
         settings = {**NETWORK, **LEARNER, **ADDITION[options.small]}
         steps = options.steps or STEPS["addition"][options.small]
-        given = {name: getattr(options, name) for name in ("digits", "units", "batch", "rate")}
-        settings |= {name: value for name, value in given.items() if value is not None}
+        settings |= _given(options, "digits", "units", "batch", "rate")
         config = Config(
             task="addition",
             strategy=options.strategy,
@@ -146,11 +145,11 @@ def curriculum(options):
         task="execute",
         steps=steps,
         growth=max(1, steps // 2),
-        **{**NETWORK, **LEARNER, **CURRICULUM[options.small]},
+        **{**NETWORK, **LEARNER, **CURRICULUM[options.small], **_given(options, "units", "batch")},
     )
     trainer, rows, started = Trainer(config), [], time.perf_counter()
     common = build_task(config).baselines()["most frequent answer"]
-    for strategy in STRATEGIES:
+    for strategy in options.strategies.split(","):
         found = []
         for seed in range(options.seeds):
             print(f"{strategy}, seed {seed}", flush=True)
@@ -169,6 +168,11 @@ def curriculum(options):
     )
 
 
+def _given(options, *names):
+    given = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _over_seeds(values):
     spread = statistics.stdev(values) if len(values) > 1 else 0.0
     return f"{100 * statistics.mean(values):.1f} ± {100 * spread:.1f} %"
@@ -182,10 +186,11 @@ def main():
     parser.add_argument("--order", default="last,first", help="addition: the digit written first")
     parser.add_argument("--strategy", default="combined", help="addition: curriculum strategy")
     parser.add_argument("--digits", type=int, help="addition: of both numbers")
-    parser.add_argument("--units", type=int, help="addition")
-    parser.add_argument("--batch", type=int, help="addition")
+    parser.add_argument("--units", type=int)
+    parser.add_argument("--batch", type=int)
     parser.add_argument("--rate", type=float, help="addition: learning rate")
     parser.add_argument("--seed", type=int, default=0, help="addition")
+    parser.add_argument("--strategies", default=",".join(STRATEGIES), help="curriculum: which")
     parser.add_argument("--seeds", type=int, default=3, help="curriculum: how many")
     parser.add_argument("--small", action="store_true", help="for a CPU")
     options = parser.parse_args()

@@ -1,8 +1,10 @@
 """Tests run in float64 unless they say otherwise, and compile in a hurry where JAX can."""
 
+import atexit
 import gc
 import os
 import sys
+import tempfile
 from importlib.metadata import version
 
 import pytest
@@ -12,6 +14,13 @@ import pytest
 if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
     hurry = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {hurry}".strip()
+
+# Workers, and the commands that they start, share what one of them has compiled.
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    shared = tempfile.TemporaryDirectory(prefix="ostinato-compiled-")
+    atexit.register(shared.cleanup)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = shared.name
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
 import jax
 

@@ -28,6 +28,9 @@ def member(name):
 
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
+    "jordan",
+    "layer norm",
+    "network, one-hot",
     "mean over time",
     "additive delay",
     "delay",

@@ -86,6 +86,7 @@ ALIKE = (
     "own_arrays",
     "own_loop",
     "own_task",
+    "slstm",
     "variable_lengths",
 )  # they show what other tests do, too
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from jax.random import key
 
+from everyday import some
 from learning.members import LEARNERS, STEPS
 from ostinato.cells import Simple
 from ostinato.data import Batch
@@ -54,16 +55,13 @@ def test_learner(name, problem, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
-# The others differ from these in what they do with a gradient, not in how they find it.
+# Most of the others differ from these in what they do with a gradient, not in how they find it.
 DIFFERENT = (
-    "sgd", "adam, truncated", "adam, rtrl", "adam, omega", "hf", "saddle-free",
+    "sgd", "adam, truncated", "adam, rtrl", "hf",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[] if n in DIFFERENT else [pytest.mark.slow]) for n in LEARNERS],
-)
+@pytest.mark.parametrize("name", some(LEARNERS, DIFFERENT))
 def test_padded_and_packed_sequences(name):
     """Padding changes no step; sequences packed into one row have the loss and the gradient of
     the same sequences side by side."""

@@ -8,6 +8,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from jax.random import key
 
+from everyday import some
 from ostinato import unroll
 from ostinato.cells import GRU, LSTM, Simple
 from ostinato.errors import BadInput
@@ -117,7 +118,7 @@ def relative(one, other):
     return np.linalg.norm(np.subtract(one, other)) / np.linalg.norm(other)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", some(CASES, [*CASES][:1]))
 def test_against_explicit_jacobians(case):
     """Value, the exact gradient and the immediate one; the gradients by finite differences."""
     net, xs, read = CASES[case]

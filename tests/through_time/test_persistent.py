@@ -11,6 +11,7 @@ import pytest
 from jax.random import key
 
 import ostinato
+from everyday import some
 from members import CELLS, WIRINGS
 from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, Simple
 from ostinato.through_time.backends.persistent import (
@@ -108,11 +109,6 @@ def assert_same(cell, xs, state=None, tolerance=1e-9, **options):
         np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
 
 
-def some(names, usual):
-    """All take minutes to compile; a few are enough for every day."""
-    return [pytest.param(n, marks=[] if n in usual else [pytest.mark.slow]) for n in names]
-
-
 @pytest.mark.parametrize(
     "name",
     some([n for n in CELLS | WIRINGS if n not in (*UNFIT, "simple step")], ["jordan"]),
@@ -173,7 +169,7 @@ def test_restarts_from_an_initial_state_that_is_learned(by):
         gradient(cell, xs, resets=RESETS, backend="persistent")
 
 
-@pytest.mark.parametrize("name", some(LARGER, ["mlstm"]))
+@pytest.mark.parametrize("name", some(LARGER, ["lstm"]))
 def test_products_in_parts(name, by, monkeypatch):
     """Four programs: each makes half of a sum, for half of the columns."""
     found, summands = set(), _plan.Plan.summands
@@ -284,7 +280,14 @@ def test_values_in_several_looks(monkeypatch, by):
     kernels_by_threads(gradient, GRU(3, 60, key=key(0)), sequences(3)[:2], monkeypatch, by, **sizes)
 
 
-@pytest.mark.parametrize(("name", "bad"), [("lstm", None), ("lstm", 0), ("layer norm", 1)])
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("lstm", None),
+        ("lstm", 0),
+        pytest.param("layer norm", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_launch_that_fails_leaves_nan(name, bad, monkeypatch, by):
     """If nobody is to wait for it: forwards in the loss, backwards in the gradient."""
     by(partial(persistent_scan, fitted=Fit(programs=3, rows=16, groups=1, warps=4)))

@@ -68,13 +68,10 @@ def loss_and_gradient(captioner, batch):
     return jax.value_and_grad(total)(moving)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attention", "cell"),
-    [
-        pytest.param(None, LSTM, marks=pytest.mark.slow),
-        ("additive", GRU),
-        pytest.param("dot", GRU, marks=pytest.mark.slow),
-    ],
+    [(None, LSTM), ("additive", GRU), ("dot", GRU)],
 )
 def test_a_padded_batch_equals_its_pictures_one_by_one(attention, cell):
     captioner = made(attention, cell)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from everyday import some
 from ostinato import unroll
 from ostinato.cells import GRU, LSTM
 from ostinato.runs import Config
@@ -23,11 +24,6 @@ KINDS = {
     "stacked": ({"attention": "dot"}, {"layers": 2, "cell": "lstm"}),
     "tied": ({"attention": "additive", "tied": True}, {"cell": "lstm"}),
 }
-
-
-def some(names, usual):
-    """All take a while to compile; a few are enough for every day."""
-    return [pytest.param(n, marks=[] if n in usual else [pytest.mark.slow]) for n in names]
 
 
 def pairs(**options) -> Pairs:

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..cells.building import draw, zeros
 from ..cells.initialisers import glorot
+from .affine import is_affine
 
 
 class Additive(eqx.Module):
@@ -50,7 +51,8 @@ class Additive(eqx.Module):
 
     def around(self, cell: Cell, memory: jax.Array, valid: jax.Array) -> Cell:
         """The cell of a decoder, which reads the context beside its input."""
-        return _AttendBefore(cell, self, memory @ self.K + self.b, memory, valid)
+        keys = memory @ self.K + self.b
+        return _AttendBefore(_Looking(cell, self, keys, memory, valid, _reading(cell, memory)))
 
     def scores(self, query: jax.Array, keys: jax.Array) -> jax.Array:
         return jnp.tanh((query @ self.Q)[..., None, :] + keys) @ self.v
@@ -107,7 +109,7 @@ class _Attending(Cell):
         return self.cell.input_axes
 
     def weights(self, query: jax.Array) -> jax.Array:
-        """α: where each query looks."""
+        """α: where each query looks, `(..., S)`."""
         keys, valid = self._of(query, self.keys), self._of(query, self.valid)
         scores = self.attention.scores(query, keys)
         least = jnp.finfo(scores.dtype).min
@@ -124,36 +126,111 @@ class _Attending(Cell):
         """What the steps look for, `(T, *batch, units)`, given the cell's outputs."""
         return hs
 
+    def mean(self, weights: jax.Array, values: jax.Array) -> jax.Array:
+        """`Σ_s α_s v_s`."""
+        return jnp.einsum("...s,...sm->...m", weights, self._of(weights, values))
+
     def context(self, query: jax.Array) -> jax.Array:
-        return jnp.einsum("...s,...sm->...m", self.weights(query), self._of(query, self.values))
+        return self.mean(self.weights(query), self.values)
 
 
-class _AttendBefore(_Attending):
-    """`h_t = cell([x_t, c_t])` with the context c_t of h_{t-1}; the output is `[h_t, c_t]`.
+class _Looking(_Attending):
+    """`h_t = cell([x_t, c_t])` with the context c_t of h_{t-1}; the outputs are h_t and α_t.
 
-    Shapes: state `(the cell's, h (*batch, units))`.
+    Where the cell's `inputs` are affine, their part that reads the context is applied to the
+    encoder's outputs before the first step, because it can be done before or after the mean:
+
+        inputs([x, Σ_s α_s m_s]) = inputs([x, 0]) + Σ_s α_s L m_s
+
+    Then no step has a product with the input weights.
+
+    Shapes: state `(the cell's, h (*batch, units))`; outputs `(*batch, units)`, `(*batch, S)`.
+
+    Attributes:
+        read: `L m_s` in the form of the cell's inputs, or `None` if the step reads the context.
     """
 
+    read: Any = None
+
     def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch), self._nothing(batch)
+        return self.cell.initial(batch), self.nothing(batch)
 
-    def starting(self, state: Any) -> Any:
-        return state, self._nothing(self.valid.shape[:-1])
-
-    def queries(self, hs: jax.Array) -> jax.Array:
-        return jnp.concatenate([self._nothing(hs.shape[1:-1])[None], hs[:-1]])
-
-    def _nothing(self, batch: tuple[int, ...]) -> jax.Array:
+    def nothing(self, batch: tuple[int, ...]) -> jax.Array:
+        """The first query."""
         return jnp.zeros((*batch, len(self.attention.Q)), self.attention.Q.dtype)
 
     def inputs(self, x: Any) -> Any:
-        return x
+        if self.read is None:
+            return x
+        context = jnp.zeros((*x.shape[:-1], self.values.shape[-1]), x.dtype)
+        return self.cell.inputs(jnp.concatenate([x, context], axis=-1))
+
+    def step(self, state: Any, u: Any) -> tuple[Any, tuple[jax.Array, jax.Array]]:
+        state, h = state
+        weights = self.weights(h)
+        if self.read is None:
+            u = self.cell.inputs(jnp.concatenate([u, self.mean(weights, self.values)], axis=-1))
+        else:
+            u = jax.tree.map(lambda x, read: x + self.mean(weights, read), u, self.read)
+        state, h = self.cell.step(state, u)
+        return (state, h), (h, weights)
+
+
+def _reading(cell: Cell, memory: jax.Array) -> Any:
+    """`L m_s`, where the cell's inputs are affine and that is less to compute; see `_Looking`."""
+    size = cell.vector_size()
+    if size is None or memory.shape[-2] > memory.shape[-1]:
+        return None
+    alone = jnp.zeros((*memory.shape[:-1], size - memory.shape[-1]), memory.dtype)
+    vectors = jnp.concatenate([alone, memory], axis=-1)
+    if not is_affine(cell.inputs, vectors):
+        return None
+    both = cell.inputs(vectors), cell.inputs(jnp.zeros_like(vectors[(0,) * (vectors.ndim - 1)]))
+    read = jax.tree.map(jnp.subtract, *both)
+    return read if all(x.ndim == memory.ndim for x in jax.tree.leaves(read)) else None
+
+
+class _AttendBefore(Cell):
+    """A cell that reads the context of its last output; the output is `[h_t, c_t]`."""
+
+    looking: _Looking
+
+    @property
+    def input_axes(self) -> int:
+        return self.looking.input_axes
+
+    @property
+    def values(self) -> jax.Array:
+        return self.looking.values
+
+    def weights(self, query: jax.Array) -> jax.Array:
+        return self.looking.weights(query)
+
+    def starting(self, state: Any) -> Any:
+        return state, self.looking.nothing(self.looking.valid.shape[:-1])
+
+    def queries(self, hs: jax.Array) -> jax.Array:
+        return jnp.concatenate([self.looking.nothing(hs.shape[1:-1])[None], hs[:-1]])
+
+    def initial(self, batch: tuple[int, ...]) -> Any:
+        return self.looking.initial(batch)
+
+    def inputs(self, x: Any) -> Any:
+        return self.looking.inputs(x)
 
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
-        state, h = state
-        context = self.context(h)
-        state, h = self.cell.step(state, self.cell.inputs(jnp.concatenate([u, context], axis=-1)))
-        return (state, h), jnp.concatenate([h, context], axis=-1)
+        state, outputs = self.looking.step(state, u)
+        return state, self._joined(*outputs)
+
+    def over_time(
+        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
+    ) -> tuple[Any, Any]:
+        """The steps first, then the contexts of all of them at once."""
+        outputs, state = run(self.looking, xs, state)
+        return self._joined(*outputs), state
+
+    def _joined(self, hs: jax.Array, weights: jax.Array) -> jax.Array:
+        return jnp.concatenate([hs, self.looking.mean(weights, self.values)], axis=-1)
 
 
 class _AttendAfter(_Attending):

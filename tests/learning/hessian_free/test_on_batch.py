@@ -8,6 +8,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from jax.random import key
 
+from everyday import some
 from members import CELLS, WIRINGS
 from ostinato import unroll
 from ostinato.cells import LSTM, Simple
@@ -63,13 +64,10 @@ def watched(cell, xs, state):
     return ys, jnp.concatenate([x.reshape(-1) for x in states])
 
 
-# Every day all cells and these wirings; the others take long to compile.
-USUAL = {"simple tanh", "lstm", "mlstm", "bidirectional", "network, raw"}
+USUAL = {"simple tanh", "lstm", "network, raw"}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in USUAL else [pytest.mark.slow]) for n in MEMBERS]
-)
+@pytest.mark.parametrize("name", some(MEMBERS, USUAL))
 def test_products_are_those_of_dense_matrices(name):
     case = MEMBERS[name]()
     f = on_batch(case.cell, case.xs, case.state)

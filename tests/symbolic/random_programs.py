@@ -7,8 +7,8 @@ VARIABLES = ("x", "y", "z")
 
 @st.composite
 def programs(draw):
-    """The text of a program, and its inputs. Many of them loop forever, and some halt."""
-    count = draw(st.integers(1, 12))
+    """The text of a program, and its inputs. Most of them loop for long or forever; some halt."""
+    count = draw(st.integers(3, 16))
     names = st.sampled_from(VARIABLES[: draw(st.integers(1, 3))])
     labels = st.integers(0, count).map(lambda line: f"l{line}")
     forms = {
@@ -18,9 +18,10 @@ def programs(draw):
         "goto": labels.map(lambda label: f"goto {label}"),
         "halt": st.just("halt"),
     }
-    # More changes and tests than jumps, so that something happens.
-    kinds = st.sampled_from(["inc", "inc", "dec", "dec", "ifzero", "ifzero", "goto", "halt"])
-    lines = [f"l{line}: {draw(forms[draw(kinds)])}" for line in range(count)]
+    # Few jumps, and few ends besides the jump back of the last instruction, so that much happens.
+    kinds = st.sampled_from(["inc", "dec", "ifzero"] * 6 + ["goto", "halt"])
+    chosen = [*draw(st.lists(kinds, min_size=count - 1, max_size=count - 1)), "goto"]
+    lines = [f"l{line}: {draw(forms[kind])}" for line, kind in enumerate(chosen)]
     text = "\n".join([*lines, f"l{count}:"])
-    inputs = draw(st.dictionaries(st.sampled_from(VARIABLES), st.integers(0, 30)))
+    inputs = draw(st.dictionaries(st.sampled_from(VARIABLES), st.integers(0, 500)))
     return text, {name: value for name, value in inputs.items() if f" {name}" in text}

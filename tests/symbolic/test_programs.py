@@ -54,7 +54,7 @@ def compare(text, inputs):
 anything = given(programs())
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @anything
 def test_random_programs(program):
     compare(*program)

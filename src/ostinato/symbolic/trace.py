@@ -43,7 +43,7 @@ def network_trace(
         >>> program = parse("again: ifzero a goto done\\ndec a\\ninc b\\ngoto again\\ndone: halt")
         >>> *_, last = network_trace(compile_program(program), {"a": 2, "b": 3})
         >>> last
-        Step(step=12, state=State(position=None, values=(0, 5)))
+        Step(step=13, state=State(position=None, values=(0, 5)))
     """
     done = 0
     for states in _chunks(network, inputs, steps):

@@ -108,7 +108,7 @@ def _check_exact(network: ProgramNetwork, states: np.ndarray, done: int) -> None
             beyond = np.flatnonzero(full[:, place] & (states[:, first + i] > 0))
             if len(beyond):
                 dtype = network.cell.R.dtype
-                advice = "; run it in float64" if dtype == np.float32 else ""
+                advice = "; run it in float64 (--float64)" if dtype == np.float32 else ""
                 raise BadInput(
                     f"{program.name}, line {instruction.line}: {instruction.variable} reaches "
                     f"{network.limit} at step {done + beyond[0]}, and {dtype} counts no further "

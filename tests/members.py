@@ -1,5 +1,6 @@
 """Every cell and wiring, for the conformance suite: what is listed here is tested."""
 
+import equinox as eqx
 import jax
 from jax.random import key
 
@@ -12,6 +13,7 @@ from ostinato.cells import (
     AdditiveDelay,
     Delay,
     Elman,
+    Hopfield,
     Jordan,
     KrauseLSTM,
     Leaky,
@@ -36,6 +38,13 @@ from ostinato.wiring import (
 
 ONE, TWO, THREE = jax.random.split(key(7), 3)
 
+
+def hopfield(bits):
+    """A Hopfield network with random weights; it starts with weights of zero."""
+    cell = Hopfield(bits, bits, key=ONE)
+    return eqx.tree_at(lambda cell: cell.R, cell, jax.random.normal(ONE, cell.R.shape))
+
+
 CELLS = {
     "simple tanh": lambda: Case(Simple(3, 4, key=ONE)),
     "simple sigmoid": lambda: Case(Simple(3, 4, key=ONE, f="sigmoid")),
@@ -57,6 +66,7 @@ CELLS = {
         AdditiveDelay(3, 4, key=ONE, c=(0, 2), y=(1, 3), x=(0, 1), dt=0.5)
     ),
     "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),
+    "hopfield": lambda: Case(hopfield(4)),
 }
 
 WIRINGS = {

@@ -13,6 +13,8 @@ from .hybrid import Hybrid as Hybrid
 from .objective import Objective as Objective
 from .saddle_free import SaddleFree as SaddleFree
 from .schedules import SCHEDULES as SCHEDULES
+from .storage import Hebb as Hebb
+from .storage import PseudoInverse as PseudoInverse
 from .transformation import Transformation as Transformation
 from .transformation import learner_of as learner_of
 
@@ -21,4 +23,6 @@ LEARNERS: dict[str, type[Learner]] = {
     **dict.fromkeys(FIRST_ORDER, FirstOrder),
     "hf": HessianFree,
     "saddle-free": SaddleFree,
+    "hebb": Hebb,
+    "pseudo-inverse": PseudoInverse,
 }

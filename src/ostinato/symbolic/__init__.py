@@ -5,6 +5,11 @@ from .compiler import compile_program as compile_program
 from .examples import EXAMPLES as EXAMPLES
 from .examples import example_text as example_text
 from .examples import load_program as load_program
+from .hopfield import Capacity as Capacity
+from .hopfield import capacity as capacity
+from .hopfield import energy as energy
+from .hopfield import hopfield as hopfield
+from .hopfield import recall as recall
 from .interpreter import State as State
 from .interpreter import interpret as interpret
 from .language import Instruction as Instruction

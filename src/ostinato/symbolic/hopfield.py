@@ -91,22 +91,22 @@ def recall(
 
 @eqx.filter_jit
 def _one_by_one(cell: Hopfield, states: jax.Array, sweeps: int, key: jax.Array) -> jax.Array:
-    R = cell.R - jnp.diag(jnp.diag(cell.R))
+    into = (cell.R - jnp.diag(jnp.diag(cell.R))).T  # what leads to a unit is a row, for speed
 
     def update(states: jax.Array, unit: jax.Array) -> tuple[jax.Array, None]:
-        a = states @ R[:, unit]
-        return states.at[:, unit].set(jnp.where(a == 0, states[:, unit], jnp.sign(a))), None
+        a = into[unit] @ states
+        return states.at[unit].set(jnp.where(a == 0, states[unit], jnp.sign(a))), None
 
     def sweep(now: tuple) -> tuple:
         count, states, _ = now
-        order = jax.random.permutation(jax.random.fold_in(key, count), R.shape[0])
+        order = jax.random.permutation(jax.random.fold_in(key, count), len(into))
         after = jax.lax.scan(update, states, order)[0]
         return count + 1, after, jnp.any(after != states)
 
     def goes_on(now: tuple) -> jax.Array:
         return now[2] & (now[0] < sweeps)
 
-    return jax.lax.while_loop(goes_on, sweep, (0, states, jnp.asarray(True)))[1]
+    return jax.lax.while_loop(goes_on, sweep, (0, states.T, jnp.asarray(True)))[1].T
 
 
 class Capacity(NamedTuple):

@@ -9,8 +9,8 @@ counts as recalled if at most 2.5 % of its bits are wrong.
 import sys
 
 import numpy as np
-from measure import publish, table
 
+from measure import publish, table
 from ostinato.symbolic import capacity
 
 LOADS = (0.05, 0.08, 0.10, 0.12, 0.13, 0.14, 0.15, 0.16, 0.18, 0.20)

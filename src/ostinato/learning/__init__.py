@@ -11,6 +11,7 @@ from .hessian_free import Damping as Damping
 from .hessian_free import HessianFree as HessianFree
 from .hybrid import Hybrid as Hybrid
 from .objective import Objective as Objective
+from .perceptron import Perceptron as Perceptron
 from .saddle_free import SaddleFree as SaddleFree
 from .schedules import SCHEDULES as SCHEDULES
 from .storage import Hebb as Hebb
@@ -23,6 +24,7 @@ LEARNERS: dict[str, type[Learner]] = {
     **dict.fromkeys(FIRST_ORDER, FirstOrder),
     "hf": HessianFree,
     "saddle-free": SaddleFree,
+    "perceptron": Perceptron,
     "hebb": Hebb,
     "pseudo-inverse": PseudoInverse,
 }

@@ -33,6 +33,7 @@ ALIKE = {
     "mean over time",
     "additive delay",
     "delay",
+    "elman, full context",
     "gated feedback, tanh",
     "zoneout, inference",
     "gru, reset after",

@@ -68,6 +68,12 @@ def elman(p, x, h):
     return h, h
 
 
+def full_elman(p, x, h):
+    context = h
+    h = F[p.f](x @ p.W + context @ p.r + p.b)
+    return h, h
+
+
 def leaky(p, x, h):
     h = (1 - p.alpha) * F[p.f](x @ p.W + h @ p.R + p.b) + p.alpha * h
     return h, h
@@ -175,6 +181,7 @@ CASES = {
     "simple step": (simple, Simple, {"f": "step"}),
     "elman": (elman, Elman, {}),
     "elman sigmoid": (elman, Elman, {"f": "sigmoid"}),
+    "elman, full context": (full_elman, Elman, {"context": "full"}),
     "leaky": (leaky, Leaky, {"alpha": 0.3}),
     "leaky relu": (leaky, Leaky, {"alpha": 0.9, "f": "relu"}),
     "jordan": (jordan, Jordan, {"outputs": 2, "alpha": 0.7}),
@@ -195,7 +202,12 @@ CASES = {
     "additive delay, many": (
         additive_delay,
         AdditiveDelay,
-        {"c": (0, 2), "y": (1, 3), "x": (0, 2, 1), "dt": 0.3},
+        {
+            "state_delays": (0, 2),
+            "output_delays": (1, 3),
+            "input_delays": (0, 2, 1),
+            "dt": 0.3,
+        },
     ),
     "delay of 3": (delay, Delay, {"delay": 3, "dt": 0.2}),
 }
@@ -384,10 +396,15 @@ BAD = {
         {"delay": 0},
         "delay must be a whole number from 1 and dt positive, got 0 and 1.0",
     ),
+    "context": (
+        Elman,
+        {"context": "other"},
+        "context must be one of one-to-one, full, got 'other'",
+    ),
     "delays of y": (
         AdditiveDelay,
-        {"y": (0,)},
-        "the delays of y must be whole numbers from 1, one at least, got (0,)",
+        {"output_delays": (0,)},
+        "output_delays must be whole numbers from 1, one at least, got (0,)",
     ),
     "dt": (
         Delay,

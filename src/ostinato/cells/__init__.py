@@ -36,5 +36,6 @@ CELLS: dict[str, type[Cell]] = {
     "gru": GRU,
     "leaky": Leaky,
     "delay": Delay,
+    "additive-delay": AdditiveDelay,
     "hopfield": Hopfield,
 }

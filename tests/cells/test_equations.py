@@ -21,6 +21,7 @@ from ostinato.cells import (
     AdditiveDelay,
     Delay,
     Elman,
+    Hopfield,
     Jordan,
     KrauseLSTM,
     Leaky,
@@ -72,6 +73,12 @@ def full_elman(p, x, h):
     context = h
     h = F[p.f](x @ p.W + context @ p.r + p.b)
     return h, h
+
+
+def hopfield(p, x, s):
+    a = x + s @ (p.R - np.diag(np.diag(p.R)))
+    s = np.where(a == 0, s, np.sign(a))
+    return s, s
 
 
 def leaky(p, x, h):
@@ -197,6 +204,7 @@ CASES = {
     "mrnn, factor of 2": (mrnn, MRNN, {"factor_inputs": 2}),
     "gru, reset before": (gru, GRU, {"reset": "before"}),
     "gru, reset after": (gru, GRU, {"reset": "after"}),
+    "hopfield": (hopfield, Hopfield, {}),
     "delay": (delay, Delay, {}),
     "additive delay": (additive_delay, AdditiveDelay, {}),
     "additive delay, many": (

@@ -1,6 +1,8 @@
 """`ostinato program run | list | show`."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -103,3 +105,14 @@ def test_the_examples_are_listed_and_shown(ostinato):
     assert parse(ostinato("program", "show", "gcd")[1]).variables[-1] == "gcd"
     code, _, err = ostinato("program", "show", "nope")
     assert code == 2 and "there is no example nope; there are addition" in err
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "programs.md"
+COMMANDS = re.findall(r"(?m)^    ostinato (.+)$", PAGE.read_text(encoding="utf-8"))
+
+
+def test_the_commands_of_the_page_run(ostinato):
+    assert len(COMMANDS) >= 7
+    for command in COMMANDS:
+        code, out, err = ostinato(*command.split())
+        assert code == 0 and out, f"{command}: {err}"

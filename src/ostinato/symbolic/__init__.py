@@ -17,4 +17,4 @@ from .language import Program as Program
 from .language import parse as parse
 from .trace import Step as Step
 from .trace import network_trace as network_trace
-from .trace import read as read
+from .trace import read_states as read_states

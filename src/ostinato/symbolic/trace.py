@@ -47,7 +47,7 @@ def network_trace(
     """
     done = 0
     for states in _chunks(network, inputs, steps):
-        values, positions = read(network, states)
+        values, positions = read_states(network, states)
         _check_exact(network, states, done)
         for row, position in enumerate(positions.tolist()):
             if position == TRANSITION:
@@ -62,7 +62,7 @@ def network_trace(
 HALTED, TRANSITION = -1, -2
 
 
-def read(network: ProgramNetwork, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def read_states(network: ProgramNetwork, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Variables and program position of states `(T, units)` of the network.
 
     Returns:

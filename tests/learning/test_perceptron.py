@@ -112,6 +112,7 @@ def test_what_it_needs():
         learned(threshold_units(2, 1), batch, 1)
 
 
+@pytest.mark.slow
 def test_a_run(tmp_path):
     run = train(Config(task="xor", cell="simple", learner="perceptron", units=8, steps=3), tmp_path)
     last = [event for event in run.events() if event["kind"] == "train"][-1]

@@ -14,7 +14,7 @@ from ostinato.cells import Hopfield
 from ostinato.errors import BadInput
 from ostinato.learning import Hebb, Objective, PseudoInverse
 from ostinato.runs import Config, evaluate, examine, train
-from ostinato.symbolic import capacity, energy, hopfield, recall
+from ostinato.symbolic import capacity, energy, recall, store
 from ostinato.tasks import Recall
 from ostinato.wiring import Network
 
@@ -29,13 +29,13 @@ def corrupted(patterns, flips):
 @pytest.mark.parametrize("rule", ["hebb", "pseudo-inverse"])
 @pytest.mark.parametrize("synchronous", [False, True])
 def test_patterns_come_back(rule, synchronous):
-    cell = hopfield(PATTERNS, rule)
+    cell = store(PATTERNS, rule)
     found = recall(cell, corrupted(PATTERNS, 10), synchronous=synchronous, sweeps=20)
     np.testing.assert_array_equal(found, PATTERNS)
 
 
 def test_the_energy_falls_with_every_sweep():
-    cell = hopfield(PATTERNS)
+    cell = store(PATTERNS)
     states = corrupted(PATTERNS, 30)
     energies = [energy(cell, jnp.asarray(states))]
     for _ in range(5):
@@ -47,7 +47,7 @@ def test_the_energy_falls_with_every_sweep():
         -0.5 * sum(cell.R[i, j] * s[i] * s[j] for i in range(20) for j in range(20) if i != j)
         for s in states[:2, :20]
     ]
-    part = hopfield(PATTERNS[:, :20])
+    part = store(PATTERNS[:, :20])
     part = eqx.tree_at(lambda cell: cell.R, part, cell.R[:20, :20])
     np.testing.assert_allclose(energy(part, states[:2, :20]), loop, rtol=1e-12)
 
@@ -78,9 +78,9 @@ def test_everything_is_recalled_below_a_tenth_and_recall_collapses():
 )
 def test_what_is_not_a_pattern(patterns, words):
     with pytest.raises(BadInput, match=words):
-        hopfield(patterns)
+        store(patterns)
     with pytest.raises(BadInput, match="the rule is hebb or pseudo-inverse, got 'other'"):
-        hopfield(PATTERNS, "other")
+        store(PATTERNS, "other")
 
 
 @pytest.mark.parametrize(("kind", "rule"), [(Hebb, "hebb"), (PseudoInverse, "pseudo-inverse")])
@@ -94,7 +94,7 @@ def test_learners_store_what_the_closed_forms_do(kind, rule):
         batch = task.batch(index, 3).on_device().arrays
         state = learner.start(network, batch)
         network, memory, state, _ = jax.jit(learner.step)(network, memory, state, batch)
-    expected = hopfield(PATTERNS, rule).R * (100 / 9 if rule == "hebb" else 1)
+    expected = store(PATTERNS, rule).R * (100 / 9 if rule == "hebb" else 1)
     np.testing.assert_allclose(network.cell.R, expected, rtol=0, atol=1e-10)
     assert int(memory.seen) == 18
     ys, _ = ostinato.unroll(network, jnp.asarray(task.batch(0, 9).inputs))
@@ -105,7 +105,7 @@ def test_dependent_patterns_do_not_spoil_the_pseudo_inverse():
     patterns = np.array([[1.0, 1, 1, 1], [1, 1, -1, -1], [-1, -1, -1, -1], [1, 1, 1, 1]])
     learner = PseudoInverse(Objective(Recall.loss))
     R = learner.stored(jnp.zeros((4, 4)), patterns, jnp.ones(4), jnp.zeros(()))
-    np.testing.assert_allclose(R, hopfield(patterns, "pseudo-inverse").R, atol=1e-12)
+    np.testing.assert_allclose(R, store(patterns, "pseudo-inverse").R, atol=1e-12)
 
 
 def test_a_run_is_a_run(tmp_path):
@@ -162,7 +162,7 @@ def test_letters_and_their_preview():
     task = Recall(patterns=5, letters=True, noise=0.0)
     assert task.drawn(task.patterns[4]).splitlines()[:2] == ["#####", "#...."]
     with jax.enable_x64(False):
-        network = Network(hopfield(task.patterns, "pseudo-inverse"), None)
+        network = Network(store(task.patterns, "pseudo-inverse"), None)
         shown = task.preview(network, jax.random.key(0))
     assert shown.splitlines()[0] == ".###. → .###.    ####. → ####.    .###. → .###."
     with pytest.raises(BadInput, match="there are 26 letters, got patterns = 27"):

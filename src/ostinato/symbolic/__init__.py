@@ -8,8 +8,8 @@ from .examples import load_program as load_program
 from .hopfield import Capacity as Capacity
 from .hopfield import capacity as capacity
 from .hopfield import energy as energy
-from .hopfield import hopfield as hopfield
 from .hopfield import recall as recall
+from .hopfield import store as store
 from .interpreter import State as State
 from .interpreter import interpret as interpret
 from .language import Instruction as Instruction

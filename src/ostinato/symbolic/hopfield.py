@@ -17,7 +17,7 @@ SWEEPS = 200
 RECALLED = 0.95  # overlap from which a pattern counts as recalled: at most 2.5 % of its bits wrong
 
 
-def hopfield(patterns: np.ndarray, rule: str = "hebb") -> Hopfield:
+def store(patterns: np.ndarray, rule: str = "hebb") -> Hopfield:
     """A Hopfield network in which patterns are stored.
 
     `"hebb"` is `R = (1/N) Σ_μ ξ_μ ξ_μᵀ`, and `"pseudo-inverse"` is `R = Ξ Ξ⁺`, the orthogonal
@@ -32,7 +32,7 @@ def hopfield(patterns: np.ndarray, rule: str = "hebb") -> Hopfield:
 
     Example:
         >>> patterns = np.sign(np.random.default_rng(0).normal(size=(3, 50)))
-        >>> recalled = recall(hopfield(patterns), np.concatenate([-patterns[:1, :5],
+        >>> recalled = recall(store(patterns), np.concatenate([-patterns[:1, :5],
         ...                                                       patterns[:1, 5:]], axis=1))
         >>> bool((recalled == patterns[:1]).all())
         True
@@ -55,7 +55,7 @@ def energy(cell: Hopfield, states: jax.Array) -> jax.Array:
     With symmetric R no update of a single unit raises it.
 
     Example:
-        >>> float(energy(hopfield(np.ones((1, 10))), jnp.ones(10)))
+        >>> float(energy(store(np.ones((1, 10))), jnp.ones(10)))
         -4.5
     """
     R = cell.R - jnp.diag(jnp.diag(cell.R))
@@ -158,7 +158,7 @@ def capacity(
             some = patterns[np.arange(probed) % len(patterns)]  # always as many, to compile once
             flips = rng.random(some.shape).argsort(axis=1) < round(noise * units)
             cues = np.where(flips, -some, some)
-            found = recall(hopfield(patterns, rule), cues, key=jax.random.key(j))
+            found = recall(store(patterns, rule), cues, key=jax.random.key(j))
             overlaps = np.mean(np.asarray(found) * some, axis=1)
             recalled[i, j], overlap[i, j] = np.mean(overlaps >= RECALLED), np.mean(overlaps)
     return Capacity(np.asarray(loads, float), recalled, overlap)

@@ -106,6 +106,9 @@ def test_chunks_do_not_show():
 
 def test_float32_is_exact_to_its_limit_and_says_where_it_ends():
     limit = 2**24
+    assert result("addition", a=3, b=2, sum=limit - 5) == limit
+    with pytest.raises(BadInput, match="addition, line 8: sum reaches 16777216"):
+        result("addition", a=3, b=3, sum=limit - 5)
     copy = parse("inc x\ninc x\ndec x", "two")
     *_, last = network_trace(compile_program(copy), {"x": limit - 2})
     assert last.state.values == (limit - 1,)

@@ -68,7 +68,8 @@ class Storage(Learner):
         cell = getattr(network, "cell", None)
         if not isinstance(cell, Hopfield):
             raise BadInput(
-                "this learner stores patterns in a Hopfield network: use --cell hopfield"
+                "this learner stores patterns in a Hopfield network: use --cell hopfield, without "
+                "noise or normalisation"
             )
         return Memory(jnp.zeros((), jnp.int32))
 

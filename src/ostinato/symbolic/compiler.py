@@ -68,8 +68,8 @@ def compile_program(program: Program, dtype: Any = "float32") -> ProgramNetwork:
                           is 1 only if V = 0; then N''_i → N_k: 1, and N'_i - N''_i → N_{i+1}
 
     An instruction takes one step, a branch two, because its transition units come in between. A
-    program of v variables and n instructions, b of them branches, has v + n + 2b units. (Galvan
-    speaks of one or two units per instruction, and does not count a branch's own.)
+    program of v variables and n instructions, b of them branches, has v + n + 2b units: one per
+    instruction and three per branch, where Galvan speaks of one or two.
 
     The numbers are exact up to 2²⁴ in float32 and 2⁵³ in float64.
 

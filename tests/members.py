@@ -1,5 +1,6 @@
 """Every cell and wiring, for the conformance suite: what is listed here is tested."""
 
+import equinox as eqx
 import jax
 from jax.random import key
 
@@ -12,6 +13,7 @@ from ostinato.cells import (
     AdditiveDelay,
     Delay,
     Elman,
+    Hopfield,
     Jordan,
     KrauseLSTM,
     Leaky,
@@ -36,6 +38,13 @@ from ostinato.wiring import (
 
 ONE, TWO, THREE = jax.random.split(key(7), 3)
 
+
+def hopfield(bits):
+    """A Hopfield network with random weights; it starts with weights of zero."""
+    cell = Hopfield(bits, bits, key=ONE)
+    return eqx.tree_at(lambda cell: cell.R, cell, jax.random.normal(ONE, cell.R.shape))
+
+
 CELLS = {
     "simple tanh": lambda: Case(Simple(3, 4, key=ONE)),
     "simple sigmoid": lambda: Case(Simple(3, 4, key=ONE, f="sigmoid")),
@@ -43,6 +52,7 @@ CELLS = {
     "simple identity": lambda: Case(Simple(3, 4, key=ONE, f="identity")),
     "simple step": lambda: Case(Simple(3, 4, key=ONE, f="step")),
     "elman": lambda: Case(Elman(3, 4, key=ONE)),
+    "elman, full context": lambda: Case(Elman(3, 4, key=ONE, context="full")),
     "jordan": lambda: Case(Jordan(3, 4, key=ONE, outputs=2)),
     "lstm": lambda: Case(LSTM(3, 4, key=ONE)),
     "peephole lstm": lambda: Case(PeepholeLSTM(3, 4, key=ONE)),
@@ -54,9 +64,12 @@ CELLS = {
     "gru, reset after": lambda: Case(GRU(3, 4, key=ONE, reset="after")),
     "leaky": lambda: Case(Leaky(3, 4, key=ONE)),
     "additive delay": lambda: Case(
-        AdditiveDelay(3, 4, key=ONE, c=(0, 2), y=(1, 3), x=(0, 1), dt=0.5)
+        AdditiveDelay(
+            3, 4, key=ONE, state_delays=(0, 2), output_delays=(1, 3), input_delays=(0, 1), dt=0.5
+        )
     ),
     "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),
+    "hopfield": lambda: Case(hopfield(4)),
 }
 
 WIRINGS = {

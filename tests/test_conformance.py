@@ -26,6 +26,8 @@ def member(name):
     return MEMBERS[name]()
 
 
+THRESHOLDS = ("simple step", "hopfield")
+
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
     "jordan",
@@ -34,6 +36,7 @@ ALIKE = {
     "mean over time",
     "additive delay",
     "delay",
+    "elman, full context",
     "gated feedback, tanh",
     "zoneout, inference",
     "gru, reset after",
@@ -65,7 +68,7 @@ def test_conforms(name):
     """One test per member: its compiled functions are shared by the checks."""
     case = member(name)
     for check in CHECKS:
-        if name == "simple step" and check is every_parameter_is_reached:
+        if name in THRESHOLDS and check is every_parameter_is_reached:
             continue  # a threshold has no slope: see the test below
         check(case)
     compiling_changes_nothing(case)
@@ -84,6 +87,7 @@ def same(gradient, expected):
         np.testing.assert_allclose(x, y, rtol=0, atol=1e-10 * scale)
 
 
-def test_a_threshold_has_no_gradient():
-    gradient = member("simple step").gradient
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_a_threshold_has_no_gradient(name):
+    gradient = member(name).gradient
     assert all(bool(jnp.all(slope == 0)) for slope in jax.tree.leaves(gradient[0]))

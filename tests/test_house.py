@@ -23,6 +23,7 @@ FLOORS = [
     "testing",
     "lens",
     "learning",
+    "symbolic",
     "claims",
     "runs",
     "report",

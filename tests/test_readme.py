@@ -96,9 +96,15 @@ def test_the_code_runs(page, tmp_path):
 def test_the_commands_in_the_pages_have_real_options():
     """Every `--option` in the pages is one that a verb has."""
     verbs = typer.main.get_command(app).commands
-    verbs = {**verbs, **verbs["data"].commands}
+    verbs = {**verbs, **verbs["data"].commands, **verbs["program"].commands}
     options = [p.opts + p.secondary_opts for verb in verbs.values() for p in verb.params]
     known = {"--help", "--keep"}.union(*options)  # the last is of a cell in docs/training.md
-    for page in ("README.md", "docs/training.md", "docs/lens.md", "docs/hessian_free.md"):
+    for page in (
+        "README.md",
+        "docs/training.md",
+        "docs/lens.md",
+        "docs/hessian_free.md",
+        "docs/programs.md",
+    ):
         text = re.sub(r"--xla\S*", "", (ROOT / page).read_text())
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text)) <= known

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from . import lens as lens
     from . import report as report
     from . import runs as runs
+    from . import symbolic as symbolic
     from . import tasks as tasks
     from . import testing as testing
     from . import through_time as through_time
@@ -44,6 +45,7 @@ else:
         "report",
         "runs",
         "settings",
+        "symbolic",
         "tasks",
         "testing",
         "through_time",

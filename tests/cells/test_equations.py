@@ -21,6 +21,7 @@ from ostinato.cells import (
     AdditiveDelay,
     Delay,
     Elman,
+    Hopfield,
     Jordan,
     KrauseLSTM,
     Leaky,
@@ -66,6 +67,18 @@ def elman(p, x, h):
     context = h  # along edges of weight 1
     h = F[p.f](x @ p.W + p.r * context + p.b)
     return h, h
+
+
+def full_elman(p, x, h):
+    context = h
+    h = F[p.f](x @ p.W + context @ p.r + p.b)
+    return h, h
+
+
+def hopfield(p, x, s):
+    a = x + s @ (p.R - np.diag(np.diag(p.R)))
+    s = np.where(a == 0, s, np.sign(a))
+    return s, s
 
 
 def leaky(p, x, h):
@@ -175,6 +188,7 @@ CASES = {
     "simple step": (simple, Simple, {"f": "step"}),
     "elman": (elman, Elman, {}),
     "elman sigmoid": (elman, Elman, {"f": "sigmoid"}),
+    "elman, full context": (full_elman, Elman, {"context": "full"}),
     "leaky": (leaky, Leaky, {"alpha": 0.3}),
     "leaky relu": (leaky, Leaky, {"alpha": 0.9, "f": "relu"}),
     "jordan": (jordan, Jordan, {"outputs": 2, "alpha": 0.7}),
@@ -190,12 +204,18 @@ CASES = {
     "mrnn, factor of 2": (mrnn, MRNN, {"factor_inputs": 2}),
     "gru, reset before": (gru, GRU, {"reset": "before"}),
     "gru, reset after": (gru, GRU, {"reset": "after"}),
+    "hopfield": (hopfield, Hopfield, {}),
     "delay": (delay, Delay, {}),
     "additive delay": (additive_delay, AdditiveDelay, {}),
     "additive delay, many": (
         additive_delay,
         AdditiveDelay,
-        {"c": (0, 2), "y": (1, 3), "x": (0, 2, 1), "dt": 0.3},
+        {
+            "state_delays": (0, 2),
+            "output_delays": (1, 3),
+            "input_delays": (0, 2, 1),
+            "dt": 0.3,
+        },
     ),
     "delay of 3": (delay, Delay, {"delay": 3, "dt": 0.2}),
 }
@@ -384,10 +404,15 @@ BAD = {
         {"delay": 0},
         "delay must be a whole number from 1 and dt positive, got 0 and 1.0",
     ),
+    "context": (
+        Elman,
+        {"context": "other"},
+        "context must be one of one-to-one, full, got 'other'",
+    ),
     "delays of y": (
         AdditiveDelay,
-        {"y": (0,)},
-        "the delays of y must be whole numbers from 1, one at least, got (0,)",
+        {"output_delays": (0,)},
+        "output_delays must be whole numbers from 1, one at least, got (0,)",
     ),
     "dt": (
         Delay,

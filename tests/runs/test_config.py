@@ -84,8 +84,8 @@ def test_json_round_trip():
         ({"cell": 3}, "cell must be of type str, got 3"),
         (
             {"task": "adding", "file": "a.txt"},
-            "file is a setting of the tasks text, series, arrays, tag, classify, caption; the task "
-            "is adding",
+            "file is a setting of the tasks text, series, arrays, tag, classify, caption, recall; "
+            "the task is adding",
         ),
         (
             {"cell": "lstm", "reset": "after"},
@@ -98,7 +98,7 @@ def test_json_round_trip():
         (
             {"learner": "hf", "rate": 0.1},
             "rate is a setting of the learners sgd, heavy-ball, nesterov, adagrad, adadelta, "
-            "rmsprop, adam, adamw; the learner is hf",
+            "rmsprop, adam, adamw, perceptron; the learner is hf",
         ),
         ({"first": "sgd"}, "first is a setting of hf, saddle-free; the learner is adam"),
         ({"unit": 3}, "the configuration has 'unit', which is not a setting (did you mean units?)"),
@@ -201,7 +201,10 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
             {"task": "adding", "cell": "delay", "dt": 0.0},
             "cell delay cannot be built: .* dt positive",
         ),
-        ({"task": "adding", "readout": "own"}, "needs a cell that has one: jordan; got mlstm"),
+        (
+            {"task": "adding", "readout": "own"},
+            "needs a cell that has one: jordan, hopfield; got mlstm",
+        ),
         ({"task": "adding", "cell": "jordan", "dropout": 0.5}, "dropout changes the output"),
         ({"task": "adding", "cell": "elman", "incoming": 3}, "elman has none"),
         ({"task": "adding", "curriculum": 500}, "at most the length of 100, got 500"),

@@ -22,6 +22,7 @@ from ostinato.tasks import (
     Characters,
     Classify,
     Execute,
+    Recall,
     Series,
     Tagging,
     Task,
@@ -187,6 +188,14 @@ SENTENCES = [
 ]
 
 
+PATTERNS = _random.choice([-1.0, 1.0], (12, 60))
+
+
+def nearest(batch: Batch) -> np.ndarray:
+    """The one of `PATTERNS` that is most like what is seen first."""
+    return at_end(batch, PATTERNS[np.argmax(batch.inputs[0] @ PATTERNS.T, axis=-1)])
+
+
 def verdict(batch: Batch) -> np.ndarray:
     """The words of `TEXTS` are well, yes and no, by their frequency 1 to 3."""
     return at_end(batch, sure((batch.inputs == 2).any(axis=0).astype(int), 2))
@@ -321,6 +330,16 @@ MEMBERS = {
         1 / 26,
         other=7,
         refused=None,
+    ),
+    "recall": Member(
+        lambda **options: Recall(PATTERNS, noise=0.2, **options),
+        5,
+        nearest,
+        1,
+        lambda batch: everywhere(batch, np.sign(PATTERNS.sum(0) + 0.5)),
+        float(np.maximum((PATTERNS > 0).mean(0), (PATTERNS < 0).mean(0)).mean()),
+        other=3,
+        refused=1,
     ),
     "series": Member(
         lambda **options: Series(WAVES, targets=[1], **options),

@@ -11,6 +11,7 @@ from .additive_delay import AdditiveDelay as AdditiveDelay
 from .delay import Delay as Delay
 from .elman import Elman as Elman
 from .gru import GRU as GRU
+from .hopfield import Hopfield as Hopfield
 from .jordan import Jordan as Jordan
 from .krause import MLSTM as MLSTM
 from .krause import KrauseLSTM as KrauseLSTM
@@ -35,4 +36,6 @@ CELLS: dict[str, type[Cell]] = {
     "gru": GRU,
     "leaky": Leaky,
     "delay": Delay,
+    "additive-delay": AdditiveDelay,
+    "hopfield": Hopfield,
 }

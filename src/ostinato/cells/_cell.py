@@ -50,6 +50,7 @@ class Cell(eqx.Module):
             `ostinato.settings`. A cell is built as `Class(inputs, units, key=key, **options)`, with
             every setting that is not `None` as an option.
         reads_out: whether the cell takes `outputs=` and is used without a readout.
+        has_units: whether the number of units is a choice; false if the inputs determine it.
         readout_bias: whether the readout of this cell has a bias by default; `None` if that depends
             on the task.
         has_recurrent_matrix: whether the cell takes an initialiser `recurrent=`.
@@ -59,6 +60,7 @@ class Cell(eqx.Module):
 
     Settings: ClassVar[type] = NoSettings
     reads_out: ClassVar[bool] = False
+    has_units: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = True
     has_recurrent_matrix: ClassVar[bool] = True
     factor_reads_input: ClassVar[bool] = False

@@ -1,17 +1,35 @@
 """The additive delay equation with several delayed terms, discretised by backward Euler."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._activations import activation
+from ..errors import BadInput
+from ..settings import as_words, setting
+from ._activations import activation, function_of
 from ._cell import Cell, Pair, check_vectors, draw, zeros
 from .delay import inverse
-from .initialisers import Initialiser, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
 
 Past = tuple[jax.Array, jax.Array, jax.Array]
+
+
+def delays(words: str) -> tuple[int, ...]:
+    """Delays in steps.
+
+    Example:
+        >>> delays("0,4")
+        (0, 4)
+    """
+    try:
+        return tuple(int(part) for part in words.split(","))
+    except ValueError:
+        raise BadInput(
+            f"delays are whole numbers of steps like 0,4; got {as_words(words)}"
+        ) from None
 
 
 class AdditiveDelay(Cell):
@@ -24,17 +42,27 @@ class AdditiveDelay(Cell):
     which is solved for c_n; the undelayed terms `A_k c_n` are moved to the left-hand side. Before
     the first step c and x are zero. `Delay` is the case of one term each, with τ_c = τ_x = 0.
 
-    Source: Delgado del Cerro (2021), section 2.1, (2.2), with linear α, β and γ.
+    Source: Delgado del Cerro (2021), section 2.1, (2.2), with linear α, β and γ; K_c, K_y and K_x
+    are the numbers of delays.
 
     Shapes: x `(..., inputs)`; state: the most recent c, y and x, `(..., steps, size)` each, oldest
     first; y `(..., units)`. A and B are `(terms, units, units)`, C is `(terms, inputs, units)`.
 
     Example:
-        >>> cell = AdditiveDelay(3, 16, key=jax.random.key(0), c=(0, 4), y=(1, 2, 8), x=(0, 3))
+        >>> taus = {"state_delays": (0, 4), "output_delays": (1, 2, 8), "input_delays": (0, 3)}
+        >>> cell = AdditiveDelay(3, 16, key=jax.random.key(0), **taus)
         >>> ys, (c, y, x) = ostinato.unroll(cell, xs)
         >>> ys.shape
         (10, 4, 16)
     """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        state_delays: str = setting("0", "delays of the state, in steps, like 0,4", read=delays)
+        output_delays: str = setting("1", "delays of the output, in steps, like 1,8", read=delays)
+        input_delays: str = setting("0", "delays of the input, in steps, like 0,3", read=delays)
+        dt: float = setting(1.0, "duration of a step")
+        f: str = function_of("the units")
 
     A: jax.Array
     B: jax.Array
@@ -49,9 +77,9 @@ class AdditiveDelay(Cell):
         units: int,
         *,
         key: jax.Array,
-        c: Sequence[int] = (0,),
-        y: Sequence[int] = (1,),
-        x: Sequence[int] = (0,),
+        state_delays: Sequence[int] = (0,),
+        output_delays: Sequence[int] = (1,),
+        input_delays: Sequence[int] = (0,),
         dt: float = 1.0,
         f: str = "tanh",
         input: Initialiser = glorot(),
@@ -61,24 +89,26 @@ class AdditiveDelay(Cell):
         Args:
             inputs, units: sizes of `x_t` and `c_t`.
             key: random key for the initial weights.
-            c, y, x: the delays τ_c, τ_y and τ_x in steps, one per term. Those of y must be at
-                least 1; with y_n on the right-hand side the equation would be implicit in f.
+            state_delays, output_delays, input_delays: τ_c, τ_y and τ_x in steps, one per term.
+                Those of y must be at least 1; with y_n on the right-hand side the equation would
+                be implicit in f.
             dt: the step size ΔT.
             f: activation.
             input, recurrent: initialisers of each `C_k` and `B_k`. An undelayed `A_k` starts as
                 -I, which is a decay; a delayed one starts as zero.
         """
         activation(f)
-        self.delays = tuple(c), tuple(y), tuple(x)
-        for name, given, least in zip("cyx", self.delays, (0, 1, 0), strict=True):
+        self.delays = tuple(state_delays), tuple(output_delays), tuple(input_delays)
+        names = ("state_delays", "output_delays", "input_delays")
+        for name, given, least in zip(names, self.delays, (0, 1, 0), strict=True):
             if not given or any(not isinstance(d, int) or d < least for d in given):
                 raise ValueError(
-                    f"the delays of {name} must be whole numbers from {least}, one at least, "
-                    f"got {given}"
+                    f"{name} must be whole numbers from {least}, one at least, got {given}"
                 )
         if dt <= 0:
             raise ValueError(f"dt must be positive, got {dt}")
         b, w = jax.random.split(key)
+        c, y, x = self.delays
         self.A = jnp.stack([-jnp.eye(units, dtype=zeros().dtype) * (d == 0) for d in c])
         self.B = jnp.stack([draw(recurrent, k, units, units) for k in jax.random.split(b, len(y))])
         self.C = jnp.stack([draw(input, k, inputs, units) for k in jax.random.split(w, len(x))])

@@ -1,4 +1,4 @@
-"""Elman's cell with one context unit per hidden unit."""
+"""Elman's cell, with a context unit per hidden unit."""
 
 import dataclasses
 from typing import ClassVar
@@ -6,21 +6,25 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
+from ..settings import setting
 from ._activations import activation, function_of
 from ._cell import Cell, draw, project, zeros
-from .initialisers import Initialiser, glorot, initial
+from .initialisers import Initialiser, glorot, initial, orthogonal
+
+CONTEXTS = ("one-to-one", "full")
 
 
 class Elman(Cell):
-    """`h_t = f(W x_t + r ⊙ h_{t-1} + b)`: every unit sees only its own past.
+    """`c_t = h_{t-1}`, `h_t = f(W x_t + r ⊙ c_t + b)`: every unit sees only its own past.
 
-    Each hidden unit has a context unit, which copies the unit's previous activation (a connection
-    of fixed weight 1) and feeds it back with weight r. With a full matrix of connections from
-    context to hidden units, the cell is `Simple`.
+    Each hidden unit has a context unit, which copies the unit's previous activation along a
+    connection of fixed weight 1. With `context="one-to-one"` it feeds back into the same hidden
+    unit with weight r, as Lipton et al. draw it; with `context="full"` all context units feed back
+    into all hidden units, `h_t = f(W x_t + r c_t + b)`, as in Elman's network, which is `Simple`.
 
-    Source: Lipton et al. (2015), section 3.1, on Elman (1990), whose network has the full matrix.
+    Source: Elman (1990), Finding structure in time; Lipton et al. (2015), section 3.1 and fig. 6.
 
-    Shapes: x `(..., inputs)`, state and y `(..., units)`; r `(units,)`.
+    Shapes: x `(..., inputs)`, state and y `(..., units)`; r `(units,)`, if full `(units, units)`.
 
     Example:
         >>> cell = Elman(3, 16, key=jax.random.key(0))
@@ -32,6 +36,9 @@ class Elman(Cell):
     @dataclasses.dataclass(frozen=True)
     class Settings:
         f: str = function_of("the units")
+        context: str = setting(
+            "one-to-one", "which hidden units a context unit feeds back into", among=CONTEXTS
+        )
         input: str | None = initial("input weights")
 
     has_recurrent_matrix: ClassVar[bool] = False
@@ -48,6 +55,7 @@ class Elman(Cell):
         *,
         key: jax.Array,
         f: str = "tanh",
+        context: str = "one-to-one",
         input: Initialiser = glorot(),
     ):
         """
@@ -55,13 +63,20 @@ class Elman(Cell):
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
             f: `tanh`, `sigmoid`, `relu`, `identity` or `step`.
-            input: initialiser of `W`; `r` starts uniform in [-1, 1], the bias at zero.
+            context: `"one-to-one"` or `"full"`.
+            input: initialiser of `W`; the bias starts at zero, `r` uniform in [-1, 1], or
+                orthogonal if it is full.
         """
         activation(f)
+        if context not in CONTEXTS:
+            raise ValueError(f"context must be one of {', '.join(CONTEXTS)}, got {context!r}")
         w, r = jax.random.split(key)
         self.W = draw(input, w, inputs, units)
         self.b = zeros(units)
-        self.r = jax.random.uniform(r, (units,), self.W.dtype, -1, 1)
+        if context == "full":
+            self.r = draw(orthogonal(), r, units, units)
+        else:
+            self.r = jax.random.uniform(r, (units,), self.W.dtype, -1, 1)
         self.f = f
 
     def initial(self, batch: tuple[int, ...]) -> jax.Array:
@@ -71,5 +86,7 @@ class Elman(Cell):
         return project(self, x, self.W, self.b)
 
     def step(self, state: jax.Array, u: jax.Array) -> tuple[jax.Array, jax.Array]:
-        h = activation(self.f)(u + self.r * state)
+        context = state  # a copy: weights of 1
+        fed_back = self.r * context if self.r.ndim == 1 else context @ self.r
+        h = activation(self.f)(u + fed_back)
         return h, h

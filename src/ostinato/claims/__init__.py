@@ -26,6 +26,7 @@ from . import (
     general_theorem,
     hessian_product_costs_twice,
     hochreiter_bound,
+    hopfield_capacity,
     leak_sets_the_speed,
     leaky_integrator_as_printed,
     local_stability,
@@ -113,6 +114,8 @@ CLAIMS: dict[str, Claim] = {
         structural_damping,
         # tasks
         xor_ceiling,
+        # networks that are not trained
+        hopfield_capacity,
     )
 }
 

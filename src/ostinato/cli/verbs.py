@@ -5,7 +5,8 @@ from importlib import import_module
 
 import typer
 
-VERBS = ("train", "sample", "apply", "evaluate", "lens", "verify", "data")
+VERBS = ("train", "sample", "apply", "evaluate", "lens", "verify", "data", "program")
+GROUPS = ("data", "program")  # verbs with verbs of their own
 
 
 def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> typer.Typer:
@@ -23,7 +24,7 @@ def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> typer
     app.callback()(lambda: None)  # so that a single verb keeps its name
     for name in verbs:
         module = import_module(f".{name}", __package__)
-        if name == "data":
+        if name in GROUPS:
             app.add_typer(module.app, name=name)
         elif name == "train":
             app.command(name)(module.command(arguments))

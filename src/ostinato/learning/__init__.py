@@ -11,8 +11,11 @@ from .hessian_free import Damping as Damping
 from .hessian_free import HessianFree as HessianFree
 from .hybrid import Hybrid as Hybrid
 from .objective import Objective as Objective
+from .perceptron import Perceptron as Perceptron
 from .saddle_free import SaddleFree as SaddleFree
 from .schedules import SCHEDULES as SCHEDULES
+from .storage import Hebb as Hebb
+from .storage import PseudoInverse as PseudoInverse
 from .transformation import Transformation as Transformation
 from .transformation import learner_of as learner_of
 
@@ -21,4 +24,7 @@ LEARNERS: dict[str, type[Learner]] = {
     **dict.fromkeys(FIRST_ORDER, FirstOrder),
     "hf": HessianFree,
     "saddle-free": SaddleFree,
+    "perceptron": Perceptron,
+    "hebb": Hebb,
+    "pseudo-inverse": PseudoInverse,
 }

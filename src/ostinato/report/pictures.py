@@ -74,7 +74,7 @@ def _lines(chart: Lines, axes: Any, figure: Any) -> None:
         axes.plot(ends(chart), (level, level), label=name, **style)
     if chart.log_x:
         axes.set_xscale("log")
-    if chart.log_y:
+    if chart.log_y and any(y is not None and y > 0 for one in chart.series for y in one.y):
         axes.set_yscale("log")
     if chart.from_zero:
         axes.set_ylim(bottom=0)

@@ -88,6 +88,8 @@ class Parts:
             last: options of the last layer alone.
         """
         settings = self.settings
+        if not self.cell.kind.has_units:
+            _check_fixed_units(self.cell, settings)
         given = _options(self.cell, settings)
 
         def layer(inputs: int, units: int, *, key: jax.Array, **more: Any) -> Cell:
@@ -167,6 +169,17 @@ def _check_own(cell: Any, settings: Any) -> None:
                 f"{name} changes the output of the last layer, which in a {cell.name} network is "
                 "the network's answer; leave it out, or read that layer with --readout bias"
             )
+
+
+def _check_fixed_units(cell: Any, settings: Any) -> None:
+    """Refuse what needs a number of units, for a cell whose inputs determine it."""
+    if settings.units is not None or settings.budget is not None:
+        raise BadInput(f"{cell.name} has one unit per input; leave out --units and --budget")
+    for name in ("skip", "bidirectional", "feedback"):
+        if getattr(settings, name):
+            raise BadInput(f"{cell.name} is the whole network; leave out --{name}")
+    if settings.layers > 1 or settings.readout not in (None, "own"):
+        raise BadInput(f"{cell.name} is the whole network; leave out --layers and --readout")
 
 
 def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:

@@ -42,6 +42,7 @@ from .permutation import Permutation as Permutation
 from .quantiles import Coverage as Coverage
 from .quantiles import Pinball as Pinball
 from .quantiles import PinballInUnits as PinballInUnits
+from .recall import Recall as Recall
 from .regression import AbsoluteError as AbsoluteError
 from .regression import ErrorInUnits as ErrorInUnits
 from .regression import RSquared as RSquared
@@ -82,5 +83,6 @@ TASKS: dict[str, Any] = {
         Captions,
         Execute,
         Addition,
+        Recall,
     )
 }

@@ -1,0 +1,253 @@
+"""Recall stored patterns from corrupted ones."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..data import Batch
+from ..data.files import whole_path
+from ..data.npz import read_npy
+from ..errors import BadInput
+from ..settings import setting
+from ..through_time import unroll
+from .epochs import in_order, shuffled
+from .losses import SquaredError
+from .metrics import Metric, StepMean
+from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+
+# Letters of 5 by 7 pixels: the columns from left to right, the top row in the lowest bit.
+LETTERS = {
+    "A": "7e1111117e", "B": "7f49494936", "C": "3e41414122", "D": "7f4141221c", "E": "7f49494941",
+    "F": "7f09090901", "G": "3e4149497a", "H": "7f0808087f", "I": "00417f4100", "J": "2040413f01",
+    "K": "7f08142241", "L": "7f40404040", "M": "7f020c027f", "N": "7f0408107f", "O": "3e4141413e",
+    "P": "7f09090906", "Q": "3e4151215e", "R": "7f09192946", "S": "4649494931", "T": "01017f0101",
+    "U": "3f4040403f", "V": "1f2040201f", "W": "3f4038403f", "X": "6314081463", "Y": "0708700807",
+    "Z": "6151494543",
+}  # fmt: skip
+COLUMNS = 5
+CUES = 10  # held-out cues of each pattern
+PATTERNS, NOISE = 1, 2  # places in the random numbers of the seed
+PLACES = {"valid": 3, "test": 4}
+
+
+@dataclasses.dataclass(frozen=True)
+class BitsRight(StepMean):
+    """The fraction of bits whose sign is right."""
+
+    name = "bits right"
+    higher_is_better = True
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return jnp.mean((outputs > 0) == (jnp.asarray(targets) > 0), axis=-1, dtype=jnp.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class PatternsRight(StepMean):
+    """The fraction of patterns of which every bit is right."""
+
+    name = "patterns right"
+    higher_is_better = True
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        right = jnp.all((outputs > 0) == (jnp.asarray(targets) > 0), axis=-1)
+        return right.astype(jnp.float32)
+
+
+class Recall(Task):
+    """See a corrupted pattern, and answer with the one that it was made of.
+
+    Patterns are vectors of -1 and 1: random ones, letters of 5 by 7 pixels, or the rows of a file.
+    The input of the first step is a pattern with some of its bits flipped, the inputs of all
+    others are zero, and the pattern is asked for at the last step. Training and held-out sequences
+    have the same patterns, with other bits flipped; there are 10 held-out cues of each.
+
+    `chance` is the best constant answer: for each bit, the more frequent of its two values.
+
+    Source: Hopfield (1982); Lipton et al. (2015), section 3.1.
+
+    Shapes: inputs and targets `(T, B, bits)`.
+
+    Example:
+        >>> task = Recall(patterns=3, letters=True, noise=0.0)
+        >>> print(task.drawn(task.patterns[0]))
+        .###.
+        #...#
+        #...#
+        #...#
+        #####
+        #...#
+        #...#
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        file: str | None = setting(None, "an .npy file with a pattern of -1 and 1 per row")
+        patterns: int = setting(10, "how many random patterns or letters", least=1)
+        bits: int = setting(100, "bits of a random pattern", least=1)
+        letters: bool = setting(False, "letters of 5 by 7 pixels instead of random patterns")
+        noise: float = setting(0.1, "fraction of the bits that are flipped", least=0, most=1)
+        length: int = setting(10, "steps until the answer", least=2)
+
+        def __post_init__(self) -> None:
+            if self.file is not None:
+                object.__setattr__(self, "file", whole_path(self.file))
+
+    name = "recall"
+    loss = SquaredError()
+    metrics: tuple[Metric, ...] = (BitsRight(), PatternsRight())
+    solved = 0.99
+
+    def __init__(
+        self,
+        patterns: int | np.ndarray = 10,
+        bits: int = 100,
+        *,
+        letters: bool = False,
+        noise: float = 0.1,
+        length: int = 10,
+        seed: int = 0,
+        source: str | None = None,
+    ) -> None:
+        """
+        Args:
+            patterns: how many, or an array of them, `(patterns, bits)`.
+            bits: of random patterns.
+            letters: whether the patterns are the first letters of the alphabet.
+            noise: fraction of the bits of a pattern that are flipped, rounded to whole bits.
+            length: steps, at least 2.
+            seed: of random patterns, of flipped bits and of the order.
+            source: where the patterns are from, for messages.
+        """
+        self.seed, self._source = checked_seed(seed), source
+        self.letters = letters
+        if not isinstance(patterns, int):
+            self.patterns = checked_patterns(patterns)
+        elif letters:
+            self.patterns = _letters(patterns)
+        else:
+            signs = random(self.seed, PATTERNS).integers(0, 2, (patterns, bits))
+            self.patterns = (2 * signs - 1).astype(np.float32)
+        count, self.inputs = self.patterns.shape
+        self.outputs = self.inputs
+        self.length = self._checked(length)
+        self.flipped = round(noise * self.inputs)
+        share = np.mean(self.patterns > 0, axis=0)
+        self.chance = float(np.mean(np.maximum(share, 1 - share)))
+        self.held_out_together = CUES * count
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "Recall":
+        dials = {"noise": settings.noise, "length": settings.length, "seed": seed}
+        if settings.file is not None:
+            return cls(_read(settings.file), **dials, source=settings.file)
+        return cls(settings.patterns, settings.bits, letters=settings.letters, **dials)
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Recall":
+        patterns, bits = _read(path), artefacts["bits"]
+        if patterns.shape[1] != bits:
+            raise BadInput(
+                f"the patterns of {path} have {patterns.shape[1]} bits, the trained ones {bits}"
+            )
+        return cls(patterns, noise=settings.noise, length=settings.length, source=str(path))
+
+    @property
+    def source(self) -> str:
+        return "the patterns are" if self._source is None else f"{self._source} is"
+
+    @property
+    def lag(self) -> int:
+        return self.length - 1
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        which = shuffled(self.seed, index, size, len(self.patterns))
+        return self._cued(random(self.seed, NOISE, index), which, length)
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        rng = random(self.seed, PLACES[checked_part(part)])
+        every = self._cued(rng, np.repeat(np.arange(len(self.patterns)), CUES), None)
+        for some in in_order(every.sequences, checked_count(size, "sequences of a batch")):
+            yield every.take(some)
+
+    def _cued(self, rng: np.random.Generator, which: np.ndarray, length: int | None) -> Batch:
+        patterns = self.patterns[which]
+        places = np.argsort(rng.random(patterns.shape), axis=1)[:, : self.flipped]
+        cues = patterns.copy()
+        np.put_along_axis(cues, places, -np.take_along_axis(cues, places, 1), 1)
+        steps = self._checked(length)
+        inputs = np.zeros((steps, *patterns.shape), np.float32)
+        targets, weights = np.zeros_like(inputs), np.zeros((steps, len(which)), np.float32)
+        inputs[0], targets[-1], weights[-1] = cues, patterns, 1
+        return Batch(inputs, targets, weights)
+
+    def batch_shape(self, size: int) -> tuple[int, int]:
+        return self.length, min(size, len(self.patterns))
+
+    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
+        return batches / (len(self.patterns) // min(size, len(self.patterns)))
+
+    def artefacts(self) -> dict[str, Any]:
+        return {"bits": self.inputs}
+
+    def fingerprint(self) -> str:
+        return hashed([self.patterns, self.batch(0, 2).inputs])
+
+    def preview(self, network: Any, key: jax.Array) -> str | None:
+        """Three cues and what the network answers, for letters."""
+        if not self.letters:
+            return None
+        (batch, *_) = self.held_out("valid", self.held_out_together)
+        some = batch.take(slice(0, 3 * CUES, CUES))
+        answers, _ = unroll(network, jnp.asarray(some.inputs))
+        pairs = zip(some.inputs[0], np.asarray(answers[-1]), strict=True)
+        drawn = [self.drawn(x).splitlines() for pair in pairs for x in pair]
+        gaps = [" → ", "    "] * 3
+        return "\n".join(
+            "".join(part for pair in zip(row, gaps, strict=True) for part in pair).rstrip()
+            for row in zip(*drawn, strict=True)
+        )
+
+    def drawn(self, pattern: np.ndarray) -> str:
+        """A letter as text."""
+        rows = np.asarray(pattern).reshape(-1, COLUMNS) > 0
+        return "\n".join("".join("#" if dot else "." for dot in row) for row in rows)
+
+    def _checked(self, length: int | None) -> int:
+        length = self.length if length is None else checked_count(length)
+        if length < 2:
+            raise BadInput(f"the task {self.name} takes a length of at least 2 steps, got {length}")
+        return length
+
+
+def checked_patterns(patterns: Any) -> np.ndarray:
+    """Patterns `(patterns, bits)` of -1 and 1 as float32."""
+    found = np.asarray(patterns)
+    if found.ndim != 2 or not found.size:
+        raise BadInput(f"patterns are the rows of an array (patterns, bits), got {found.shape}")
+    if not np.isin(found, (-1, 1)).all():
+        strange = found[~np.isin(found, (-1, 1))].flat[0]
+        raise BadInput(f"the bits of a pattern are -1 and 1, got {strange}")
+    return found.astype(np.float32)
+
+
+def _read(path: str | Path) -> np.ndarray:
+    found = read_npy(path)
+    try:
+        return checked_patterns(found)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def _letters(count: int) -> np.ndarray:
+    if not 1 <= count <= len(LETTERS):
+        raise BadInput(f"there are {len(LETTERS)} letters, got patterns = {count}")
+    columns = np.array([[*bytes.fromhex(x)] for x in LETTERS.values()][:count])
+    dots = columns[:, None, :] >> np.arange(7)[:, None] & 1
+    return (2 * dots - 1).reshape(count, -1).astype(np.float32)

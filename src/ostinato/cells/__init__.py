@@ -10,6 +10,7 @@ from ._cell import Cell as Cell
 from .additive_delay import AdditiveDelay as AdditiveDelay
 from .delay import Delay as Delay
 from .elman import Elman as Elman
+from .feedforward import Feedforward as Feedforward
 from .gru import GRU as GRU
 from .jordan import Jordan as Jordan
 from .krause import MLSTM as MLSTM
@@ -23,6 +24,7 @@ from .simple import Simple as Simple
 
 # The cells by their names on the command line; call one as `CELLS[name](inputs, units, key=key)`.
 CELLS: dict[str, type[Cell]] = {
+    "feedforward": Feedforward,
     "simple": Simple,
     "elman": Elman,
     "jordan": Jordan,

@@ -45,6 +45,7 @@ ALIKE = {
     "layer norm, mlstm",
     "network, embedding",
     "network, jordan",
+    "neural turing machine, feedforward, two heads",
     "simple identity",
     "simple relu",
     "simple sigmoid",

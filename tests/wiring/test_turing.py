@@ -186,9 +186,9 @@ def test_bad_sizes_are_refused():
     make = NeuralTuringMachine.of
     with pytest.raises(ValueError, match="rows must be a whole number of at least 1, got 0"):
         make(LSTM, 2, 4, rows=0, columns=3, key=key(0))
-    with pytest.raises(ValueError, match="shift must be a whole number from 0 to 2, .* got 3"):
+    with pytest.raises(ValueError, match=r"shift must be a whole number from 0 to 2, .* got 3"):
         make(LSTM, 2, 4, rows=5, columns=3, shift=3, key=key(0))
-    with pytest.raises(ValueError, match="must read the input and 6 numbers .* of size 6"):
+    with pytest.raises(ValueError, match=r"must read the input and 6 numbers .* of size 6"):
         NeuralTuringMachine(LSTM(6, 4, key=key(0)), 5, 3, heads=2, key=key(0))
     both = Bidirectional(LSTM(6, 4, key=key(0)), LSTM(6, 4, key=key(1)))
     with pytest.raises(ValueError, match="a controller needs a step, which Bidirectional has not"):

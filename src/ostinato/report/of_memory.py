@@ -20,7 +20,7 @@ def heads_and_memory(subject: Subject) -> list[Chart]:
     if machine is None:
         return []
     weightings, memory = over_time(machine, _inputs(subject))
-    found = [
+    found: list[Chart] = [
         _heat(
             f"{kind}-head-{n}",
             f"{kind.capitalize()} head {n}",

@@ -69,7 +69,7 @@ class NTMRepeatCopy(BitVectors):
         most: int,
         repeats: tuple[int, int] | None = None,
     ) -> Batch:
-        """See `BitVectors.draw`; `repeats` are the fewest and most, by default those of training."""
+        """See `BitVectors.draw`; `repeats` are the fewest and most, by default as in training."""
         fewest, times = repeats or (1, self.repeats)
         steps = (times + 1) * most + 2
         xs, targets, weights = sequences(size, steps, self.inputs, self.outputs)

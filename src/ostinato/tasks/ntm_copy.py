@@ -27,7 +27,7 @@ class NTMCopy(BitVectors):
     Example:
         >>> batch = NTMCopy(bits=3, most=4).batch(0, size=2)
         >>> batch.inputs.shape, batch.targets.shape, batch.lengths.tolist()
-        ((9, 2, 4), (9, 2, 3), [7, 9])
+        ((9, 2, 4), (9, 2, 3), [9, 7])
     """
 
     Settings = Items

@@ -31,7 +31,7 @@ class NTMRepeatCopy(BitVectors):
     Example:
         >>> batch = NTMRepeatCopy(bits=3, most=2, repeats=2).batch(0, size=2)
         >>> batch.inputs.shape, batch.targets.shape, batch.lengths.tolist()
-        ((8, 2, 5), (8, 2, 4), [5, 4])
+        ((8, 2, 5), (8, 2, 4), [8, 6])
     """
 
     @dataclasses.dataclass(frozen=True)

@@ -118,6 +118,25 @@ def test_finite_differences_of_addressing():
     np.testing.assert_allclose(total, jnp.vdot(weights, slope), rtol=1e-10)
 
 
+def test_forward_and_reverse_mode_agree_through_time():
+    """Both by the engine, and both with the derivative along a line."""
+    machine = NeuralTuringMachine.of(LSTM, 2, 3, rows=4, columns=2, key=key(0))
+    xs = np.random.default_rng(6).normal(size=(6, 2, 2))
+    lengths = np.array([6, 4])
+    along = jax.tree.map(lambda x: jnp.sin(5.0 * jnp.arange(x.size)).reshape(x.shape), machine)
+
+    @jax.jit
+    def value(step):
+        moved = jax.tree.map(lambda x, d: x + step * d, machine, along)
+        ys, state = ostinato.unroll(moved, xs, lengths=lengths)
+        return jnp.sum(jnp.sin(ys)) + jnp.sum(jnp.cos(state.memory))
+
+    reverse = jax.jit(jax.grad(value))(0.0)
+    _, forward = jax.jit(lambda step: jax.jvp(value, (step,), (1.0,)))(0.0)
+    np.testing.assert_allclose(forward, reverse, rtol=1e-10)
+    np.testing.assert_allclose(forward, (value(1e-6) - value(-1e-6)) / 2e-6, rtol=1e-7)
+
+
 EXTREMES = {
     "empty memory": {"memory": 0.0},
     "nearly empty memory": {"memory": 1e-30},

@@ -24,7 +24,6 @@ from .simple import Simple as Simple
 
 # The cells by their names on the command line; call one as `CELLS[name](inputs, units, key=key)`.
 CELLS: dict[str, type[Cell]] = {
-    "feedforward": Feedforward,
     "simple": Simple,
     "elman": Elman,
     "jordan": Jordan,
@@ -37,4 +36,5 @@ CELLS: dict[str, type[Cell]] = {
     "gru": GRU,
     "leaky": Leaky,
     "delay": Delay,
+    "feedforward": Feedforward,
 }

@@ -133,12 +133,13 @@ def _on_a_cycle(step: Step, states: int) -> set[int]:
 
 
 def _is_cut(step: Step, tap: Tap, size: int) -> bool:
-    """Whether a product, or a function of each of its numbers, is cut into parts of a size."""
+    """Whether a product, or a function of each of its numbers, is cut at multiples of a size."""
     whole = {tap.result}
     for equation in step.jaxpr.eqns:
         if whole.intersection(_variables(equation.invars)):
             if equation.primitive.name in ("slice", "split", "dynamic_slice", "gather"):
-                return any(v.aval.shape[-1:] == (size,) for v in equation.outvars)  # type: ignore
+                parts: list[Any] = equation.outvars
+                return all((v.aval.shape or (1,))[-1] % size == 0 for v in parts)
             if equation.primitive.name != "dot_general":
                 outs: list[Any] = equation.outvars
                 whole.update(v for v in outs if v.aval.shape == tap.shape.shape)

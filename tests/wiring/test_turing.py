@@ -201,6 +201,13 @@ def test_ten_thousand_steps_with_extreme_parameters(scale):
             assert np.isfinite(x).all()
 
 
+def test_write_heads_move_on_before_anything_is_learned():
+    machine = NeuralTuringMachine.of(Feedforward, 2, 3, rows=8, columns=2, heads=2, key=key(0))
+    (_, states), _ = ostinato.unroll(machine, np.zeros((5, 1, 2)), watch="states")
+    writing = np.asarray(states[-2]).reshape(5, 4, 8)[:, 2:]
+    assert (writing.argmax(-1) == np.arange(1, 6)[:, None]).all()
+
+
 def test_bad_sizes_are_refused():
     make = NeuralTuringMachine.of
     with pytest.raises(ValueError, match="rows must be a whole number of at least 1, got 0"):

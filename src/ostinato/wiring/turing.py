@@ -16,6 +16,7 @@ from .addressing import Focus, address, read, write
 
 CONSTANT = 1e-6  # the memory at first
 SHARP = 2.0  # the bias of γ at first
+ONWARD = 2.0  # the bias of a write head's shift by one row at first
 
 
 class TuringState(NamedTuple):
@@ -49,7 +50,8 @@ class NeuralTuringMachine(Cell):
 
     All of the memory is 1e-6 at first, which Collier and Beel (2018) found to train fastest and
     most reliably. All heads start at row 0, so that rows differ from the first step on, and with
-    γ ≈ 3, so that shifts do not blur them before the controller has learned to sharpen.
+    γ ≈ 3, so that shifts do not blur them before the controller has learned to sharpen. Write heads
+    move on by a row per step at first, so that what is written does not replace what was before.
 
     Source: Graves, Wayne and Danihelka (2014), Neural Turing machines.
 
@@ -111,8 +113,9 @@ class NeuralTuringMachine(Cell):
         self.heads, self.shift = heads, shift
         count = 2 * heads * self._focus_size + 2 * heads * columns
         self.P = draw(glorot(), key, output_size(cell, whole), count)
-        sharpness = self.columns + 2 + self._focus_size * jnp.arange(2 * heads)
-        self.b = zeros(count).at[sharpness].set(SHARP)
+        focus = zeros(2 * heads, self._focus_size).at[:, columns + 2].set(SHARP)
+        focus = focus.at[heads:, columns + 3 + min(shift + 1, 2 * shift)].set(ONWARD)
+        self.b = jnp.concatenate([focus.reshape(-1), zeros(2 * heads * columns)])
 
     @classmethod
     def of(

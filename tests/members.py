@@ -13,6 +13,7 @@ from ostinato.cells import (
     AdditiveDelay,
     Delay,
     Elman,
+    Feedforward,
     Hopfield,
     Jordan,
     KrauseLSTM,
@@ -29,6 +30,7 @@ from ostinato.wiring import (
     LayerNorm,
     Mean,
     Network,
+    NeuralTuringMachine,
     OneHot,
     Readout,
     Stack,
@@ -46,6 +48,7 @@ def hopfield(bits):
 
 
 CELLS = {
+    "feedforward": lambda: Case(Feedforward(3, 4, key=ONE)),
     "simple tanh": lambda: Case(Simple(3, 4, key=ONE)),
     "simple sigmoid": lambda: Case(Simple(3, 4, key=ONE, f="sigmoid")),
     "simple relu": lambda: Case(Simple(3, 4, key=ONE, f="relu")),
@@ -89,6 +92,12 @@ WIRINGS = {
     "weight noise": lambda: Case(WeightNoise(GRU(3, 4, key=ONE), 0.1, key=TWO)),
     "layer norm": lambda: Case(LayerNorm(LSTM(3, 4, key=ONE))),
     "layer norm, mlstm": lambda: Case(LayerNorm(MLSTM(3, 4, key=ONE))),
+    "neural turing machine": lambda: Case(
+        NeuralTuringMachine.of(LSTM, 3, 3, rows=4, columns=2, key=ONE)
+    ),
+    "neural turing machine, feedforward, two heads": lambda: Case(
+        NeuralTuringMachine.of(Feedforward, 3, 4, rows=5, columns=2, heads=2, shift=2, key=ONE)
+    ),
     "network, raw": lambda: Case(Network(LSTM(3, 4, key=ONE), Readout(4, 2, key=TWO)), 3),
     "network, one-hot": lambda: Case(
         Network(MLSTM(5, 4, key=ONE), Readout(4, 5, key=TWO, bias=False), OneHot(5)), 5

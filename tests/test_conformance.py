@@ -51,6 +51,8 @@ ALIKE = {
     "layer norm, mlstm",
     "network, embedding",
     "network, jordan",
+    "neural turing machine",  # takes long to compile; tests/wiring/test_turing.py is for every day
+    "neural turing machine, feedforward, two heads",
     "simple identity",
     "simple relu",
     "simple sigmoid",

@@ -18,7 +18,10 @@ def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["docs/lens.md", "docs/hessian_free.md", "docs/programs.md"])
+PAGES = ["docs/lens.md", "docs/hessian_free.md", "docs/programs.md", "docs/turing.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_code_runs(page, capsys):
     """As it stands; that of README.md and docs/training.md is run in `test_readme.py`."""
     (code,) = re.findall(r"```python\n(.+?)```", text_of(page), flags=re.DOTALL)

@@ -131,10 +131,7 @@ def test_bad_settings(ostinato, text, tmp_path):
 def test_settings_of_what_was_not_chosen(ostinato, text):
     lstm = ("train", text, "--cell", "lstm")
     one_line(ostinato(*lstm, "--reset", "after"), "setting of the cell gru; the cell is lstm")
-    one_line(
-        ostinato(*lstm, "--bits", "3"),
-        "setting of the tasks memorisation, recall; the task is text",
-    )
+    one_line(ostinato(*lstm, "--nesting", "3"), "setting of the task execute; the task is text")
     one_line(ostinato(*lstm, "--alpha", "0"), "setting of the cells jordan, leaky; the cell is")
     one_line(
         ostinato("train", text, "--task", "xor"), "file is a setting of the tasks text, series, "

@@ -86,6 +86,10 @@ def test_every_member_against_the_derivative_of_one_step(name):
         with pytest.raises(BadInput, match="step_jacobians needs a cell with a step, got"):
             step_jacobians(case.cell, case.xs)
         return
+    if not jax.tree.leaves(case.state):
+        with pytest.raises(BadInput, match="Feedforward has no numbers in its state"):
+            step_jacobians(case.cell, case.xs)
+        return
     ours, whole = jax.device_get(both(case.cell, case.xs, case.state))
     # What the state of one sequence does to that of another is zero.
     expected = np.einsum("tbij,bc->tbicj", ours, np.eye(BATCH))

@@ -91,8 +91,12 @@ def test_only_what_lies_on_a_cycle():
     equal(recurrent_matrices(both), dict(zip(names, [ahead.R, behind.R, upper.R], strict=True)))
 
 
-# The way around of a Jordan network is by two matrices, of which neither is square.
-@pytest.mark.parametrize("name", [name for name in WIRINGS if name != "network, jordan"])
+# The way around of a Jordan network is by two matrices, of which neither is square; that of a
+# machine with a feedforward controller is through its memory.
+WITHOUT = ("network, jordan", "neural turing machine, feedforward, two heads")
+
+
+@pytest.mark.parametrize("name", [name for name in WIRINGS if name not in WITHOUT])
 def test_every_wiring_has_recurrent_matrices(name):
     found = recurrent_matrices(WIRINGS[name]().cell)
     assert found

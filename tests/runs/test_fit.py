@@ -85,6 +85,11 @@ def test_states_outputs_and_sequences_are_those_of_a_batch():
     assert found["sequences"] == 4 * sum(np.size(x) for x in batch[:3])
 
 
+def test_the_memory_of_a_turing_machine_does_not_grow_with_its_units():
+    config, task, found = needed(cell="lstm", turing="8x3", heads=2)
+    assert found["states"] == 4 * 10 * count_parameters(build_network(config, task).initial((8,)))
+
+
 def test_a_text_is_no_longer_than_it_is():
     task = Text.of("some text " * 20, length=10**9)
     assert task.batch_shape(10**9) == (179, 1)

@@ -22,6 +22,11 @@ from ostinato.tasks import (
     Characters,
     Classify,
     Execute,
+    NTMCopy,
+    NTMNgrams,
+    NTMRecall,
+    NTMRepeatCopy,
+    NTMSort,
     Recall,
     Series,
     Tagging,
@@ -363,11 +368,17 @@ MEMBERS = {
     ),
 }
 
-# Tasks whose inputs are several arrays, for the checks of tasks of one's own.
+# Tasks whose inputs are several arrays or whose metric is per sequence, for the checks of tasks of
+# one's own.
 OTHERS: dict[str, Callable[[], Task]] = {
     "caption": lambda: Captions.of(*PICTURES, shift=1, seed=3),
     "addition": lambda: Addition(digits=3, seed=3),
     "execute": lambda: Execute(nesting=2, digits=2, seed=3),
+    "ntm-copy": lambda: NTMCopy(bits=3, most=4, seed=3),
+    "ntm-repeat-copy": lambda: NTMRepeatCopy(bits=3, most=3, repeats=3, seed=3),
+    "ntm-recall": lambda: NTMRecall(bits=3, most=4, vectors=2, seed=3),
+    "ntm-ngrams": lambda: NTMNgrams(length=20, order=3, seed=3),
+    "ntm-sort": lambda: NTMSort(bits=3, most=5, kept=4, seed=3),
     "tag": lambda: Tagging(SENTENCES, seed=3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
 }

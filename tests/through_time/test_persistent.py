@@ -53,6 +53,9 @@ ONE_PROGRAM = Fit(programs=1, rows=16, groups=1, warps=4)
 
 # What a persistent kernel does not do, and why.
 UNFIT = {
+    "feedforward": "the step has no state",
+    "neural turing machine": "neither (batch, units) nor (batch,)",
+    "neural turing machine, feedforward, two heads": "neither (batch, units) nor (batch,)",
     "elman": "the step has no product with a weight",
     "additive delay": "neither (batch, units) nor (batch,)",
     "delay": "neither (batch, units) nor (batch,)",

@@ -10,6 +10,7 @@ from ._cell import Cell as Cell
 from .additive_delay import AdditiveDelay as AdditiveDelay
 from .delay import Delay as Delay
 from .elman import Elman as Elman
+from .feedforward import Feedforward as Feedforward
 from .gru import GRU as GRU
 from .hopfield import Hopfield as Hopfield
 from .jordan import Jordan as Jordan
@@ -38,4 +39,5 @@ CELLS: dict[str, type[Cell]] = {
     "delay": Delay,
     "additive-delay": AdditiveDelay,
     "hopfield": Hopfield,
+    "feedforward": Feedforward,
 }

@@ -84,7 +84,7 @@ def _of_cell(cell: Cell) -> dict[str, jax.Array]:
             continue
         if columns == rows:
             found[name] = matrix
-        elif columns % rows == 0 and _is_cut(step, tap):
+        elif columns % rows == 0 and _is_cut(step, tap, rows):
             blocks = jnp.split(matrix, columns // rows, axis=1)
             found |= {f"{name}[{k}]": block for k, block in enumerate(blocks)}
     return found
@@ -132,13 +132,14 @@ def _on_a_cycle(step: Step, states: int) -> set[int]:
     }
 
 
-def _is_cut(step: Step, tap: Tap) -> bool:
-    """Whether the value of a product, or a function of each of its numbers, is cut into parts."""
+def _is_cut(step: Step, tap: Tap, size: int) -> bool:
+    """Whether a product, or a function of each of its numbers, is cut at multiples of a size."""
     whole = {tap.result}
     for equation in step.jaxpr.eqns:
         if whole.intersection(_variables(equation.invars)):
             if equation.primitive.name in ("slice", "split", "dynamic_slice", "gather"):
-                return True
+                parts: list[Any] = equation.outvars
+                return all((v.aval.shape or (1,))[-1] % size == 0 for v in parts)
             if equation.primitive.name != "dot_general":
                 outs: list[Any] = equation.outvars
                 whole.update(v for v in outs if v.aval.shape == tap.shape.shape)

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -64,7 +66,7 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
     network, xs, at = subject.network, subject.batch.inputs, subject.at
     whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
     curves = {"gradient": (np.arange(at + 1), whole)}
-    if can_step(network):  # otherwise there is no single state to differentiate
+    if _has_state(network):
         probed = jacobian_by_lag(network, xs, subject.state, at=at, probes=1, key=jax.random.key(0))
         curves["Jacobian"] = (np.arange(at + 2), np.asarray(probed, float))
     if subject.batch.sequences > 1:
@@ -87,6 +89,13 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
         y_title="relative to the peak",
         log_y=True,
         levels={"1% of the peak": FADED},
+    )
+
+
+def _has_state(network: Any) -> bool:
+    """Whether there is a single state to differentiate, with numbers in it."""
+    return can_step(network) and bool(
+        jax.tree.leaves(eqx.filter_eval_shape(lambda cell: cell.initial(()), network))
     )
 
 

@@ -4,6 +4,7 @@ from ..lens.doctor.finding import Finding
 from .activity import reading
 from .key_numbers import key_numbers
 from .of_log import gradient_maps, losses, memory_over_training, steps_taken
+from .of_memory import heads_and_memory
 from .of_network import (
     gates,
     gradient_now,
@@ -52,7 +53,8 @@ def sections_of(course: Course) -> list[Section]:
         gradient = gradient_now(course)
         maps = maps or [gradient_profiles(course, gradient)]
         memory = [three_ways(course, gradient), *memory]
-        looked, inside = looks(course), [*gates(course), *spectrum(course)]
+        looked = [*looks(course), *heads_and_memory(course)]
+        inside = [*gates(course), *spectrum(course)]
         if course.symbols is None:
             inside.append(units_over_time(course))
     sections = [

@@ -57,7 +57,10 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     copies = 2 + count_parameters(memory) // count_parameters(small) + learner.copies
     found = {"weights": copies * FLOAT * parameter_count(config, task, units)}
     steps, size = task.batch_shape(batch_size(config))
-    state = _state(small) * sum(config.network.sizes(units)) // SMALL
+    # The state grows with the units, but for the memory of a neural Turing machine.
+    state = _state(small)
+    more = _state(network_shapes(_small(config, 2 * SMALL), task)) - state
+    state += more * (sum(config.network.sizes(units)) - SMALL) // SMALL
     gradient = getattr(config.learner.settings, "gradient", "full")
     if gradient == "rtrl":
         found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
@@ -73,8 +76,8 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     return found
 
 
-def _small(config: Config) -> Config:
-    return config.replace(units=SMALL, budget=None, layers=1)
+def _small(config: Config, units: int = SMALL) -> Config:
+    return config.replace(units=units, budget=None, layers=1)
 
 
 def _state(shapes: Network) -> int:

@@ -10,7 +10,7 @@ from ..errors import BadInput
 from ..settings import setting
 from ..tasks import Task
 from .models import MODELS
-from .parts import Parts, Sizes
+from .parts import Parts, Sizes, memory_size
 
 READOUTS = ("bias", "plain", "own")
 FACTORS = ("input", "all")
@@ -29,6 +29,16 @@ class NetworkSettings:
     skip: bool = setting(False, "connect every layer to the input and to the output")
     bidirectional: bool = setting(False, "every layer reads the sequence in both directions")
     feedback: bool = setting(False, "gated feedback: every layer reads every layer")
+    turing: str | None = setting(
+        None,
+        "neural Turing machine: rows x columns of its memory, such as 128x20; the layers are its "
+        "controller",
+        read=memory_size,
+    )
+    heads: int = setting(1, "with --turing: read heads, and as many write heads", least=1)
+    head_shift: int = setting(
+        1, "with --turing: how many rows a head can move per step, in both directions", least=0
+    )
     budget: int | None = setting(
         None, "choose the units for this many parameters", least=1, most=10**18
     )
@@ -70,9 +80,18 @@ class NetworkSettings:
             object.__setattr__(self, "layers", count)
         if self.units is not None and self.budget is not None:
             raise BadInput("give either units or budget, not both")
-        for one, other in (("feedback", "skip"), ("feedback", "bidirectional")):
+        for one, other in (
+            ("feedback", "skip"),
+            ("feedback", "bidirectional"),
+            ("turing", "bidirectional"),
+        ):
             if getattr(self, one) and getattr(self, other):
                 raise BadInput(f"{one} cannot be combined with {other}; leave one of them out")
+        if self.turing is not None and 2 * self.head_shift >= memory_size(self.turing)[0]:
+            raise BadInput(
+                f"head_shift must be less than half of the memory's rows, {self.turing}; got "
+                f"{self.head_shift}"
+            )
 
     def sizes(self, units: int | Sequence[int]) -> list[int]:
         """The units of every layer."""
@@ -103,4 +122,6 @@ def make_network(
     kind = "network" if task.model is None else task.model["kind"]
     if kind != "network" and settings.pool != "last":
         raise BadInput(f"the task {task.name} answers at every step; leave out --pool")
+    if kind != "network" and settings.turing is not None:
+        raise BadInput(f"the task {task.name} needs a network of another kind; leave out --turing")
     return MODELS[kind](Parts(cell, settings, task, units), key)

@@ -1,5 +1,6 @@
 """The parts of a configured network: encodings, layers and readouts."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import jax
 from ..cells import CELLS, Cell
 from ..cells.initialisers import Initialiser, incoming, normal, spectral_radius
 from ..errors import BadInput
-from ..settings import options
+from ..settings import as_words, options
 from ..tasks import Task
 from ..wiring import (
     Bidirectional,
@@ -17,6 +18,7 @@ from ..wiring import (
     Embedding,
     GatedFeedback,
     LayerNorm,
+    NeuralTuringMachine,
     OneHot,
     Readout,
     Stack,
@@ -91,6 +93,12 @@ class Parts:
         if not self.cell.kind.has_units:
             _check_fixed_units(self.cell, settings)
         given = _options(self.cell, settings)
+        read, heads = 0, key
+        if settings.turing is not None:
+            rows, columns = memory_size(settings.turing)
+            read = settings.heads * columns
+            inputs += read
+            key, heads = jax.random.split(key)
 
         def layer(inputs: int, units: int, *, key: jax.Array, **more: Any) -> Cell:
             make, noise = jax.random.split(key)
@@ -117,7 +125,11 @@ class Parts:
             made = Stack.of(make, inputs, sizes, key=key, skip=settings.skip, last=last, **more)
         else:
             made = make(inputs, sizes[0], key=key, **last, **more)
-        return made, sum(sizes) if settings.skip else sizes[-1]
+        if settings.turing is not None:
+            made = NeuralTuringMachine(
+                made, rows, columns, key=heads, heads=settings.heads, shift=settings.head_shift
+            )
+        return made, (sum(sizes) if settings.skip else sizes[-1]) + read
 
     def readout(self, width: int, outputs: int, key: jax.Array) -> Readout:
         """From the output of the layers to the network's."""
@@ -127,6 +139,21 @@ class Parts:
     def check_own_readout(self) -> None:
         """Refuse what does not work with a cell whose output is the network's."""
         _check_own(self.cell, self.settings)
+
+
+def memory_size(words: str) -> tuple[int, int]:
+    """The rows and columns of a memory.
+
+    Example:
+        >>> memory_size("128x20")
+        (128, 20)
+    """
+    found = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", words)
+    if found is None:
+        raise BadInput(
+            f"turing must be rows x columns of the memory, such as 128x20, got {as_words(words)}"
+        )
+    return int(found[1]), int(found[2])
 
 
 def readout_kind(cell: Any, settings: Any, task: Task | Sizes) -> str:
@@ -163,7 +190,7 @@ def _check_own(cell: Any, settings: Any) -> None:
     if not cell.kind.reads_out:
         having = ", ".join(name for name, kind in CELLS.items() if kind.reads_out)
         raise BadInput(f"the readout own needs a cell that has one: {having}; got {cell.name}")
-    for name in ("skip", "bidirectional", "dropout", "layer_norm"):
+    for name in ("skip", "bidirectional", "dropout", "layer_norm", "turing"):
         if getattr(settings, name):
             raise BadInput(
                 f"{name} changes the output of the last layer, which in a {cell.name} network is "

@@ -5,6 +5,8 @@ from typing import Any
 from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
+from .bit_vectors import BitsPerSequence as BitsPerSequence
+from .bit_vectors import WrongBits as WrongBits
 from .captions import Captions as Captions
 from .characters import Characters as Characters
 from .classification import Classify as Classify
@@ -37,6 +39,11 @@ from .metrics import perplexity as perplexity
 from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
+from .ntm_copy import NTMCopy as NTMCopy
+from .ntm_ngrams import NTMNgrams as NTMNgrams
+from .ntm_recall import NTMRecall as NTMRecall
+from .ntm_repeat_copy import NTMRepeatCopy as NTMRepeatCopy
+from .ntm_sort import NTMSort as NTMSort
 from .pairs import Pairs as Pairs
 from .permutation import Permutation as Permutation
 from .quantiles import Coverage as Coverage
@@ -84,5 +91,10 @@ TASKS: dict[str, Any] = {
         Execute,
         Addition,
         Recall,
+        NTMCopy,
+        NTMRepeatCopy,
+        NTMRecall,
+        NTMNgrams,
+        NTMSort,
     )
 }

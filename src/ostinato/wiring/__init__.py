@@ -27,3 +27,4 @@ from .noise import reseed as reseed
 from .stack import Stack as Stack
 from .tagger import Tagger as Tagger
 from .torch_weights import from_torch as from_torch
+from .turing import NeuralTuringMachine as NeuralTuringMachine

@@ -1,0 +1,115 @@
+"""Charts of the heads and the memory of a neural Turing machine."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..through_time import unroll
+from ..wiring import NeuralTuringMachine, Stack
+from .charts import Chart, Heat, numbers
+from .subject import Subject
+
+STEP, ROW = "step of the sequence", "row of the memory"
+
+
+def heads_and_memory(subject: Subject) -> list[Chart]:
+    """Where each head is at every step of one sequence, and what is in the memory then."""
+    machine = _machine(subject.network)
+    if machine is None:
+        return []
+    weightings, memory = over_time(machine, _inputs(subject))
+    found: list[Chart] = [
+        _heat(
+            f"{kind}-head-{n}",
+            f"{kind.capitalize()} head {n}",
+            f"The weighting of {kind} head {n} over the rows of the memory, at every step of one "
+            f"sequence of {subject.where}. A single coloured row in a column is a head with a "
+            "sharp focus; a diagonal is a head that moves on by a row per step.",
+            weightings[:, head].T,
+            "weight",
+        )
+        for head, (kind, n) in enumerate(_names(machine.heads))
+    ]
+    lengths = np.sqrt(np.sum(memory**2, axis=-1))
+    found.append(
+        _heat(
+            "memory-over-time",
+            "Memory over time",
+            "How much each row of the memory holds after every step of the same sequence: the "
+            "length of its vector. A row changes colour when a head writes to it.",
+            lengths.T,
+            "length of the row",
+        )
+    )
+    found.append(
+        _heat(
+            "memory-at-the-end",
+            "Memory after the sequence",
+            "The numbers in the memory after the last step of the same sequence.",
+            memory[-1],
+            "value",
+            x_title="column of the memory",
+        )
+    )
+    return found
+
+
+def over_time(machine: NeuralTuringMachine, xs: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The weightings `(T, 2 H, N)` and the memory `(T, N, M)` after each step of one sequence.
+
+    Args:
+        machine: the machine.
+        xs: its inputs, `(T, inputs)`.
+
+    Example:
+        >>> machine = NeuralTuringMachine.of(LSTM, 3, 4, rows=8, columns=5, key=key)
+        >>> weightings, memory = over_time(machine, xs[:, 0])
+        >>> weightings.shape, memory.shape
+        ((10, 2, 8), (10, 8, 5))
+    """
+    (_, states), _ = unroll(machine, jnp.asarray(xs)[:, None], watch="states")
+    memory, weightings, _ = states[-3:]  # the last fields of the state
+    shape = machine.rows, machine.columns
+    return (
+        np.asarray(weightings, float).reshape(len(xs), -1, machine.rows),
+        np.asarray(memory, float).reshape(len(xs), *shape),
+    )
+
+
+def _machine(network: Any) -> NeuralTuringMachine | None:
+    """The machine that reads the inputs of a network, if there is one."""
+    cell = getattr(network, "cell", None)
+    if isinstance(cell, Stack):
+        cell = cell.layers[0]
+    return cell if isinstance(cell, NeuralTuringMachine) else None
+
+
+def _inputs(subject: Subject) -> Any:
+    """The inputs of the first sequence, without padding."""
+    batch, network = subject.batch, subject.network
+    steps = batch.steps if batch.lengths is None else int(batch.lengths[0])
+    xs = jnp.asarray(batch.inputs)[:steps, 0]
+    return xs if network.encoding is None else network.encoding(xs, network.dtype)
+
+
+def _names(heads: int) -> Sequence[tuple[str, int]]:
+    return [(kind, n) for kind in ("read", "write") for n in range(1, heads + 1)]
+
+
+def _heat(
+    name: str, title: str, caption: str, values: np.ndarray, z_title: str, x_title: str = STEP
+) -> Heat:
+    """A heat map of rows of the memory."""
+    return Heat(
+        name=name,
+        title=title,
+        caption=caption,
+        x=list(range(values.shape[1])),
+        y=list(range(values.shape[0])),
+        values=[numbers(row) for row in values],
+        x_title=x_title,
+        y_title=ROW,
+        z_title=z_title,
+    )

@@ -1,0 +1,185 @@
+"""Tasks on sequences of random bit vectors, in which all outputs are bits.
+
+The sequences of a batch have different numbers of items, drawn uniformly; they are padded to the
+longest possible.
+"""
+
+import abc
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..data import Batch
+from ..errors import BadInput
+from ..settings import setting
+from ..wiring import outputs_of
+from .epochs import in_order
+from .losses import BinaryCrossEntropy
+from .metrics import Metric
+from .synthetic import PLACES, TRAIN
+from .task import Task, checked_count, checked_part, checked_seed, random
+
+HELD_OUT = 256
+FEW = 64  # longer sequences
+LONGER = 3  # the place of the random numbers of longer sequences
+
+
+@dataclasses.dataclass(frozen=True)
+class BitsPerSequence(Metric):
+    """The cross-entropy of all bits of a sequence, in bits, averaged over sequences.
+
+    Example:
+        >>> batch = Batch(None, jnp.zeros((5, 2, 8)), jnp.ones((5, 2)))
+        >>> metric = BitsPerSequence()
+        >>> metric.value(metric.counts(jnp.zeros((5, 2, 8)), batch))  # 8 unknown bits at 5 steps
+        40.0
+    """
+
+    name = "bits per sequence"
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        total = BinaryCrossEntropy().total(outputs, batch) / jnp.log(2.0)
+        return total, jnp.sum(jnp.any(jnp.asarray(batch.counted) > 0, axis=0))
+
+    def value(self, counts: Any) -> float | None:
+        total, sequences = counts
+        return float(total / sequences) if sequences else None
+
+
+@dataclasses.dataclass(frozen=True)
+class WrongBits(Metric):
+    """The share of bits that are wrong if each is the more probable one."""
+
+    name = "share of wrong bits"
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        wrong = (outputs > 0) != (jnp.asarray(batch.targets) > 0.5)
+        weights = jnp.asarray(batch.counted)
+        return jnp.sum(jnp.mean(wrong, axis=-1) * weights), jnp.sum(weights)
+
+    def value(self, counts: Any) -> float | None:
+        wrong, weight = counts
+        return float(wrong / weight) if weight else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Items:
+    """The settings that most of these tasks share."""
+
+    bits: int = setting(8, "bits of a vector", least=1)
+    least: int = setting(1, "fewest items of a sequence", least=1)
+    most: int = setting(20, "most items of a sequence", least=1)
+
+
+class BitVectors(Task):
+    """A task on sequences of random bit vectors; subclasses implement `steps` and `draw`.
+
+    The loss is the cross-entropy of the bits at the steps with an answer. Every batch has its own
+    random generator, derived from the seed and its number, and so have the validation set and the
+    test set, of 256 sequences each. `length` is the number of steps of the longest sequence.
+
+    Attributes:
+        bits: of a vector.
+        least, most: how many items a sequence has.
+    """
+
+    loss = BinaryCrossEntropy()
+    metrics = (BitsPerSequence(), WrongBits())
+    solved = 0.01
+    held_out_together = HELD_OUT
+    fewest: ClassVar[int] = 1
+
+    def __init__(self, bits: int, least: int, most: int, seed: int) -> None:
+        self.bits = checked_count(bits, "bits of a vector")
+        self.least, self.most = checked_count(least, "items"), checked_count(most, "items")
+        if not self.fewest <= self.least <= self.most:
+            raise BadInput(
+                f"the task {self.name} takes least from {self.fewest} up to most, got least "
+                f"{least} and most {most}"
+            )
+        self.seed = checked_seed(seed)
+        self.length = self.steps(self.most)
+
+    @abc.abstractmethod
+    def steps(self, items: int) -> int:
+        """The number of steps of a sequence of so many items, at most."""
+
+    @abc.abstractmethod
+    def draw(self, rng: np.random.Generator, size: int, least: int, most: int) -> Batch:
+        """Generate `size` sequences of `least` to `most` items, padded to `steps(most)`."""
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        most = self.most if length is None else self._fitting(length)
+        return self.draw(random(self.seed, TRAIN, index), size, min(self.least, most), most)
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        rng = random(self.seed, PLACES[checked_part(part)], 0)
+        every = self.draw(rng, HELD_OUT, self.least, self.most)
+        for some in in_order(HELD_OUT, size):
+            yield every.take(some)
+
+    def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
+        """Sequences longer than those of training, by what they are."""
+        return {}
+
+    def scores(self, network: Any, part: str) -> dict[str, Any]:
+        """Bits per sequence and share of wrong bits of longer sequences than in training."""
+        place = LONGER, PLACES[checked_part(part)]
+        return scores_on(
+            {name: draw(random(self.seed, *place), FEW) for name, draw in self.longer().items()},
+            self.metrics,
+            network,
+        )
+
+    def _fitting(self, length: int) -> int:
+        """The most items that fit into a number of steps."""
+        if length < self.steps(self.fewest):
+            raise BadInput(
+                f"the task {self.name} takes a length of at least {self.steps(self.fewest)} steps, "
+                f"got {length}"
+            )
+        return max(n for n in range(self.fewest, self.most + 1) if self.steps(n) <= length)
+
+
+def scores_on(
+    batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Any
+) -> dict[str, float | None]:
+    """The metrics of a network, with noise off, on some batches by name."""
+    network, found = eqx.nn.inference_mode(network), {}
+    for name, batch in batches.items():
+        counts = _counted(metrics, network, batch.arrays.on_device())
+        for metric, count in zip(metrics, counts, strict=True):
+            found[f"{metric.name}, {name}"] = metric.value(count)
+    return found
+
+
+@eqx.filter_jit
+def _counted(metrics: tuple[Metric, ...], network: Any, batch: Batch) -> list[Any]:
+    outputs, _ = outputs_of(network, batch)
+    return [metric.counts(outputs, batch) for metric in metrics]
+
+
+def sequences(
+    size: int, steps: int, inputs: int, outputs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inputs, targets and weights of a batch, all zero."""
+    return (
+        np.zeros((steps, size, inputs), np.float32),
+        np.zeros((steps, size, outputs), np.float32),
+        np.zeros((steps, size), np.float32),
+    )
+
+
+def random_bits(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Bits as floats."""
+    return rng.integers(0, 2, shape).astype(np.float32)
+
+
+def entropy(p: float) -> float:
+    """Of a bit that is 1 with probability p, in bits."""
+    return float(-p * np.log2(p) - (1 - p) * np.log2(1 - p)) if 0 < p < 1 else 0.0

@@ -1,0 +1,187 @@
+"""The neural Turing machine: a controller with a memory outside of it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ..cells.building import check_vectors, draw, is_size, zeros
+from ..cells.initialisers import glorot
+from ..cells.sizes import input_size, output_size
+from ..through_time import can_step
+from .addressing import Focus, address, read, write
+
+CONSTANT = 1e-6  # the memory at first
+SHARP = 2.0  # the bias of γ at first
+ONWARD = 2.0  # the bias of a write head's shift by one row at first
+
+
+class TuringState(NamedTuple):
+    """The state of a neural Turing machine.
+
+    Attributes:
+        cell: the state of the controller.
+        memory: `(*batch, N, M)`.
+        weightings: `(*batch, 2 H, N)`, of the read heads and then of the write heads.
+        reads: what the read heads read last, `(*batch, H M)`.
+    """
+
+    cell: Any
+    memory: jax.Array
+    weightings: jax.Array
+    reads: jax.Array
+
+
+class NeuralTuringMachine(Cell):
+    """A controller that reads and writes a memory of N rows through H read and H write heads.
+
+        h_t = cell([x_t, r_{t-1}])
+        k, β, g, s, γ of each head, e, a of each write head = f(h_t P + b)
+        w_t = address(M_{t-1}, w_{t-1}; k, β, g, s, γ)
+        r_t = Σ_i w_t(i) M_{t-1}(i)                               for each read head
+        M_t = M_{t-1} ⊙ Π (1 - w_t e) + Σ w_t a                   over the write heads
+        y_t = [h_t, r_t]
+
+    with the functions f: tanh for k and a, softplus for β, the sigmoid for g and e, softmax for the
+    shifts s, and 1 + softplus for γ. `addressing` has the equations of the heads.
+
+    All of the memory is 1e-6 at first, which Collier and Beel (2018) found to train fastest and
+    most reliably. All heads start at row 0, so that rows differ from the first step on, and with
+    γ ≈ 3, so that shifts do not blur them before the controller has learned to sharpen. Write heads
+    move on by a row per step at first, so that what is written does not replace what was before.
+
+    Source: Graves, Wayne and Danihelka (2014), Neural Turing machines.
+
+    Shapes: x `(..., inputs)`; state `TuringState`; y `(..., units + H M)`.
+
+    Example:
+        >>> make = ostinato.cells.LSTM
+        >>> cell = NeuralTuringMachine.of(make, 3, 16, rows=8, columns=5, key=jax.random.key(0))
+        >>> ys, state = ostinato.unroll(cell, xs)
+        >>> ys.shape, state.memory.shape, state.weightings.shape
+        ((10, 4, 21), (4, 8, 5), (4, 2, 8))
+    """
+
+    cell: Cell
+    P: jax.Array
+    b: jax.Array
+    rows: int = eqx.field(static=True)
+    columns: int = eqx.field(static=True)
+    heads: int = eqx.field(static=True)
+    shift: int = eqx.field(static=True)
+    size: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        cell: Cell,
+        rows: int,
+        columns: int,
+        *,
+        key: jax.Array,
+        heads: int = 1,
+        shift: int = 1,
+    ):
+        """
+        Args:
+            cell: the controller, which reads vectors of the size of `x_t` plus `heads · columns`.
+            rows, columns: N and M, the size of the memory.
+            key: random key for the initial weights of the heads.
+            heads: H, the number of read heads, and of write heads.
+            shift: how many rows a head can move in a step, in both directions.
+        """
+        for name, value in {"rows": rows, "columns": columns, "heads": heads}.items():
+            if not is_size(value):
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+        if not (shift == 0 or is_size(shift)) or 2 * shift + 1 > rows:
+            raise ValueError(
+                f"shift must be a whole number from 0 to {(rows - 1) // 2}, less than half of the "
+                f"{rows} rows, got {shift!r}"
+            )
+        if not can_step(cell):
+            raise ValueError(f"a controller needs a step, which {type(cell).__name__} has not")
+        whole = input_size(cell)
+        self.size = whole - heads * columns
+        if self.size < 1:
+            raise ValueError(
+                f"the controller must read the input and {heads * columns} numbers from memory, "
+                f"but it reads vectors of size {whole}"
+            )
+        self.cell, self.rows, self.columns = cell, rows, columns
+        self.heads, self.shift = heads, shift
+        count = 2 * heads * self._focus_size + 2 * heads * columns
+        self.P = draw(glorot(), key, output_size(cell, whole), count)
+        focus = zeros(2 * heads, self._focus_size).at[:, columns + 2].set(SHARP)
+        focus = focus.at[heads:, columns + 3 + min(shift + 1, 2 * shift)].set(ONWARD)
+        self.b = jnp.concatenate([focus.reshape(-1), zeros(2 * heads * columns)])
+
+    @classmethod
+    def of(
+        cls,
+        make: Callable[..., Cell],
+        inputs: int,
+        units: int,
+        *,
+        rows: int,
+        columns: int,
+        key: jax.Array,
+        heads: int = 1,
+        shift: int = 1,
+    ) -> "NeuralTuringMachine":
+        """A machine for inputs of a size; its controller is `make(inputs, units, key=...)`."""
+        one, two = jax.random.split(key)
+        cell = make(inputs + heads * columns, units, key=one)
+        return cls(cell, rows, columns, key=two, heads=heads, shift=shift)
+
+    @property
+    def _focus_size(self) -> int:
+        return self.columns + 2 * self.shift + 4
+
+    def vector_size(self) -> int:
+        return self.size
+
+    def initial(self, batch: tuple[int, ...]) -> TuringState:
+        dtype = self.P.dtype
+        first = jnp.zeros((*batch, 2 * self.heads, self.rows), dtype).at[..., 0].set(1)
+        return TuringState(
+            self.cell.initial(batch),
+            jnp.full((*batch, self.rows, self.columns), CONSTANT, dtype),
+            first,
+            jnp.zeros((*batch, self.heads * self.columns), dtype),
+        )
+
+    def inputs(self, x: jax.Array) -> jax.Array:
+        check_vectors(self, x, jax.ShapeDtypeStruct((self.size, 1), self.P.dtype))  # type: ignore
+        return x
+
+    def step(self, state: TuringState, u: jax.Array) -> tuple[TuringState, jax.Array]:
+        cell, memory, weightings, reads = state
+        both = jnp.concatenate([u.astype(reads.dtype), reads], axis=-1)
+        cell, h = self.cell.step(cell, self.cell.inputs(both))
+        focus, erased, added = self.commands(h)
+        weightings = address(memory, weightings, focus)
+        reads = read(memory, weightings[..., : self.heads, :])
+        reads = reads.reshape(*reads.shape[:-2], -1)
+        memory = write(memory, weightings[..., self.heads :, :], erased, added)
+        return TuringState(cell, memory, weightings, reads), jnp.concatenate([h, reads], axis=-1)
+
+    def commands(self, h: jax.Array) -> tuple[Focus, jax.Array, jax.Array]:
+        """What the controller's output tells the heads: their focus, what to erase and to add."""
+        given = h @ self.P + self.b
+        heads, writers = jnp.split(given, [2 * self.heads * self._focus_size], axis=-1)
+        heads = heads.reshape(*h.shape[:-1], 2 * self.heads, self._focus_size)
+        key, strength, gate, sharpness, shifts = jnp.split(
+            heads, [self.columns + n for n in (0, 1, 2, 3)], axis=-1
+        )
+        focus = Focus(
+            jnp.tanh(key),
+            jax.nn.softplus(strength[..., 0]),
+            jax.nn.sigmoid(gate[..., 0]),
+            jax.nn.softmax(shifts, axis=-1),
+            1 + jax.nn.softplus(sharpness[..., 0]),
+        )
+        writers = writers.reshape(*h.shape[:-1], self.heads, 2 * self.columns)
+        erased, added = jnp.split(writers, 2, axis=-1)
+        return focus, jax.nn.sigmoid(erased), jnp.tanh(added)

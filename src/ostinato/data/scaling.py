@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..errors import BadInput
@@ -67,7 +68,7 @@ class Scaler:
         return len(self.shift) + len(self.masked)
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Scaled values `(..., columns)` in float32, without any missing."""
+        """Scaled values `(..., columns)` in JAX's default dtype, without any missing."""
         values = np.asarray(values, float)
         missing = np.isnan(values)
         values = np.where(missing, np.array(self.means), values)
@@ -76,7 +77,7 @@ class Scaler:
             index = np.unravel_index(int(np.argmax(np.abs(scaled))), scaled.shape)
             raise BadInput(f"the number {values[index]:g} is too large to compute with")
         found = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
-        return found.astype(np.float32)
+        return found.astype(jax.dtypes.canonicalize_dtype(float))
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON; the inverse of `from_json`."""

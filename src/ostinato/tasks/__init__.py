@@ -6,6 +6,9 @@ from .arithmetic import Adding as Adding
 from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
 from .captions import Captions as Captions
+from .chaos import Lorenz as Lorenz
+from .chaos import MackeyGlass as MackeyGlass
+from .chaos import SantaFe as SantaFe
 from .characters import Characters as Characters
 from .classification import Classify as Classify
 from .continuing import closed_loop as closed_loop
@@ -25,6 +28,7 @@ from .losses import Loss as Loss
 from .losses import SquaredError as SquaredError
 from .losses import StepLoss as StepLoss
 from .memorisation import Memorisation as Memorisation
+from .memory_capacity import MemoryCapacity as MemoryCapacity
 from .metrics import F1 as F1
 from .metrics import Accuracy as Accuracy
 from .metrics import Bits as Bits
@@ -37,6 +41,7 @@ from .metrics import perplexity as perplexity
 from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
+from .narma import NARMA10 as NARMA10
 from .pairs import Pairs as Pairs
 from .permutation import Permutation as Permutation
 from .quantiles import Coverage as Coverage
@@ -44,6 +49,7 @@ from .quantiles import Pinball as Pinball
 from .quantiles import PinballInUnits as PinballInUnits
 from .regression import AbsoluteError as AbsoluteError
 from .regression import ErrorInUnits as ErrorInUnits
+from .regression import NormalisedError as NormalisedError
 from .regression import RSquared as RSquared
 from .series import Series as Series
 from .tagging import Tagging as Tagging
@@ -82,5 +88,10 @@ TASKS: dict[str, Any] = {
         Captions,
         Execute,
         Addition,
+        MackeyGlass,
+        NARMA10,
+        Lorenz,
+        SantaFe,
+        MemoryCapacity,
     )
 }

@@ -46,9 +46,7 @@ def mackey_glass(
         before = x[at - delay - 1] if at > delay else late[0]
         ends = np.concatenate([[before], late])
         middle = (9 * (late[:-2] + late[1:-1]) - ends[:-3] - late[2:]) / 16
-        first, between, last = (
-            0.2 * y / (1 + y**power) for y in (late[:-2], middle, late[1:-1])
-        )
+        first, between, last = (0.2 * y / (1 + y**power) for y in (late[:-2], middle, late[1:-1]))
         push = width / 6 * (decay * first + 4 * half * between + last)
         found, _ = scipy.signal.lfilter([1.0], [1.0, -decay], push, zi=[decay * x[at]])
         x[at + 1 : at + 1 + count] = found

@@ -19,7 +19,7 @@ import ostinato as package
 RUN = Path("runs/text-mlstm-1")
 BOOK = "book.txt"
 TEXT = "A statement is executed. The name is bound to the value of the expression.\n" * 60
-ROOMS = ("cells", "wiring", "tasks", "learning", "runs", "through_time")
+ROOMS = ("cells", "wiring", "tasks", "learning", "runs", "through_time", "reservoir")
 MODULES = {
     "eqx": "equinox",
     "jax": "jax",

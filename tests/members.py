@@ -18,6 +18,7 @@ from ostinato.cells import (
     PeepholeLSTM,
     Simple,
 )
+from ostinato.reservoir import Reservoir
 from ostinato.testing import Case
 from ostinato.wiring import (
     Bidirectional,
@@ -56,6 +57,7 @@ CELLS = {
     "additive delay": lambda: Case(
         AdditiveDelay(3, 4, key=ONE, c=(0, 2), y=(1, 3), x=(0, 1), dt=0.5)
     ),
+    "reservoir": lambda: Case(Reservoir(3, 7, key=ONE, connectivity=0.5, leak=0.3)),
     "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),
 }
 

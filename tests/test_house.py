@@ -23,6 +23,7 @@ FLOORS = [
     "testing",
     "lens",
     "learning",
+    "reservoir",
     "claims",
     "runs",
     "report",

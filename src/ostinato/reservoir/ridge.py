@@ -1,7 +1,7 @@
 """Ridge regression of the readout, as a learner."""
 
 import dataclasses
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -64,10 +64,10 @@ class Ridge(Learner):
         )
         folds: int = setting(5, "folds of the cross-validation", least=2, most=100)
 
-    precision: ClassVar[str] = "float64"
-    usual_batch: ClassVar[int] = 1
-    epochs: ClassVar[int] = 1
-    log_every_step: ClassVar[bool] = True
+    precision = "float64"
+    usual_batch = 1
+    epochs = 1
+    log_every_step = True
 
     objective: Objective
     steps: int

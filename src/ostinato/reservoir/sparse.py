@@ -36,6 +36,8 @@ class BlockSparse(eqx.Module):
         ((4, 1000), True)
     """
 
+    __array_ufunc__ = None  # so that NumPy's arrays leave products to `__rmatmul__`
+
     blocks: jax.Array
     reads: jax.Array
     units: int = eqx.field(static=True)
@@ -79,6 +81,7 @@ class BlockSparse(eqx.Module):
         return self.dense().T
 
     def __rmatmul__(self, h: jax.Array) -> jax.Array:
+        h = jnp.asarray(h)
         if jax.default_backend() != "cpu":
             return h @ self.dense()
         groups, _, size = self.blocks.shape

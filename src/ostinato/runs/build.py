@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 import optax
 
 from ..cells import CELLS
+from ..data.scaling import DTYPE
 from ..errors import BadInput
 from ..learning import Hybrid, Learner, Objective, Transformation
 from ..tasks import Task
@@ -103,9 +105,16 @@ def steps_of(config: Config, task: Task) -> int:
 def precision(config: Config) -> Iterator[None]:
     """A context in which a run's numbers have the precision that it needs."""
     name = config.learner.kind.precision or config.training.precision
-    double = name == "float64" or jax.config.read("jax_enable_x64")
-    with jax.enable_x64(double), jax.default_matmul_precision(matmul_precision(config)):
-        yield
+    double = name == "float64"
+    before = DTYPE.set(np.float64 if double else np.float32)
+    try:
+        with (
+            jax.enable_x64(double or jax.config.read("jax_enable_x64")),
+            jax.default_matmul_precision(matmul_precision(config)),
+        ):
+            yield
+    finally:
+        DTYPE.reset(before)
 
 
 def matmul_precision(config: Config) -> str | None:

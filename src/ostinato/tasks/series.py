@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -91,7 +91,7 @@ class Series(Task):
                 object.__setattr__(self, "file", whole_path(self.file))
 
     name = "series"
-    apply_options = ("steps",)
+    apply_options: ClassVar[tuple[str, ...]] = ("steps",)
 
     def __init__(
         self,

@@ -131,6 +131,6 @@ def checked_season(season: int, xs: list[np.ndarray], other_data: bool) -> int:
 
 def checked_washout(washout: int) -> int:
     """The number of steps that do not count; raises unless it is whole and at least 0."""
-    return (
-        0 if washout == 0 and not isinstance(washout, bool) else checked_count(washout, "washout")
-    )
+    if washout == 0 and not isinstance(washout, bool):
+        return 0
+    return checked_count(washout, "steps of washout")

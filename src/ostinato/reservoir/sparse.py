@@ -104,6 +104,13 @@ class BlockSparse(eqx.Module):
         whole = whole.at[rows[:, :, None], columns].set(self.blocks)
         return whole[: self.units, : self.units]
 
+    def with_signs(self, signs: jax.Array) -> "BlockSparse":
+        """The matrix in which all outgoing weights of a unit have its sign, `(units,)`."""
+        groups, _, size = self.blocks.shape
+        padded = jnp.pad(signs, (0, groups * size - self.units)).reshape(groups, size)
+        rows = padded[self.reads].reshape(groups, -1)
+        return BlockSparse(jnp.abs(self.blocks) * rows[:, :, None], self.reads, self.units)
+
     def with_radius(self, radius: Any) -> "BlockSparse":
         """The matrix scaled to a spectral radius."""
         # JAX computes eigenvalues of a general matrix on the CPU only, hence the callback.

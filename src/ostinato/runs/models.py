@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from ..cells.initialisers import normal
 from ..errors import BadInput
+from ..reservoir import MLP, Expansion
 from ..wiring import (
     ATTENTION,
     Bridge,
@@ -47,12 +48,21 @@ def network(parts: Parts, key: jax.Array) -> Network:
         parts.check_own_readout()
         if parts.settings.pool == "mean":
             raise BadInput(f"the output of {parts.cell.name} is the answer; leave out --pool")
+        for name in ("hidden", "expand"):
+            if getattr(parts.settings, name) is not None:
+                raise BadInput(f"the output of {parts.cell.name} is the answer; leave out --{name}")
         made, _ = parts.layers(size, body, last={"outputs": task.outputs})
         return Network(made, None, encoding)
     made, width = parts.layers(size, body)
     if parts.settings.pool == "mean":
         made = Stack([made, Mean(width)])
-    return Network(made, parts.readout(width, task.outputs, out), encoding)
+    if parts.settings.expand is not None:
+        made = Expansion(made, parts.settings.expand, key=jax.random.fold_in(body, 1))
+        width = made.width
+    readout: Any = parts.readout(width, task.outputs, out)
+    if parts.settings.hidden is not None:
+        readout = MLP(width, parts.settings.hidden, task.outputs, key=out)
+    return Network(made, readout, encoding)
 
 
 def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:

@@ -11,6 +11,7 @@ from .moments import fitted as fitted
 from .reservoir import Reservoir as Reservoir
 from .ridge import Ridge as Ridge
 from .rls import RecursiveLeastSquares as RecursiveLeastSquares
+from .search import search as search
 from .sparse import BlockSparse as BlockSparse
 
 # The cells and learners by their names on the command line.

@@ -9,10 +9,11 @@ length is fitted in constant memory, and with separate sums per fold the strengt
 cross-validation without a second look at the data.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.linalg
 
 STRENGTHS = tuple(10.0**power for power in range(-12, 4))  # that cross-validation tries
 
@@ -86,15 +87,9 @@ def solutions(xx: jax.Array, xy: jax.Array, strengths: jax.Array, bias: bool) ->
     targets are centred first.
     """
     if bias:
-        count = jnp.maximum(xx[-1, -1], jnp.finfo(xx.dtype).tiny)
-        mean, centre = xx[-1, :-1] / count, xy[-1] / count
-        inner = solutions(
-            xx[:-1, :-1] - count * jnp.outer(mean, mean),
-            xy[:-1] - count * jnp.outer(mean, centre),
-            strengths,
-            False,
-        )
-        return jnp.concatenate([inner, (centre - mean @ inner)[:, None]], axis=1)
+        inner, mean, centre = _centred(xx, xy)
+        found = solutions(*inner, strengths, False)
+        return jnp.concatenate([found, (centre - mean @ found)[:, None]], axis=1)
     values, vectors = jnp.linalg.eigh(xx)
     rotated = vectors.T @ xy
     # Rounding leaves errors of this size in the smallest eigenvalues, which may be negative.
@@ -102,6 +97,31 @@ def solutions(xx: jax.Array, xy: jax.Array, strengths: jax.Array, bias: bool) ->
     values = jnp.maximum(values, 0) + least
     scaled = rotated / (values[:, None] + strengths[:, None, None])
     return vectors @ scaled
+
+
+def solution(xx: jax.Array, xy: jax.Array, strength: jax.Array, bias: bool) -> jax.Array:
+    """The ridge solution `(F, O)` for one strength, by a Cholesky decomposition.
+
+    It is cheaper than `solutions`, and not a number where the strength is too small for the
+    precision.
+    """
+    if bias:
+        inner, mean, centre = _centred(xx, xy)
+        found = solution(*inner, strength, False)
+        return jnp.concatenate([found, (centre - mean @ found)[None]])
+    factor = jax.scipy.linalg.cho_factor(xx + strength * jnp.eye(len(xx), dtype=xx.dtype))
+    return jax.scipy.linalg.cho_solve(factor, xy)
+
+
+def _centred(xx: jax.Array, xy: jax.Array) -> tuple[tuple[jax.Array, jax.Array], Any, Any]:
+    """The sums of centred features and targets, and the means; the last feature is 1."""
+    count = jnp.maximum(xx[-1, -1], jnp.finfo(xx.dtype).tiny)
+    mean, centre = xx[-1, :-1] / count, xy[-1] / count
+    inner = (
+        xx[:-1, :-1] - count * jnp.outer(mean, mean),
+        xy[:-1] - count * jnp.outer(mean, centre),
+    )
+    return inner, mean, centre
 
 
 def errors(solution: jax.Array, moments: Moments) -> jax.Array:

@@ -35,7 +35,7 @@ class Ridge(Learner):
     batch to them. Five times in a run, and always after the last step, the readout is solved for.
     Without a given strength it is the one of `STRENGTHS` with the least error in cross-validation,
     computed from the same sums: batches belong to the folds in turn, or the sequences of a batch if
-    there are enough of them. Classes are fitted as vectors of zeros with a single one.
+    there are enough of them; a single batch is divided in time. Classes are fitted as vectors of zeros with a single one.
 
     One epoch is enough, so a run ends there.
 
@@ -118,7 +118,7 @@ class Ridge(Learner):
         folds, steps, sequences = len(memory.moments.weight), batch.steps, batch.sequences
         if sequences >= folds > 1:
             which = jnp.broadcast_to(jnp.arange(sequences) % folds, (steps, sequences))
-        elif self.steps < folds:
+        elif self.steps == 1:
             which = jnp.repeat(jnp.arange(steps) * folds // steps, sequences)
         else:
             return with_block(memory.moments, x, y, weights, memory.batches % folds)

@@ -18,6 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -204,6 +205,15 @@ def reservoirpy_seconds(repeats):
     return best(lambda: node.run(x), repeats)
 
 
+def _states(cell, xs):
+    return jax.block_until_ready(_unrolled(cell, xs))
+
+
+@eqx.filter_jit
+def _unrolled(cell, xs):
+    return unroll(cell, xs)[0]
+
+
 def speed(repeats):
     x = np.random.default_rng(0).uniform(-1, 1, (STEPS, 1, 1))
     theirs = reservoirpy_seconds(repeats)
@@ -214,8 +224,7 @@ def speed(repeats):
         )
         for count in (1, 16):
             xs = jnp.asarray(np.repeat(x, count, axis=1), cell.W.dtype)
-            run = eqx.filter_jit(lambda cell, xs: unroll(cell, xs)[0])
-            seconds = best(lambda: jax.block_until_ready(run(cell, xs)), repeats) / count
+            seconds = best(partial(_states, cell, xs), repeats) / count
             name = "one series" if count == 1 else f"{count} series, per series"
             rows.append([f"Ostinato, {words}, {name}", f"{seconds:.3f}", f"{theirs / seconds:.1f}"])
     print(f"{table([f'{UNITS} units, {STEPS:,} steps', 'seconds', 'times faster'], rows)}\n")

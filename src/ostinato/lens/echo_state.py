@@ -38,9 +38,9 @@ class EchoState(NamedTuple):
 def echo_state(cell: Cell, xs: Any, *, key: jax.Array, scale: float = 1.0) -> EchoState:
     """Measure the echo state property: whether the state is a function of the inputs alone.
 
-    One run starts from the initial state and one from a random state nearby or far away. A
-    spectral radius of R below 1 is neither necessary nor sufficient for what happens on given
-    inputs, so this measures it.
+    One run starts from the initial state and one from a random state. A spectral
+    radius of R below 1 is neither necessary nor sufficient for what happens on given inputs, so
+    this measures it.
 
     Sources: Jaeger (2001); Manjunath and Jaeger (2013) for its dependence on the inputs.
 
@@ -69,10 +69,9 @@ def echo_state(cell: Cell, xs: Any, *, key: jax.Array, scale: float = 1.0) -> Ec
     other = jax.tree.unflatten(shape, moved)
     ((_, one), _), ((_, two), _) = (unroll(cell, xs, s, watch="states") for s in (start, other))
     apart = sum(_squares(a, b) for a, b in zip(_floats(one), _floats(two), strict=True))
-    begin = sum(
-        _squares(a[None], b[None])[0] for a, b in zip(_floats(start), _floats(other), strict=True)
-    )
-    distance = np.sqrt(np.asarray(apart) / max(float(begin), 1e-300))
+    pairs = zip(_floats(start), _floats(other), strict=True)
+    begin = sum(float(jnp.sum((a - b) ** 2)) for a, b in pairs)
+    distance = np.sqrt(np.asarray(apart) / max(begin, 1e-300))
     exponent = float(np.mean(lyapunov_exponent(cell, xs, key=keys[0])))
     few = jax.tree.map(lambda x: x[:, :1], xs)
     jacobians = np.asarray(step_jacobians(cell, few))

@@ -35,7 +35,8 @@ class Ridge(Learner):
     batch to them. Five times in a run, and always after the last step, the readout is solved for.
     Without a given strength it is the one of `STRENGTHS` with the least error in cross-validation,
     computed from the same sums: batches belong to the folds in turn, or the sequences of a batch if
-    there are enough of them; a single batch is divided in time. Classes are fitted as vectors of zeros with a single one.
+    there are enough of them; a single batch is divided in time. Classes are fitted as vectors of
+    zeros with a single one.
 
     One epoch is enough, so a run ends there.
 

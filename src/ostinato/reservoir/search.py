@@ -23,7 +23,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "radius": (0.1, 2.0),
     "leak": (0.05, 1.0),
     "input_scaling": (0.01, 3.0),
-    "bias_scaling": (0.001, 1.0),
+    "bias_scaling": (0.01, 2.0),
     "strength": (1e-10, 1e2),
 }
 

@@ -113,9 +113,15 @@ class BlockSparse(eqx.Module):
 
     def with_radius(self, radius: Any) -> "BlockSparse":
         """The matrix scaled to a spectral radius."""
-        # JAX computes eigenvalues of a general matrix on the CPU only, hence the callback.
-        result = jax.ShapeDtypeStruct((), self.dtype)
-        largest = jax.pure_callback(_radius, result, self.dense(), vmap_method="sequential")
+        whole = self.dense()
+        if isinstance(whole, jax.core.Tracer):
+            # JAX computes eigenvalues of a general matrix on the CPU only, hence the callback. It
+            # is in float32 because JAX calls it in a thread that may not have float64 enabled.
+            result, whole = jax.ShapeDtypeStruct((), jnp.float32), whole.astype(jnp.float32)
+            largest = jax.pure_callback(_radius, result, whole, vmap_method="sequential")
+            largest = largest.astype(self.dtype)
+        else:
+            largest = jnp.asarray(_radius(whole))
         return self * (radius / jnp.maximum(largest, jnp.finfo(self.dtype).tiny))
 
 

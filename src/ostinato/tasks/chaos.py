@@ -45,7 +45,7 @@ class MackeyGlass(GeneratedSeries):
         *,
         samples: int = 10_000,
         tau: int = 17,
-        length: int = 500,
+        length: int = 100,
         washout: int = 500,
         split: Any = "60/20/20",
         seed: int = 0,
@@ -96,7 +96,7 @@ class Lorenz(GeneratedSeries):
         self,
         *,
         samples: int = 10_000,
-        length: int = 500,
+        length: int = 100,
         washout: int = 500,
         split: Any = "60/20/20",
         seed: int = 0,
@@ -135,7 +135,7 @@ class SantaFe(GeneratedSeries):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        length: int = setting(500, "steps of a window", least=1)
+        length: int = setting(100, "steps of a window", least=1)
         washout: int = setting(100, "steps after a beginning that do not count", least=0)
         split: str = setting("60/20/20", "percent for training, validation, test", read=shares)
 
@@ -144,7 +144,7 @@ class SantaFe(GeneratedSeries):
     def __init__(
         self,
         *,
-        length: int = 500,
+        length: int = 100,
         washout: int = 100,
         split: Any = "60/20/20",
         seed: int = 0,

@@ -29,7 +29,7 @@ class GeneratedSeries(Series):
     @dataclasses.dataclass(frozen=True)
     class Settings:
         samples: int = setting(10_000, "samples of the series", least=100, most=100_000_000)
-        length: int = setting(500, "steps of a window", least=1)
+        length: int = setting(100, "steps of a window", least=1)
         washout: int = setting(
             500, "steps after a beginning that do not count, for the state to settle", least=0
         )

@@ -74,7 +74,7 @@ class MemoryCapacity(GeneratedSeries):
         *,
         samples: int = 10_000,
         delays: int = 100,
-        length: int = 500,
+        length: int = 100,
         washout: int = 500,
         split: Any = "60/20/20",
         seed: int = 0,

@@ -35,7 +35,7 @@ class NARMA10(GeneratedSeries):
         self,
         *,
         samples: int = 10_000,
-        length: int = 500,
+        length: int = 100,
         washout: int = 200,
         split: Any = "60/20/20",
         seed: int = 0,

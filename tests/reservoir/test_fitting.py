@@ -10,7 +10,7 @@ from ostinato import unroll
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective
-from ostinato.reservoir import MLP, RecursiveLeastSquares, Reservoir, Ridge
+from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
 from ostinato.reservoir.moments import errors, fitted, no_moments, with_steps
 from ostinato.tasks import SquaredError
 from ostinato.wiring import Network, Readout
@@ -132,3 +132,23 @@ def test_needs_a_linear_readout():
     start = Network(Reservoir(3, 10, key=KEY), MLP(10, 4, 2, key=KEY))
     with pytest.raises(BadInput, match="need a network with a linear readout"):
         Ridge(Objective(SquaredError()), 1).initial(start)
+
+
+def test_output_feedback_is_taught_by_targets():
+    one, two = jax.random.split(KEY)
+    start = OutputFeedback(Reservoir(3 + 2, 10, key=one), Readout(10, 2, key=two, bias=False))
+    readout, _, _ = learned(Ridge(Objective(SquaredError()), 8, 0.1), start, 8)
+    before = np.concatenate([np.zeros((1, 2, 2)), YS[:-1]])
+    hs, _ = unroll(start.cell, jnp.asarray(np.concatenate([XS, before], axis=-1)))
+    x, y = (np.asarray(a)[WEIGHTS > 0] for a in (hs, YS))
+    V = np.linalg.solve(x.T @ x + 0.1 * np.eye(10), x.T @ y)
+    np.testing.assert_allclose(readout.V, V, atol=1e-10)
+
+
+def test_output_feedback_closes_the_loop():
+    one, two = jax.random.split(KEY)
+    network = OutputFeedback(Reservoir(3 + 2, 10, key=one), Readout(10, 2, key=two))
+    ys, _ = unroll(network, jnp.asarray(XS))
+    before = jnp.concatenate([jnp.zeros((1, 2, 2)), ys[:-1]])
+    hs, _ = unroll(network.cell, jnp.concatenate([jnp.asarray(XS), before], axis=-1))
+    np.testing.assert_allclose(ys, network.readout(hs), atol=1e-12)

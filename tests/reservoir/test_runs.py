@@ -74,3 +74,15 @@ def test_washout_does_not_count():
     assert counted == [0, 30, 50]
     total = sum(batch.weights.sum() for batch in task.held_out("valid", 32))
     assert total == 200 - 1 - 70
+
+
+def test_output_feedback_from_the_command_line(ostinato):
+    words = {**MACKEY, "task": "narma10", "input_scaling": 0.1, "samples": 1500, "strength": 0.01}
+    code, _, err = ostinato(
+        "train", *options(**words, learner="ridge", run="one"), "--output-feedback"
+    )
+    assert code == 0, err
+    code, out, err = ostinato("evaluate", "one", "--json")
+    assert 0 < json.loads(out)["value"] < 1
+    code, _, err = ostinato("apply", "one", "x.npy")
+    assert code != 0 and "forecasts nothing" in err

@@ -5,6 +5,7 @@ from typing import Any
 from .expansion import EXPANSIONS as EXPANSIONS
 from .expansion import MLP as MLP
 from .expansion import Expansion as Expansion
+from .feedback import OutputFeedback as OutputFeedback
 from .liquid import Liquid as Liquid
 from .moments import Moments as Moments
 from .moments import fitted as fitted

@@ -13,6 +13,7 @@ from ..learning import Learner, Objective
 from ..settings import options, setting
 from ..weights import trained
 from ..wiring import Network, Readout
+from .feedback import OutputFeedback
 from .moments import STRENGTHS, Moments, fitted, no_moments, with_block, with_steps
 
 SOLUTIONS = 5  # per run, the last of them after its last step
@@ -128,7 +129,8 @@ class Ridge(Learner):
 
 def linear_readout(network: Any) -> Readout:
     """The readout of a network, which must be linear."""
-    if not isinstance(network, Network) or not isinstance(network.readout, Readout):
+    known = isinstance(network, Network | OutputFeedback)
+    if not known or not isinstance(network.readout, Readout):
         raise BadInput(
             "the learners ridge and rls need a network with a linear readout; give another learner "
             "such as adam, or leave out what replaces the readout"
@@ -139,9 +141,15 @@ def linear_readout(network: Any) -> Readout:
 def states_of(
     network: Any, batch: Batch, state: Any, objective: Objective
 ) -> tuple[jax.Array, Any]:
-    """What the readout reads, `(T, B, units)`, and the final state."""
-    bare = Network(network.cell, None, network.encoding)
-    return objective.outputs(bare, batch, state)
+    """What the readout reads, `(T, B, units)`, and the final state.
+
+    With output feedback the network is taught: it reads the previous targets.
+    """
+    if isinstance(network, OutputFeedback):
+        inner, taught = network.taught(batch, state)
+        hs, inner = objective.outputs(Network(network.cell, None), taught, inner)
+        return hs, (inner, jnp.asarray(batch.targets, hs.dtype)[-1])
+    return objective.outputs(Network(network.cell, None, network.encoding), batch, state)
 
 
 def regression(

@@ -41,6 +41,9 @@ class NetworkSettings:
         f"how the last layer is read: {', '.join(READOUTS)} (by default as in the cell's source)",
         among=READOUTS,
     )
+    output_feedback: bool = setting(
+        False, "the previous output is another input (for ridge and rls: the previous target)"
+    )
     hidden: int | None = setting(None, "units of a hidden layer in the readout (none)", least=1)
     expand: str | None = setting(
         None,
@@ -110,7 +113,7 @@ def make_network(
     kind = "network" if task.model is None else task.model["kind"]
     if kind != "network" and settings.pool != "last":
         raise BadInput(f"the task {task.name} answers at every step; leave out --pool")
-    for name in ("hidden", "expand"):
-        if kind != "network" and getattr(settings, name) is not None:
-            raise BadInput(f"the task {task.name} has a readout of its own; leave out --{name}")
+    for name in ("hidden", "expand", "output_feedback"):
+        if kind != "network" and getattr(settings, name):
+            raise BadInput(f"the task {task.name} has a readout of its own; leave out {name}")
     return MODELS[kind](Parts(cell, settings, task, units), key)

@@ -18,12 +18,14 @@ def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["docs/lens.md", "docs/hessian_free.md"])
+@pytest.mark.parametrize("page", ["docs/lens.md", "docs/hessian_free.md", "docs/reservoirs.md"])
 def test_the_code_runs(page, capsys):
     """As it stands; that of README.md and docs/training.md is run in `test_readme.py`."""
-    (code,) = re.findall(r"```python\n(.+?)```", text_of(page), flags=re.DOTALL)
-    exec(compile(code, page, "exec"), {"__name__": "page"})
-    assert capsys.readouterr().out
+    blocks = re.findall(r"```python\n(.+?)```", text_of(page), flags=re.DOTALL)
+    assert blocks
+    for code in blocks:
+        exec(compile(code, page, "exec"), {"__name__": "page"})
+        assert capsys.readouterr().out
 
 
 def test_the_calls_of_the_lens_page_have_the_arguments_that_are_needed():

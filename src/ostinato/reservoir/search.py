@@ -115,7 +115,7 @@ def search(
     try:
         sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True, n_startup_trials=64)
         study = optuna.create_study(sampler=sampler)
-        floats = {
+        floats: dict[str, Any] = {
             name: optuna.distributions.FloatDistribution(low, high, log=True)
             for name, (low, high) in ranges.items()
         }

@@ -19,7 +19,16 @@ import ostinato as package
 RUN = Path("runs/text-mlstm-1")
 BOOK = "book.txt"
 TEXT = "A statement is executed. The name is bound to the value of the expression.\n" * 60
-ROOMS = ("cells", "wiring", "tasks", "learning", "runs", "through_time", "symbolic")
+ROOMS = (
+    "cells",
+    "wiring",
+    "tasks",
+    "learning",
+    "runs",
+    "through_time",
+    "reservoir",
+    "symbolic",
+)
 MODULES = {
     "eqx": "equinox",
     "jax": "jax",

@@ -21,6 +21,7 @@ from ostinato.cells import (
     PeepholeLSTM,
     Simple,
 )
+from ostinato.reservoir import Expansion, Liquid, Reservoir
 from ostinato.testing import Case
 from ostinato.wiring import (
     Bidirectional,
@@ -71,6 +72,8 @@ CELLS = {
             3, 4, key=ONE, state_delays=(0, 2), output_delays=(1, 3), input_delays=(0, 1), dt=0.5
         )
     ),
+    "reservoir": lambda: Case(Reservoir(3, 7, key=ONE, connectivity=0.5, leak=0.3)),
+    "liquid": lambda: Case(Liquid(3, 7, key=ONE, connectivity=0.5)),
     "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),
     "hopfield": lambda: Case(hopfield(4)),
 }
@@ -79,6 +82,8 @@ WIRINGS = {
     "stack": lambda: Case(Stack([LSTM(3, 4, key=ONE), GRU(4, 2, key=TWO)])),
     "stack, skip": lambda: Case(Stack.of(MRNN, 3, [4, 2], key=ONE, skip=True), 3),
     "mean over time": lambda: Case(Stack([Simple(3, 2, key=ONE), Mean(2)])),
+    "expansion, quadratic": lambda: Case(Expansion(Reservoir(3, 4, key=ONE))),
+    "expansion, fourier": lambda: Case(Expansion(Simple(3, 4, key=ONE), "fourier", key=TWO)),
     "bidirectional": lambda: Case(Bidirectional(LSTM(3, 4, key=ONE), Simple(3, 2, key=TWO)), 3),
     "stack of bidirectional": lambda: Case(
         Stack([Bidirectional(GRU(3, 2, key=ONE), GRU(3, 2, key=TWO)), LSTM(4, 2, key=THREE)]), 3

@@ -24,6 +24,7 @@ FLOORS = [
     "lens",
     "learning",
     "symbolic",
+    "reservoir",
     "claims",
     "runs",
     "report",

@@ -18,15 +18,17 @@ def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-PAGES = ["docs/lens.md", "docs/hessian_free.md", "docs/programs.md", "docs/turing.md"]
+PAGES = [f"docs/{name}.md" for name in ("lens", "hessian_free", "programs", "turing", "reservoirs")]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_runs(page, capsys):
     """As it stands; that of README.md and docs/training.md is run in `test_readme.py`."""
-    (code,) = re.findall(r"```python\n(.+?)```", text_of(page), flags=re.DOTALL)
-    exec(compile(code, page, "exec"), {"__name__": "page"})
-    assert capsys.readouterr().out
+    blocks = re.findall(r"```python\n(.+?)```", text_of(page), flags=re.DOTALL)
+    assert blocks
+    for code in blocks:
+        exec(compile(code, page, "exec"), {"__name__": "page"})
+        assert capsys.readouterr().out
 
 
 def test_the_calls_of_the_lens_page_have_the_arguments_that_are_needed():

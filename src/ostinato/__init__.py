@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import learning as learning
     from . import lens as lens
     from . import report as report
+    from . import reservoir as reservoir
     from . import runs as runs
     from . import symbolic as symbolic
     from . import tasks as tasks
@@ -43,6 +44,7 @@ else:
         "lens",
         "memory",
         "report",
+        "reservoir",
         "runs",
         "settings",
         "symbolic",

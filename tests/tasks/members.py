@@ -15,6 +15,7 @@ import scipy.io
 
 from ostinato.data import Batch
 from ostinato.tasks import (
+    NARMA10,
     TASKS,
     Addition,
     Arrays,
@@ -22,12 +23,16 @@ from ostinato.tasks import (
     Characters,
     Classify,
     Execute,
+    Lorenz,
+    MackeyGlass,
+    MemoryCapacity,
     NTMCopy,
     NTMNgrams,
     NTMRecall,
     NTMRepeatCopy,
     NTMSort,
     Recall,
+    SantaFe,
     Series,
     Tagging,
     Task,
@@ -217,6 +222,9 @@ def write_data(folder: Path) -> None:
     cells = {f"{part}data": np.empty((1, len(rolls)), object) for part, rolls in ROLLS.items()}
     for part, rolls in ROLLS.items():
         cells[f"{part}data"][0, :] = [roll.astype(np.uint8) for roll in rolls]
+    (folder / "timeseries").mkdir()
+    laser = np.round(100 * np.exp(np.sin(np.arange(900) / 3)) + _random.normal(size=900))
+    np.save(folder / "timeseries/santafe_laser.npy", laser[:, None].astype(int))
     scipy.io.savemat(folder / "jsb/JSB_Chorales.mat", cells)
 
 
@@ -372,6 +380,11 @@ MEMBERS = {
 # one's own.
 OTHERS: dict[str, Callable[[], Task]] = {
     "caption": lambda: Captions.of(*PICTURES, shift=1, seed=3),
+    "mackey-glass": lambda: MackeyGlass(samples=1500, washout=30, length=50, seed=3),
+    "lorenz": lambda: Lorenz(samples=500, washout=10, length=50, seed=3),
+    "narma10": lambda: NARMA10(samples=600, washout=10, length=50, seed=3),
+    "memory-capacity": lambda: MemoryCapacity(samples=600, delays=4, washout=10, length=50, seed=3),
+    "santa-fe": lambda: SantaFe(length=50, washout=10, seed=3),
     "addition": lambda: Addition(digits=3, seed=3),
     "execute": lambda: Execute(nesting=2, digits=2, seed=3),
     "ntm-copy": lambda: NTMCopy(bits=3, most=4, seed=3),

@@ -96,11 +96,16 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
         if shape[0] != shape[1] or not shape[0]:
             raise ValueError(f"spectral_radius needs a square matrix, got shape {shape}")
         matrix = base(key, shape, dtype)
-        # JAX computes eigenvalues of a general matrix on the CPU only, hence the callback.
-        result = jax.ShapeDtypeStruct((), dtype)
-        largest = jax.pure_callback(_largest_eigenvalue, result, matrix, vmap_method="sequential")
-        if not isinstance(largest, jax.core.Tracer) and largest == 0:
-            raise ValueError(f"a matrix of spectral radius 0 cannot be scaled, shape {shape}")
+        if isinstance(matrix, jax.core.Tracer):
+            # JAX computes eigenvalues of a general matrix on the CPU only, hence the callback.
+            result = jax.ShapeDtypeStruct((), dtype)
+            largest = jax.pure_callback(
+                _largest_eigenvalue, result, matrix, vmap_method="sequential"
+            )
+        else:
+            largest = jnp.asarray(_largest_eigenvalue(matrix))
+            if largest == 0:
+                raise ValueError(f"a matrix of spectral radius 0 cannot be scaled, shape {shape}")
         return matrix * (float(radius) / largest)
 
     return init

@@ -2,12 +2,15 @@
 
 import dataclasses
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput
 
+# Of scaled values; float64 in a run of that precision.
+DTYPE: ContextVar[type] = ContextVar("dtype", default=np.float32)
 POLICIES = ("refuse", "mask")
 MOST = 1e18  # of scaled values: the square of a float32 stays finite
 NEGLIGIBLE = 1e-12  # of a column's size: a deviation of rounding errors
@@ -67,7 +70,7 @@ class Scaler:
         return len(self.shift) + len(self.masked)
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Scaled values `(..., columns)` in float32, without any missing."""
+        """Scaled values `(..., columns)` in `DTYPE`, without any missing."""
         values = np.asarray(values, float)
         missing = np.isnan(values)
         values = np.where(missing, np.array(self.means), values)
@@ -76,7 +79,7 @@ class Scaler:
             index = np.unravel_index(int(np.argmax(np.abs(scaled))), scaled.shape)
             raise BadInput(f"the number {values[index]:g} is too large to compute with")
         found = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
-        return found.astype(np.float32)
+        return found.astype(DTYPE.get())
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON; the inverse of `from_json`."""

@@ -27,6 +27,8 @@ class Learner(abc.ABC):
         usual_batch: the default number of sequences per batch.
         log_every_step: whether every step gets an entry in the event log.
         chunk: how many sequences it differentiates at once; `None` for the whole batch.
+        precision: the precision that it needs instead of the configured one, if any.
+        epochs: the number of epochs after which there is nothing more to learn, if any.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -34,6 +36,8 @@ class Learner(abc.ABC):
     usual_batch: int = 32
     log_every_step: bool = False
     chunk: int | None = None
+    precision: str | None = None
+    epochs: int | None = None
 
     @classmethod
     def from_settings(

@@ -6,6 +6,9 @@ Each measure is a function of a network and a batch, and returns plain numbers.
 from .bounds import hochreiter_bound as hochreiter_bound
 from .bounds import preactivation_jacobian_norms as preactivation_jacobian_norms
 from .bounds import singular_value_bound as singular_value_bound
+from .echo_state import EchoState as EchoState
+from .echo_state import echo_state as echo_state
+from .echo_state import memory_capacity as memory_capacity
 from .gradient_by_lag import gradient_by_lag as gradient_by_lag
 from .jacobians import jacobian_by_lag as jacobian_by_lag
 from .jacobians import step_jacobians as step_jacobians

@@ -1,12 +1,16 @@
 """Build the task, the network and the learner that a configuration describes."""
 
-from collections.abc import Mapping
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 import optax
 
 from ..cells import CELLS
+from ..data.scaling import DTYPE
 from ..errors import BadInput
 from ..learning import Hybrid, Learner, Objective, Transformation
 from ..tasks import Task
@@ -46,7 +50,7 @@ def build_learner(
     exact = config.learner.kind.exact and given is None
     objective = Objective(
         task.loss,
-        None if config.training.precision == "float32" else config.training.precision,
+        "bfloat16" if config.training.precision == "bfloat16" else None,
         config.training.memory,
         None if config.training.backend == "auto" else config.training.backend,
         # The training loop detects a NaN; a learner with exact products would mistake it for a step
@@ -55,20 +59,21 @@ def build_learner(
     )
     if given is not None:
         return Transformation(given, objective)
-    learner = _learner(config, config.learner, objective)
+    steps = steps_of(config, task)
+    learner = _learner(config, config.learner, objective, steps)
     if config.first is None:
         return learner
-    first = _learner(config, config.first, objective)
+    first = _learner(config, config.first, objective, steps)
     if not first.carries_state:
         raise BadInput(f"--first with the learner {config.learner} needs --gradient full")
     return Hybrid(first, learner, config.first_steps, config.turns)
 
 
-def _learner(config: Config, member: Any, objective: Objective) -> Learner:
+def _learner(config: Config, member: Any, objective: Objective, steps: int) -> Learner:
     if getattr(member.settings, "gradient", None) == "lstm1997":
         _check_online1997(config)
     return member.kind.from_settings(
-        member.name, member.settings, objective, config.training.steps, batch_size(config)
+        member.name, member.settings, objective, steps, batch_size(config)
     )
 
 
@@ -87,6 +92,29 @@ def _check_online1997(config: Config) -> None:
 def batch_size(config: Config) -> int:
     """Sequences per batch: as configured, or the learner's default."""
     return config.training.batch or config.learner.kind.usual_batch
+
+
+def steps_of(config: Config, task: Task) -> int:
+    """The steps of a run: as configured, or fewer if the learner needs only so many epochs."""
+    steps, wanted = config.training.steps, config.learner.kind.epochs
+    share = None if wanted is None else task.epochs(1, batch_size(config))
+    return steps if not share else min(steps, math.ceil(wanted / share - 1e-9))
+
+
+@contextlib.contextmanager
+def precision(config: Config) -> Iterator[None]:
+    """A context in which a run's numbers have the precision that it needs."""
+    name = config.learner.kind.precision or config.training.precision
+    double = name == "float64"
+    before = DTYPE.set(np.float64 if double else np.float32)
+    try:
+        with (
+            jax.enable_x64(double or jax.config.read("jax_enable_x64")),
+            jax.default_matmul_precision(matmul_precision(config)),
+        ):
+            yield
+    finally:
+        DTYPE.reset(before)
 
 
 def matmul_precision(config: Config) -> str | None:

@@ -92,8 +92,11 @@ class Config:
         length = getattr(self.task.settings, "length", None)
         if self.training.curriculum is not None and length is not None:
             check_curriculum(self.training.curriculum, length)
-        if self.learner.kind.exact and self.training.precision != "float32":
+        if self.learner.kind.exact and self.training.precision == "bfloat16":
             raise BadInput(f"the learner {self.learner.name} needs --precision float32")
+        needed = self.learner.kind.precision
+        if needed is not None and self.training.precision == "bfloat16":
+            raise BadInput(f"the learner {self.learner.name} needs --precision {needed}")
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):

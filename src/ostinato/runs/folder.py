@@ -17,8 +17,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..files import remove_leftovers, write_whole
@@ -27,7 +25,7 @@ from ..tasks import TASKS, Task
 from ..weights import Damaged
 from ..wiring import Network
 from .budget import Units, network_shapes
-from .build import build_task, matmul_precision
+from .build import build_task, precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
@@ -81,14 +79,16 @@ class Run:
                 f"{self.path} was started from Python with its own task, which is not in the "
                 "folder: pass it again, as in examine(run, task=...)"
             )
-        task = build_task(self.config, self.artefacts)
-        self._check_task(task)
+        with self.precision():
+            task = build_task(self.config, self.artefacts)
+            self._check_task(task)
         return task
 
     def task_on(self, path: Path) -> Task:
         """The task on another file; the run's own data are not needed."""
         task = self.config.task
-        return task.kind.on_file(path, task.settings, self.artefacts)
+        with self.precision():
+            return task.kind.on_file(path, task.settings, self.artefacts)
 
     @property
     def vocabulary(self) -> Vocabulary | None:
@@ -149,6 +149,10 @@ class Run:
 
         `like` is a network of the same structure; a run that was given its own network needs it.
         """
+        with self.precision():
+            return self._network(which, like)
+
+    def _network(self, which: str, like: Network | None) -> Network:
         if like is None:
             like = network_shapes(self.config, self.sizes, self.units)
         self._check_network(like)
@@ -179,8 +183,8 @@ class Run:
         return self.made.get("run")
 
     def precision(self) -> AbstractContextManager:
-        """A context in which products have the precision that the run's learner needs."""
-        return jax.default_matmul_precision(matmul_precision(self.config))
+        """A context in which numbers and products have the precision that the run needs."""
+        return precision(self.config)
 
     def steps(self) -> list[int]:
         """The steps of the existing checkpoints, in order."""

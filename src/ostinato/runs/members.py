@@ -24,10 +24,15 @@ import optax
 from ..cells import CELLS, Cell
 from ..errors import BadInput
 from ..learning import LEARNERS, Learner, learner_of
+from ..reservoir import READOUT_LEARNERS, RESERVOIRS
 from ..settings import settings_of, shown
 from ..tasks import TASKS, Task
 
-REGISTRIES: dict[str, dict[str, Any]] = {"task": TASKS, "cell": CELLS, "learner": LEARNERS}
+REGISTRIES: dict[str, dict[str, Any]] = {
+    "task": TASKS,
+    "cell": {**CELLS, **RESERVOIRS},
+    "learner": {**LEARNERS, **READOUT_LEARNERS},
+}
 BASES: dict[str, type] = {"task": Task, "cell": Cell, "learner": Learner}
 HOW = {"task": "seed=seed", "cell": "inputs, units, key=key", "learner": "objective"}
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from ..cells.initialisers import normal
 from ..errors import BadInput
+from ..reservoir import MLP, Expansion, OutputFeedback
 from ..wiring import (
     ATTENTION,
     Bridge,
@@ -34,7 +35,7 @@ from .parts import Parts, readout_kind
 EMBEDDED = 0.1  # standard deviation: a tied readout needs small numbers
 
 
-def network(parts: Parts, key: jax.Array) -> Network:
+def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
     """An encoding of symbols, if the task has them, layers and a readout."""
     task = parts.task
     body, out, symbols = jax.random.split(key, 3)
@@ -47,12 +48,24 @@ def network(parts: Parts, key: jax.Array) -> Network:
         parts.check_own_readout()
         if parts.settings.pool == "mean":
             raise BadInput(f"the output of {parts.cell.name} is the answer; leave out --pool")
+        for name in ("hidden", "expand", "output_feedback"):
+            if getattr(parts.settings, name):
+                raise BadInput(f"the output of {parts.cell.name} is the answer; leave out {name}")
         made, _ = parts.layers(size, body, last={"outputs": task.outputs})
         return Network(made, None, encoding)
-    made, width = parts.layers(size, body)
+    fed_back = parts.settings.output_feedback
+    if fed_back and (task.symbolic or parts.settings.bidirectional):
+        raise BadInput("output feedback needs inputs that are vectors, and layers with a step")
+    made, width = parts.layers(size + fed_back * task.outputs, body)
     if parts.settings.pool == "mean":
         made = Stack([made, Mean(width)])
-    return Network(made, parts.readout(width, task.outputs, out), encoding)
+    if parts.settings.expand is not None:
+        made = Expansion(made, parts.settings.expand, key=jax.random.fold_in(body, 1))
+        width = made.width
+    readout: Any = parts.readout(width, task.outputs, out)
+    if parts.settings.hidden is not None:
+        readout = MLP(width, parts.settings.hidden, task.outputs, key=out)
+    return OutputFeedback(made, readout) if fed_back else Network(made, readout, encoding)
 
 
 def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 
 from ..errors import BadInput
+from ..reservoir import EXPANSIONS
 from ..settings import setting
 from ..tasks import Task
 from .models import MODELS
@@ -49,6 +50,15 @@ class NetworkSettings:
         None,
         f"how the last layer is read: {', '.join(READOUTS)} (by default as in the cell's source)",
         among=READOUTS,
+    )
+    output_feedback: bool = setting(
+        False, "the previous output is another input (for ridge and rls: the previous target)"
+    )
+    hidden: int | None = setting(None, "units of a hidden layer in the readout (none)", least=1)
+    expand: str | None = setting(
+        None,
+        f"also read the input and more features of the last layer: {', '.join(EXPANSIONS)}",
+        among=EXPANSIONS,
     )
     pool: str = setting(
         "last", "what is read at a step: its own state, or the mean of all so far", among=POOLS
@@ -122,6 +132,9 @@ def make_network(
     kind = "network" if task.model is None else task.model["kind"]
     if kind != "network" and settings.pool != "last":
         raise BadInput(f"the task {task.name} answers at every step; leave out --pool")
-    if kind != "network" and settings.turing is not None:
-        raise BadInput(f"the task {task.name} needs a network of another kind; leave out --turing")
+    for name in ("hidden", "expand", "output_feedback", "turing"):
+        if kind != "network" and getattr(settings, name):
+            raise BadInput(
+                f"the task {task.name} has a network of its own kind; leave out {name}"
+            )
     return MODELS[kind](Parts(cell, settings, task, units), key)

@@ -11,7 +11,7 @@ from ..through_time import BACKENDS
 from .members import REGISTRIES, find
 from .network import NetworkSettings
 
-PRECISIONS = ("float32", "bfloat16")
+PRECISIONS = ("float32", "bfloat16", "float64")
 MEMORIES = ("all", "sqrt")
 
 # The sections in the order of `config.json`; for those that name a member, its role and default.
@@ -25,9 +25,11 @@ class TrainingSettings:
     """Batches, steps, devices, precision and seed."""
 
     batch: int | None = setting(
-        None, "sequences per batch (default: 32; hf and saddle-free: 1000)", least=1
+        None,
+        "sequences per batch (default: 32; hf and saddle-free: 1000; ridge and rls: 1)",
+        least=1,
     )
-    steps: int = setting(1000, "training steps, one batch each", least=1)
+    steps: int = setting(1000, "training steps, one batch each (ridge: at most one epoch)", least=1)
     patience: int | None = setting(
         None, "stop after this many validations without improvement", least=1
     )
@@ -40,7 +42,9 @@ class TrainingSettings:
     lens: int | None = setting(None, "steps between lens measurements (gradient by lag)", least=1)
     seed: int = setting(0, "random seed of weights, noise and batches", least=0, most=MOST_SEED)
     precision: str = setting(
-        "float32", "precision of products: float32 or bfloat16", among=PRECISIONS
+        "float32",
+        "precision: float32, bfloat16 (of products) or float64 (always with ridge and rls)",
+        among=PRECISIONS,
     )
     memory: str = setting(
         "all", "states kept for the gradient: all of them, or O(√T) (sqrt)", among=MEMORIES

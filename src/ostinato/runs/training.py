@@ -20,7 +20,7 @@ from ..tasks import Task
 from ..weights import count_parameters, trained_names
 from ..wiring import Network, outputs_of
 from .budget import units_of
-from .build import batch_size, build_learner, build_network, build_task
+from .build import batch_size, build_learner, build_network, build_task, precision, steps_of
 from .checkpoints import Checkpoint, Progress
 from .config import Config
 from .devices import Spread, over_devices
@@ -72,7 +72,20 @@ def train(
         >>> run.steps()[-1]  # of the last checkpoint
         5
     """
-    path, run = Path(folder), None
+    with precision(config):
+        return _train(config, Path(folder), resume, listener, task, network, learner)
+
+
+def _train(
+    config: Config,
+    path: Path,
+    resume: bool,
+    listener: Listener | None,
+    task: Task | None,
+    network: Network | None,
+    learner: optax.GradientTransformation | None,
+) -> Run:
+    run = None
     if resume:
         run = open_run(path).with_steps(config)
     else:
@@ -93,8 +106,7 @@ def train(
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
         run = run or create_run(path, config, task, network, used, given, method)
-        with run.precision():
-            return _Training(run, task, network, method, listener, spread, learner).go()
+        return _Training(run, task, network, method, listener, spread, learner).go()
 
 
 class _Unsound(Exception):
@@ -134,7 +146,7 @@ class _Training:
         self.spread, self.given = spread, given
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
-        steps = config.steps
+        self.steps = steps = steps_of(config, task)
         self.log_every = 1 if learner.log_every_step else max(1, min(50, steps // 100))
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
@@ -163,7 +175,7 @@ class _Training:
         reason = "done"
         unwritten: tuple[Checkpoint, Progress] | None = None
         with stop_signals() as stop:
-            while progress.step < config.steps and reason == "done":
+            while progress.step < self.steps and reason == "done":
                 now, report = self._advance(now, fresh_state, progress.step)
                 self.pending.append(report)
                 step = progress.step + 1
@@ -176,9 +188,9 @@ class _Training:
                 progress = progress._replace(step=step)
                 if config.lens is not None and step % config.lens == 0:
                     self._look_inside(now, fresh_state, step)
-                if stop.number is not None and step < config.steps:
+                if stop.number is not None and step < self.steps:
                     reason = "interrupted"
-                validate = step % self.validate_every == 0 or step == config.steps
+                validate = step % self.validate_every == 0 or step == self.steps
                 if validate:
                     self._log(step)  # first, so that validation does not count as training time
                     now, progress = self._validate(now, progress)
@@ -245,7 +257,7 @@ class _Training:
         event: dict[str, Any] = {
             "kind": "resume" if progress.step else "start",
             "step": progress.step,
-            "steps": self.config.steps,
+            "steps": self.steps,
             "task": self.task.name,
             "metric": self.task.metric.name,
             "higher_is_better": self.task.metric.higher_is_better,
@@ -301,9 +313,11 @@ class _Training:
                 f"checkpoint: {self._kept()}"
             )
         if self.usual is None:
-            self.usual = max(float(reports[0]["loss"]), self._silent())
+            # Nothing counts in a batch of washout: then a later one is compared with.
+            self.usual = max(float(reports[0]["loss"]), self._silent()) or None
         try:
-            check_losses(first, reports, self.norms, self._names(), self.usual, self.learner.advice)
+            usual = np.inf if self.usual is None else self.usual
+            check_losses(first, reports, self.norms, self._names(), usual, self.learner.advice)
         except Diverged as trouble:
             words = f"{trouble} Last good checkpoint: {self._kept()}"
             numbers = {

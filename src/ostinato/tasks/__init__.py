@@ -8,6 +8,9 @@ from .arrays import Arrays as Arrays
 from .bit_vectors import BitsPerSequence as BitsPerSequence
 from .bit_vectors import WrongBits as WrongBits
 from .captions import Captions as Captions
+from .chaos import Lorenz as Lorenz
+from .chaos import MackeyGlass as MackeyGlass
+from .chaos import SantaFe as SantaFe
 from .characters import Characters as Characters
 from .classification import Classify as Classify
 from .continuing import closed_loop as closed_loop
@@ -27,6 +30,7 @@ from .losses import Loss as Loss
 from .losses import SquaredError as SquaredError
 from .losses import StepLoss as StepLoss
 from .memorisation import Memorisation as Memorisation
+from .memory_capacity import MemoryCapacity as MemoryCapacity
 from .metrics import F1 as F1
 from .metrics import Accuracy as Accuracy
 from .metrics import Bits as Bits
@@ -39,6 +43,7 @@ from .metrics import perplexity as perplexity
 from .mnist import PermutedMNIST as PermutedMNIST
 from .mnist import SequentialMNIST as SequentialMNIST
 from .music import Chorales as Chorales
+from .narma import NARMA10 as NARMA10
 from .ntm_copy import NTMCopy as NTMCopy
 from .ntm_ngrams import NTMNgrams as NTMNgrams
 from .ntm_recall import NTMRecall as NTMRecall
@@ -52,6 +57,7 @@ from .quantiles import PinballInUnits as PinballInUnits
 from .recall import Recall as Recall
 from .regression import AbsoluteError as AbsoluteError
 from .regression import ErrorInUnits as ErrorInUnits
+from .regression import NormalisedError as NormalisedError
 from .regression import RSquared as RSquared
 from .series import Series as Series
 from .tagging import Tagging as Tagging
@@ -96,5 +102,10 @@ TASKS: dict[str, Any] = {
         NTMRecall,
         NTMNgrams,
         NTMSort,
+        MackeyGlass,
+        NARMA10,
+        Lorenz,
+        SantaFe,
+        MemoryCapacity,
     )
 }

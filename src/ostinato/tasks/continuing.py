@@ -65,7 +65,7 @@ def closed_loop(network: Any, task: Series, history: Any, steps: int) -> np.ndar
     places = np.array([task.targets.index(n) for n in range(width)])
     inputs = jnp.asarray(task.scaler(found[0])[:, None])
     gaps = jnp.zeros((1, len(task.scaler.masked)), inputs.dtype)
-    rows = _continued(
+    rows = continued(
         eqx.nn.inference_mode(network), inputs, task.answers, jnp.asarray(places), gaps, steps
     )
     scaled = np.asarray(rows, float)[:, 0, :width]
@@ -73,10 +73,10 @@ def closed_loop(network: Any, task: Series, history: Any, steps: int) -> np.ndar
 
 
 @eqx.filter_jit
-def _continued(
+def continued(
     network: Any, inputs: jax.Array, answers: Any, places: jax.Array, gaps: jax.Array, steps: int
 ) -> jax.Array:
-    """The inputs that follow, `(steps, 1, inputs)`."""
+    """The inputs that follow `(T, B, inputs)` in a closed loop, `(steps, B, inputs)`."""
 
     def read(outputs: jax.Array) -> jax.Array:
         return jnp.concatenate([answers.centre(outputs)[..., places], gaps], axis=-1)

@@ -49,7 +49,7 @@ def series_of_file(
         options: further arguments of `Series`.
     """
     path, known = Path(path), artefacts or {}
-    options |= {name: getattr(settings, name) for name in ("carry", "scale", "missing")}
+    options |= {name: getattr(settings, name) for name in ("carry", "washout", "scale", "missing")}
     options |= {"source": str(path), "artefacts": artefacts}
     if settings.length is not None:
         options["length"] = settings.length

@@ -5,6 +5,7 @@ With scaled outputs o and targets y, and the factor s by which each was divided:
     ErrorInUnits       mean of `(s (o - y))²` over outputs, steps and sequences
     AbsoluteError      mean of `|s (o - y)|`
     RSquared           `1 - Σ (o - y)² / Σ (y - mean y)²`, averaged over the outputs
+    NormalisedError    `√(1 - R²)`, the error in units of the deviation, called NRMSE
 """
 
 import dataclasses
@@ -86,3 +87,22 @@ class RSquared(Metric):
         spread = second - first**2 / weight
         varies = spread > 1e-6 * weight
         return float(np.mean(1 - error[varies] / spread[varies])) if varies.any() else None
+
+
+@dataclasses.dataclass(frozen=True)
+class NormalisedError(RSquared):
+    """The root mean squared error divided by the deviation of the targets: 1 for their mean.
+
+    Example:
+        >>> targets = jnp.array([[[0.0], [2.0]], [[4.0], [6.0]]])
+        >>> metric, batch = NormalisedError(), Batch(None, targets, jnp.ones((2, 2)))
+        >>> round(metric.value(metric.counts(targets + 1, batch)), 4)  # √(4 / 20)
+        0.4472
+    """
+
+    name = "NRMSE"
+    higher_is_better = False
+
+    def value(self, counts: Any) -> float | None:
+        found = super().value(counts)
+        return None if found is None else float(np.sqrt(max(1 - found, 0)))

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -80,6 +80,9 @@ class Series(Task):
         carry: bool = setting(
             True, "contiguous streams with carried state, or independent sequences"
         )
+        washout: int = setting(
+            0, "steps after a beginning that do not count, for the state to settle", least=0
+        )
         scale: bool = setting(True, "scale all columns")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
 
@@ -88,7 +91,7 @@ class Series(Task):
                 object.__setattr__(self, "file", whole_path(self.file))
 
     name = "series"
-    apply_options = ("steps",)
+    apply_options: ClassVar[tuple[str, ...]] = ("steps",)
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class Series(Task):
         length: int = 50,
         split: tuple[float, float, float] = (0.9, 0.05, 0.05),
         carry: bool = True,
+        washout: int = 0,
         scale: bool = True,
         missing: str = "refuse",
         seed: int = 0,
@@ -124,6 +128,7 @@ class Series(Task):
             length: steps of a window.
             split: shares of the time for training, validation and test, in this order.
             carry: contiguous streams instead of independent sequences.
+            washout: how many steps do not count where a state starts anew.
             scale: whether columns and numeric targets are scaled.
             missing: `"refuse"` or `"mask"`.
             seed: of offsets and places.
@@ -132,6 +137,7 @@ class Series(Task):
         """
         self.length, self.carry, self._source = checked_count(length), bool(carry), source
         self.seed, self.horizon = checked_seed(seed), checked_count(horizon, "steps of horizon")
+        self.washout = series_data.checked_washout(washout)
         checked_policy(missing)
         xs = series_data.as_series(xs)
         width, known = xs[0].shape[1], artefacts or {}
@@ -160,7 +166,7 @@ class Series(Task):
         self.loss, self.metrics = self.answers.loss, self.answers.metrics
         self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
         horizon = self.horizon if self.forecasts else 0
-        series_data.check_parts(self.parts, split, source, xs, horizon)
+        series_data.check_parts(self.parts, split, source, xs, horizon, self.washout)
         self.series, self._cuts, self._errors = xs, cuts, known.get("naive_errors", {})
         if self.quantiles is not None and not self._errors:
             train = self.parts["train"]
@@ -198,7 +204,8 @@ class Series(Task):
                 values, later = pairs(values, self.targets, self.horizon)
             if len(values):
                 targets, there = self.answers(later)
-                starts = np.arange(len(values)) == 0
+                starts, there = np.arange(len(values)) == 0, there.copy()
+                there[: self.washout] = False
                 found.append(Stream(self.scaler(values), targets, there, starts))
         scaler = self.answers.scaler
         return joined(found, self.inputs, None if scaler is None else len(scaler.shift))
@@ -213,9 +220,12 @@ class Series(Task):
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         length = self.length if length is None else length
-        return training_batch(self.parts["train"], self.seed, index, size, length, self.carry)
+        train = self.parts["train"]
+        return training_batch(train, self.seed, index, size, length, self.carry, self.washout)
 
     def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        # With a washout in a single stream, so that all of it but the beginning counts.
+        size = 1 if self.washout else size
         return in_windows(self.parts[checked_part(part)], size, self.length)
 
     def evaluated(self, part: str) -> Iterator[Batch]:

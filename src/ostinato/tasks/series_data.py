@@ -108,11 +108,13 @@ def check_parts(
     source: str,
     xs: list[np.ndarray],
     horizon: int,
+    washout: int = 0,
 ) -> None:
     """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast."""
     for (part, stream), share in zip(parts.items(), split, strict=True):
         if share and not stream.there.any():
             least = f" and a horizon of {horizon}" if horizon else ""
+            least += f" and a washout of {washout}" if washout else ""
             raise BadInput(
                 f"{source} has {sum(map(len, xs))} steps, too few for the part {part} with a share "
                 f"of {share:.0%}{least}: it has no target"
@@ -125,3 +127,10 @@ def checked_season(season: int, xs: list[np.ndarray], other_data: bool) -> int:
     if season >= longest and not other_data:
         raise BadInput(f"a season of {season} steps does not fit into a series of {longest}")
     return season
+
+
+def checked_washout(washout: int) -> int:
+    """The number of steps that do not count; raises unless it is whole and at least 0."""
+    if washout == 0 and not isinstance(washout, bool):
+        return 0
+    return checked_count(washout, "steps of washout")

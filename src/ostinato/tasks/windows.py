@@ -56,13 +56,19 @@ def next_symbols(symbols: np.ndarray) -> Stream:
 
 
 def training_batch(
-    stream: Stream, seed: int, index: int, size: int, length: int, carry: bool
+    stream: Stream,
+    seed: int,
+    index: int,
+    size: int,
+    length: int,
+    carry: bool,
+    washout: int = 0,
 ) -> Batch:
     """Training batch number `index`.
 
     With `carry` it is a window of `size` contiguous streams, and the next batch continues where it
     ended; every epoch starts at another offset. Without it, every sequence begins at a random
-    position.
+    position. The first `washout` steps after a beginning do not count.
     """
     size, length = checked_count(size, "sequences of a batch"), checked_count(length)
     steps = stream.steps
@@ -70,14 +76,24 @@ def training_batch(
     several = stream.several
     if not carry:
         starts = random(seed, 0, index).integers(0, steps - length + 1, size)
-        return stream.at(starts + np.arange(length)[:, None], True, several)
+        found = stream.at(starts + np.arange(length)[:, None], True, several)
+        return _washed_out(found, 0, washout)
     size = min(size, steps // length)
     windows = windows_of(steps, size, length)
     epoch, window = divmod(index, windows)
     spare = steps - size * windows * length
     offset = int(random(seed, 1, epoch).integers(0, spare + 1))
     starts = offset + np.arange(size) * windows * length + window * length
-    return stream.at(starts + np.arange(length)[:, None], window == 0, several)
+    found = stream.at(starts + np.arange(length)[:, None], window == 0, several)
+    return _washed_out(found, window * length, washout)
+
+
+def _washed_out(batch: Batch, age: int, washout: int) -> Batch:
+    """The batch, whose first step is number `age` of its streams, without the first steps."""
+    if age >= washout:
+        return batch
+    late = (age + np.arange(batch.steps) >= washout)[:, None]
+    return batch._replace(weights=batch.weights * late.astype(batch.weights.dtype))
 
 
 def windows_of(steps: int, size: int, length: int) -> int:

@@ -1,0 +1,78 @@
+"""Output feedback: a network that reads its own previous output."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..cells import Cell
+from ..cells.sizes import parameter_dtype
+from ..data import Batch
+from ..through_time import can_step
+
+
+class OutputFeedback(Cell):
+    """`h_t = cell([x_t, o_{t-1}])`, `o_t = readout(h_t)`, with `o_0 = 0`.
+
+    The learners `ridge` and `rls` fit the readout with teacher forcing: while they fit, the cell
+    reads the previous target instead of the previous output (`taught`). In use, and for all
+    other learners, the loop is closed.
+
+    Source: Jaeger (2001), whose reservoirs for signal generation have nothing but this input.
+
+    Shapes: x `(..., inputs)`; state: that of the cell, and o `(..., outputs)`; y `(..., outputs)`.
+
+    Example:
+        >>> one, two = jax.random.split(jax.random.key(0))
+        >>> network = OutputFeedback(Reservoir(3 + 2, 50, key=one), Readout(50, 2, key=two))
+        >>> ys, (h, o) = ostinato.unroll(network, xs)
+        >>> ys.shape, bool((ys[-1] == o).all())
+        ((10, 4, 2), True)
+    """
+
+    cell: Any
+    readout: Any
+
+    @property
+    def can_step(self) -> bool:
+        return can_step(self.cell)
+
+    @property
+    def outputs(self) -> int:
+        """The size of an output."""
+        return self.readout.V.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        """The floating dtype of the parameters."""
+        return parameter_dtype(self)
+
+    def vector_size(self) -> int | None:
+        size = self.cell.vector_size()
+        return None if size is None else size - self.outputs
+
+    def initial(self, batch: tuple[int, ...]) -> Any:
+        return self.cell.initial(batch), jnp.zeros((*batch, self.outputs), self.dtype)
+
+    def inputs(self, x: jax.Array) -> jax.Array:
+        return x
+
+    def step(self, state: Any, u: jax.Array) -> tuple[Any, jax.Array]:
+        inner, o = state
+        x = jnp.concatenate([u.astype(o.dtype), o], axis=-1)
+        inner, h = self.cell.step(inner, self.cell.inputs(x))
+        o = self.readout(h)
+        return (inner, o), o
+
+    def taught(self, batch: Batch, state: Any) -> tuple[Any, Batch]:
+        """The cell's state, and the batch with the previous targets as further inputs.
+
+        What comes before the first step is the last output or target in `state`.
+        """
+        inner, o = self.initial((batch.sequences,)) if state is None else state
+        targets = jnp.asarray(batch.targets, o.dtype)
+        before = jnp.concatenate([o[None], targets[:-1]])
+        if batch.resets is not None:
+            before = jnp.where(jnp.asarray(batch.resets)[..., None], 0, before)
+        inputs = jnp.concatenate([jnp.asarray(batch.inputs, o.dtype), before], axis=-1)
+        return inner, batch._replace(inputs=inputs)

@@ -1,0 +1,202 @@
+"""Ridge regression of the readout, as a learner."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..data import Batch
+from ..errors import BadInput
+from ..learning import Learner, Objective
+from ..settings import options, setting
+from ..weights import trained
+from ..wiring import Network, Readout
+from .feedback import OutputFeedback
+from .moments import STRENGTHS, Moments, fitted, no_moments, with_block, with_steps
+
+SOLUTIONS = 5  # per run, the last of them after its last step
+
+
+class Memory(NamedTuple):
+    """The state of `Ridge`: sums, the number of batches, and the strength that was used last."""
+
+    moments: Moments
+    batches: jax.Array
+    strength: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Ridge(Learner):
+    """Fit the readout: `V = (Σ h hᵀ + λ I)⁻¹ Σ h yᵀ`, where λ is the strength.
+
+    Nothing but the readout changes; its bias is not penalised. The sums are what the learner
+    remembers, in float64, so a run uses constant memory however long its data are. A step adds a
+    batch to them. Five times in a run, and always after the last step, the readout is solved for.
+    Without a given strength it is the one of `STRENGTHS` with the least error in cross-validation,
+    computed from the same sums: batches belong to the folds in turn, or the sequences of a batch if
+    there are enough of them; a single batch is divided in time. Classes are fitted as vectors of
+    zeros with a single one.
+
+    One epoch is enough, so a run ends there.
+
+    Sources: Hoerl and Kennard (1970); for reservoirs, Jaeger (2001) and Lukoševičius (2012).
+
+    Attributes:
+        objective: its loss is only reported.
+        steps: the number of steps of the run.
+        strength: λ, or `None` to choose it.
+        folds: of the cross-validation.
+
+    Example:
+        >>> cell = Reservoir(2, 50, key=key)
+        >>> network = Network(cell, Readout(50, 1, key=key))
+        >>> learner = Ridge(Objective(SquaredError()), steps=1, strength=1e-6)
+        >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> after, memory, state, report = learner.step(network, memory, state, batch)
+        >>> bool(Objective(SquaredError()).value(after, batch, None)[0] < report["loss"])
+        True
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        strength: float | None = setting(
+            None, "ridge strength λ (chosen by cross-validation)", least=0
+        )
+        folds: int = setting(5, "folds of the cross-validation", least=2, most=100)
+
+    precision = "float64"
+    usual_batch = 1
+    epochs = 1
+    log_every_step = True
+
+    objective: Objective
+    steps: int
+    strength: float | None = None
+    folds: int = 5
+
+    @classmethod
+    def from_settings(
+        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+    ) -> "Ridge":
+        return cls(objective, steps, **options(settings))
+
+    def advice(self, rate: float) -> str:
+        return "a larger --strength"
+
+    def initial(self, network: Any) -> Memory:
+        readout = linear_readout(network)
+        rows, outputs = readout.V.shape
+        features = rows + (readout.b is not None)
+        folds = 1 if self.strength is not None else self.folds
+        moments = no_moments(folds, features, outputs)
+        return Memory(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
+
+    def step(
+        self, network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        hs, final = states_of(network, batch, state, self.objective)
+        report = reported(network, hs, batch, self.objective)
+        x, y, weights = regression(network.readout, hs, batch)
+        moments = self._added(memory, x, y, weights, batch)
+        count = memory.batches + 1
+        strengths = STRENGTHS if self.strength is None else (self.strength,)
+        every = max(1, self.steps // SOLUTIONS)
+        due = (count % every == 0) | (count == self.steps)
+        strength, readout = jax.lax.cond(
+            due,
+            lambda: _solved(network.readout, moments, jnp.asarray(strengths, x.dtype)),
+            lambda: (memory.strength, network.readout),
+        )
+        network = eqx.tree_at(lambda network: network.readout, network, readout)
+        report["strength"] = strength
+        return network, Memory(moments, count, strength), final, report
+
+    def _added(
+        self, memory: Memory, x: jax.Array, y: jax.Array, weights: jax.Array, batch: Batch
+    ) -> Moments:
+        """The sums with a batch: in the fold whose turn it is, or divided among all folds."""
+        folds, steps, sequences = len(memory.moments.weight), batch.steps, batch.sequences
+        if sequences >= folds > 1:
+            which = jnp.broadcast_to(jnp.arange(sequences) % folds, (steps, sequences))
+        elif self.steps == 1:
+            which = jnp.repeat(jnp.arange(steps) * folds // steps, sequences)
+        else:
+            return with_block(memory.moments, x, y, weights, memory.batches % folds)
+        return with_steps(memory.moments, x, y, weights, which.reshape(-1))
+
+
+def linear_readout(network: Any) -> Readout:
+    """The readout of a network, which must be linear."""
+    known = isinstance(network, Network | OutputFeedback)
+    if not known or not isinstance(network.readout, Readout):
+        raise BadInput(
+            "the learners ridge and rls need a network with a linear readout; give another learner "
+            "such as adam, or leave out what replaces the readout"
+        )
+    return network.readout
+
+
+def states_of(
+    network: Any, batch: Batch, state: Any, objective: Objective
+) -> tuple[jax.Array, Any]:
+    """What the readout reads, `(T, B, units)`, and the final state.
+
+    With output feedback the network is taught: it reads the previous targets.
+    """
+    if isinstance(network, OutputFeedback):
+        inner, taught = network.taught(batch, state)
+        hs, inner = objective.outputs(Network(network.cell, None), taught, inner)
+        return hs, (inner, jnp.asarray(batch.targets, hs.dtype)[-1])
+    return objective.outputs(Network(network.cell, None, network.encoding), batch, state)
+
+
+def regression(
+    readout: Readout, hs: jax.Array, batch: Batch
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Features `(n, F)`, targets `(n, O)` and weights `(n,)` of all steps of a batch."""
+    outputs = readout.V.shape[1]
+    targets, weights = jnp.asarray(batch.targets), jnp.asarray(batch.counted)
+    if weights.shape != hs.shape[:2]:
+        raise BadInput("the learners ridge and rls need a target at every step of a sequence")
+    if jnp.issubdtype(targets.dtype, jnp.integer):
+        targets = jax.nn.one_hot(targets, outputs, dtype=hs.dtype)
+    x = hs.reshape(-1, hs.shape[-1])
+    if readout.b is not None:
+        x = jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=1)
+    return x, targets.reshape(-1, outputs).astype(x.dtype), weights.reshape(-1)
+
+
+def filled(readout: Readout, solution: jax.Array) -> Readout:
+    """The readout with a solution `(F, O)` in its weights."""
+    rows = readout.V.shape[0]
+    found = eqx.tree_at(lambda r: r.V, readout, solution[:rows].astype(readout.V.dtype))
+    if readout.b is None:
+        return found
+    return eqx.tree_at(lambda r: r.b, found, solution[rows].astype(readout.b.dtype))
+
+
+def reported(
+    network: Any, hs: jax.Array, batch: Batch, objective: Objective
+) -> dict[str, jax.Array]:
+    """The loss before the step and the norms of its gradient, which is zero but in the readout."""
+    loss, slope = jax.value_and_grad(lambda readout: objective.loss(readout(hs), batch))(
+        network.readout
+    )
+    whole = jax.tree.map(jnp.zeros_like, trained(network)[0])
+    whole = eqx.tree_at(lambda network: network.readout, whole, slope)
+    norms = jnp.stack([jnp.linalg.norm(x.ravel()) for x in jax.tree.leaves(whole)])
+    zero = jnp.zeros((), loss.dtype)
+    return {
+        "loss": loss,
+        "norm": jnp.linalg.norm(norms),
+        "norms": norms,
+        "rate": zero,
+        "clipped": zero,
+    }
+
+
+def _solved(readout: Readout, moments: Moments, strengths: jax.Array) -> tuple[jax.Array, Readout]:
+    strength, solution = fitted(moments, strengths, readout.b is not None)
+    return strength, filled(readout, solution)

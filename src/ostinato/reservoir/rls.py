@@ -1,0 +1,106 @@
+"""Recursive least squares: the readout is fitted online, step by step."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..data import Batch
+from ..errors import BadInput
+from ..learning import Learner, Objective
+from ..settings import options, setting
+from .ridge import filled, linear_readout, regression, reported, states_of
+
+
+class Memory(NamedTuple):
+    """The state of `RecursiveLeastSquares`: P `(F, F)`, the inverse of the weighted sum of h hᵀ."""
+
+    P: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class RecursiveLeastSquares(Learner):
+    """Fit the readout after every time step.
+
+        k = P h / (γ + hᵀ P h)
+        V ← V + k (y - Vᵀ h)ᵀ
+        P ← (P - k hᵀ P) / γ
+
+    P starts as `I / strength` and V where the network has it. Steps of the past count γ^age: with
+    γ = 1 and V = 0 at the start, the result is the ridge solution in which the bias is penalised
+    like the other weights. The sequences of a batch come one after the other at each step of
+    time. Nothing but the readout changes.
+
+    Sources: Haykin (2002), chapter 9; for reservoirs, Jaeger (2003).
+
+    Attributes:
+        objective: its loss is only reported.
+        forgetting: γ, above 0 and at most 1.
+        strength: of the penalty at the start.
+
+    Example:
+        >>> network = Network(Reservoir(2, 20, key=key), Readout(20, 1, key=key))
+        >>> learner = RecursiveLeastSquares(Objective(SquaredError()))
+        >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> after, memory, state, report = learner.step(network, memory, state, batch)
+        >>> bool(Objective(SquaredError()).value(after, batch, None)[0] < report["loss"])
+        True
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        forgetting: float = setting(1.0, "how much of the past each step keeps", least=0, most=1)
+        strength: float = setting(1e-4, "ridge strength λ at the start", least=1e-12)
+
+    precision = "float64"
+    usual_batch = 1
+    epochs = 1
+
+    objective: Objective
+    forgetting: float = 1.0
+    strength: float = 1e-4
+
+    @classmethod
+    def from_settings(
+        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+    ) -> "RecursiveLeastSquares":
+        return cls(objective, **options(settings))
+
+    def __post_init__(self) -> None:
+        if not 0 < self.forgetting <= 1:
+            raise BadInput(f"forgetting must be above 0 and at most 1, got {self.forgetting}")
+
+    def advice(self, rate: float) -> str:
+        return "a larger --strength, or --forgetting nearer to 1"
+
+    def initial(self, network: Any) -> Memory:
+        readout = linear_readout(network)
+        features = readout.V.shape[0] + (readout.b is not None)
+        return Memory(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
+
+    def step(
+        self, network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        hs, final = states_of(network, batch, state, self.objective)
+        report = reported(network, hs, batch, self.objective)
+        readout, dtype = network.readout, memory.P.dtype
+        rows = [readout.V] if readout.b is None else [readout.V, readout.b[None]]
+        solution = jnp.concatenate(rows).astype(dtype)
+
+        def learned(now: tuple, one: tuple) -> tuple:
+            P, V = now
+            x, y, weight = one
+            product = P @ x
+            # A step of weight w is one whose features and targets are multiplied by √w.
+            k = weight * product / (self.forgetting + weight * (x @ product))
+            after = (P - jnp.outer(k, product)) / self.forgetting, V + jnp.outer(k, y - x @ V)
+            return jax.tree.map(lambda a, b: jnp.where(weight > 0, b, a), (P, V), after), None
+
+        data = regression(readout, hs, batch)
+        (P, solution), _ = jax.lax.scan(
+            learned, (memory.P, solution), tuple(x.astype(dtype) for x in data)
+        )
+        network = eqx.tree_at(lambda network: network.readout, network, filled(readout, solution))
+        return network, Memory((P + P.T) / 2), final, report

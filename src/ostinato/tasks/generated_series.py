@@ -1,0 +1,102 @@
+"""The base of tasks that generate their series, and of their forecasts in a closed loop."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..data.splits import shares
+from ..errors import BadInput
+from ..settings import options, setting
+from .applying import Applying
+from .regression import NormalisedError
+from .series import Series
+from .task import checked_part
+
+STARTS = 100  # places from which an evaluation forecasts in a closed loop
+
+
+class GeneratedSeries(Series):
+    """A `Series` made by a generator from the task's seed. The first metric is the NRMSE.
+
+    A subclass generates in its constructor and calls this one's.
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        samples: int = setting(10_000, "samples of the series", least=100, most=100_000_000)
+        length: int = setting(100, "steps of a window", least=1)
+        washout: int = setting(
+            500, "steps after a beginning that do not count, for the state to settle", least=0
+        )
+        split: str = setting("60/20/20", "percent for training, validation, test", read=shares)
+
+    def __init__(self, xs: Any, ys: Any = None, *, split: Any = "60/20/20", **more: Any):
+        """
+        Args:
+            xs, ys: the series, and what goes with its steps, if anything.
+            split: shares of the time, as in `Series` or in words.
+            more: further arguments of `Series`.
+        """
+        split = shares(split) if isinstance(split, str) else split
+        super().__init__(xs, ys, split=split, source=f"the series of {self.name}", **more)
+        self.metrics = (NormalisedError(), *self.answers.metrics)
+        self.chance = 1.0
+
+    @classmethod
+    def from_settings(
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> "GeneratedSeries":
+        return cls(seed=seed, artefacts=artefacts, **options(settings))
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Series:
+        """The same forecasts on a series of a file, whose columns are called 1, 2 and so on."""
+        if artefacts.get("targets") is None:
+            raise BadInput(f"the task {cls.name} reads no files, got {path}")
+        return Series.on_file(path, _of_series(settings), artefacts)
+
+    @classmethod
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+        if how.artefacts.get("targets") is None:
+            raise BadInput(f"a run of the task {cls.name} forecasts nothing")
+        return Series.apply(network, dataclasses.replace(how, settings=_of_series(how.settings)))
+
+    def closed_loops(
+        self, network: Any, part: str, steps: int
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Forecasts from many places of a part, and what really came.
+
+        From each place the network first reads as many steps as the washout has, at least one.
+
+        Returns:
+            Two arrays `(steps, places, columns)`, scaled; `None` if the part is too short.
+        """
+        from .continuing import continued
+
+        (x,), (cut,) = self.series, self._cuts
+        values = self.scaler(x[cut[checked_part(part)]])
+        before = max(self.washout, 1)
+        room = len(values) - before - steps
+        if room < 0:
+            return None
+        starts = before + np.unique(np.linspace(0, room, STARTS).astype(int))
+        history = np.stack([values[start - before : start] for start in starts], axis=1)
+        places, gaps = jnp.arange(x.shape[1]), jnp.zeros((len(starts), 0), values.dtype)
+        found = continued(
+            eqx.nn.inference_mode(network), jnp.asarray(history), self.answers, places, gaps, steps
+        )
+        came = np.stack([values[start : start + steps] for start in starts], axis=1)
+        return np.asarray(found), came
+
+    def deviation(self) -> np.ndarray:
+        """Of each scaled column over the whole series."""
+        return np.concatenate([self.scaler(x) for x in self.series]).std(axis=0)
+
+
+def _of_series(settings: Any) -> Any:
+    return Series.Settings(length=settings.length, washout=settings.washout)

@@ -1,0 +1,86 @@
+"""The cells of `ostinato.reservoir` against their equations."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ostinato import unroll
+from ostinato.cells import Leaky
+from ostinato.errors import BadInput
+from ostinato.reservoir import BlockSparse, Expansion, Liquid, Reservoir
+from ostinato.weights import trained_names
+from ostinato.wiring import Network, Readout
+
+KEY = jax.random.key(3)
+XS = jax.random.normal(jax.random.key(4), (30, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("units", "connectivity"), [(1, 1.0), (7, 0.5), (50, 0.1), (203, 0.4), (450, 0.1)]
+)
+def test_product_is_that_of_the_dense_matrix(units, connectivity):
+    R = BlockSparse.random(KEY, units, connectivity).with_radius(0.8)
+    h = jax.random.normal(KEY, (2, 3, units))
+    np.testing.assert_allclose(h @ R, h @ R.dense(), atol=1e-12)
+    np.testing.assert_allclose(np.asarray(h) @ R, h @ R.dense(), atol=1e-12)
+    whole = np.asarray(R.dense())
+    assert np.abs(np.linalg.eigvals(whole)).max() == pytest.approx(0.8, rel=1e-6)
+    assert np.mean(whole != 0) == pytest.approx(connectivity, abs=0.08)
+
+
+def test_is_a_leaky_cell():
+    cell = Reservoir(3, 40, key=KEY, radius=1.1, leak=0.3, bias_scaling=0.5, input_scaling=0.7)
+    leaky = Leaky(3, 40, key=KEY, alpha=0.7)
+    leaky = eqx.tree_at(lambda c: (c.W, c.R, c.b), leaky, (cell.W, cell.R.dense(), cell.b))
+    np.testing.assert_allclose(unroll(cell, XS)[0], unroll(leaky, XS)[0], atol=1e-12)
+    assert np.abs(cell.W).max() <= 0.7 and np.abs(cell.b).max() <= 0.5
+
+
+def test_only_the_readout_is_trained():
+    one, two = jax.random.split(KEY)
+    network = Network(Expansion(Reservoir(3, 8, key=one)), Readout(19, 2, key=two))
+    assert trained_names(network) == ["readout.V", "readout.b"]
+    assert trained_names(Liquid(3, 8, key=one)) == []
+
+
+def test_expansion():
+    cell = Reservoir(3, 8, key=KEY)
+    hs, _ = unroll(cell, XS)
+    ys, _ = unroll(Expansion(cell), XS)
+    np.testing.assert_allclose(ys, jnp.concatenate([XS, hs, hs**2], axis=-1), atol=1e-12)
+
+
+def test_fourier_features_approximate_their_kernel():
+    cell = Expansion(Reservoir(1, 1500, key=KEY, connectivity=0.01), "fourier", key=KEY, sigma=3.0)
+    ys, _ = unroll(cell, jnp.sin(jnp.arange(6.0))[:, None])
+    hs, features = ys[:, 1:1501], ys[:, 1501:]
+    far = jnp.sum((hs[:, None] - hs[None]) ** 2, axis=-1)
+    np.testing.assert_allclose(features @ features.T, jnp.exp(-far / 18), atol=0.1)
+
+
+def test_liquid_against_a_loop():
+    cell = Liquid(3, 20, key=KEY, connectivity=0.3, membrane=4.0, filter=6.0)
+    R, v, s, y = np.asarray(cell.R.dense()), *np.zeros((3, 20))
+    signs = np.sign(R).sum(axis=1)
+    assert set(np.sign(signs)) == {-1.0, 1.0}
+    assert all(len(set(np.sign(row[row != 0]))) == 1 for row in R)
+    for x, found in zip(np.asarray(XS[:, 0]), unroll(cell, XS)[0][:, 0], strict=True):
+        v = 0.75 * v * (1 - s) + x @ np.asarray(cell.W) + s @ R + np.asarray(cell.b)
+        s = (v >= 1).astype(float)
+        y = y * 5 / 6 + s / 6
+        np.testing.assert_allclose(found, y, atol=1e-12)
+    assert 0 < y.max()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"leak": 0.0}, "leak must be above 0 and at most 1, got 0.0"),
+        ({"connectivity": 0.0}, "connectivity must be above 0 and at most 1, got 0.0"),
+    ],
+)
+def test_refuses(options, words):
+    with pytest.raises(BadInput, match=words):
+        Reservoir(3, 8, key=KEY, **options)

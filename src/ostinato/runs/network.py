@@ -134,7 +134,5 @@ def make_network(
         raise BadInput(f"the task {task.name} answers at every step; leave out --pool")
     for name in ("hidden", "expand", "output_feedback", "turing"):
         if kind != "network" and getattr(settings, name):
-            raise BadInput(
-                f"the task {task.name} has a network of its own kind; leave out {name}"
-            )
+            raise BadInput(f"the task {task.name} has a network of its own kind; leave out {name}")
     return MODELS[kind](Parts(cell, settings, task, units), key)

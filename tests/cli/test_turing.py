@@ -42,6 +42,7 @@ def arrays(folder):
     return safetensors.numpy.load_file(folder / "checkpoints" / "step-00000012.safetensors")
 
 
+@pytest.mark.slow
 def test_trains_is_killed_resumes_and_evaluates(ostinato, tmp_path):
     code, _, err = ostinato("train", *WORDS, "--run", "whole")
     assert code == 0, err

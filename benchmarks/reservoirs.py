@@ -241,6 +241,7 @@ def stream(steps, units=100):
         started, peaks = time.perf_counter(), []
         for number in range(steps // length):
             _, memory, state, _ = step(network, memory, state, batch(number))
+            jax.block_until_ready(memory)  # no batches that wait for their turn
             if number + 1 == part:
                 sums = memory.moments
             if number in (part, steps // length - 1):

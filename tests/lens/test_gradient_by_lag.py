@@ -20,6 +20,7 @@ STEPS = 6
 # The products of a step that lie on no cycle. With gated feedback all but the first layer's gates
 # do, since layers read each other.
 NOT_RECURRENT = {
+    "expansion, fourier": {".C"},
     "stack": {".layers[1].W"},
     "stack, skip": {".layers[1].W", ".layers[1].Wm"},
     "gated feedback, tanh": {".w[0]"},

@@ -52,6 +52,7 @@ def test_expansion():
     np.testing.assert_allclose(ys, jnp.concatenate([XS, hs, hs**2], axis=-1), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_fourier_features_approximate_their_kernel():
     cell = Expansion(Reservoir(1, 1500, key=KEY, connectivity=0.01), "fourier", key=KEY, sigma=3.0)
     ys, _ = unroll(cell, jnp.sin(jnp.arange(6.0))[:, None])

@@ -33,6 +33,9 @@ def test_fits_forecasts_and_reports(ostinato, tmp_path):
     found = json.loads(out)
     assert found["metric"] == "NRMSE" and found["value"] < 0.01
     assert found["metrics"]["NRMSE84"] < 0.2
+    code, out, err = ostinato("lens", "one")
+    assert code == 0 and "No finding" in out, out + err
+    assert (tmp_path / "one" / "report.html").exists()
     np.save(tmp_path / "x.npy", run.task().series[0][:500])
     code, out, err = ostinato("apply", "one", "x.npy", "--steps", "30", "--json")
     assert code == 0, err
@@ -40,7 +43,7 @@ def test_fits_forecasts_and_reports(ostinato, tmp_path):
     np.testing.assert_allclose(forecast, run.task().series[0][500:530], atol=0.05)
 
 
-@pytest.mark.parametrize("learner", ["ridge", "rls"])
+@pytest.mark.parametrize("learner", ["ridge", pytest.param("rls", marks=pytest.mark.slow)])
 def test_resumes_to_the_same_numbers(learner, tmp_path):
     config = Config(**MACKEY, learner=learner, checkpoint_every=1)
     whole = train(config, tmp_path / "whole").network("last")
@@ -59,6 +62,7 @@ def test_any_learner_trains_the_readout_alone(tmp_path):
     assert np.array_equal(run.network().cell.W, other.network().cell.W)
 
 
+@pytest.mark.slow
 def test_deep_with_an_expansion(tmp_path):
     config = Config(
         **{**MACKEY, "units": 30}, layers=2, skip=True, expand="quadratic", learner="ridge"

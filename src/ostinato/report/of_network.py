@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..cells import Simple
+from ..cells import Leaky, Simple
 from ..lens import (
     hochreiter_bound,
     influence_by_lag,
@@ -192,7 +192,7 @@ def weights(picture: Picture, name: str) -> Chart:
 def _bounds(subject: Subject) -> tuple[list[Series], str]:
     """Published bounds on the Jacobian, up to `HIGHEST`, and a sentence about them."""
     cell = subject.network.cell
-    if not isinstance(cell, Simple):
+    if not isinstance(cell, Simple) or isinstance(cell, Leaky):  # whose leak is another path
         return [], ""
     lags = np.arange(subject.at + 1)
     both = {"Hochreiter's bound": hochreiter_bound, "singular value bound": singular_value_bound}

@@ -10,7 +10,7 @@ from ..data import Batch
 from ..runs import Run
 from ..runs.events import readable
 from ..runs.examination import last_network
-from ..runs.looking import looked_at
+from ..runs.looking import first_counted, looked_at
 from ..tasks import Task
 from ..wiring import Network
 
@@ -85,10 +85,12 @@ def subject(
     task = task or run.task()
     looked = task if data is None else run.task_on(data)
     where = "the validation part" if data is None else str(data)
-    batch = next(looked.held_out("valid", SEQUENCES), None)
+    batches = looked.held_out("valid", SEQUENCES)
+    batch = next((batch for batch in batches if np.any(batch.counted)), None)
     symbols = looked.stream("valid")
-    if batch is None or not np.any(batch.counted):
-        batch, symbols, where = task.batch(0, SEQUENCES), task.stream("train"), "the training part"
+    if batch is None:
+        batch = task.batch(first_counted(task, SEQUENCES), SEQUENCES)
+        symbols, where = task.stream("train"), "the training part"
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
     events = readable(run.events())
     return Subject(run, task, events, network, layer, few, state, at, symbols, where)

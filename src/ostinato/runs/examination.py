@@ -17,7 +17,7 @@ from .build import batch_size
 from .evaluation import measured
 from .events import readable
 from .folder import Run
-from .looking import Lens, looked_at
+from .looking import Lens, first_counted, looked_at
 from .trouble import logged_steps
 
 SEQUENCES = 64
@@ -52,8 +52,9 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
     """The evidence for `diagnose`. The arguments are those of `examine`."""
     task = run.task() if task is None else task
     size = batch_size(run.config)
-    one, two = task.batch(0, size), task.batch(1, size)
-    events = readable(run.events())
+    first = first_counted(task, size)
+    one, two = task.batch(first, size), task.batch(first + 1, size)
+    events, kind = readable(run.events()), run.config.learner.kind
     with run.precision():
         network = _measured(last_network(run, like), task, one, size) if run.steps() else None
     return Evidence(
@@ -62,7 +63,7 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
         history=_history(events),
         data=look_at_batches(task, one, two, size),
         network=network,
-        first_order=not run.config.learner.kind.exact,
+        first_order=not (kind.exact or kind.epochs),  # a learner that fits once has no rate
     )
 
 

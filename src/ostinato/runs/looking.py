@@ -8,10 +8,11 @@ import numpy as np
 
 from ..data import Batch
 from ..lens import gradient_by_lag, memory_length, saturation, spread_lags
-from ..tasks import Loss
+from ..tasks import Loss, Task
 from ..wiring import outputs_of, prepared
 
 SEQUENCES = 8
+BATCHES = 1000  # that may consist of washout
 
 
 class Lens:
@@ -54,6 +55,12 @@ class Lens:
         }
 
 
+def first_counted(task: Task, size: int) -> int:
+    """The number of the first training batch in which something counts: not all is washout."""
+    counted = (n for n in range(BATCHES) if np.any(task.batch(n, size).counted))
+    return next(counted, 0)
+
+
 class Looked(NamedTuple):
     """What is measured: a layer, a few sequences, the state before them, the step with the loss."""
 
@@ -78,7 +85,7 @@ def looked_at(network: Any, batch: Batch, count: int, state: Any = None) -> Look
     """
     some = np.arange(min(count, batch.sequences))
     counted, at = np.asarray(batch.counted)[:, some], None
-    if len(counted) == batch.steps:
+    if len(counted) == batch.steps and counted.any():
         at = int(np.flatnonzero(counted.any(axis=1))[-1])
         some = some[counted[at] > 0]
     few = batch.arrays.take(some)

@@ -1,9 +1,11 @@
 """Read texts of one sentence per line, alone or two files side by side."""
 
+import codecs
 import gzip
+import io
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import BadInput
@@ -14,6 +16,8 @@ GZIP = b"\x1f\x8b"
 
 def read_utf8(path: str | Path, what: str) -> str:
     """The text of a UTF-8 file, which may be compressed with gzip; an empty one is refused.
+
+    A byte-order mark is left out.
 
     Args:
         path: a regular file.
@@ -27,11 +31,7 @@ def read_utf8(path: str | Path, what: str) -> str:
         raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if not raw:
         raise BadInput(f"{path} is empty; give a {what}")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise BadInput(f"{path}, line {line}: not UTF-8, byte 0x{raw[error.start]:02x}") from None
+    return "".join(_decoded(io.BytesIO(raw), str(path)))
 
 
 def read_lines(path: str | Path, what: str = "text file") -> list[str]:
@@ -41,8 +41,7 @@ def read_lines(path: str | Path, what: str = "text file") -> list[str]:
         >>> read_lines("book.txt")[0][:11]
         'A statement'
     """
-    text = read_utf8(path, what).removeprefix("\ufeff")
-    lines = [line.strip() for line in text.split("\n")]
+    lines = [line.strip() for line in read_utf8(path, what).split("\n")]
     if not lines[-1]:
         lines.pop()  # after the last newline
     for number, line in enumerate(lines, 1):
@@ -76,22 +75,36 @@ def read_table_of_pairs(path: str | Path) -> tuple[list[str], list[str]]:
 
 
 def given_lines(path: Path | None) -> Iterator[str]:
-    """The lines of a file as they come, or those of standard input (`None` or `-`)."""
-    if path is not None and str(path) != "-":
-        check_file(path)
-        yield from _decoded(path)
+    """The lines of a file as they come, or those of standard input (`None` or `-`).
+
+    A file may be compressed with gzip. Lines lose their newline, and nothing else.
+    """
+    if path is None or str(path) == "-":
+        if sys.stdin is None:
+            raise BadInput("standard input is closed; give a file")
+        for line in _decoded(sys.stdin.buffer, "standard input"):
+            yield line.removesuffix("\n")
         return
-    try:
-        for line in sys.stdin:
-            yield line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"standard input is not UTF-8 text: {error.reason}") from None
-
-
-def _decoded(path: Path) -> Iterator[str]:
+    check_file(path)
     with open(path, "rb") as file:
-        for number, raw in enumerate(file, 1):
-            try:
-                yield raw.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError:
-                raise BadInput(f"{path}, line {number}: this is not UTF-8 text") from None
+        packed = file.peek(2).startswith(GZIP)
+        opened = gzip.GzipFile(fileobj=file) if packed else file
+        try:
+            for line in _decoded(opened, str(path)):
+                yield line.removesuffix("\n")
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise BadInput(f"cannot read {path}: {error}") from None
+
+
+def _decoded(lines: Iterable[bytes], where: str) -> Iterator[str]:
+    """Lines of UTF-8 with their newlines, without a byte-order mark at the beginning."""
+    for number, raw in enumerate(lines, 1):
+        if number == 1:
+            raw = raw.removeprefix(codecs.BOM_UTF8)
+        if b"\0" in raw:
+            raise BadInput(f"{where}, line {number}: a zero byte; give a text in UTF-8")
+        try:
+            yield raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            byte = raw[error.start]
+            raise BadInput(f"{where}, line {number}: not UTF-8, byte 0x{byte:02x}") from None

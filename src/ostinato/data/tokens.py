@@ -59,7 +59,13 @@ class Tokens:
         counts: collections.Counter[str] = collections.Counter()
         for text in texts:
             counts.update(_split(text, level))
-        return cls(level, tuple(sorted(x for x, n in counts.items() if n >= least)))
+        known = tuple(sorted(x for x, n in counts.items() if n >= least))
+        if counts and not known:
+            raise BadInput(
+                f"none of the {len(counts):,} {level} occurs {least} times; choose a smaller "
+                "--min-count"
+            )
+        return cls(level, known)
 
     def __post_init__(self) -> None:
         numbers = {token: n for n, token in enumerate(self.tokens, RESERVED)}

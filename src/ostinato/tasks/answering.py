@@ -50,12 +50,12 @@ def answers(
     given = None if how.targets is None else iter(read_lines(how.targets))
     while block := list(itertools.islice(lines, TOGETHER)):
         coded = [
-            coded_source(read(line), number, source, longest[0], reverse)
+            coded_source(read(line), f"line {number}", source, longest[0], reverse)
             for number, line in block
             if line
         ]
         if given is not None:
-            yield from _scored(network, block, coded, given, target, how)
+            yield from _scored(network, block, coded, given, target, longest[1], how)
             continue
         found = [*written(network, coded, target, how, longest)]
         seen = iter(where_it_looks(network, coded, found, source, target) if how.pictures else ())
@@ -71,24 +71,32 @@ def answers(
             if how.pictures and line:
                 answer["picture"] = next(seen).as_json()
             yield answer
+    if given is not None and (more := next(given, None)) is not None:
+        raise BadInput(f"{how.targets} goes on after the end of the input, with {more!r:.40}")
 
 
-def coded_source(text: str, number: int, tokens: Tokens, longest: int, reverse: bool) -> np.ndarray:
+def coded_source(text: str, where: str, tokens: Tokens, longest: int, reverse: bool) -> np.ndarray:
     """The symbols of a source with its end; raises for what the network cannot read."""
+    symbols = _known(text, where, tokens, longest)
+    return np.array([*(symbols[::-1] if reverse else symbols), END], np.int32)
+
+
+def _known(text: str, where: str, tokens: Tokens, longest: int) -> list[int]:
+    """The symbols of a text without an end; raises if one is unknown, or if there are too many."""
     if unknown := tokens.unknown(text):
         kind = "word" if tokens.level == "words" else "character"
         raise BadInput(
-            f"line {number}: the model does not know the {kind} {unknown[0]!r:.40}; it knows the "
+            f"{where}: the model does not know the {kind} {unknown[0]!r:.40}; it knows the "
             f"{len(tokens.tokens)} {kind}s of its training text"
         )
     symbols = tokens.encode(text)
     most = max(ALWAYS, LONGER * longest)
     if len(symbols) > most:
         raise BadInput(
-            f"line {number} has {len(symbols):,} symbols; the longest source in training had "
-            f"{longest - 1:,}, and at most {most:,} can be read"
+            f"{where} has {len(symbols):,} symbols; the longest in training had {longest - 1:,}, "
+            f"and at most {most:,} can be read"
         )
-    return np.array([*(symbols[::-1] if reverse else symbols), END], np.int32)
+    return symbols
 
 
 def written(
@@ -185,6 +193,7 @@ def _scored(
     sources: Sequence[np.ndarray],
     given: Iterator[str],
     target: Tokens,
+    longest: int,
     how: Applying,
 ) -> Iterator[dict[str, Any]]:
     """The log probability of given answers."""
@@ -196,7 +205,11 @@ def _scored(
     if len(sources) < len(block):
         number = next(number for number, line in block if not line)
         raise BadInput(f"line {number} is empty; there is no source to score an answer for")
-    scores = log_probabilities(network, sources, [target.encode(text) for text in texts])
+    coded = [
+        _known(text, f"{how.targets}, line {number}", target, longest)
+        for (number, _), text in zip(block, texts, strict=True)
+    ]
+    scores = log_probabilities(network, sources, coded)
     for (_, line), text, score in zip(block, texts, scores, strict=True):
         yield {"source": line, "target": text, "score": score, "text": f"{score:.4f}\t{text}"}
 

@@ -12,6 +12,8 @@ import jax
 from ..errors import BadInput
 
 DRAWN = 1000  # at most so many answers are drawn for one input
+WIDEST = 1000  # at most so many answers does a search keep
+FURTHEST = 1_000_000  # steps of a forecast, at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Applying:
     pictures: bool = False
 
     def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise BadInput(f"--beam must be at least 1, got {self.beam}")
+        if not 1 <= self.beam <= WIDEST:
+            raise BadInput(f"--beam must be from 1 to {WIDEST}, got {self.beam}")
         if self.temperature is not None and not 0 <= self.temperature <= 100:
             raise BadInput(f"--temperature must be from 0 to 100, got {self.temperature}")
         if not 0 <= self.seed < 2**32:
@@ -60,8 +62,8 @@ class Applying:
             raise BadInput(f"--penalty must be from 0 to 100, got {self.penalty}")
         if self.targets is not None and (self.n_best > 1 or self.temperature is not None):
             raise BadInput("--targets are scored as they are; leave out --n-best and --temperature")
-        if self.steps is not None and self.steps < 1:
-            raise BadInput(f"--steps must be at least 1, got {self.steps}")
+        if self.steps is not None and not 1 <= self.steps <= FURTHEST:
+            raise BadInput(f"--steps must be from 1 to {FURTHEST:,}, got {self.steps}")
 
     @functools.cached_property
     def _keys(self) -> Iterator[jax.Array]:

@@ -180,7 +180,9 @@ class Execution(Pairs):
         source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
         texts = [*zip(*read_table_of_pairs(path), strict=True)]
         for number, (one, two) in enumerate(texts, 1):
-            coded_source(_program(one), number, source, artefacts["longest"][0], False)
+            coded_source(
+                _program(one), f"{path}, line {number}", source, artefacts["longest"][0], False
+            )
             if target.unknown(two):
                 raise BadInput(f"{path}, line {number}: {two!r:.40} is not a number to print")
         pairs = _encoded([(_program(one), two) for one, two in texts], source, target)

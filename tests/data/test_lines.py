@@ -25,7 +25,7 @@ def test_given_lines_keep_everything_but_the_newline(tmp_path):
     path.write_bytes(packed)
     assert [*given_lines(path)] == [" one \r", "two"]
     path.write_bytes(packed[:-9])
-    with pytest.raises(BadInput, match="cannot read .*a.txt: Compressed file ended"):
+    with pytest.raises(BadInput, match=r"cannot read .*a\.txt: Compressed file ended"):
         [*given_lines(path)]
 
 

@@ -38,7 +38,7 @@ def given(monkeypatch, text):
     import io
     import sys
 
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
 def test_lines_of_a_file_are_translated(run, ostinato, tmp_path):
@@ -104,7 +104,11 @@ def test_evaluate_gives_the_scores_of_what_is_written(run, ostinato):
     [
         ("one four\n", [], "line 1: the model does not know the word 'four'"),
         ("one\n" + "two " * 10_000 + "\n", [], "line 2 has 10,000 symbols"),
-        ("one\n", ["--beam", 0], "--beam must be at least 1"),
+        ("one\n", ["--beam", 0], "--beam must be from 1 to 1000, got 0"),
+        ("one\n", ["--beam", 10**6], "--beam must be from 1 to 1000, got 1000000"),
+        ("one\n", ["--temperature", 1, "--beam", 3], "--beam means nothing with --temperature"),
+        ("one\n", ["--seed", 1], "give --temperature too"),
+        ("o\0e\n", [], "standard input, line 1: a zero byte"),
         ("one\n", ["--n-best", 9], "--n-best must be from 1 to the width of the beam"),
         ("one\n", ["--penalty", -1], "--penalty must be from 0"),
         ("one\n", ["--targets", "none.fr"], "none.fr"),
@@ -114,6 +118,33 @@ def test_bad_input_gets_one_line(run, ostinato, monkeypatch, text, options, word
     given(monkeypatch, text)
     code, _, err = ostinato("apply", run, *options)
     assert code != 0 and words in err and len(err.splitlines()) == 1
+
+
+def test_a_byte_order_mark_is_not_a_word(run, ostinato, monkeypatch):
+    given(monkeypatch, "\ufefftwo two\n")
+    assert ostinato("apply", run)[:2] == (0, "deux deux\n")
+
+
+def test_closed_input_gets_one_line(run, ostinato, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    code, _, err = ostinato("apply", run)
+    assert code == 2 and err == "ostinato: standard input is closed; give a file\n"
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "words"),
+    [
+        ("un\ndeux\n", [], "b.fr goes on after the end of the input, with 'deux'"),
+        ("cinq\n", [], "b.fr, line 1: the model does not know the word 'cinq'"),
+        ("un " * 10_000, [], "b.fr, line 1 has 10,000 symbols"),
+        ("un\n", ["--pictures", "looks"], "--pictures means nothing with --targets"),
+    ],
+)
+def test_bad_targets_get_one_line(run, ostinato, monkeypatch, tmp_path, targets, options, words):
+    given(monkeypatch, "one\n")
+    (tmp_path / "b.fr").write_text(targets)
+    code, _, err = ostinato("apply", run, "--targets", "b.fr", *options)
+    assert code == 2 and words in err and len(err.splitlines()) == 1
 
 
 def test_a_run_of_another_task_says_so(ostinato, tmp_path):

@@ -125,7 +125,11 @@ def test_reads_drawings_from_both_kinds_of_files(tmp_path):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("", "has no drawings"),
+        ("", "a.jsonl is empty"),
+        (f"[[[{'9' * 400}, 0], [1, 1]]]", "stroke 0 is not a list of points"),
+        ("[[[1e308, 0], [-1e308, 1]]]", "point 0 of stroke 0 is too far away"),
+        ("[[[0, 0], [1, 1]]]\n[[[3, 3], [3, 3]]]", "line 2 is a single point"),
+        ('[[["1", "2"], ["3", "4"]]]', "stroke 0 is not a list of points"),
         ("[[[0, 0], [1, 1]]]\n[]", "line 2 must be a list of at least one stroke"),
         ("[[[0, 0], [1, 1]]]\nnope", "line 2 is not JSON: 'nope'"),
         ("\n", "line 1 is not JSON"),
@@ -169,7 +173,7 @@ def test_damaged_and_missing_files(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b"\xff\xfe")
     for name, words in (
         ("a.npz", "not a file of NumPy"),
-        ("a.jsonl", "JSON lines"),
+        ("a.jsonl", "line 1: not UTF-8, byte 0xff"),
         ("b", "no file"),
     ):
         with pytest.raises(BadInput, match=words) as found:

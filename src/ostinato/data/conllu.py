@@ -34,7 +34,7 @@ COLUMNS = (
     "deps",
     "misc",
 )
-_ID = re.compile(r"(0|[1-9][0-9]*)(?:([-.])([1-9][0-9]*))?")
+_ID = re.compile(r"(0|[1-9][0-9]{0,8})(?:([-.])([1-9][0-9]{0,8}))?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +154,9 @@ def _checked(sentence: Sentence, where: str) -> Sentence:
             raise BadInput(f"{where}, line {number}: the column {name} is empty; write _")
         form = _ID.fullmatch(row[0])
         if form is None or row[0] == "0":
-            raise BadInput(f"{where}, line {number}: an id is like 4, 4-5 or 4.1, got {row[0]!r}")
+            raise BadInput(
+                f"{where}, line {number}: an id is like 4, 4-5 or 4.1, got {row[0]!r:.40}"
+            )
         kind, second = form[2], int(form[3] or 0)
         if kind is None:
             expected, word, empty = str(word + 1), word + 1, 0

@@ -14,8 +14,11 @@ import numpy as np
 
 from ..errors import BadInput
 from .files import check_file
+from .lines import read_utf8
+from .npz import read_named
 
 Drawing = list[np.ndarray]
+FARTHEST = 1e100  # a coordinate; squares of larger ones overflow
 
 
 def checked_drawing(strokes: Any, where: str = "the drawing") -> Drawing:
@@ -30,20 +33,27 @@ def checked_drawing(strokes: Any, where: str = "the drawing") -> Drawing:
     found = []
     for n, stroke in enumerate(strokes):
         try:
-            points = np.asarray(stroke, float)
+            points = np.asarray(stroke)
         except (TypeError, ValueError):
-            raise BadInput(f"{where}: stroke {n} is not a list of points [x, y]") from None
+            points = np.asarray(None)
+        if points.size and points.dtype.kind not in "biuf":
+            raise BadInput(f"{where}: stroke {n} is not a list of points [x, y]")
         if points.ndim != 2 or points.shape[1] not in (2, 3) or not len(points):
             raise BadInput(
                 f"{where}: stroke {n} must be (n, 2), x and y, or (n, 3), x, y and time, with at "
                 f"least one point; got shape {points.shape}"
             )
-        if not np.isfinite(points).all():
-            step = int(np.argmin(np.isfinite(points).all(axis=1)))
-            raise BadInput(f"{where}: point {step} of stroke {n} is not finite")
+        points = points.astype(float)
+        near = (np.abs(points) <= FARTHEST).all(axis=1)  # false for NaN
+        if not near.all():
+            step = int(np.argmin(near))
+            what = "is not finite" if not np.isfinite(points[step]).all() else "is too far away"
+            raise BadInput(f"{where}: point {step} of stroke {n} {what}")
         found.append(points)
     if sum(map(len, found)) < 2:
         raise BadInput(f"{where} has one point only; it takes at least two")
+    if not np.ptp(np.concatenate([points[:, :2] for points in found]), axis=0).any():
+        raise BadInput(f"{where} is a single point")
     return found
 
 
@@ -82,11 +92,8 @@ def read_drawings(path: str | Path) -> list[Drawing]:
 
 def _from_lines(path: Path) -> list[Drawing]:
     found = []
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is not a text of JSON lines: {error}") from None
-    for number, line in enumerate(lines, 1):
+    lines = read_utf8(path, "file of strokes, a line of JSON per drawing").removesuffix("\n")
+    for number, line in enumerate(lines.split("\n"), 1):
         where = f"{path}, line {number}"
         try:
             words = json.loads(line)
@@ -99,12 +106,9 @@ def _from_lines(path: Path) -> list[Drawing]:
 
 
 def _from_npz(path: Path) -> list[Drawing]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ("strokes", "lengths") if name in file.files}
-    except Exception as error:  # a damaged file makes NumPy raise almost anything
-        words = (str(error).splitlines() or [type(error).__name__])[0]
-        raise BadInput(f"{path} is not a file of NumPy arrays: {words}") from None
+    arrays = read_named(
+        path, lambda files: {name: name for name in ("strokes", "lengths") if name in files}
+    )
     strokes = arrays.get("strokes", np.zeros(0))
     if strokes.ndim != 3 or strokes.shape[2] != 3 or strokes.dtype.kind not in "biuf":
         raise BadInput(

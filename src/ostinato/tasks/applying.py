@@ -13,6 +13,10 @@ from ..errors import BadInput
 
 DRAWN = 1000  # at most so many answers are drawn for one input
 WIDEST = 1000  # at most so many answers does a search keep
+WITHOUT = {  # of two ways to answer, what the first has no use for
+    "targets": ("beam", "n_best", "penalty", "temperature", "seed", "pictures"),
+    "temperature": ("beam", "penalty"),
+}
 FURTHEST = 1_000_000  # steps of a forecast, at most
 
 
@@ -81,7 +85,7 @@ class Applying:
 
 
 def check_options(task: Any, asked: Mapping[str, Any]) -> None:
-    """Refuse an option of `apply` that a task has no use for."""
+    """Refuse an option of `apply` that a task, or another option, has no use for."""
     for name in asked:
         if name not in task.apply_options:
             having = ", ".join(f"--{x.replace('_', '-')}" for x in task.apply_options)
@@ -89,3 +93,9 @@ def check_options(task: Any, asked: Mapping[str, Any]) -> None:
                 f"--{name.replace('_', '-')} means nothing for a run of the task {task.name}; it "
                 f"takes {having or 'no such option'}"
             )
+    for name, useless in WITHOUT.items():
+        for other in useless:
+            if name in asked and other in asked:
+                raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
+    if "seed" in asked and "temperature" not in asked:
+        raise BadInput("--seed is of answers drawn at random; give --temperature too")

@@ -31,6 +31,8 @@ THRESHOLDS = ("simple step", "hopfield")
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
     "jordan",
+    "mlstm",
+    "stack",
     "layer norm",
     "network, one-hot",
     "mean over time",

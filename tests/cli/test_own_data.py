@@ -66,6 +66,7 @@ def test_quantiles_of_a_table(ostinato, series):
     assert code == 2 and "it is not read from standard input" in err and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_labelled_sequences_of_different_lengths(ostinato, sequences):
     document(ostinato, "train", "walks.npz", "--bidirectional", *SMALL, "--run", "run")
     found = document(ostinato, "evaluate", "run", "--json")

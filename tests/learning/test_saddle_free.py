@@ -69,8 +69,15 @@ def small():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"damping": 0.1}, {"damping": 0.1, "curvature": 4, "draw": "turn", "chunk": 2}],
-    ids=["plain", "damped", "on a part"],
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"damping": 0.1}, id="damped", marks=pytest.mark.slow),
+        pytest.param(
+            {"damping": 0.1, "curvature": 4, "draw": "turn", "chunk": 2},
+            id="on a part",
+            marks=pytest.mark.slow,
+        ),
+    ],
 )
 def test_the_step_is_the_dense_one(small, options):
     """`δ = -(|H| + λ)⁻¹ g`."""

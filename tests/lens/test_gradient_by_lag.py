@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax.random import key
 
+from everyday import some
 from members import CELLS, WIRINGS
 from ostinato import unroll
 from ostinato.cells import LSTM, Simple
@@ -117,7 +118,8 @@ def test_nothing_recurrent():
 
 
 @pytest.mark.parametrize(
-    "name", ["lstm", "gated feedback, gru", "stack of bidirectional", "network, one-hot"]
+    "name",
+    some(["lstm", "gated feedback, gru", "stack of bidirectional", "network, one-hot"], ["lstm"]),
 )
 def test_finite_differences(name):
     """One offset at a time, of the latest step and of the first."""

@@ -140,6 +140,7 @@ def test_a_subclass_is_not_taken_for_the_built_in(config, tmp_path):
     assert type(run.network(like=networks[0]).cell) is Doubled
 
 
+@pytest.mark.slow
 def test_code_that_was_edited(config, tmp_path):
     """The same name and shapes, another equation."""
     source = """

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from ostinato.data import read_drawings
+from ostinato.data import Batch, read_drawings
 from ostinato.data.ink import drawn_ink
 from ostinato.data.pen import pen_steps, steps_of_drawings
 from ostinato.errors import BadInput
@@ -15,9 +15,11 @@ from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
 from ostinato.runs.looking import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
+from ostinato.tasks.applying import Applying
 from ostinato.tasks.pen_strokes import inks
 from ostinato.tasks.scores import edit_distance
 from ostinato.testing import TASK_CHECKS, check_task
+from ostinato.wiring import outputs_of
 
 SMALL = {"alphabet": "07X", "characters": 3, "writers": 4}
 
@@ -122,6 +124,25 @@ def test_recognises_drawings_as_it_does_batches():
         recognise(network, drawings, "07")
     with pytest.raises(BadInput, match="drawing 0 must be a list of at least one stroke"):
         recognise(network, [[]], task.labels)
+
+
+def test_single_characters_are_recognised_as_in_batches(tmp_path):
+    task = Characters(**SMALL)
+    network = small_network(task)
+    points, up = drawn_ink(0, 1, "07X").write(
+        np.random.default_rng(0), np.array([[0], [1], [2]]), np.array([1, 1, 1]), 0.0
+    )
+    drawings = [
+        [stroke.tolist() for stroke in np.split(row, np.flatnonzero(lifted[:-1]) + 1)]
+        for row, lifted in zip(points, up, strict=True)
+    ]
+    lines = [json.dumps({"strokes": drawing}) for drawing in drawings]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    inputs, lengths = steps_of_drawings(read_drawings(tmp_path / "a.jsonl"))
+    outputs, _ = outputs_of(network, Batch(inputs, None, np.ones(inputs.shape[:2]), lengths))
+    labels = np.argmax(outputs, axis=-1)[lengths - 1, np.arange(3)]
+    found = Characters.apply(network, Applying(tmp_path / "a.jsonl", artefacts=task.artefacts()))
+    assert [answer["text"] for answer in found] == [task.labels[n] for n in labels]
 
 
 def test_preview_shows_what_is_right_and_what_is_read():

@@ -152,9 +152,9 @@ WAYS = (by_jvp_of_grad, by_grad_of_grad, by_grad_of_jvp)
     [
         ("lstm", "all", [by_grad_of_jvp]),
         ("mlstm", "all", [by_jvp_of_grad, by_grad_of_grad]),
-        ("peephole lstm", "all", [by_grad_of_grad]),
-        ("zoneout", "lengths", WAYS),
-        ("gru", "all", [by_grad_of_grad]),
+        pytest.param("peephole lstm", "all", [by_grad_of_grad], marks=pytest.mark.slow),
+        pytest.param("zoneout", "lengths", WAYS, marks=pytest.mark.slow),
+        pytest.param("gru", "all", [by_grad_of_grad], marks=pytest.mark.slow),
         ("simple", "sqrt", WAYS),
     ],
 )

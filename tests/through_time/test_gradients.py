@@ -135,10 +135,10 @@ def stopped(cell, loss, xs, targets, state, *, window):
     ("cell", "window", "given"),
     [
         ("lstm", 1, True),
-        ("zoneout", 2, True),
         ("gru", 3, False),
-        ("delay", 4, True),
-        ("mlstm", 6, True),
+        pytest.param("zoneout", 2, True, marks=pytest.mark.slow),
+        pytest.param("delay", 4, True, marks=pytest.mark.slow),
+        pytest.param("mlstm", 6, True, marks=pytest.mark.slow),
     ],
 )
 def test_truncation_stops_the_error_at_borders(cell, window, given):

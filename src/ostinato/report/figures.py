@@ -21,6 +21,7 @@ from .charts import (
 )
 
 GREY = "#888888"
+NAMED = 60  # rows or columns that can all be named
 BLUE_RED = [[0, "#2166ac"], [0.25, "#92c5de"], [0.5, "#f7f7f7"], [0.75, "#f4a582"], [1, "#b2182b"]]
 
 
@@ -137,15 +138,22 @@ def _weights(chart: Weights) -> dict:
         "xgap": 1,
         "ygap": 1,
     }
-    across = {"tickvals": places[0], "ticktext": chart.columns, "tickangle": -45}
-    down = {"tickvals": places[1], "ticktext": chart.rows, "autorange": "reversed"}
+    across = _named(chart.columns) | {"tickangle": -45}
+    down = _named(chart.rows) | {"autorange": "reversed"}
     return {
         "data": [trace],
         "layout": {
             "xaxis": _axis("") | across | {"automargin": True},
             "yaxis": _axis("") | down | {"automargin": True},
+            "height": max(360, 150 + 18 * min(len(chart.rows), NAMED)),
         },
     }
+
+
+def _named(names: list[str]) -> dict:
+    """Ticks with names, or with every second or third name if there are too many."""
+    every = -(-len(names) // NAMED)
+    return {"tickvals": list(range(0, len(names), every)), "ticktext": names[::every]}
 
 
 @figure.register

@@ -1,6 +1,7 @@
 """Charts of the trained network: its memory, gates, recurrent matrices and units."""
 
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,6 +31,7 @@ from .of_log import LAG, words_for
 from .subject import Subject
 
 FADED = 0.01
+TITLE = 80  # characters of an answer above its picture
 HIGHEST = 10.0  # bounds above this are not drawn; they would stretch the axis
 
 
@@ -178,7 +180,7 @@ def weights(picture: Picture, name: str) -> Chart:
     """A picture of a task as a chart."""
     return Weights(
         name=name,
-        title=f"Attention: {picture.title}",
+        title=f"Attention: {textwrap.shorten(picture.title, TITLE, placeholder=' …')}",
         caption=(
             "Each row is a symbol that the network wrote, from top to bottom; the darker a column, "
             "the more it looked at that symbol of the source. A row adds up to 1."

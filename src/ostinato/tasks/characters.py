@@ -1,12 +1,16 @@
 """Single handwritten characters from pen strokes, one label per sequence."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..data import Batch
 from ..data.ink import Ink
-from ..data.pen import pen_steps
+from ..data.pen import pen_steps, steps_of_drawings
+from ..data.strokes import read_drawings
+from ..decoding import most_probable
+from .applying import Applying
 from .losses import CrossEntropy
 from .metrics import F1, Accuracy
 from .pen_strokes import PenStrokes
@@ -49,3 +53,13 @@ class Characters(PenStrokes):
         last = np.arange(length)[:, None] == lengths - 1
         targets = np.where(last, labels, 0).astype(np.int32)
         return Batch(inputs, targets, last.astype(np.float32), lengths)
+
+    @classmethod
+    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+        """The character of each drawing in a file; see `read_drawings`."""
+        drawings = read_drawings(how.given_file("a file of strokes, .jsonl or .npz"))
+        inputs, lengths = steps_of_drawings(drawings)
+        batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32), lengths)
+        chosen = np.asarray(most_probable(network, batch.arrays))
+        for n, label in enumerate(chosen[lengths - 1, np.arange(len(lengths))]):
+            yield {"number": n, "text": how.artefacts["characters"][label]}

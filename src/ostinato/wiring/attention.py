@@ -193,44 +193,44 @@ def _reading(cell: Cell, memory: jax.Array) -> Any:
 class _AttendBefore(Cell):
     """A cell that reads the context of its last output; the output is `[h_t, c_t]`."""
 
-    looking: _Looking
+    decoder: _Looking
 
     @property
     def input_axes(self) -> int:
-        return self.looking.input_axes
+        return self.decoder.input_axes
 
     @property
     def values(self) -> jax.Array:
-        return self.looking.values
+        return self.decoder.values
 
     def weights(self, query: jax.Array) -> jax.Array:
-        return self.looking.weights(query)
+        return self.decoder.weights(query)
 
     def starting(self, state: Any) -> Any:
-        return state, self.looking.nothing(self.looking.valid.shape[:-1])
+        return state, self.decoder.nothing(self.decoder.valid.shape[:-1])
 
     def queries(self, hs: jax.Array) -> jax.Array:
-        return jnp.concatenate([self.looking.nothing(hs.shape[1:-1])[None], hs[:-1]])
+        return jnp.concatenate([self.decoder.nothing(hs.shape[1:-1])[None], hs[:-1]])
 
     def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.looking.initial(batch)
+        return self.decoder.initial(batch)
 
     def inputs(self, x: Any) -> Any:
-        return self.looking.inputs(x)
+        return self.decoder.inputs(x)
 
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
-        state, outputs = self.looking.step(state, u)
+        state, outputs = self.decoder.step(state, u)
         return state, self._joined(*outputs)
 
     def over_time(
         self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
     ) -> tuple[Any, Any]:
         """The steps first, then the contexts of all of them at once."""
-        outputs, state = run(self.looking, xs, state)
+        outputs, state = run(self.decoder, xs, state)
         return self._joined(*outputs), state
 
     def _joined(self, hs: jax.Array, weights: jax.Array) -> jax.Array:
-        return jnp.concatenate([hs, self.looking.mean(weights, self.values)], axis=-1)
+        return jnp.concatenate([hs, self.decoder.mean(weights, self.values)], axis=-1)
 
 
 class _AttendAfter(_Attending):

@@ -172,6 +172,8 @@ def window_too_short(e: Evidence) -> Finding | None:
     there = min(length, e.data.shape[0])  # a text may be shorter than the window
     if e.goal.lag is not None or gradient not in ("full", "truncated"):
         return None  # the task gives its own lag, or the gradient has no window
+    if gradient == "full" and there == length and "length" not in e.settings:
+        return None  # sequences are as long as they are
     window = there if gradient == "full" else min(there, e.settings.get("window", 20))
     if window >= LEAST_WINDOW:
         return None

@@ -127,7 +127,7 @@ def test_recognises_drawings_as_it_does_batches():
 
 
 def test_single_characters_are_recognised_as_in_batches(tmp_path):
-    task = Characters(**SMALL)
+    task = Characters(alphabet="07X", writers=4)
     network = small_network(task)
     points, up = drawn_ink(0, 1, "07X").write(
         np.random.default_rng(0), np.array([[0], [1], [2]]), np.array([1, 1, 1]), 0.0

@@ -138,8 +138,8 @@ def _weights(chart: Weights) -> dict:
         "xgap": 1,
         "ygap": 1,
     }
-    across = _named(chart.columns) | {"tickangle": -45}
-    down = _named(chart.rows) | {"autorange": "reversed"}
+    across = _names(chart.columns) | {"tickangle": -45}
+    down = _names(chart.rows) | {"autorange": "reversed"}
     return {
         "data": [trace],
         "layout": {
@@ -150,7 +150,7 @@ def _weights(chart: Weights) -> dict:
     }
 
 
-def _named(names: list[str]) -> dict:
+def _names(names: list[str]) -> dict:
     """Ticks with names, or with every second or third name if there are too many."""
     every = -(-len(names) // NAMED)
     return {"tickvals": list(range(0, len(names), every)), "ticktext": names[::every]}

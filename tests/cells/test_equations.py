@@ -21,6 +21,7 @@ from ostinato.cells import (
     AdditiveDelay,
     Delay,
     Elman,
+    Feedforward,
     Hopfield,
     Jordan,
     KrauseLSTM,
@@ -73,6 +74,10 @@ def full_elman(p, x, h):
     context = h
     h = F[p.f](x @ p.W + context @ p.r + p.b)
     return h, h
+
+
+def feedforward(p, x, s):
+    return s, F[p.f](x @ p.W + p.b)
 
 
 def hopfield(p, x, s):
@@ -205,6 +210,7 @@ CASES = {
     "gru, reset before": (gru, GRU, {"reset": "before"}),
     "gru, reset after": (gru, GRU, {"reset": "after"}),
     "hopfield": (hopfield, Hopfield, {}),
+    "feedforward": (feedforward, Feedforward, {}),
     "delay": (delay, Delay, {}),
     "additive delay": (additive_delay, AdditiveDelay, {}),
     "additive delay, many": (

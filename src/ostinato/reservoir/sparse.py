@@ -25,7 +25,7 @@ class BlockSparse(eqx.Module):
     times as fast as a gather of single weights or a dense product. In a small matrix a block is
     one unit, so that the connections are independent.
 
-    On a GPU the product is dense, because that is faster there.
+    On a GPU the product is dense.
 
     Shapes: h `(..., units)`; `blocks` `(groups, reads * size, size)`; `reads` `(groups, reads)`.
 

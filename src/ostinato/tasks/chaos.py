@@ -1,7 +1,6 @@
 """Chaotic series to forecast: Mackey-Glass, Lorenz and the Santa Fe laser."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -45,26 +44,21 @@ class MackeyGlass(GeneratedSeries):
         *,
         samples: int = 10_000,
         tau: int = 17,
-        length: int = 100,
-        washout: int = 500,
-        split: Any = "60/20/20",
         seed: int = 0,
-        artefacts: Mapping[str, Any] | None = None,
+        **more: Any,
     ):
         """
         Args:
             samples: of the series, one per unit of time.
             tau: the delay.
-            length, washout, split, seed, artefacts: see `Series`.
+            seed: of the series and of batches.
+            more: `length`, `washout`, `split` and `artefacts`; see `GeneratedSeries`.
         """
         self.tau = tau
         super().__init__(
             mackey_glass(samples, tau, seed),
-            length=length,
-            washout=washout,
-            split=split,
             seed=seed,
-            artefacts=artefacts,
+            **more,
         )
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
@@ -96,20 +90,14 @@ class Lorenz(GeneratedSeries):
         self,
         *,
         samples: int = 10_000,
-        length: int = 100,
-        washout: int = 500,
-        split: Any = "60/20/20",
         seed: int = 0,
-        artefacts: Mapping[str, Any] | None = None,
+        **more: Any,
     ):
         """The arguments are those of `MackeyGlass`."""
         super().__init__(
             lorenz(samples, seed, interval=INTERVAL),
-            length=length,
-            washout=washout,
-            split=split,
             seed=seed,
-            artefacts=artefacts,
+            **more,
         )
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
@@ -144,20 +132,14 @@ class SantaFe(GeneratedSeries):
     def __init__(
         self,
         *,
-        length: int = 100,
-        washout: int = 100,
-        split: Any = "60/20/20",
         seed: int = 0,
-        artefacts: Mapping[str, Any] | None = None,
+        **more: Any,
     ):
         """The arguments are those of `Series`."""
         super().__init__(
             _laser(),
-            length=length,
-            washout=washout,
-            split=split,
             seed=seed,
-            artefacts=artefacts,
+            **more,
         )
 
 

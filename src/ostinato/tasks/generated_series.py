@@ -35,15 +35,28 @@ class GeneratedSeries(Series):
         )
         split: str = setting("60/20/20", "percent for training, validation, test", read=shares)
 
-    def __init__(self, xs: Any, ys: Any = None, *, split: Any = "60/20/20", **more: Any):
+    def __init__(
+        self,
+        xs: Any,
+        ys: Any = None,
+        *,
+        length: int = 100,
+        washout: int | None = None,
+        split: Any = "60/20/20",
+        **more: Any,
+    ):
         """
         Args:
             xs, ys: the series, and what goes with its steps, if anything.
+            length: steps of a window.
+            washout: steps after a beginning that do not count; by default as in the settings.
             split: shares of the time, as in `Series` or in words.
             more: further arguments of `Series`.
         """
         split = shares(split) if isinstance(split, str) else split
-        super().__init__(xs, ys, split=split, source=f"the series of {self.name}", **more)
+        more |= {"length": length, "split": split, "source": f"the series of {self.name}"}
+        washout = self.Settings.washout if washout is None else washout
+        super().__init__(xs, ys, washout=washout, **more)
         self.metrics = (NormalisedError(), *self.answers.metrics)
         self.chance = 1.0
 

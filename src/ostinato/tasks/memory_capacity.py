@@ -1,7 +1,6 @@
 """Short-term memory capacity: how many past inputs a network can give back."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -74,17 +73,15 @@ class MemoryCapacity(GeneratedSeries):
         *,
         samples: int = 10_000,
         delays: int = 100,
-        length: int = 100,
-        washout: int = 500,
-        split: Any = "60/20/20",
         seed: int = 0,
-        artefacts: Mapping[str, Any] | None = None,
+        **more: Any,
     ):
         """
         Args:
             samples: of the series.
             delays: the longest one, K.
-            length, washout, split, seed, artefacts: see `Series`.
+            seed: of the series and of batches.
+            more: `length`, `washout`, `split` and `artefacts`; see `GeneratedSeries`.
         """
         self.delays = checked_count(delays, "delays")
         u = np.random.default_rng([seed, 7]).uniform(-1, 1, samples + delays)
@@ -93,11 +90,8 @@ class MemoryCapacity(GeneratedSeries):
             u[delays:],
             past,
             kind="regression",
-            length=length,
-            washout=washout,
-            split=split,
             seed=seed,
-            artefacts=artefacts,
+            **more,
         )
         self.metrics = (Capacity(), *self.answers.metrics)
         self.chance = 0.0

@@ -1,6 +1,5 @@
 """NARMA-10: a nonlinear system of order 10, whose output is learned from its input."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,27 +34,22 @@ class NARMA10(GeneratedSeries):
         self,
         *,
         samples: int = 10_000,
-        length: int = 100,
-        washout: int = 200,
-        split: Any = "60/20/20",
         seed: int = 0,
-        artefacts: Mapping[str, Any] | None = None,
+        **more: Any,
     ):
         """
         Args:
             samples: of the series.
-            length, washout, split, seed, artefacts: see `Series`.
+            seed: of the series and of batches.
+            more: `length`, `washout`, `split` and `artefacts`; see `GeneratedSeries`.
         """
         u, y = narma(samples, 10, seed)
         super().__init__(
             u,
             y[:, None],
             kind="regression",
-            length=length,
-            washout=washout,
-            split=split,
             seed=seed,
-            artefacts=artefacts,
+            **more,
         )
 
     def yardsticks(self, part: str) -> dict[str, float]:

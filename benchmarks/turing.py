@@ -95,10 +95,10 @@ class Seeds:
         self.step = jax.jit(several, donate_argnums=0)
         self.counted = jax.jit(jax.vmap(counted, in_axes=(0, None)))
 
-    def train(self, steps, batch, show=0):
-        """All steps; the seconds of all but the first call, per step."""
-        carried, started = (self.weights, self.memory), None
-        for index in range(0, steps, TOGETHER):
+    def train(self, steps, batch, show=0, seconds=None):
+        """All steps, or as many as the seconds allow: their number, and the seconds of each."""
+        carried, started, index = (self.weights, self.memory), None, 0
+        while index < steps and (not started or time.perf_counter() - started < (seconds or 1e9)):
             batches = [
                 [task.batch(n, batch).arrays for task in self.tasks]
                 for n in range(index, index + TOGETHER)
@@ -113,8 +113,9 @@ class Seeds:
                 started = time.perf_counter()
             if show and (index // TOGETHER) % (show // TOGETHER) == 0:
                 print(index, np.array2string(np.asarray(loss[-1]), precision=4), flush=True)
+            index += TOGETHER
         self.weights, self.memory = jax.block_until_ready(carried)
-        return (time.perf_counter() - started) / max(steps - TOGETHER, 1)
+        return index, (time.perf_counter() - started) / max(index - TOGETHER, 1)
 
     def values(self, batch):
         """Bits per sequence and share of wrong bits of each seed."""
@@ -150,7 +151,7 @@ def learn(name, given):
             config = Config(task=name, cell="lstm", budget=budget, **dials)
         seeds = Seeds(config, given.seeds, steps, given.rate, given.clip)
         budget, task = seeds.count, seeds.tasks[0]
-        each = seeds.train(steps, given.batch, given.show)
+        done, each = seeds.train(steps, given.batch, given.show, given.seconds)
         bits, wrong = seeds.values(next(task.held_out("test", 10_000)))
         yardstick = task.yardsticks("test").get("Bayes-optimal")
         goal = 0.01 if yardstick is None else 1.01 * yardstick
@@ -162,7 +163,7 @@ def learn(name, given):
                 name,
                 kind,
                 f"{seeds.count:,}",
-                f"{steps:,}",
+                f"{done:,}",
                 f"{1e3 * each:.1f}",
                 f"{statistics.median(bits.tolist()):.3g}",
                 f"{int(np.sum(bits <= goal))} of {given.seeds}",
@@ -209,6 +210,7 @@ def main():
     parser.add_argument("tasks", nargs="*", help="by default all five")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--steps", type=int, help="of training")
+    parser.add_argument("--seconds", type=float, help="at most, of training each network")
     parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--clip", default=CLIP)

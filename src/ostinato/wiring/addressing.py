@@ -104,9 +104,10 @@ def shift(weighting: jax.Array, by: jax.Array) -> jax.Array:
         >>> shift(jnp.array([1.0, 0.0, 0.0, 0.0]), jnp.array([0.25, 0.5, 0.25])).tolist()
         [0.5, 0.25, 0.0, 0.25]
     """
-    most = by.shape[-1] // 2
-    shifted = [jnp.roll(weighting, j - most, axis=-1) for j in range(by.shape[-1])]
-    return sum(by[..., j, None] * moved for j, moved in enumerate(shifted))  # type: ignore
+    rows, most = weighting.shape[-1], by.shape[-1] // 2
+    circle = jnp.concatenate([weighting[..., rows - most :], weighting, weighting[..., :most]], -1)
+    starts = range(2 * most, -1, -1)
+    return sum(by[..., j, None] * circle[..., i : i + rows] for j, i in enumerate(starts))  # type: ignore
 
 
 def sharpen(weighting: jax.Array, sharpness: jax.Array) -> jax.Array:

@@ -33,7 +33,7 @@ from ostinato.weights import count_parameters
 from ostinato.wiring import outputs_of
 
 MACHINE = {"cell": "lstm", "units": 100, "turing": "128x20"}
-RATE, CLIP, BATCH = 3e-3, "10", 32
+RATE, CLIP, BATCH = 2e-3, "1", 32
 STEPS = {
     "ntm-copy": 15_000,
     "ntm-repeat-copy": 10_000,
@@ -69,7 +69,9 @@ class Seeds:
         self.rest = rest[0]
         task = self.tasks[0]
         objective = Objective(task.loss, backend="scan")  # kernels do not map over seeds
-        learner = FirstOrder("adam", objective, steps=steps, rate=rate, clip=clip)
+        learner = FirstOrder(
+            "adam", objective, steps=steps, rate=rate, clip=clip, schedule="cosine"
+        )
 
         def first(weights):
             return learner.initial(eqx.combine(weights, self.rest))

@@ -10,7 +10,7 @@ An improvement is a running mean of the loss below 0.999 times the lowest so far
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -58,6 +58,8 @@ class Hybrid(Learner):
         >>> learner.exact, learner.usual_batch
         (True, 1000)
     """
+
+    packs: ClassVar[bool] = False
 
     first: Learner
     second: Learner

@@ -121,12 +121,16 @@ class SharedStep(NamedTuple):
         function: `(inputs, arrays, memory, state, sequences, step)` to what `compiled_step`'s
             function returns; not compiled.
         alone: the same, compiled.
+        together: the same for several runs at once, compiled: every array has a row per run. It
+            takes two arguments more, after `inputs` the carried state where sequences begin, and
+            after `sequences` whether they begin here.
     """
 
     static: Any
     kind: Any
     function: Callable
     alone: Callable
+    together: Callable
 
     def compiled(self, inputs: Inputs) -> Callable:
         """The step of one of the runs, like that of `compiled_step`."""
@@ -173,7 +177,20 @@ def _shared(static: Any, learner: Learner, kind: Any) -> SharedStep:
         after = learner.step_with(inputs.numbers, network, memory, state, sequences)
         return _reported(network, *after)
 
-    return SharedStep(static, kind, function, jax.jit(function))
+    def row(
+        inputs: Inputs,
+        fresh: Any,
+        arrays: Any,
+        memory: Any,
+        state: Any,
+        sequences: Batch,
+        first: Any,
+        step: Any,
+    ) -> Any:
+        state = jax.tree.map(lambda new, old: jnp.where(first, new, old), fresh, state)
+        return function(inputs, arrays, memory, state, sequences, step)
+
+    return SharedStep(static, kind, function, jax.jit(function), jax.jit(jax.vmap(row)))
 
 
 def _reported(before: Network, after: Network, memory: Any, state: Any, report: dict) -> Any:

@@ -193,6 +193,10 @@ class FirstOrder(Learner):
         return ", ".join(tries)
 
     @property
+    def packs(self) -> bool:  # type: ignore[override]
+        return self.schedule != "line-search"
+
+    @property
     def numbers(self) -> dict[str, float]:
         found = {"rate": self._rate, "momentum": self.momentum, "weight_decay": self._decay}
         constant = self.clip != "off" and times_average(self.clip) is None

@@ -10,7 +10,7 @@ An improvement is a running mean of the loss below 0.999 times the lowest so far
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -59,8 +59,6 @@ class Hybrid(Learner):
         (True, 1000)
     """
 
-    packs: ClassVar[bool] = False
-
     first: Learner
     second: Learner
     steps: int
@@ -81,6 +79,10 @@ class Hybrid(Learner):
     @property
     def chunk(self) -> int | None:  # type: ignore[override]
         return self.second.chunk
+
+    @property
+    def packs(self) -> bool:  # type: ignore[override]
+        return False
 
     @property
     def copies(self) -> int:

@@ -114,7 +114,8 @@ def _counts_together(
         network = eqx.combine(arrays, static)
         if first:
             state = network.initial((batch.sequences,)) if can_step(network) else None
-        outputs, state = outputs_of(network, batch, state, backend="scan")  # kernels cannot be mapped
+        # Kernels cannot be mapped.
+        outputs, state = outputs_of(network, batch, state, backend="scan")
         return [metric.counts(outputs, batch) for metric in metrics], state
 
     return jax.vmap(one)(arrays, state, batch)

@@ -31,7 +31,7 @@ from .config import Config
 from .devices import Spread
 from .evaluation import alike, measured, measured_together, shapes_of, stacked
 from .signals import Stop
-from .step import Alone, Inputs, SharedStep, SharedSteps, Steps
+from .step import Alone, Inputs, SharedStep, SharedSteps, Steps, compiled_step
 
 
 class Company:
@@ -39,18 +39,20 @@ class Company:
 
     Attributes:
         stop: set by the signal that asks all of them to stop.
-        shared: their compiled steps.
+        shared: their compiled steps; `None` for a run that has no others beside it.
     """
 
     mapped = False
 
-    def __init__(self, stop: Stop, shared: SharedSteps):
+    def __init__(self, stop: Stop, shared: SharedSteps | None):
         self.stop, self.shared = stop, shared
 
     def steps(
         self, task: Task, network: Network, learner: Learner, config: Config, spread: Spread
     ) -> Steps:
         """How a run takes its steps."""
+        if self.shared is None:
+            return Alone(compiled_step(network, learner, config.seed), spread)
         step, inputs = self._shared(task, network, learner, config)
         return Alone(step.compiled(inputs), spread)
 
@@ -60,6 +62,7 @@ class Company:
     def _shared(
         self, task: Task, network: Network, learner: Learner, config: Config
     ) -> tuple[SharedStep, Inputs]:
+        assert self.shared is not None
         backend = getattr(getattr(learner, "objective", None), "backend", None)
         kind = task.loss, steps_of(config, task), backend
         return self.shared.of(network, learner, kind), Inputs.of(network, learner, config.seed)
@@ -150,11 +153,11 @@ class Row(NamedTuple):
     """What a run has of a stack."""
 
     stack: Stack
-    index: int
+    place: int
 
     def parts(self) -> tuple[Any, Any, Any]:
         """Arrays, memory and state."""
-        return _row(self.stack[3:], np.int32(self.index))
+        return _row(self.stack[3:], np.int32(self.place))
 
 
 @jax.jit
@@ -308,7 +311,7 @@ class Slot:
 
 def _kind(call: Any) -> Any:
     if isinstance(call, _Step):
-        return id(call.slot.shared), shapes_of((call.batch.arrays, call.slot.parts(call.now)[1:]))
+        return id(call.slot.shared), shapes_of(call.batch.arrays)
     return id(call.slot.shared), call.metrics
 
 
@@ -324,7 +327,7 @@ def _same_stack(calls: Sequence[Any]) -> tuple[Stack | None, list[int]]:
     first = calls[0].now
     if not all(isinstance(x.now, Row) and x.now.stack is first.stack for x in calls):
         return None, []
-    return first.stack, [call.now.index for call in calls]
+    return first.stack, [call.now.place for call in calls]
 
 
 def _stacked(trees: Iterable[Any]) -> Any:

@@ -1,8 +1,8 @@
 """A learner's step, compiled, and how a run takes it.
 
-    compiled_step    the step of one run; its settings are constants
-    SharedSteps      a step for several runs; the numbers in which they differ are its inputs
-    Alone            how the training loop takes steps, whichever of the two it has
+compiled_step    the step of one run; its settings are constants
+SharedSteps      a step for several runs; the numbers in which they differ are its inputs
+Alone            how the training loop takes steps, whichever of the two it has
 """
 
 import threading

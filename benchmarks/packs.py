@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measure import publish, table
 
+from measure import machine, table
 from ostinato.runs import Config, open_run
 
 RATES = (1e-3, 2e-3, 4e-3, 8e-3)
@@ -110,12 +110,8 @@ def main() -> None:
     ]
     header = [f"{len(every)} runs", "seconds per run", "runs per hour", "times", "curves apart"]
     words = f"{asked.steps} steps each; separate: the mean of {len(chosen)} processes."
-    publish("Many runs at once", f"{table(header, rows)}\n\n{words} {_load()}")
-
-
-def _load() -> str:
-    """What else the machine was doing."""
-    return f"Load average at the end: {os.getloadavg()[0]:.1f}."
+    load = f"Load average at the end: {os.getloadavg()[0]:.1f}."
+    print(f"## Many runs at once\n{machine()}\n\n{table(header, rows)}\n\n{words} {load}")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def entries_of(spec: Spec) -> list[Entry]:
 
 
 def _entry(spec: Spec, chosen: dict[str, tuple[str, dict[str, Any]]]) -> Entry:
-    given, origin = dict(spec.settings), {name: ("settings", name) for name in spec.settings}
+    given = dict(spec.settings)
+    origin: dict[str, tuple[str, ...]] = {name: ("settings", name) for name in given}
     for axis, (variant, settings) in chosen.items():
         for name, value in settings.items():
             if name in origin and origin[name][0] != "settings":
@@ -118,7 +119,9 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
     several = [axis for axis in AXES if len(getattr(spec, axis)) > 1]
     parts = [_short(chosen[axis][0]) for axis in several]
     label = _label(spec, chosen) or str(config.cell)
-    return Entry(_slug("-".join(parts) or str(config.cell)), label, _short(task_name), config, ranges, centre)
+    return Entry(
+        _slug("-".join(parts) or str(config.cell)), label, _short(task_name), config, ranges, centre
+    )
 
 
 def build_network_shapes(config: Config, task: Any, units: Any) -> None:

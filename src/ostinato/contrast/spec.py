@@ -107,7 +107,9 @@ class Spec:
                 raise source.error(f"give {where} beside the settings, not among them", "settings")
         if isinstance(settings.get("file"), str):
             settings["file"] = source.beside_file(settings["file"])
-        sized = "units" in settings or any("units" in x for axis in axes.values() for x in axis.values())
+        sized = "units" in settings or any(
+            "units" in x for axis in axes.values() for x in axis.values()
+        )
         budget = given.get("budget", None if sized else BUDGET)
         if budget is not None:
             _check_count("budget", budget, 1, source)
@@ -126,11 +128,22 @@ class Spec:
             )
         tune = given.get("tune")
         ranges = None if tune is None else _ranges(tune, source)
-        return cls(**axes, settings=settings, budget=budget, seeds=seeds, trials=trials, tune=ranges, test=test, source=source)
+        return cls(
+            **axes,
+            settings=settings,
+            budget=budget,
+            seeds=seeds,
+            trials=trials,
+            tune=ranges,
+            test=test,
+            source=source,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The specification as plain JSON; `from_dict` reads it."""
-        found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "source"}
+        found = {
+            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "source"
+        }
         found = {name: value for name, value in found.items() if value is not None and value != {}}
         return json.loads(json.dumps(found))
 

@@ -36,7 +36,7 @@ QUANTILES = 4000
 class Summary(NamedTuple):
     """Mean, standard deviation and 95 % confidence interval of the mean; `None` if unknown."""
 
-    count: int
+    seeds: int
     mean: float
     sd: float | None
     low: float | None

@@ -9,7 +9,9 @@ from typing import Any
 from ..errors import BadInput
 
 _HEADER = re.compile(r"\s*\[+\s*([^\]#]+?)\s*\]+\s*(?:#.*)?$")
-_KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
+_KEY = re.compile(
+    r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*="
+)
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
 
 

@@ -24,6 +24,7 @@ from .paths import check_new_folder, path
 from .tables import show_table
 
 FOLDER = "contrasts"
+LEFT_OUT = ("95 % interval", "best validation", "gradient-equivalents")  # on narrow terminals
 
 
 def contrast(
@@ -197,8 +198,9 @@ class _Progress:
 def _show(result: Result, out: Path) -> None:
     console = Console(highlight=False)
     for group in result.groups:
-        show_table(console, entries_table(group, group.task))
+        show_table(console, entries_table(group, group.task), LEFT_OUT)
         if group.comparisons:
-            show_table(console, comparisons_table(group, result, f"{group.task}: comparisons"))
+            pairs = comparisons_table(group, result, f"{group.task}: comparisons")
+            show_table(console, pairs, LEFT_OUT)
     if (out / PAGE).exists():
         console.print(f"page: {out / PAGE}", soft_wrap=True)

@@ -15,6 +15,7 @@ from ..runs.listing import Listed, listed, run_folders
 from .output import print_json, writing
 from .paths import path
 
+NEVER_BROKEN = ("task", "cell", "learner", "parameters", "steps", "best", "seconds")
 COLUMNS = ("run", "task", "cell", "learner", "parameters", "steps", "best", "state", "seconds")
 
 
@@ -109,12 +110,13 @@ def _show(shown: list[Listed], count: int, folder: Path) -> None:
     if not shown:
         console.print(f"no runs in {folder}" if not count else f"none of {count} runs matches")
         return
-    table = Table()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in COLUMNS:
         right = name in ("parameters", "steps", "best", "seconds")
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+        justify: Any = "right" if right else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name in NEVER_BROKEN)
     for one in shown:
-        best = "" if one.best is None else f"{one.best:.4g} {one.metric or ''}".strip()
+        best = "" if one.best is None else f"{one.best:.4g}"
         cells = [one.run, one.task or "", one.cell or "", one.learner or ""]
         cells += ["" if one.parameters is None else f"{one.parameters:,}"]
         cells += ["" if one.steps is None else f"{one.steps:,}", best, one.state]

@@ -10,6 +10,7 @@ from ..runs import Config
 from ..runs.budget import units_of
 from ..runs.build import build_learner, build_network, build_task, precision
 from ..runs.fit import check_fits
+from ..runs.sections import ROLES
 from .spec import AXES, Spec
 
 # Settings that are tuned by default: how far from their usual value, as a factor.
@@ -83,7 +84,7 @@ def _entry(spec: Spec, chosen: dict[str, tuple[str, dict[str, Any]]]) -> Entry:
     except BadInput as error:
         words = str(error)
         places = {name: re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) for name in origin}
-        named = [(place.start(), name) for name, place in places.items() if place]
+        named = [(x.start(), name) for name, x in places.items() if x and name not in ROLES]
         where = origin[min(named)[1]] if named else ()
         raise spec.source.error(f"{_label(spec, chosen)}: {words}", *where) from None
 

@@ -57,14 +57,18 @@ def entries_table(group: Group, heading: str) -> Table:
     caption = (
         f"{group.metric.capitalize()} on the {group.part} part, of the network with the best "
         f"validation: mean over {count} seed{'s' * (count > 1)}"
-        + (", standard deviation and 95 % confidence interval of the mean. " if count > 1 else ". ")
+        + (
+            " ± standard deviation, and 95 % confidence interval of the mean. "
+            if count > 1
+            else ". "
+        )
         + ("Higher" if group.higher_is_better else "Lower")
         + " is better. Memory: the lag at which the gradient has fallen to 1 % of its peak. "
         "Gradient-equivalents and seconds are those of one run. Settings are those with the best "
         "validation among the trials."
     )
-    columns = ["entry", "parameters", group.metric, "± sd", "95 % interval", "best validation"]
-    columns += ["memory", "gradients", "seconds", "tuned"]
+    columns = ["entry", "parameters", group.metric, "95 % interval", "best validation", "memory"]
+    columns += ["gradient-equivalents", "seconds", "tuned"]
     return Table(heading, columns, [_entry(row) for row in group.rows], caption)
 
 
@@ -92,14 +96,14 @@ def _entry(row: Row) -> list[str]:
         f"{row.label} ({row.diverged} of {len(row.valid)} diverged)" if row.diverged else row.label
     )
     memory = [value for value in row.memory if value is not None]
-    interval = "–"
+    interval, spread = "–", ""
     if found is not None and found.low is not None and found.high is not None:
+        spread = f" ± {found.sd:.2g}"
         interval = f"{found.low:.4g} to {found.high:.4g}"
     return [
         label,
         f"{row.parameters:,}",
-        "–" if found is None else f"{found.mean:.4g}",
-        "–" if found is None or found.sd is None else f"{found.sd:.2g}",
+        "–" if found is None else f"{found.mean:.4g}{spread}",
         interval,
         f"{sum(valid) / len(valid):.4g}" if valid else "–",
         f"{sum(memory) / len(memory):.3g}" if memory else "–",
@@ -111,7 +115,7 @@ def _entry(row: Row) -> list[str]:
 
 def _comparison(one: Comparison, group: Group) -> list[str]:
     better = one.one if (one.difference > 0) == group.higher_is_better else one.other
-    verdict = f"{better} is better" if one.adjusted < LEVEL else "no difference found"
+    verdict = f"{better} is better" if one.adjusted < LEVEL else "not significant"
     return [
         f"{one.one} – {one.other}",
         f"{one.difference:+.3g}",

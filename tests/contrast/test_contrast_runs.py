@@ -11,7 +11,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run
 
 GIVEN = {
-    "cells": ["simple", "gru"],
+    "cells": ["simple", "elman"],
     "tasks": ["adding"],
     "trials": 1,
     "seeds": 2,
@@ -52,7 +52,7 @@ def whole(tmp_path_factory):
 def test_every_entry_has_its_seeds_and_the_same_data(whole):
     folder, result = whole
     (group,) = result.groups
-    assert {row.entry for row in group.rows} == {"simple", "gru"}
+    assert {row.entry for row in group.rows} == {"simple", "elman"}
     assert group.metric == "mean squared error" and group.part == "test"
     for row in group.rows:
         assert len(row.values) == len(row.memory) == 2 and row.values == row.test
@@ -91,7 +91,7 @@ def test_interrupted_it_resumes_to_the_same_table(whole, tmp_path, stop):
 
 def test_the_page_has_both_tables_and_all_charts(whole):
     page = (whole[0] / "result.html").read_text()
-    for words in ("Results", "Comparisons", "simple", "gru", "paired t-test", "Gradient by lag"):
+    for words in ("Results", "Comparisons", "simple", "elman", "paired t-test", "Gradient by lag"):
         assert words in page
     charts = json.loads(page.partition('id="charts">')[2].partition("</script>")[0])
     assert set(charts) == {

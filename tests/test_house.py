@@ -28,6 +28,7 @@ FLOORS = [
     "claims",
     "runs",
     "report",
+    "contrast",
     "cli",
 ]
 TOOLS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]

@@ -10,6 +10,7 @@ from ._lazy import attach
 if TYPE_CHECKING:
     from . import cells as cells
     from . import claims as claims
+    from . import contrast as contrast
     from . import data as data
     from . import decoding as decoding
     from . import learning as learning
@@ -36,6 +37,7 @@ else:
     _MODULES = (
         "cells",
         "claims",
+        "contrast",
         "data",
         "decoding",
         "errors",

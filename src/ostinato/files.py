@@ -105,6 +105,29 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether a process holds the lock of a folder; nothing is created or changed.
+
+    Example:
+        >>> with locked(Path(".")):
+        ...     is_locked(Path("."))
+        True
+        >>> is_locked(Path("."))
+        False
+    """
+    try:
+        handle = os.open(folder / ".lock", os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        _hold(handle)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)  # releases the lock, if nobody else held it
+    return False
+
+
 def _lock(path: Path) -> int:
     while True:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)

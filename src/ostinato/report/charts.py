@@ -34,7 +34,13 @@ DECADES = 8
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """Values y at positions x; `dashed` for what does not come from the run, such as a bound.
+    """Values y at positions x.
+
+    Attributes:
+        name: in the legend.
+        x, y: positions and values.
+        dashed: for what does not come from the run, such as a bound.
+        low, high: the lower and upper edge of a band around the line, if there is one.
 
     Example:
         >>> Series("training", x=[1, 2, 3], y=[4.6, 4.1, None]).dashed
@@ -45,6 +51,19 @@ class Series:
     x: Sequence[float]
     y: list[float | None]
     dashed: bool = False
+    low: list[float | None] | None = None
+    high: list[float | None] | None = None
+
+    def band(self) -> tuple[list[float], list[float], list[float]]:
+        """Positions, lower and upper edge of the band, where all of them are numbers.
+
+        Example:
+            >>> Series("loss", x=[1, 2], y=[3.0, None], low=[2.5, None], high=[3.5, None]).band()
+            ([1], [2.5], [3.5])
+        """
+        edges = zip(self.x, self.low or [], self.high or [], strict=False)
+        known = [(x, a, b) for x, a, b in edges if a is not None and b is not None]
+        return [x for x, _, _ in known], [a for _, a, _ in known], [b for _, _, b in known]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from .charts import (
     Heat,
     Lines,
     Plane,
+    Series,
     Weights,
     ends,
     extent,
@@ -44,10 +45,12 @@ def figure(chart: Chart) -> dict:
 def _lines(chart: Lines) -> dict:
     data: list[dict] = []
     for one, colour in zip(chart.series, _colours(len(chart.series)), strict=True):
+        data += _band(one, colour)
         data.append(
             {
                 "type": "scatter",
                 "name": one.name,
+                "legendgroup": one.name,
                 "x": list(one.x),
                 "y": one.y,
                 "mode": "lines+markers" if len(one.x) <= 30 and not one.dashed else "lines",
@@ -74,7 +77,7 @@ def _lines(chart: Lines) -> dict:
     layout: dict = {
         "xaxis": _axis(chart.x_title) | (_powers(places) if chart.log_x else {}),
         "yaxis": _axis(chart.y_title) | (_powers(heights) if chart.log_y else {}),
-        "showlegend": len(data) > 1,
+        "showlegend": len(chart.series) + len(chart.levels) > 1,
         "hovermode": "closest",
     }
     if not chart.log_x and last - first <= 10:  # steps and lags are integers
@@ -82,6 +85,28 @@ def _lines(chart: Lines) -> dict:
     if chart.from_zero:
         layout["yaxis"]["rangemode"] = "tozero"
     return {"data": data, "layout": layout}
+
+
+def _band(series: Series, colour: str) -> list[dict]:
+    """The filled band of a series as one outline, which its entry in the legend hides too."""
+    x, low, high = series.band()
+    if not x:
+        return []
+    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    outline: dict = {
+        "type": "scatter",
+        "name": f"{series.name}, band",
+        "legendgroup": series.name,
+        "x": [*x, *reversed(x)],
+        "y": [*high, *reversed(low)],
+        "mode": "lines",
+        "line": {"width": 0},
+        "fill": "toself",
+        "fillcolor": f"rgba({red},{green},{blue},0.16)",
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+    return [outline]
 
 
 @figure.register

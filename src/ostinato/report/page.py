@@ -22,6 +22,15 @@ class Section(NamedTuple):
     charts: list[Chart]
 
 
+class Table(NamedTuple):
+    """A table: words in rows and columns, and a line that explains them."""
+
+    heading: str
+    columns: list[str]
+    rows: list[list[str]]
+    caption: str = ""
+
+
 class Sample(NamedTuple):
     """A text sampled from the network, under a heading with step and validation loss."""
 
@@ -66,25 +75,73 @@ def html(page: Page) -> str:
         >>> html(page)[:15]
         '<!DOCTYPE html>'
     """
+    main = [
+        f"<section><h2>Findings</h2>{_findings(page.findings)}</section>",
+        *(_section(section) for section in page.sections),
+        _samples(page.samples),
+        _reading(page.reading),
+        f"<section><h2>Settings</h2>{_settings(page.config)}</section>",
+    ]
+    return document(
+        page.title,
+        page.subtitle,
+        main="".join(main),
+        charts=[one for section in page.sections for one in section.charts],
+        notice=page.notice,
+        numbers=page.numbers,
+        activity=_numbers(page.reading),
+    )
+
+
+def document(
+    title: str,
+    subtitle: str,
+    *,
+    main: str,
+    charts: list[Chart],
+    notice: str = "",
+    numbers: dict[str, str] | None = None,
+    activity: dict | None = None,
+) -> str:
+    """An HTML document with the style and the scripts of every page.
+
+    Args:
+        title, subtitle: the heading and the line below it.
+        main: the HTML of the page's sections; their charts are placed by `_section`.
+        charts: all charts of the page.
+        notice: a warning above everything else.
+        numbers: key numbers by name.
+        activity: the data of a `Reading`.
+    """
     from plotly.offline import get_plotlyjs
 
-    charts = {one.name: figure(one) for section in page.sections for one in section.charts}
     return string.Template(_part("page.html")).substitute(
-        title=escape(page.title),
-        subtitle=escape(page.subtitle),
-        notice=f'<p class="notice">{_unbroken(page.notice)}</p>' if page.notice else "",
-        numbers="".join(_pair(name, value) for name, value in page.numbers.items()),
-        findings=_findings(page.findings),
-        sections="".join(_section(section) for section in page.sections),
-        samples=_samples(page.samples),
-        reading=_reading(page.reading),
-        settings=_settings(page.config),
+        title=escape(title),
+        subtitle=escape(subtitle),
+        notice=f'<p class="notice">{_unbroken(notice)}</p>' if notice else "",
+        numbers="".join(_pair(name, value) for name, value in (numbers or {}).items()),
+        main=main,
         css=_part("page.css"),
         plotly=get_plotlyjs(),
-        charts=_json(charts),
-        activity=_json(_numbers(page.reading)),
+        charts=_json({one.name: figure(one) for one in charts}),
+        activity=_json(activity),
         js=_part("page.js"),
     )
+
+
+def tables_page(
+    title: str, subtitle: str, parts: list["Table | Section"], numbers: dict[str, str] | None = None
+) -> str:
+    """A page of tables and charts as one HTML document.
+
+    Example:
+        >>> table = Table("Results", ["cell", "bits"], [["lstm", "2.31"], ["gru", "2.35"]])
+        >>> "<td>2.31</td>" in tables_page("A comparison", "two cells", [table])
+        True
+    """
+    main = [_table(part) if isinstance(part, Table) else _section(part) for part in parts]
+    charts = [one for part in parts if isinstance(part, Section) for one in part.charts]
+    return document(title, subtitle, main="".join(main), charts=charts, numbers=numbers)
 
 
 def _part(name: str) -> str:
@@ -127,6 +184,19 @@ def _section(section: Section) -> str:
     return f'<section><h2>{escape(section.heading)}</h2><div class="grid">{figures}</div></section>'
 
 
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(words)}</td>' for words in row)}</tr>" for row in table.rows
+    )
+    caption = f'<p class="hint">{escape(table.caption)}</p>' if table.caption else ""
+    return (
+        f"<section><h2>{escape(table.heading)}</h2>{caption}"
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        "</div></section>"
+    )
+
+
 def _samples(samples: list[Sample]) -> str:
     if not samples:
         return ""
@@ -157,9 +227,10 @@ def _numbers(reading: Reading | None) -> dict | None:
 
 def _settings(config: Config) -> str:
     """All settings; those that differ from their defaults are marked."""
+    hint = '<p class="hint">Bold: settings that differ from their defaults.</p>'
     found, unusual = [], config.unusual()
     for name, value in config.flat().items():
         mark = ' class="changed"' if name in unusual else ""
         words = "–" if value is None else str(value)
         found.append(f"<div{mark}><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>")
-    return "".join(found)
+    return f'{hint}<dl class="settings">{"".join(found)}</dl>'

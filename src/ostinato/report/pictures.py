@@ -68,6 +68,7 @@ def _lines(chart: Lines, axes: Any, figure: Any) -> None:
         mark = "o" if len(one.x) <= 30 and not one.dashed else ""
         line = ":" if one.dashed else "-"
         colour = COLOURS[i % len(COLOURS)]
+        axes.fill_between(*one.band(), color=colour, alpha=0.16, linewidth=0)
         axes.plot(one.x, y, line, marker=mark, markersize=3.5, color=colour, label=one.name)
     for name, level, (colour, _, dash) in level_lines(chart):
         style = {"linestyle": dash, "color": colour, "linewidth": 1.2}

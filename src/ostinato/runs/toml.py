@@ -46,7 +46,7 @@ def parsed_toml(path: str | Path) -> dict[str, Any]:
         raise BadInput(f"{path} is not a TOML file: {error}") from None
     for section, part in found.items():
         if section in ROLES and isinstance(part, dict) and isinstance(part.get("name"), str):
-            part["name"] = _beside(path, part["name"])
+            part["name"] = beside(path, part["name"])
     task = found.get("task")
     if isinstance(task, dict) and isinstance(task.get("file"), str):
         if (file := path.parent / task["file"]).is_file():
@@ -54,7 +54,7 @@ def parsed_toml(path: str | Path) -> dict[str, Any]:
     return found
 
 
-def _beside(path: Path, name: str) -> str:
+def beside(path: Path, name: str) -> str:
     """The name of a class, with a path relative to the TOML file resolved."""
     file, colon, attribute = name.rpartition(":")
     if not colon or not file.endswith(".py") or os.path.isabs(file):

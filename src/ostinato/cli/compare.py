@@ -1,0 +1,52 @@
+"""`ostinato compare`: several runs on one page."""
+
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from typer import Argument, Option
+
+from ..contrast.comparison import comparison_page, results_table, settings_table
+from ..errors import BadInput
+from ..files import write_whole
+from ..runs import open_run
+from .output import print_json, writing
+from .paths import path
+from .tables import show_table
+
+PAGE = "comparison.html"
+
+
+def compare(
+    runs: Annotated[list[Path], Argument(help="the run folders", parser=path)],
+    html: Annotated[
+        Path | None, Option(help="where to write the page", show_default=PAGE, parser=path)
+    ] = None,
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+) -> None:
+    """Draw runs on one page: their curves, and what differs in their settings.
+
+    The curves are against steps, gradient-equivalents and seconds; runs that were trained with
+    --lens also have their gradient by lag.
+
+    Examples:
+        ostinato compare runs/text-lstm-1 runs/text-gru-1
+        ostinato compare runs/* --html all.html
+    """
+    found = [open_run(run) for run in runs]
+    target = html or Path(PAGE)
+    if target.is_dir() or not target.parent.is_dir():
+        raise BadInput(f"--html must be a file in an existing folder, got {target}")
+    results, settings = results_table(found), settings_table(found)
+    write_whole(target, comparison_page(found).encode(errors="backslashreplace"))
+    if as_json:
+        rows = [dict(zip(results.columns, row, strict=True)) for row in results.rows]
+        differ = {row[0]: row[1:] for row in settings.rows}
+        print_json({"runs": rows, "differ": differ, "page": str(target)})
+        return
+    with writing():
+        console = Console(highlight=False)
+        show_table(console, results)
+        if settings.rows:
+            show_table(console, settings)
+        console.print(f"page: {target}", soft_wrap=True)

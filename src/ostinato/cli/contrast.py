@@ -1,0 +1,206 @@
+"""`ostinato contrast`: compare cells, wirings, learners and tasks fairly."""
+
+import time
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer import Argument, Option
+
+from ..contrast import Interrupted, Spec, spec_of
+from ..contrast import contrast as run_contrast
+from ..contrast.result import Result
+from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
+from ..contrast.training import train_here
+from ..contrast.write import PAGE, comparisons_table, entries_table
+from ..errors import BadInput
+from ..runs.members import REGISTRIES
+from ..runs.sections import SHARED
+from ..settings import settings_of
+from .output import print_json, writing
+from .paths import check_new_folder, path
+from .tables import show_table
+
+FOLDER = "contrasts"
+LEFT_OUT = ("95 % interval", "best validation", "gradient-equivalents")  # on narrow terminals
+
+
+def contrast(
+    file: Annotated[
+        Path | None,
+        Argument(
+            help="a specification (.toml), or a data file",
+            show_default="the text that comes with Python",
+            parser=path,
+        ),
+    ] = None,
+    cells: Annotated[
+        str | None, Option(help="cells, separated by commas", show_default=",".join(CELLS))
+    ] = None,
+    learners: Annotated[
+        str | None, Option(help="learners, separated by commas", show_default="adam")
+    ] = None,
+    tasks: Annotated[
+        str | None, Option(help="tasks, separated by commas", show_default="text, or by the file")
+    ] = None,
+    budget: Annotated[
+        int | None, Option(help="parameters of every entry", show_default=f"{BUDGET}")
+    ] = None,
+    seeds: Annotated[
+        int | None, Option(help="runs per entry that are compared", show_default=f"{SEEDS}")
+    ] = None,
+    trials: Annotated[
+        int | None, Option(help="tuning trials per entry", show_default=f"{TRIALS}")
+    ] = None,
+    steps: Annotated[
+        int | None, Option(help="training steps of every run", show_default=f"{STEPS}")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", help="another setting of all entries, such as length=100; can be repeated"),
+    ] = None,
+    test: Annotated[
+        bool | None,
+        Option(help="whether to test the differences", show_default="with two seeds or more"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        Option(help="folder for the runs and the result", show_default="next free", parser=path),
+    ] = None,
+    resume: Annotated[bool, Option("--resume", help="continue the contrast in --out")] = False,
+    ray: Annotated[
+        str | None,
+        Option(help="train on a Ray cluster: its address, auto for this one, local to start one"),
+    ] = None,
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+) -> None:
+    """Compare cells, wirings, learners and tasks fairly, and test the differences.
+
+    Every entry is brought to the same number of parameters, tuned with the same number of trials,
+    and trained with the same seeds on the same data. Wirings, variants of learners and ranges for
+    the tuning go into a TOML file. A contrast that was interrupted continues with --resume.
+
+    Examples:
+        ostinato contrast
+        ostinato contrast book.txt --cells lstm,mlstm,gru --budget 220000 --seeds 5
+        ostinato contrast --tasks adding --set length=100 --learners adam,rmsprop
+        ostinato contrast SPEC.toml --out contrasts/deep
+        ostinato contrast --out contrasts/deep --resume
+    """
+    options = {
+        "cells": _listed(cells),
+        "learners": _listed(learners),
+        "tasks": _listed(tasks),
+        "budget": budget,
+        "seeds": seeds,
+        "trials": trials,
+        "test": test,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    flat = _settings(settings or [])
+    if steps is not None:
+        flat["steps"] = steps
+    if resume and out is None:
+        raise BadInput("--resume needs --out, the folder of the contrast to continue")
+    if resume and out is not None and file is None and not given and not flat:
+        spec = spec_of(out)
+    else:
+        spec = _spec(file, given, flat)
+    if out is None:
+        check_new_folder(Path(FOLDER), "--out")
+        out = _next_folder()
+    else:
+        check_new_folder(out, "--out")
+    train: Any = train_here
+    if ray is not None:
+        from ..contrast.cluster import on_ray
+
+        train = on_ray(None if ray == "local" else ray)
+    listener = None if as_json else _Progress()
+    try:
+        result = run_contrast(spec, out, resume=resume, train=train, listener=listener)
+    except Interrupted as stopped:
+        if not as_json:
+            with writing():
+                print(f"interrupted; continue with: ostinato contrast --out {out} --resume")
+        raise typer.Exit(128 + stopped.number) from None
+    if as_json:
+        print_json({"folder": str(out), **result.as_json()})
+    else:
+        with writing():
+            _show(result, out)
+
+
+def _spec(file: Path | None, given: dict[str, Any], settings: dict[str, Any]) -> Spec:
+    if file is not None and file.suffix == ".toml":
+        if given or settings:
+            name = next(iter(given), "set")
+            raise BadInput(f"{file} has the whole specification; put --{name} into it")
+        return Spec.from_toml(file)
+    if file is not None:
+        settings = {**settings, "file": str(file)}
+    return Spec.from_dict({**given, "settings": settings})
+
+
+def _listed(words: str | None) -> list[str] | None:
+    return None if words is None else [part.strip() for part in words.split(",") if part.strip()]
+
+
+def _settings(given: list[str]) -> dict[str, Any]:
+    """Settings from `name=value`, with values as TOML writes them; words need no quotes."""
+    kinds = [kind.Settings for members in REGISTRIES.values() for kind in members.values()]
+    words = {
+        name
+        for kind in [*kinds, *SHARED.values()]
+        for name, one in settings_of(kind).items()
+        if one.type is str
+    }
+    found: dict[str, Any] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise BadInput(f"--set is name=value, such as length=100; got {one:.60}")
+        try:
+            found[name] = value if name in words else tomllib.loads(f"x = {value}")["x"]
+        except tomllib.TOMLDecodeError:
+            found[name] = value
+    return found
+
+
+def _next_folder() -> Path:
+    number = 1
+    while (folder := Path(FOLDER) / f"{number}").exists():
+        number += 1
+    return folder
+
+
+class _Progress:
+    """A line for each run that ends."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+
+    def __call__(self, run: Path, event: dict) -> None:
+        if event["kind"] not in ("end", "trouble") or event.get("reason") == "interrupted":
+            return
+        what = {"trials": "trial", "seeds": "seed"}.get(run.parent.parent.name, "run")
+        words = "diverged"
+        if event["kind"] == "end" and event.get("best") is not None:
+            words = f"{event['best']:.4g} {event['metric']}"
+        seconds = time.monotonic() - self.started
+        with writing():
+            print(f"{seconds:6.0f} s  {run.parent.name}, {what} {run.name}: {words}", flush=True)
+
+
+def _show(result: Result, out: Path) -> None:
+    console = Console(highlight=False)
+    for group in result.groups:
+        show_table(console, entries_table(group, group.task), LEFT_OUT)
+        if group.comparisons:
+            pairs = comparisons_table(group, result, f"{group.task}: comparisons")
+            show_table(console, pairs, LEFT_OUT)
+    if (out / PAGE).exists():
+        console.print(f"page: {out / PAGE}", soft_wrap=True)

@@ -1,0 +1,125 @@
+"""`ostinato runs`: run folders as a table."""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from typer import Argument, Option
+
+from ..errors import BadInput
+from ..runs.listing import Listed, listed, run_folders
+from .output import print_json, writing
+from .paths import path
+
+NEVER_BROKEN = ("task", "cell", "learner", "parameters", "steps", "best", "seconds")
+COLUMNS = ("run", "task", "cell", "learner", "parameters", "steps", "best", "state", "seconds")
+
+
+def runs(
+    folder: Annotated[
+        Path, Argument(help="where to look, in all folders below too", parser=path)
+    ] = Path("runs"),
+    filters: Annotated[
+        list[str] | None,
+        Option("--filter", help="only runs with this setting or state, such as cell=lstm"),
+    ] = None,
+    sort: Annotated[
+        str | None, Option(help=f"sort by a column: {', '.join(COLUMNS)}", show_default="run")
+    ] = None,
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+) -> None:
+    """List run folders: what was trained, how far, how well, and how it ended.
+
+    A filter is a column or any setting of a run; several filters must all hold. A folder that is
+    not a complete run is listed with what is wrong with it.
+
+    Examples:
+        ostinato runs
+        ostinato runs experiments --filter cell=lstm --filter state=done --sort best
+    """
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {folder}")
+    if sort is not None and sort not in COLUMNS:
+        raise BadInput(f"--sort must be one of {', '.join(COLUMNS)}; got {sort}")
+    wanted = [_filter(words) for words in filters or []]
+    found = [listed(one) for one in run_folders(folder)]
+    for name, _ in wanted:
+        if found and not any(_has(one, name) for one in found):
+            raise BadInput(f"--filter {name}: no run has a setting or column of that name")
+    shown = [one for one in found if all(_matches(one, *pair) for pair in wanted)]
+    if sort is not None:
+        shown.sort(key=lambda one: _order(getattr(one, sort)))
+    if as_json:
+        rows = [
+            {k: v for k, v in dataclasses.asdict(one).items() if k != "settings"} for one in shown
+        ]
+        print_json(rows)
+        return
+    with writing():
+        _show(shown, len(found), folder)
+
+
+def _filter(words: str) -> tuple[str, str]:
+    name, equals, value = words.partition("=")
+    if not equals or not name:
+        raise BadInput(f"--filter is name=value, such as cell=lstm; got {words:.60}")
+    return name.strip(), value.strip()
+
+
+def _has(one: Listed, name: str) -> bool:
+    return name in COLUMNS or name in one.settings
+
+
+def _matches(one: Listed, name: str, value: str) -> bool:
+    if name in COLUMNS:
+        found = getattr(one, name)
+        if name == "state":
+            return found is not None and found.partition(":")[0] == value
+    elif name in one.settings:
+        found = one.settings[name]
+    else:
+        return False
+    return _words(found) == value or _is_number(found, value)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return {None: "none", True: "true", False: "false"}.get(value, str(value))
+
+
+def _is_number(found: Any, value: str) -> bool:
+    """Whether two numbers are equal, however they are written: 0.001 and 1e-3."""
+    try:
+        return not isinstance(found, bool) and math.isclose(float(found), float(value))
+    except (TypeError, ValueError):
+        return False
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    """Unknown values come last."""
+    return value is None, value if value is not None else 0
+
+
+def _show(shown: list[Listed], count: int, folder: Path) -> None:
+    console = Console(highlight=False)
+    if not shown:
+        console.print(f"no runs in {folder}" if not count else f"none of {count} runs matches")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in COLUMNS:
+        right = name in ("parameters", "steps", "best", "seconds")
+        justify: Any = "right" if right else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name in NEVER_BROKEN)
+    for one in shown:
+        best = "" if one.best is None else f"{one.best:.4g}"
+        cells = [one.run, one.task or "", one.cell or "", one.learner or ""]
+        cells += ["" if one.parameters is None else f"{one.parameters:,}"]
+        cells += ["" if one.steps is None else f"{one.steps:,}", best, one.state]
+        cells += ["" if one.seconds is None else f"{one.seconds:.0f}"]
+        table.add_row(*map(Text, cells))
+    console.print(table)

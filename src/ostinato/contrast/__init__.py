@@ -1,0 +1,12 @@
+"""Contrast: many runs, compared fairly.
+
+`contrast` brings every combination of cells, wirings, learners and tasks to the same number of
+parameters, tunes each with the same number of trials, trains it with several seeds and tests the
+differences. `comparison_page` draws any runs on one page.
+"""
+
+from .comparison import comparison_page as comparison_page
+from .run import contrast as contrast
+from .run import spec_of as spec_of
+from .spec import Spec as Spec
+from .training import Interrupted as Interrupted

@@ -1,0 +1,102 @@
+"""Any runs on one page: their curves, and what differs in their settings."""
+
+import os
+from collections.abc import Sequence
+
+from ..report.page import Section, Table, tables_page
+from ..runs import Run
+from ..runs.events import readable
+from .curves import course_of, gradient_profiles, learning_curves, logged_profile
+from .training import best_of
+
+
+def comparison_page(runs: Sequence[Run]) -> str:
+    """Runs on one page, as one self-contained HTML document.
+
+    Example:
+        >>> comparison_page([open_run("runs/text-mlstm-1")])[:15]
+        '<!DOCTYPE html>'
+    """
+    names = names_of(runs)
+    tasks = ", ".join(dict.fromkeys(str(run.config.task) for run in runs))
+    parts: list[Table | Section] = [results_table(runs), settings_table(runs)]
+    title = names[0] if len(runs) == 1 else f"{len(runs)} runs"
+    return tables_page(title, f"Compared on {tasks}", [*parts, *sections_of(runs)])
+
+
+def sections_of(runs: Sequence[Run]) -> list[Section]:
+    """The charts: curves for each metric, and the gradient by lag of the runs that measured it."""
+    names = names_of(runs)
+    starts = [_start(run) for run in runs]
+    sections = []
+    metrics = list(dict.fromkeys(start.get("metric", "metric") for start in starts))
+    for metric in metrics:
+        own = [i for i, start in enumerate(starts) if start.get("metric", "metric") == metric]
+        levels = [starts[i].get("baselines", {}) for i in own]
+        charts = learning_curves(
+            {names[i]: [course_of(runs[i])] for i in own},
+            metric,
+            higher_is_better=bool(starts[own[0]].get("higher_is_better")),
+            levels=levels[0] if all(one == levels[0] for one in levels) else {},
+            prefix=metric,
+        )
+        heading = f"Learning: {metric}" if len(metrics) > 1 else "Learning"
+        sections.append(Section(heading, charts))
+    looks = {name: logged_profile(run) for name, run in zip(names, runs, strict=True)}
+    profiles = gradient_profiles({name: [x] for name, x in looks.items() if x is not None})
+    return [*sections, *([Section("Memory", profiles)] if profiles else [])]
+
+
+def results_table(runs: Sequence[Run]) -> Table:
+    """How far each run came."""
+    rows = []
+    for name, run in zip(names_of(runs), runs, strict=True):
+        start, course, (best, diverged) = _start(run), course_of(run), best_of(run.path)
+        rows.append(
+            [
+                name,
+                f"{start.get('parameters', 0):,}",
+                f"{course.steps[-1]:,}" if course.steps else "0",
+                "–" if best is None else f"{best:.4g} {start.get('metric', '')}",
+                f"{course.gradients[-1]:,.0f}" if course.steps else "0",
+                f"{course.seconds[-1]:.1f}" if course.steps else "0",
+                "diverged" if diverged else "",
+            ]
+        )
+    columns = ["run", "parameters", "steps", "best validation", "gradient-equivalents", "seconds"]
+    return Table("Results", [*columns, ""], rows)
+
+
+def settings_table(runs: Sequence[Run]) -> Table:
+    """The settings in which the runs differ."""
+    flat = [run.config.flat() for run in runs]
+    names = list(dict.fromkeys(name for one in flat for name in one))
+    rows = []
+    for name in names:
+        values = [_words(one, name) for one in flat]
+        if len(set(values)) > 1:
+            rows.append([name, *values])
+    caption = "" if rows else "All settings are the same."
+    return Table("What differs in their settings", ["setting", *names_of(runs)], rows, caption)
+
+
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """A short name for each run: its folder, without what all have in common."""
+    paths = [run.path.resolve() for run in runs]
+    if len({path.name for path in paths}) == len(paths):
+        return [path.name for path in paths]
+    common = os.path.commonpath([path.parent for path in paths])
+    names = [os.path.relpath(path, common) for path in paths]
+    return [
+        f"{x} ({names[:i].count(x) + 1})" if names.count(x) > 1 else x for i, x in enumerate(names)
+    ]
+
+
+def _start(run: Run) -> dict:
+    found = (e for e in readable(run.events()) if e["kind"] in ("start", "resume"))
+    return next(found, {})
+
+
+def _words(settings: dict, name: str) -> str:
+    value = settings.get(name)
+    return "–" if value is None else str(value)

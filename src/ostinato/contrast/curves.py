@@ -1,0 +1,187 @@
+"""Learning curves of several runs as charts: against steps, gradient-equivalents and seconds."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..report.charts import Chart, Lines, Series, numbers
+from ..runs import Run
+from ..runs.build import batch_size
+from ..runs.events import readable
+
+FADED = 0.01  # of the peak: what counts as forgotten
+ACROSS = {
+    "steps": ("training step", "by training step"),
+    "gradients": ("gradient-equivalents", "by gradient-equivalents"),
+    "seconds": ("seconds of training", "by training time"),
+}
+NOTES = {
+    "steps": "",
+    "gradients": (
+        " A gradient-equivalent is the gradient of one sequence, or what costs as much of another "
+        "kind."
+    ),
+    "seconds": " Time includes compiling, but not validations.",
+}
+
+
+class Course(NamedTuple):
+    """The validations of a run, and what it had spent until each of them.
+
+    Attributes:
+        steps: training steps.
+        values: the metric, `None` where it was not finite.
+        gradients: gradient-equivalents.
+        seconds: of training.
+    """
+
+    steps: list[int]
+    values: list[float | None]
+    gradients: list[float]
+    seconds: list[float]
+
+
+class Profile(NamedTuple):
+    """The gradient by lag of a network."""
+
+    lags: list[int]
+    gradient: list[float]
+
+
+def course_of(run: Run) -> Course:
+    """The course of a run, from its log.
+
+    Example:
+        >>> found = course_of(open_run("runs/text-mlstm-1"))
+        >>> found.steps, found.gradients
+        ([1, 2, 3, 4], [4.0, 8.0, 12.0, 16.0])
+    """
+    batch = run.made.get("used", {}).get("batch") or batch_size(run.config)
+    found = Course([], [], [], [])
+    before, gradients, seconds = 0, 0.0, 0.0
+    # Events of another version may lack a field; `gradients` is not among those that are checked.
+    raw = {e["step"]: e for e in run.events() if e["kind"] == "train"}
+    for event in readable(run.events()):
+        if event["kind"] == "train":
+            per_step = raw.get(event["step"], {}).get("gradients", 1.0)
+            per_step = per_step if isinstance(per_step, int | float) else 1.0
+            gradients += (event["step"] - before) * per_step * batch
+            seconds += event.get("took", 0.0)
+            before = event["step"]
+        elif event["kind"] == "valid":
+            found.steps.append(event["step"])
+            found.values.append(event["value"])
+            found.gradients.append(gradients)
+            found.seconds.append(seconds)
+    return found
+
+
+def learning_curves(
+    courses: Mapping[str, Sequence[Course]],
+    metric: str,
+    *,
+    higher_is_better: bool = False,
+    levels: Mapping[str, float] | None = None,
+    prefix: str = "",
+) -> list[Chart]:
+    """Validation curves, against each of `ACROSS`.
+
+    Args:
+        courses: the runs of each line. With several, the line is their mean, as far as all of them
+            trained, and a band spans them.
+        metric: its name.
+        higher_is_better: of the metric.
+        levels: baselines.
+        prefix: of the names of the charts, if a page has several groups.
+
+    Example:
+        >>> course = course_of(open_run("runs/text-mlstm-1"))
+        >>> charts = learning_curves({"mlstm": [course]}, "bits per character")
+        >>> [chart.x_title for chart in charts]
+        ['training step', 'gradient-equivalents', 'seconds of training']
+    """
+    several = any(len(runs) > 1 for runs in courses.values())
+    band = " Lines are means over seeds, bands span all seeds." if several else ""
+    better = "Higher" if higher_is_better else "Lower"
+    values = [y for runs in courses.values() for one in runs for y in one.values if y is not None]
+    wide = bool(values) and min(values) > 0 and max(values) > 20 * min(values)
+    return [
+        Lines(
+            name=_slug(f"{prefix} {across}"),
+            title=f"Validation {title}",
+            caption=f"{better} is better.{band}{NOTES[across]}",
+            series=[_line(name, runs, across) for name, runs in courses.items() if runs],
+            x_title=x_title,
+            y_title=metric,
+            log_y=wide,
+            levels=dict(levels or {}),
+        )
+        for across, (x_title, title) in ACROSS.items()
+    ]
+
+
+def gradient_profiles(profiles: Mapping[str, Sequence[Profile]], prefix: str = "") -> list[Chart]:
+    """The gradient by lag of each line, relative to its peak; no chart if there are none.
+
+    Example:
+        >>> (chart,) = gradient_profiles({"lstm": [Profile([0, 1], [2.0, 1.0])]})
+        >>> chart.series[0].y
+        [1.0, 0.5]
+    """
+    series = []
+    for name, found in profiles.items():
+        lags = min((one.lags for one in found), key=len, default=[])
+        rows = np.array([one.gradient[: len(lags)] for one in found], float)
+        if rows.size and np.all(rows.max(axis=1) > 0):
+            rows = rows / rows.max(axis=1, keepdims=True)
+            series.append(_of_rows(name, lags, rows))
+    if not series:
+        return []
+    return [
+        Lines(
+            name=_slug(f"{prefix} gradient by lag"),
+            title="Gradient by lag",
+            caption=(
+                "The gradient of the loss with respect to pre-activations so many steps earlier, "
+                "of all recurrent weights together and relative to its peak."
+            ),
+            series=series,
+            x_title="lag (steps)",
+            y_title="relative to the peak",
+            log_y=True,
+            levels={"1% of the peak": FADED},
+        )
+    ]
+
+
+def logged_profile(run: Run) -> Profile | None:
+    """The gradient by lag of the last look through the lens; `None` without `--lens`."""
+    looks = [event for event in readable(run.events()) if event["kind"] == "lens"]
+    if not looks or not looks[-1]["gradient"]:
+        return None
+    rows = np.array([numbers(x) for x in looks[-1]["gradient"].values()], float)
+    whole = np.sqrt(np.sum(rows**2, axis=0))
+    return Profile(looks[-1]["lags"], whole.tolist()) if np.all(np.isfinite(whole)) else None
+
+
+def _line(name: str, runs: Sequence[Course], across: str) -> Series:
+    """The mean of the runs at the validations that all of them reached."""
+    shared = set(runs[0].steps).intersection(*(one.steps for one in runs))
+    places = [[one.steps.index(step) for step in sorted(shared)] for one in runs]
+    xs = [[getattr(one, across)[i] for i in place] for one, place in zip(runs, places, strict=True)]
+    ys = [[one.values[i] for i in place] for one, place in zip(runs, places, strict=True)]
+    return _of_rows(name, np.mean(np.array(xs, float), axis=0).tolist(), np.array(ys, float))
+
+
+def _of_rows(name: str, x: Sequence[float], rows: Any) -> Series:
+    """The mean of the rows, with a band if there are several."""
+    middle = numbers(rows.mean(axis=0))
+    if len(rows) == 1:
+        return Series(name, x, middle)
+    return Series(name, x, middle, low=numbers(rows.min(axis=0)), high=numbers(rows.max(axis=0)))
+
+
+def _slug(words: str) -> str:
+    return "-".join(re.findall(r"\w+", words.lower()))

@@ -1,0 +1,147 @@
+"""The entries of a contrast: one configuration for each combination of its grid."""
+
+import dataclasses
+import itertools
+import re
+from typing import Any
+
+from ..errors import BadInput
+from ..runs import Config
+from ..runs.budget import units_of
+from ..runs.build import build_learner, build_network, build_task, precision
+from ..runs.fit import check_fits
+from ..runs.sections import ROLES
+from .spec import AXES, Spec
+
+# Settings that are tuned by default: how far from their usual value, as a factor.
+TUNED = {"rate": 10.0, "structural": 10.0, "radius": 2.0, "input_scaling": 10.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One combination of a cell, a wiring, a learner and a task.
+
+    Attributes:
+        name: unique in the contrast, and a valid name of a folder.
+        label: what it is called among the entries of its task.
+        task: the name of the task's variant.
+        config: its configuration, with the seed of the tuning.
+        ranges: the settings that are tuned: least and largest value.
+        usual: their usual values, which are tried first.
+    """
+
+    name: str
+    label: str
+    task: str
+    config: Config
+    ranges: dict[str, tuple[float, float]]
+    usual: dict[str, float]
+
+    def with_seed(self, seed: int, tuned: dict[str, float]) -> Config:
+        """The configuration of a run: with a seed, and values for the tuned settings."""
+        return self.config.replace(seed=seed, **tuned)
+
+
+def entries_of(spec: Spec) -> list[Entry]:
+    """The entries of a contrast, each checked: its settings, its data and its budget.
+
+    Example:
+        >>> settings = {"length": 10, "steps": 5}
+        >>> given = {"tasks": ["adding"], "cells": ["lstm", "gru"], "settings": settings}
+        >>> for entry in entries_of(Spec.from_dict({**given, "budget": 1000})):
+        ...     print(entry.name, units_of(entry.config, build_task(entry.config)))
+        lstm 14
+        gru 17
+    """
+    axes = {axis: getattr(spec, axis) or {"": {}} for axis in AXES}
+    found: list[Entry] = []
+    for chosen in itertools.product(*(variants.items() for variants in axes.values())):
+        found.append(_entry(spec, dict(zip(axes, chosen, strict=True))))
+    names = [entry.name for entry in found]
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise spec.source.error(f"two entries are called {twice[0]}; rename one of them")
+    return found
+
+
+def _entry(spec: Spec, chosen: dict[str, tuple[str, dict[str, Any]]]) -> Entry:
+    given = dict(spec.settings)
+    origin: dict[str, tuple[str, ...]] = {name: ("settings", name) for name in given}
+    for axis, (variant, settings) in chosen.items():
+        for name, value in settings.items():
+            if name in origin and origin[name][0] != "settings":
+                raise spec.source.error(
+                    f"{name} is set by {axis}.{variant} and by {'.'.join(origin[name][:-1])}; it "
+                    "can be set by only one of them",
+                    axis,
+                    variant,
+                    name,
+                )
+            given[name], origin[name] = value, (axis, variant, name)
+    if spec.budget is not None:
+        given["budget"], origin["budget"] = spec.budget, ("budget",)
+    try:
+        return _checked(spec, chosen, given, origin)
+    except BadInput as error:
+        words = str(error)
+        places = {name: re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) for name in origin}
+        named = [(x.start(), name) for name, x in places.items() if x and name not in ROLES]
+        where = origin[min(named)[1]] if named else ()
+        raise spec.source.error(f"{_label(spec, chosen)}: {words}", *where) from None
+
+
+def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> Entry:
+    config = Config(**given)
+    with precision(config):
+        task = build_task(config)
+        learner, units = build_learner(config, task), units_of(config, task)
+        check_fits(config, task, learner, units)
+        build_network_shapes(config, task, units)
+    values = {**config.flat(), **learner.found()}
+    if spec.tune is not None:
+        for name in spec.tune:
+            if name not in config.flat():
+                raise BadInput(f"there is no setting {name} to tune")
+        ranges = spec.tune
+    else:
+        usual = {name: values.get(name) for name in TUNED if name not in origin}
+        ranges = {
+            name: (value / TUNED[name], value * TUNED[name])
+            for name, value in usual.items()
+            if isinstance(value, float) and value > 0
+        }
+    centre = {
+        name: float(values[name])
+        if isinstance(values.get(name), int | float) and low <= values[name] <= high
+        else (low * high) ** 0.5
+        for name, (low, high) in ranges.items()
+    }
+    config.replace(**centre)
+    task_name = chosen["tasks"][0] or str(config.task)
+    several = [axis for axis in AXES if len(getattr(spec, axis)) > 1]
+    parts = [_short(chosen[axis][0]) for axis in several]
+    label = _label(spec, chosen) or str(config.cell)
+    return Entry(
+        _slug("-".join(parts) or str(config.cell)), label, _short(task_name), config, ranges, centre
+    )
+
+
+def build_network_shapes(config: Config, task: Any, units: Any) -> None:
+    """Refuse what only building the network shows, such as wirings that the task does not allow."""
+    import equinox as eqx
+
+    eqx.filter_eval_shape(lambda: build_network(config, task, units))
+
+
+def _label(spec: Spec, chosen: dict) -> str:
+    """The variants on the axes that have several, except the task."""
+    several = [axis for axis in AXES if axis != "tasks" and len(getattr(spec, axis)) > 1]
+    return ", ".join(_short(chosen[axis][0]) for axis in several) or _short(chosen["cells"][0])
+
+
+def _short(name: str) -> str:
+    """The name of a class without its module or file."""
+    return name.rpartition(":")[2]
+
+
+def _slug(words: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", words).strip("-.") or "entry"

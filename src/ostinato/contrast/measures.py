@@ -1,0 +1,69 @@
+"""Measures of a trained network: its metric on the test part, and how far back it looks."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..files import write_whole
+from ..lens import memory_length
+from ..runs import Run, evaluate, open_run
+from ..runs.looking import Lens
+from ..tasks import Task
+
+NAME = "measured.json"
+SEQUENCES = 16
+
+
+def measure_all(folders: Iterable[Path]) -> None:
+    """Measure the best network of each run, and keep the numbers in its folder.
+
+    The runs must be of the same task and shapes, so that what is compiled serves all of them.
+    """
+    lens: Lens | None = None
+    for folder in folders:
+        if not (folder / NAME).exists():
+            run = open_run(folder)
+            with run.precision():
+                task = run.task()
+                lens = lens or Lens(task.loss)
+                found = _measured(run, task, lens)
+            write_whole(folder / NAME, json.dumps(found).encode())
+
+
+def measures(folder: Path) -> dict[str, Any]:
+    """The measures of a run: `test`, `memory`, `lags` and `gradient`; each may be missing."""
+    try:
+        found = json.loads((folder / NAME).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _measured(run: Run, task: Task, lens: Lens) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    try:
+        network = run.network()
+    except BadInput:  # it diverged before its first checkpoint
+        return found
+    try:
+        found["test"] = _finite(evaluate(network, task, "test"))
+    except BadInput:  # there is no test part
+        pass
+    batches = task.held_out("valid", SEQUENCES)
+    batch = next((batch for batch in batches if np.any(batch.counted)), None)
+    if batch is not None:
+        looked = lens.look(network, batch, None)
+        profiles = [np.asarray(x, float) for x in looked["gradient"].values()]
+        whole = np.sqrt(sum((x**2 for x in profiles), np.zeros(len(looked["lags"]))))
+        if np.all(np.isfinite(whole)):
+            found["memory"] = memory_length(whole, looked["lags"])
+            found |= {"lags": looked["lags"], "gradient": whole.tolist()}
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,126 @@
+"""Run a contrast: tune every entry, train the best settings with every seed, compare.
+
+contrast.json     the specification
+tuning.db         optuna's storage
+trials/           a run folder for each trial of each entry
+seeds/            a run folder for each seed of each entry, with the tuned settings
+result.json, result.html
+"""
+
+import json
+from pathlib import Path
+
+from ..errors import BadInput
+from ..files import locked, write_whole
+from .entries import Entry, entries_of
+from .result import Result, result_of
+from .spec import Spec
+from .training import Job, Listener, Trainer, train_here
+from .tuning import tune
+from .write import write_result
+
+SPEC = "contrast.json"
+
+
+def contrast(
+    spec: Spec,
+    folder: str | Path,
+    *,
+    resume: bool = False,
+    train: Trainer = train_here,
+    listener: Listener | None = None,
+) -> Result:
+    """Contrast the entries of a specification, and keep everything in a folder.
+
+    Args:
+        spec: what is contrasted.
+        folder: new or empty, or with `resume` that of an interrupted contrast.
+        resume: continue; what was trained is not trained again.
+        train: where the runs are trained: in this process, or `cluster.on_ray(address)`.
+        listener: called with the folder of a run and each of its events.
+
+    Returns:
+        The result, which is also in the folder as `result.json` and `result.html`.
+
+    Raises:
+        Interrupted: if a signal stopped it; everything is saved.
+
+    Example:
+        >>> from ostinato.contrast import Spec, contrast
+        >>> settings = {"length": 10, "units": 4, "batch": 4, "steps": 4}
+        >>> spec = Spec.from_dict(
+        ...     {"cells": ["simple"], "tasks": ["adding"], "trials": 1, "settings": settings}
+        ... )
+        >>> [group] = contrast(spec, "contrasts/adding").groups
+        >>> group.metric, [len(row.values) for row in group.rows]
+        ('mean squared error', [2])
+    """
+    folder = Path(folder)
+    if resume:
+        check_same(spec, spec_of(folder))
+    else:
+        check_free(folder)
+    entries = entries_of(spec)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        if not (folder / SPEC).exists():
+            write_whole(folder / SPEC, json.dumps(spec.as_json(), indent=1).encode())
+        hear: Listener = listener or (lambda run, event: None)
+        tuned = tune(entries, spec.trials, folder, train, hear)
+        jobs = [
+            Job(
+                [entry.with_seed(seed, tuned[entry.name].settings) for seed in spec.seeds],
+                [seed_folder(folder, entry, seed) for seed in spec.seeds],
+                measure=True,
+            )
+            for entry in entries
+        ]
+        train(jobs, hear)
+        folders = {e.name: job.folders for e, job in zip(entries, jobs, strict=True)}
+        result = result_of(spec, entries, tuned, folders)
+        write_result(result, folder)
+    return result
+
+
+def seed_folder(folder: Path, entry: Entry, seed: int) -> Path:
+    """The run folder of an entry and a seed."""
+    return folder / "seeds" / entry.name / f"{seed}"
+
+
+def spec_of(folder: str | Path) -> Spec:
+    """The specification of an existing contrast."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {folder}")
+    try:
+        found = json.loads((folder / SPEC).read_bytes())
+    except FileNotFoundError:
+        raise BadInput(f"{folder} is not a contrast: it has no {SPEC}") from None
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{folder / SPEC} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise BadInput(f"{folder / SPEC} is not what a contrast writes: it should be an object")
+    try:
+        return Spec.from_dict(found)
+    except BadInput as error:
+        raise BadInput(f"{folder / SPEC}: {error}") from None
+
+
+def check_same(spec: Spec, own: Spec) -> None:
+    """Refuse to continue a contrast with another specification."""
+    asked, there = spec.as_json(), own.as_json()
+    for name in {**there, **asked}:
+        if asked.get(name) != there.get(name):
+            raise BadInput(
+                f"the contrast was started with {name} = {there.get(name)}, so it cannot continue "
+                f"with {asked.get(name)}; start another one"
+            )
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder for a new contrast unless it is empty."""
+    if (folder / SPEC).exists():
+        raise BadInput(f"{folder} is already a contrast; continue with --resume")
+    there = folder.iterdir() if folder.is_dir() else [folder] if folder.exists() else []
+    if any(entry.name != ".lock" and not entry.name.endswith(".part") for entry in there):
+        raise BadInput(f"{folder} is not an empty folder; choose another --out")

@@ -1,0 +1,118 @@
+"""Train the runs of a contrast: what is finished stays, what was interrupted continues."""
+
+import signal
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import BadInput
+from ..runs import Config, Diverged, open_run
+from ..runs.folder import is_run
+from ..runs.log import read_events
+from ..runs.many import train_many
+from .measures import measure_all
+
+Listener = Callable[[Path, dict], None]
+
+
+class Job(NamedTuple):
+    """Runs that belong together: of one entry, and so of the same shapes.
+
+    Attributes:
+        configs, folders: of each run.
+        measure: whether to measure the networks after training.
+    """
+
+    configs: list[Config]
+    folders: list[Path]
+    measure: bool = False
+
+
+Trainer = Callable[[list[Job], Listener], None]
+
+
+class Interrupted(Exception):
+    """A signal asked to stop; what was trained so far is saved."""
+
+    def __init__(self, number: int):
+        super().__init__(f"interrupted by {signal.Signals(number).name}")
+        self.number = number
+
+
+def train_here(jobs: list[Job], listener: Listener) -> None:
+    """Train all runs of all jobs in this process, as many together as can be packed."""
+    finish(
+        [config for job in jobs for config in job.configs],
+        [folder for job in jobs for folder in job.folders],
+        listener,
+    )
+    for job in jobs:
+        if job.measure:
+            measure_all(job.folders)
+
+
+def finish(configs: list[Config], folders: list[Path], listener: Listener) -> None:
+    """Train until every run has ended or diverged; a run that has is not touched again.
+
+    Raises:
+        Interrupted: if a signal stopped the training. No other run is started then.
+    """
+    while left := [place for place, folder in enumerate(folders) if not is_over(folder)]:
+        hear = _Hearing([folders[place] for place in left], listener)
+        try:
+            train_many([configs[place] for place in left], hear.folders, listener=hear)
+        except Diverged:
+            pass  # its log says so
+        if hear.stopped is not None:
+            raise Interrupted(hear.stopped)
+        stuck = [folders[place] for place in left if not is_over(folders[place])]
+        if len(stuck) == len(left):
+            raise BadInput(f"{stuck[0]} has not ended, and training it again does not help")
+
+
+class _Hearing:
+    """Passes events on, and stops before the next run starts if one was interrupted."""
+
+    def __init__(self, folders: list[Path], listener: Listener):
+        self.folders, self.listener = folders, listener
+        self.stopped: int | None = None
+
+    def __call__(self, place: int, event: dict) -> None:
+        if self.stopped is not None and event["kind"] in ("start", "resume"):
+            raise Interrupted(self.stopped)
+        if event["kind"] == "end" and event["reason"] == "interrupted":
+            self.stopped = event.get("signal") or int(signal.SIGINT)
+        self.listener(self.folders[place], event)
+
+
+def is_over(folder: Path) -> bool:
+    """Whether a run has nothing left to do: it has ended or diverged."""
+    if not is_run(folder):
+        return False
+    last = next(reversed(read_events(folder)), {"kind": "none"})
+    if last["kind"] == "end":
+        return last["reason"] != "interrupted"
+    return last["kind"] == "trouble"
+
+
+def best_of(folder: Path) -> tuple[float | None, bool]:
+    """The best validation of a run, and whether the run diverged."""
+    events = read_events(folder)
+    values = [e["value"] for e in events if e["kind"] == "valid" and e["value"] is not None]
+    diverged = any(event["kind"] == "trouble" for event in events)
+    if not values:
+        return None, diverged
+    return (max if higher_is_better(events) else min)(values), diverged
+
+
+def higher_is_better(events: Iterable[dict]) -> bool:
+    """Whether larger values of a run's metric are better."""
+    found = (e for e in events if e["kind"] in ("start", "resume"))
+    return bool(next(found, {}).get("higher_is_better"))
+
+
+def check_runs(folders: Iterable[Path]) -> None:
+    """Refuse folders that hold something else than runs."""
+    for folder in folders:
+        if is_run(folder):
+            open_run(folder)

@@ -1,0 +1,124 @@
+"""Tuning, with runs that only pretend to train: what is asked, what is kept, what is chosen."""
+
+import json
+import math
+
+import pytest
+
+from ostinato.contrast import Interrupted, Spec
+from ostinato.contrast.entries import entries_of
+from ostinato.contrast.training import is_over
+from ostinato.contrast.tuning import rounds_of, trial_folder, tune
+
+GIVEN = {"cells": ["lstm", "gru"], "tasks": ["adding"], "settings": {"length": 10}, "budget": 900}
+
+
+@pytest.fixture(scope="module")
+def entries():
+    return entries_of(Spec.from_dict(GIVEN))
+
+
+class Pretending:
+    """Writes the files of a run whose validation depends on the rate, best at 0.01.
+
+    `most` runs are trained before a signal stops it.
+    """
+
+    def __init__(self, most=None, higher=False, diverges=lambda rate: False):
+        self.trained, self.most = [], most
+        self.higher, self.diverges = higher, diverges
+
+    def __call__(self, jobs, listener):
+        for job in jobs:
+            for config, folder in zip(job.configs, job.folders, strict=True):
+                if is_over(folder):
+                    continue
+                if self.most is not None and len(self.trained) >= self.most:
+                    raise Interrupted(2)
+                folder.mkdir(parents=True)
+                (folder / "config.json").write_text(str(config))
+                value = (-1 if self.higher else 1) * (1 + abs(math.log10(config.rate / 0.01)))
+                end = {"kind": "end", "reason": "done"}
+                if self.diverges(config.rate):
+                    end = {"kind": "trouble", "words": "oh"}
+                events = [
+                    {"kind": "start", "step": 0, "higher_is_better": self.higher},
+                    {"kind": "valid", "step": 1, "value": value},
+                    {"step": 2, **end},
+                ]
+                lines = "\n".join(map(json.dumps, events))
+                (folder / "events.jsonl").write_text(lines + "\n")
+                self.trained.append(folder)
+
+
+def tuned(entries, folder, train, trials=4):
+    folder.mkdir(exist_ok=True)
+    return tune(entries, trials, folder, train, lambda run, event: None)
+
+
+def test_the_best_trial_is_chosen_and_the_first_is_the_usual_one(entries, tmp_path):
+    train = Pretending()
+    found = tuned(entries, tmp_path, train)
+    assert len(train.trained) == len(set(train.trained)) == 8
+    for entry in entries:
+        settings, value, trials = found[entry.name]
+        assert len(trials) == 4 and trials[0][0] == entry.usual == {"rate": 0.004}
+        assert (settings, value) == min(trials, key=lambda pair: pair[1])
+        rates = [one["rate"] for one, _ in trials]
+        assert len(set(rates)) == 4 and all(0.0004 <= rate <= 0.04 for rate in rates)
+    assert found["lstm"].trials[1:] != found["gru"].trials[1:]
+
+
+@pytest.mark.parametrize("most", [1, 6])
+def test_interrupted_anywhere_it_resumes_to_the_same(entries, tmp_path, most):
+    whole = tuned(entries, tmp_path / "whole", Pretending())
+    first, second = Pretending(most), Pretending()
+    with pytest.raises(Interrupted):
+        tuned(entries, tmp_path / "broken", first)
+    assert tuned(entries, tmp_path / "broken", second) == whole
+    assert not set(first.trained) & set(second.trained)
+    assert len(first.trained) == most and len(second.trained) == 8 - most
+
+
+def test_interrupted_while_results_are_told(entries, tmp_path, monkeypatch):
+    import optuna
+
+    whole = tuned(entries, tmp_path / "whole", Pretending())
+    tell, count = optuna.Study.tell, []
+
+    def dying(self, *arguments):
+        count.append(1)
+        if len(count) == 4:
+            raise KeyboardInterrupt
+        return tell(self, *arguments)
+
+    monkeypatch.setattr(optuna.Study, "tell", dying)
+    with pytest.raises(KeyboardInterrupt):
+        tuned(entries, tmp_path / "broken", Pretending())
+    assert tuned(entries, tmp_path / "broken", Pretending()) == whole
+
+
+def test_larger_values_can_be_better(entries, tmp_path):
+    for settings, value, trials in tuned(entries, tmp_path, Pretending(higher=True)).values():
+        assert value == max(value for _, value in trials) and (settings, value) in trials
+
+
+def test_a_trial_that_diverged_is_not_chosen(entries, tmp_path):
+    found = tuned(entries, tmp_path, Pretending(diverges=lambda rate: rate > 0.003))
+    for settings, _, trials in found.values():
+        assert trials[0][1] is None
+        assert settings["rate"] <= 0.003 or all(value is None for _, value in trials)
+
+
+def test_without_anything_to_tune_there_is_one_trial(tmp_path):
+    given = {**GIVEN, "settings": {"length": 10, "rate": 0.1}}
+    entries = entries_of(Spec.from_dict(given))
+    train = Pretending()
+    found = tuned(entries, tmp_path, train)
+    assert train.trained == [trial_folder(tmp_path, entry, 0) for entry in entries]
+    assert found["lstm"].settings == {} and found["lstm"].value == pytest.approx(2)
+
+
+def test_rounds():
+    for trials in range(1, 30):
+        assert sum(rounds_of(trials)) == trials and len(rounds_of(trials)) <= 3

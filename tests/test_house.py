@@ -28,6 +28,7 @@ FLOORS = [
     "claims",
     "runs",
     "report",
+    "experiments",
     "cli",
 ]
 TOOLS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]

@@ -68,30 +68,31 @@ def html(page: Page) -> str:
     """
     from plotly.offline import get_plotlyjs
 
-    charts = {one.name: figure(one) for section in page.sections for one in section.charts}
-    return string.Template(_part("page.html")).substitute(
+    charts = {one.name: figure(one) for part in page.sections for one in part.charts}
+    return string.Template(part_of_page("page.html")).substitute(
         title=escape(page.title),
         subtitle=escape(page.subtitle),
         notice=f'<p class="notice">{_unbroken(page.notice)}</p>' if page.notice else "",
         numbers="".join(_pair(name, value) for name, value in page.numbers.items()),
         findings=_findings(page.findings),
-        sections="".join(_section(section) for section in page.sections),
+        sections="".join(section(one.heading, one.charts) for one in page.sections),
         samples=_samples(page.samples),
         reading=_reading(page.reading),
         settings=_settings(page.config),
-        css=_part("page.css"),
+        css=part_of_page("page.css"),
         plotly=get_plotlyjs(),
-        charts=_json(charts),
-        activity=_json(_numbers(page.reading)),
-        js=_part("page.js"),
+        charts=script_json(charts),
+        activity=script_json(_numbers(page.reading)),
+        js=part_of_page("page.js"),
     )
 
 
-def _part(name: str) -> str:
+def part_of_page(name: str) -> str:
+    """The text of a file that pages are made of."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def _json(value: Any) -> str:
+def script_json(value: Any) -> str:
     """JSON for a script element; `<` is escaped so that nothing in it can end the element."""
     words = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return words.replace("<", "\\u003c")
@@ -117,14 +118,16 @@ def _findings(findings: list[Finding]) -> str:
     )
 
 
-def _section(section: Section) -> str:
+def section(heading: str, charts: list[Chart], inside: str = "") -> str:
+    """A section of a page: its heading, other HTML, and its charts, which the script draws."""
     figures = "".join(
         f'<figure><h3>{escape(one.title)}</h3><div class="plot" data-chart="{escape(one.name)}" '
         f'role="img" aria-label="{escape(one.title)}"></div>'
         f"<figcaption>{escape(one.caption)}</figcaption></figure>"
-        for one in section.charts
+        for one in charts
     )
-    return f'<section><h2>{escape(section.heading)}</h2><div class="grid">{figures}</div></section>'
+    grid = f'<div class="grid">{figures}</div>' if charts else ""
+    return f"<section><h2>{escape(heading)}</h2>{inside}{grid}</section>"
 
 
 def _samples(samples: list[Sample]) -> str:
@@ -142,7 +145,7 @@ def _reading(reading: Reading | None) -> str:
     if reading is None:
         return ""
     caption, last = escape(reading.caption), reading.values.shape[1] - 1
-    return string.Template(_part("reading.html")).substitute(
+    return string.Template(part_of_page("reading.html")).substitute(
         caption=caption, first=reading.first, last=last
     )
 

@@ -59,7 +59,7 @@ def reproduce(
     if name is None:
         return _list(as_json)
     found = recipe(name)
-    where = folder or Path("reproduce") / (f"{name}-quick" if quick else name)
+    where = folder or Path("reproduce") / (f"{name}-quick" if quick and found.trains else name)
     check_new_folder(where, "--folder")
     names = None if rows is None else [x for x in rows.split(",") if x]
     job = Job(where, quick, seeds, names, minutes, _changes(settings or []), corpus)

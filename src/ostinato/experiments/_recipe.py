@@ -10,13 +10,13 @@ import abc
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import BadInput
 from ..report.charts import Chart
 from .corpus import Corpus
 
-Curve = dict[str, list[float | None]]  # x and y
+Curve = dict[str, list[Any]]  # the numbers x and y, None where y is not finite
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,16 +68,16 @@ class Result:
     row: str
     seed: int
     quick: bool
-    settings: dict[str, Any]
-    changes: dict[str, Any]
-    corpus: str
-    parameters: int
-    steps: int
-    seconds: float
-    device: str
     numbers: dict[str, float | None]
-    curves: dict[str, Curve]
-    words: str
+    curves: dict[str, Curve] = dataclasses.field(default_factory=dict)
+    words: str = ""
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    changes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    corpus: str = ""
+    parameters: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    device: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,8 +123,10 @@ class Recipe(abc.ABC):
         digits: after the decimal point.
         corpus: the text, if the experiment has one.
         charts: the charts of all results together.
+        trains: whether there are runs, and so a quick size.
     """
 
+    trains: ClassVar[bool] = True
     name: str
     title: str
     source: str
@@ -161,15 +163,14 @@ class Computed(Recipe):
     """A recipe whose numbers are computed, without training and without a seed.
 
     Attributes:
-        compute: gives what is found for a row; the second argument is `quick`.
+        compute: gives what is found for a row.
     """
 
-    compute: Callable[[Row, bool], Found]
+    trains: ClassVar[bool] = False
+    compute: Callable[[Row], Found]
 
     def obtain(self, row: Row, seeds: Sequence[int], job: Job) -> list[Result]:
         if job.changes or job.minutes is not None or job.corpus is not None:
             raise BadInput(f"{self.name} trains nothing; leave out --set, --minutes and --corpus")
-        found = self.compute(row, job.quick)
-        empty = {"settings": {}, "changes": {}, "corpus": "", "device": ""}
-        none = {"parameters": 0, "steps": 0, "seconds": 0.0}
-        return [Result(row=row.name, seed=0, quick=job.quick, **empty, **none, **vars(found))]
+        found = self.compute(row)
+        return [Result(row.name, 0, False, found.numbers, found.curves, found.words)]

@@ -15,8 +15,8 @@ from pathlib import Path
 from ..errors import BadInput
 from ..files import write_whole
 from ..report.document import document_html
-from .page import page_of
 from ._recipe import Job, Recipe, Result
+from .page import page_of
 
 PAGE = "report.html"
 FIELDS = {field.name for field in dataclasses.fields(Result)}
@@ -30,11 +30,13 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
 
     Example:
         >>> from ostinato.experiments import RECIPES
-        >>> results = reproduce(RECIPES["toy-net"], Job(Path("toy"), quick=True))
+        >>> results = reproduce(RECIPES["toy-net"], Job(Path("toy")))
         >>> results[0].row, Path("toy/report.html").exists()
         ('below', True)
     """
     rows = recipe.chosen(job.rows)
+    if not recipe.trains:  # there is but one size, and one seed
+        job = dataclasses.replace(job, quick=False, seeds=1)
     if job.seeds < 1:
         raise BadInput(f"an experiment needs at least 1 seed, got {job.seeds}")
     (job.folder / "results").mkdir(parents=True, exist_ok=True)

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..wiring import outputs_of
-from .page import learning_curves
 from ._recipe import Found, Row
 from ._trained import Trained, Trial
+from .page import learning_curves
 
 CLOSE = 0.04  # Hochreiter and Schmidhuber (1997): an answer counts as right if it is this close
 
@@ -40,8 +40,8 @@ def row(cell: str, length: int, published: str, **settings: Any) -> Row:
 RECIPE = Trained(
     name="adding",
     title="The adding problem",
-    source="Hochreiter and Schmidhuber (1997), section 5.4; Krause (2015), section 2.2; the variant "
-    "of Le et al. (2015)",
+    source="Hochreiter and Schmidhuber (1997), section 5.4; Krause (2015), section 2.2; the "
+    "variant of Le et al. (2015)",
     shows="An LSTM learns to add two marked numbers that lie hundreds of steps apart, where a "
     "simple network trained by gradients answers with the mean.",
     differs=(

@@ -1,9 +1,9 @@
 """Bouncing balls: predict the next frame of a film (Sutskever, Hinton and Taylor, 2008)."""
 
 from ..runs.evaluation import measured
-from .page import learning_curves
 from ._recipe import Found, Row
 from ._trained import Trained, Trial
+from .page import learning_curves
 
 COLUMN = "squared error per frame"
 ADAM = {"learner": "adam", "rate": 0.002, "batch": 32, "steps": 20_000, "warmup": 100}
@@ -34,7 +34,7 @@ def reference(name: str, title: str, published: float) -> Row:
 RECIPE = Trained(
     name="bouncing-balls",
     title="Bouncing balls",
-    source="Sutskever, Hinton and Taylor (2008); numbers of Gan et al. (2015), table 1; the networks "
+    source="Sutskever, Hinton and Taylor (2008); numbers of Gan et al. (2015), table 1; networks "
     "of Martens and Sutskever (2011), which Krause (2015), section 4.3, discusses",
     shows="A recurrent network learns the motion of three balls from pixels: to predict a frame it "
     "has to remember the one before.",

@@ -5,12 +5,11 @@ step it still predicts all characters, so
 
     r_t = log₁₀ P(']') / P('[')
 
-shows whether it knows that a bracket is open. After a context without a bracket, the control, r_t is
-what it is without that knowledge.
+shows whether it knows that a bracket is open. The control is a context without a bracket, after
+which r_t is what it is without that knowledge.
 """
 
 import string
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -67,34 +66,25 @@ def bracket_ratios(
         block: steps per mean; it must divide `steps`.
         seed: of the sampled texts.
     """
-    places = {c: int(vocabulary.encode(c)[0]) for c in "[]" + CONTROL if known(vocabulary, c)}
-    if len(places) < 2 + len(CONTROL):
-        raise BadInput("the text has no brackets, or not the letters of the control context")
-    allowed = np.array([known(vocabulary, c) for c in WRITTEN])
+    known = {chr(point): place for place, point in enumerate(vocabulary.points)}
+    for character in "[]" + CONTROL:
+        if character not in known:
+            raise BadInput(f"the text has no {character!r}, which the experiment needs")
     written = np.zeros(network.outputs, bool)
-    written[[int(vocabulary.encode(c)[0]) for c in np.array([*WRITTEN])[allowed]]] = True
+    written[[known[character] for character in WRITTEN if character in known]] = True
     network = eqx.nn.inference_mode(network)
     keys = jax.random.split(jax.random.key(seed), trials)
-    found = []
-    for context in (CONTEXT, CONTROL):
+
+    def after(context: str) -> np.ndarray:
         symbols = jnp.asarray(vocabulary.encode(context), jnp.int32)
-        ratios = _written(
-            network, symbols, jnp.asarray(written), keys, places["]"], places["["], steps
-        )
-        found.append(np.asarray(ratios).reshape(trials, -1, block).mean(-1))
-    return Ratios(*found, block)
+        brackets = known["]"], known["["]
+        ratios = _written(network, symbols, jnp.asarray(written), keys, *brackets, steps)
+        return np.asarray(ratios).reshape(trials, -1, block).mean(-1)
+
+    return Ratios(after(CONTEXT), after(CONTROL), block)
 
 
-def known(vocabulary: Vocabulary, character: str) -> bool:
-    """Whether a vocabulary has a character."""
-    try:
-        vocabulary.encode(character)
-    except BadInput:
-        return False
-    return True
-
-
-@partial(eqx.filter_jit)
+@eqx.filter_jit
 def _written(
     network: Network,
     context: jax.Array,

@@ -4,9 +4,9 @@ import numpy as np
 
 from ..report.charts import Chart
 from ..wiring import outputs_of
-from .page import curves
 from ._recipe import Found, Recipe, Result, Row
 from ._trained import Trained, Trial
+from .page import curves
 
 POSITIONS = 12
 

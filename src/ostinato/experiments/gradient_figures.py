@@ -9,8 +9,8 @@ from ..cells.initialisers import normal
 from ..claims import CLAIMS
 from ..lens import hochreiter_bound, preactivation_jacobian_norms, singular_value_bound
 from ..report.charts import Chart, Lines, Series
-from .page import curves
 from ._recipe import Computed, Curve, Found, Recipe, Result, Row
+from .page import curves
 
 SQUASHING = {"sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "relu": jax.nn.relu}
 UNITS, STEPS = 20, 40
@@ -24,7 +24,7 @@ DECIDED = {
 }
 
 
-def compute(row: Row, quick: bool) -> Found:
+def compute(row: Row) -> Found:
     if row.name in SQUASHING:
         return slope(row.name)
     finding = CLAIMS[DECIDED[row.name]].verify().finding
@@ -82,7 +82,7 @@ def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
                     y_title="norm",
                     log_y=True,
                     series=[
-                        Series(name, curve["x"], curve["y"], dashed="bound" in name)  # type: ignore[arg-type]
+                        Series(name, curve["x"], curve["y"], dashed="bound" in name)
                         for name, curve in result.curves.items()
                     ],
                 )

@@ -1,10 +1,10 @@
 """Krause (2015), table 5.1: the multiplicative LSTM on the whole Penn Treebank."""
 
-from .page import learning_curves
 from ._recipe import Row
 from ._trained import Trained
 from .corpus import Corpus
 from .krause_table import NORMAL, STRUCTURAL, bits
+from .page import learning_curves
 
 COMMON = {
     **NORMAL,

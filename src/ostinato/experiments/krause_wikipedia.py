@@ -1,10 +1,10 @@
 """Krause (2015), table 5.2: a multiplicative LSTM of 21 million parameters on Wikipedia."""
 
-from .page import learning_curves
 from ._recipe import Row
 from ._trained import Trained
 from .corpus import Corpus
 from .krause_table import LINE_SEARCH, NORMAL, STRUCTURAL, bits
+from .page import learning_curves
 
 WIKIPEDIA = Corpus(
     "100 MB of Wikipedia (enwik8)", "enwiki", (95_000_000, 1_000_000, 4_000_000), symbols=99

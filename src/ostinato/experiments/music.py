@@ -3,9 +3,9 @@
 from typing import Any
 
 from ..runs.evaluation import measured
-from .page import learning_curves
 from ._recipe import Found, Row
 from ._trained import Trained, Trial
+from .page import learning_curves
 
 COMMON: dict[str, Any] = {
     "task": "jsb",

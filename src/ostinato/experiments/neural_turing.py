@@ -3,9 +3,9 @@
 from typing import Any
 
 from ..runs.evaluation import measured
-from .page import learning_curves
 from ._recipe import Found, Row
 from ._trained import Trained, Trial
+from .page import learning_curves
 
 MACHINE: dict[str, Any] = {"cell": "lstm", "units": 100, "turing": "128x20"}
 LEARNER: dict[str, Any] = {"learner": "adam", "rate": 3e-3, "clip": "10", "batch": 32}
@@ -57,7 +57,7 @@ RECIPE = Trained(
     shows="A network with an external memory learns simple algorithms, and goes on to sequences "
     "longer than any in training.",
     differs=(
-        "The source has curves and no table; the words beside the numbers are read off its figures.",
+        "The source has curves and no table; the words beside the numbers describe its figures.",
         "LSTM controller of 100 units, memory of 128 x 20 and one head of each kind for all tasks; "
         "the source has its own sizes per task, and RMSProp.",
     ),

@@ -68,8 +68,8 @@ def order_of(recipe: Recipe, results: list[Result]) -> tuple[list[str], list[str
     agree = sum((a[0] < b[0]) == (a[1] < b[1]) for a, b in pairs)
     if not pairs:
         return None
-    published = [title for _, _, title in sorted(both, key=lambda x: x[0])]
-    return published, [t for _, _, t in sorted(both, key=lambda x: x[1])], agree, len(pairs)
+    first, second = ([x[2] for x in sorted(both, key=lambda x: x[at])] for at in (0, 1))
+    return first, second, agree, len(pairs)
 
 
 def values_of(results: list[Result], column: str) -> list[float]:
@@ -93,7 +93,7 @@ def curves(
     series = [
         Series(
             recipe.titled(result.row) + (f", seed {result.seed}" if several else ""),
-            result.curves[name]["x"],  # type: ignore[arg-type]
+            result.curves[name]["x"],
             result.curves[name]["y"],
         )
         for result in results
@@ -121,17 +121,23 @@ def _published(recipe: Recipe, row: Row, column: str) -> str:
     value = row.published.get(column)
     if value is None:
         return "–"
-    return value if isinstance(value, str) else f"{value:.{recipe.digits}f}"
+    return value if isinstance(value, str) else _shown(value, recipe.digits)
 
 
 def _obtained(recipe: Recipe, own: list[Result], column: str) -> str:
     values = values_of(own, column)
     if not values:
         return "–"
-    mean = f"{statistics.mean(values):.{recipe.digits}f}"
+    mean = _shown(statistics.mean(values), recipe.digits)
     if len(values) == 1:
         return mean
-    return f"{mean} ± {statistics.stdev(values):.{recipe.digits}f} ({len(values)} seeds)"
+    return f"{mean} ± {_shown(statistics.stdev(values), recipe.digits)} ({len(values)} seeds)"
+
+
+def _shown(value: float, digits: int) -> str:
+    """With so many digits after the point, or three significant ones if those do not fit."""
+    fits = value == 0 or 10**-digits <= abs(value) < 1e5
+    return f"{value:.{digits}f}" if fits else f"{value:.3g}"
 
 
 def verdict_of(recipe: Recipe, results: list[Result]) -> list[str]:

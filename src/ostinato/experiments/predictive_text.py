@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from ..runs.evaluation import measured, spelling, training_words
 from ..report.charts import Chart
-from .page import curves, learning_curves
+from ..runs.evaluation import measured, spelling, training_words
 from ._recipe import Found, Recipe, Result, Row
 from ._trained import Trained, Trial
 from .corpus import Corpus
+from .page import curves, learning_curves
 
 GENERATED, FEW = 100_000, 2_000
 BATCHES_PER_EPOCH = 209  # 2,703,202 characters in windows of 101, 128 of them at a time

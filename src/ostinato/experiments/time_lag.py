@@ -2,11 +2,11 @@
 
 from ..report.charts import Chart, Lines, Series, numbers
 from ..runs.evaluation import measured
-from .page import learning_curves
 from ._recipe import Found, Recipe, Result, Row
 from ._trained import Trained, Trial
 from .brackets import bracket_ratios
 from .krause_wikipedia import WIKIPEDIA
+from .page import learning_curves
 
 REMEMBERED = "steps the bracket is remembered"
 APART = "context above control, mean"
@@ -38,7 +38,7 @@ def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
             x_title="characters written since the context",
             y_title="log₁₀ P(]) / P([)",
             series=[
-                Series(name, result.curves[name]["x"], result.curves[name]["y"])  # type: ignore[arg-type]
+                Series(name, result.curves[name]["x"], result.curves[name]["y"])
                 for name in ("after [[", "after Th")
             ],
         )

@@ -3,14 +3,14 @@
 from ..claims import CLAIMS
 from ..lens import toy_contribution
 from ..report.charts import Chart
-from .page import curves
 from ._recipe import Computed, Found, Recipe, Result, Row
+from .page import curves
 
 WEIGHTS = {"below": 0.9, "one": 1.0, "above": 1.1}
 STEPS = 100
 
 
-def compute(row: Row, quick: bool) -> Found:
+def compute(row: Row) -> Found:
     """What is left of an input after 100 steps, from the claim `toy-net`, and its course."""
     w, finding = WEIGHTS[row.name], CLAIMS["toy-net"].verify().finding
     steps = range(STEPS + 1)
@@ -48,7 +48,7 @@ RECIPE = Computed(
     differs=("The source draws a sketch; here the derivative is computed, for two kinds of unit.",),
     data="none",
     columns=("linear unit", "tanh unit"),
-    digits=6,
+    digits=3,
     rows=(
         Row("below", "w = 0.9", published={"linear unit": "vanishes"}),
         Row("one", "w = 1", published={"linear unit": "stays"}),

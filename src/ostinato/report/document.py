@@ -42,7 +42,8 @@ def document_html(document: Document) -> str:
 
     Example:
         >>> table = Table(["model", "bits"], [["LSTM", "1.88"]])
-        >>> page = document_html(Document("Table 4.5", "Krause (2015)", [Part("Rows", table=table)]))
+        >>> parts = [Part("Rows", table=table)]
+        >>> page = document_html(Document("Table 4.5", "Krause (2015)", parts))
         >>> "<td>1.88</td>" in page
         True
     """

@@ -35,15 +35,15 @@ class FrameError(StepMean):
 class BouncingBalls(Synthetic):
     """Read a film frame by frame, and predict each next frame.
 
-    Three balls bounce in a box; where they go is not in a single frame, so a network has to remember
-    the frame before. The loss is the cross-entropy of the pixels, whose values are from 0 to 1, and
-    the metric the squared error per frame, as in the literature. `chance` is that of the mean
-    frame; a yardstick is the frame before, shown again.
+    Three balls bounce in a box; where they go is not in a single frame, so a network has to
+    remember the frame before. The loss is the cross-entropy of the pixels, whose values are from 0
+    to 1, and the metric the squared error per frame, as in the literature. `chance` is that of the
+    mean frame; a yardstick is the frame before, shown again.
 
     Validation and test have 200 films each, as in the literature; training films are new ones.
 
-    Source: Sutskever, Hinton and Taylor (2008), The recurrent temporal restricted Boltzmann machine,
-    section 5.1; `data/generated/balls.py` has the equations.
+    Source: Sutskever, Hinton and Taylor (2008), The recurrent temporal restricted Boltzmann
+    machine; `data/generated/balls.py` has the equations.
 
     Shapes: xs and targets `(T, B, pixels²)`.
 

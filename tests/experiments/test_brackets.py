@@ -1,6 +1,5 @@
 """How long a bracket is remembered, on networks for which it is known."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -19,6 +18,10 @@ class Clock(Cell):
     limit: int
     outputs: int = len(VOCABULARY)
     scale: float = 2.0
+
+    @property
+    def input_axes(self):
+        return 0
 
     def initial(self, batch):
         return jnp.full(batch, 10_000)

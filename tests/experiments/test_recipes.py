@@ -86,7 +86,8 @@ def test_krauses_rows_have_his_initial_weights(tmp_path):
     found = RECIPES["krause-table"]
     for name, std in (("rnn", 0.1), ("stack", 0.05)):
         config = found.config(row_of("krause-table", name), Job(tmp_path), seed=0)
-        network = build_network(config, Sizes("text", 70, 70, True, False))
+        sizes = Sizes("text", 70, 70, True, False)
+        network = eqx.filter_jit(build_network)(config, sizes)
         matrices = [x for x in jax.tree.leaves(network) if eqx.is_array(x) and x.ndim == 2]
         for matrix in matrices:
             inside = matrix[matrix != 0]

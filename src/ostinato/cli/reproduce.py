@@ -120,9 +120,12 @@ class _Progress:
 
 def _show(about: Recipe, results: list[Result], where: Path) -> None:
     found = table_of(about, results)
-    table = Table(*found.header, title=f"{about.title} ({about.source})")
-    for line in found.rows:
-        table.add_row(*line)
+    # Pairs of columns, published and obtained, become one, because a terminal is narrow.
+    names = [name.removesuffix(" (published)") for name in found.header[1::2]]
+    table = Table("published → obtained", *names, title=f"{about.title} ({about.source})")
+    for title, *cells in found.rows:
+        pairs = zip(cells[::2], cells[1::2], strict=True)
+        table.add_row(title, *(f"{published} → {obtained}" for published, obtained in pairs))
     console = Console()
     console.print(table)
     for words in verdict_of(about, results):

@@ -56,7 +56,7 @@ def bracket_ratios(
 ) -> Ratios:
     """r_t after the context and after the control, in means of `block` steps.
 
-    Both use the same random numbers.
+    All texts are sampled independently.
 
     Args:
         network: a character model that has a step.
@@ -73,15 +73,16 @@ def bracket_ratios(
     written = np.zeros(network.outputs, bool)
     written[[known[character] for character in WRITTEN if character in known]] = True
     network = eqx.nn.inference_mode(network)
-    keys = jax.random.split(jax.random.key(seed), trials)
 
-    def after(context: str) -> np.ndarray:
+    def after(context: str, key: jax.Array) -> np.ndarray:
         symbols = jnp.asarray(vocabulary.encode(context), jnp.int32)
         brackets = known["]"], known["["]
+        keys = jax.random.split(key, trials)
         ratios = _written(network, symbols, jnp.asarray(written), keys, *brackets, steps)
         return np.asarray(ratios).reshape(trials, -1, block).mean(-1)
 
-    return Ratios(after(CONTEXT), after(CONTROL), block)
+    one, other = jax.random.split(jax.random.key(seed))
+    return Ratios(after(CONTEXT, one), after(CONTROL, other), block)
 
 
 @eqx.filter_jit

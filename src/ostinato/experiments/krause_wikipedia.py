@@ -29,7 +29,8 @@ RECIPE = Trained(
     order="test",
     corpus=WIKIPEDIA,
     common={"task": "text", "cell": "mlstm", "units": 2000, **NORMAL},
-    quick={"units": 12, "steps": 3, "batch": 40, "curvature_batch": 10, "chunk": 10, "length": 50},
+    quick={"units": 12, "steps": 3, "batch": 40, "curvature_batch": 10, "length": 50}
+    | {"iterations": 20, "chunk": None, "memory": "all"},
     rows=(
         Row("structural", "mLSTM, structural",
             {**STRUCTURAL, **BATCHES, **MEMORY, "structural": 1.0, "tikhonov": 0.01},

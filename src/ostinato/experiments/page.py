@@ -33,9 +33,9 @@ def page_of(recipe: Recipe, results: list[Result]) -> Document:
 def table_of(recipe: Recipe, results: list[Result]) -> Table:
     """A line per row: parameters and each column, published and obtained."""
     counted = any(row.parameters for row in recipe.rows) or any(r.parameters for r in results)
-    header = [""] + (["parameters published", "here"] if counted else [])
+    header = [""] + (["parameters (published)", "here"] if counted else [])
     for column in recipe.columns:
-        header += [f"{column}, published", "obtained"]
+        header += [f"{column} (published)", "obtained"]
     lines = []
     for row in recipe.rows:
         own = [result for result in results if result.row == row.name]
@@ -143,12 +143,12 @@ def _shown(value: float, digits: int) -> str:
 def verdict_of(recipe: Recipe, results: list[Result]) -> list[str]:
     """Whether the rows are in the published order, in a sentence; nothing if that is no matter."""
     found = order_of(recipe, results)
-    if found is None:
+    if found is None or any(result.quick for result in results):
         return []
     published, obtained, agree, pairs = found
     return [
-        f"Order by {recipe.order}, best first. Published: {', '.join(published)}. "
-        f"Obtained: {', '.join(obtained)}. {agree} of {pairs} pairs are in the published order."
+        f"Order by {recipe.order}, best first. Published: {'; '.join(published)}. "
+        f"Obtained: {'; '.join(obtained)}. {agree} of {pairs} pairs are in the published order."
     ]
 
 

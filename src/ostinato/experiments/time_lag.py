@@ -73,7 +73,8 @@ RECIPE = Trained(
         "validate_every": 250,
         "patience": 8,
     },
-    quick={"steps": 60, "units": 48, "length": 50, "batch": 16, "validate_every": 30},
+    quick={"steps": 100, "units": 48, "length": 50, "batch": 16, "validate_every": 50}
+    | {"rate": 0.01, "warmup": 0},
     rows=(
         Row("mlstm", "mLSTM", {"cell": "mlstm", "units": 700},
             {REMEMBERED: "at least 1000", "test, bits": 1.71}),

@@ -1,7 +1,9 @@
 """Every recipe is complete, its networks have the published sizes, and its quick size runs."""
 
+import dataclasses
 import json
 import re
+import signal
 
 import equinox as eqx
 import jax
@@ -9,8 +11,10 @@ import pytest
 
 from everyday import some
 from ostinato.errors import BadInput
-from ostinato.experiments import RECIPES, Job, Result, collect, recipe, reproduce
+from ostinato.experiments import RECIPES, Interrupted, Job, Result, collect, recipe, reproduce
+from ostinato.experiments import _trained as trained
 from ostinato.experiments.page import order_of, table_of
+from ostinato.runs import Diverged
 from ostinato.runs.build import build_learner, build_network, build_task
 from ostinato.runs.parts import Sizes
 from ostinato.tasks import TASKS
@@ -130,6 +134,36 @@ def test_a_finished_result_is_not_obtained_again_and_an_unfinished_run_goes_on(
     with pytest.raises(BadInput, match="was trained with units = 2, not 3"):
         (tmp_path / "results" / "simple-2-0.json").unlink()
         reproduce(found, Job(tmp_path, True, rows=["simple-2"], changes={"steps": 4, "units": 3}))
+
+
+def test_an_interrupted_run_is_saved_and_goes_on(tmp_path):
+    found = RECIPES["temporal-xor"]
+
+    def stop(row, seed, event):
+        if event["kind"] == "train":
+            signal.raise_signal(signal.SIGTERM)
+
+    job = Job(tmp_path, True, rows=["simple-2"], changes={"steps": 40}, seeds=2, listener=stop)
+    with pytest.raises(Interrupted) as end:
+        reproduce(found, job)
+    assert end.value.number == signal.SIGTERM
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["simple-2-0"]
+    results = reproduce(found, dataclasses.replace(job, listener=None, seeds=1))
+    assert [result.steps for result in results] == [40]
+
+
+def test_a_run_that_diverges_does_not_stop_the_other_rows(tmp_path, monkeypatch):
+    found, train_many = RECIPES["temporal-xor"], trained.train_many
+
+    def diverging(configs, folders, **more):
+        if configs[0].units == 2:
+            raise Diverged("the loss became NaN")
+        return train_many(configs, folders, **more)
+
+    monkeypatch.setattr(trained, "train_many", diverging)
+    with pytest.raises(Diverged):
+        reproduce(found, Job(tmp_path, True, changes={"steps": 2}))
+    assert [result.row for result in collect(found, tmp_path)] == ["simple-8"]
 
 
 def made(row, seed, **numbers):

@@ -2,15 +2,16 @@
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from ..errors import BadInput
-from ..experiments import RECIPES, Job, Recipe, Result, collect, recipe
+from ..experiments import RECIPES, Interrupted, Job, Recipe, Result, collect, recipe
 from ..experiments import reproduce as repeat
 from ..experiments.page import table_of, verdict_of
 from .output import print_json, writing
@@ -67,7 +68,14 @@ def reproduce(
         results = collect(found, where)
     else:
         job = dataclasses.replace(job, listener=None if as_json else _Progress(found))
-        results = repeat(found, job)
+        try:
+            results = repeat(found, job)
+        except Interrupted as end:
+            if as_json:
+                print_json({"experiment": name, "folder": str(where), "reason": "interrupted"})
+            else:
+                print("stopped and saved; the same command continues", file=sys.stderr)
+            raise Exit(128 + end.number) from None
     if as_json:
         rows_found = [dataclasses.asdict(result) for result in results]
         print_json({"experiment": name, "page": str(where / "report.html"), "results": rows_found})

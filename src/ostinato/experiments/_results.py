@@ -15,6 +15,7 @@ from pathlib import Path
 from ..errors import BadInput
 from ..files import write_whole
 from ..report.document import document_html
+from ..runs import Diverged
 from ._recipe import Job, Recipe, Result
 from .page import page_of
 
@@ -28,6 +29,9 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
     Returns:
         All results in the folder, also those of earlier calls.
 
+    Raises:
+        Diverged: if a run did, after all other rows are done.
+
     Example:
         >>> from ostinato.experiments import RECIPES
         >>> results = reproduce(RECIPES["toy-net"], Job(Path("toy")))
@@ -40,6 +44,7 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
     if job.seeds < 1:
         raise BadInput(f"an experiment needs at least 1 seed, got {job.seeds}")
     (job.folder / "results").mkdir(parents=True, exist_ok=True)
+    diverged: Diverged | None = None
     for row in rows:
         missing = []
         for seed in range(job.seeds):
@@ -48,9 +53,17 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
                 missing.append(seed)
             elif read_result(path).quick != job.quick:
                 raise BadInput(f"{path} is of another size (--quick); choose another --folder")
-        for result in recipe.obtain(row, missing, job) if missing else []:
+        try:
+            obtained = recipe.obtain(row, missing, job) if missing else []
+        except Diverged as error:  # the other rows need not suffer
+            diverged = diverged or error
+            continue
+        for result in obtained:
             write_result(job.folder, result)
+        if obtained:
             collect(recipe, job.folder)
+    if diverged is not None:
+        raise diverged
     return collect(recipe, job.folder)
 
 

@@ -17,6 +17,14 @@ from .corpus import Prepared
 MAY_CHANGE = ("file", "steps", "minutes")
 
 
+class Interrupted(Exception):
+    """A signal ended a run, which is saved; `number` is that of the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"interrupted by signal {number}")
+        self.number = number
+
+
 @dataclasses.dataclass(frozen=True)
 class Trial:
     """A finished run, ready to be measured: its folder, best network, task, row and job."""
@@ -71,6 +79,8 @@ class Trained(Recipe):
         def hear(number: int, event: dict) -> None:
             if job.listener is not None:
                 job.listener(row.name, seeds[number], event)
+            if event["kind"] == "end" and event["reason"] == "interrupted":
+                raise Interrupted(event["signal"])
 
         runs = train_many(configs, folders, listener=hear)
         words = "" if text is None else text.words
@@ -80,8 +90,6 @@ class Trained(Recipe):
 
     def _result(self, run: Run, row: Row, seed: int, job: Job, corpus: str) -> Result:
         events = run.events()
-        if events[-1]["kind"] == "end" and events[-1]["reason"] == "interrupted":
-            raise BadInput(f"interrupted; the same command continues in {job.folder}")
         with run.precision():
             trial = Trial(run, run.network(), run.task(), row, job)
             found = self.measure(trial)

@@ -29,6 +29,7 @@ FLOORS = [
     "runs",
     "report",
     "contrast",
+    "experiments",
     "cli",
 ]
 TOOLS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]

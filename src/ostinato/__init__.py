@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from . import contrast as contrast
     from . import data as data
     from . import decoding as decoding
+    from . import experiments as experiments
     from . import learning as learning
     from . import lens as lens
     from . import report as report
@@ -41,6 +42,7 @@ else:
         "data",
         "decoding",
         "errors",
+        "experiments",
         "files",
         "learning",
         "lens",

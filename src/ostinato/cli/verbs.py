@@ -14,6 +14,7 @@ VERBS = (
     "runs",
     "compare",
     "contrast",
+    "reproduce",
     "verify",
     "data",
     "program",

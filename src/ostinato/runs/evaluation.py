@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..data import Batch
+from ..data import Batch, Vocabulary
+from ..decoding import opening, sample
 from ..errors import BadInput
 from ..tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
 from ..through_time import can_step
@@ -225,3 +226,26 @@ def word_fail_rate(text: str, words: Collection[str]) -> float | None:
     """
     found = words_of(text)
     return sum(word not in words for word in found) / len(found) if found else None
+
+
+def training_words(task: Task) -> set[str]:
+    """The words of the training part of a text."""
+    return set(words_of(task.vocabulary.decode(task.stream("train"))))
+
+
+def spelling(
+    network: Network, vocabulary: Vocabulary, known: Collection[str], count: int, seed: int
+) -> dict[str, Any]:
+    """The word fail rate of `count` generated symbols, and the numbers of words.
+
+    The last word is left out, because it may be cut off.
+
+    Example:
+        >>> sorted(spelling(run.network(), run.vocabulary, {"the"}, 20, seed=0))
+        ['generated_words', 'known_words', 'word_fail_rate']
+    """
+    key = jax.random.key(seed)
+    symbols = np.concatenate([*sample(network, opening(vocabulary), count, key=key)])
+    text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
+    rate, words = word_fail_rate(text, known), len(words_of(text))
+    return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known)}

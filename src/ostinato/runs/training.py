@@ -50,7 +50,7 @@ def train(
     """Train the network of a configuration, and keep everything in a folder.
 
     Args:
-        config: the settings. With `resume`, only the number of steps may differ from the run's.
+        config: the settings. With `resume`, only steps and minutes may differ from the run's.
         folder: the run folder: new or empty, or with `resume` an existing run.
         resume: continue from the last checkpoint; the results are the same as without a break.
         listener: called with every event, a dictionary as in `events.jsonl`.
@@ -60,8 +60,8 @@ def train(
             learning rate. Pass it again to resume.
 
     Returns:
-        The run. Its last event says how it ended: `done`, `no gain` (early stopping) or
-        `interrupted`.
+        The run. Its last event says how it ended: `done`, `no gain` (early stopping), `time` (the
+        minutes are over) or `interrupted`.
 
     Raises:
         Diverged: if the loss became NaN or exploded; the last good checkpoint is kept.
@@ -162,6 +162,7 @@ class _Training:
         pending: reports of the steps since the last log entry, possibly still on the device.
         norms: gradient norms of the last logged steps.
         usual: a loss to compare with, from the first step.
+        trained: seconds of training up to the last log entry, in all processes; not of validation.
     """
 
     def __init__(
@@ -184,7 +185,7 @@ class _Training:
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
         self.lens = Lens(task.loss)
-        self.started, self.logged = time.perf_counter(), 0.0
+        self.started, self.logged, self.trained = time.perf_counter(), 0.0, 0.0
         self.may_fail = _by_kernels(config, learner)
         if company is not None and company.mapped:
             self._without_kernels()
@@ -216,6 +217,7 @@ class _Training:
         self.by = self._steps()
         fresh_state = self.learner.start(self.network, self._batch(0).arrays)
         now, progress = self._restored(fresh_state)
+        self.trained = self._trained_before(progress.step)
         self._start(progress)
         reason = "done"
         unwritten: tuple[Any, Progress] | None = None
@@ -235,12 +237,15 @@ class _Training:
                     self._look_inside(now, fresh_state, step)
                 if stop.number is not None and step < self.steps:
                     reason = "interrupted"
-                validate = step % self.validate_every == 0 or step == self.steps
+                elif self._time_is_up() and step < self.steps:
+                    reason = "time"
+                ends = step == self.steps or reason == "time"
+                validate = step % self.validate_every == 0 or ends
                 if validate:
                     self._log(step)  # first, so that validation does not count as training time
                     now, progress = self._validate(now, progress)
-                    if config.patience is not None and progress.waited >= config.patience:
-                        reason = "no gain"
+                    waited = config.patience is not None and progress.waited >= config.patience
+                    reason = "no gain" if waited and reason == "done" else reason
                 if validate or reason != "done" or step % self.checkpoint_every == 0:
                     self._log(step)  # so that a run resumed from here logs the same
                     unwritten = now, progress
@@ -261,6 +266,16 @@ class _Training:
             }
         )
         return self.run
+
+    def _trained_before(self, step: int) -> float:
+        """Seconds of training up to a step, from the log."""
+        events = [event for event in self.run.events() if event["kind"] == "train"]
+        return sum(event.get("took") or 0.0 for event in events if event["step"] <= step)
+
+    def _time_is_up(self) -> bool:
+        if self.config.minutes is None:
+            return False
+        return self.trained + self._seconds() - self.logged >= 60 * self.config.minutes
 
     def _restored(self, fresh_state: Any) -> tuple[Checkpoint, Progress]:
         """The newest checkpoint, or the beginning."""
@@ -335,6 +350,7 @@ class _Training:
         now = self._seconds()
         event: dict[str, Any] = {"kind": "train", "step": step, "seconds": now}
         event["took"] = now - self.logged
+        self.trained += event["took"]
         event |= self.learner.summary(reports)
         for name in ("norm", "moved"):
             event[f"largest_{name}"] = float(max(r[name] for r in reports))

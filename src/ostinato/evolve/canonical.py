@@ -53,8 +53,9 @@ def canonical(graph: Graph) -> Graph:
         raise BadInput(fault)
     colours = _colours(graph)
     place: dict[int, int] = {}
-    for state in sorted(range(graph.states), key=lambda s: (graph.updates[s] != graph.output,
-                                                            colours[s])):
+    for state in sorted(
+        range(graph.states), key=lambda s: (graph.updates[s] != graph.output, colours[s])
+    ):
         place[state] = len(place)
     nodes: list[Node] = []
     waiting = dict(graph.numbered())

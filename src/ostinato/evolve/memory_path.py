@@ -27,7 +27,7 @@ def memory_kind(graph: Graph) -> str:
 
 
 def _kind_of_state(graph: Graph, state: int) -> str:
-    terms = [term for term in _terms(graph, graph.updates[state])]
+    terms = _terms(graph, graph.updates[state])
     own = [gates for value, gates in terms if value == state]
     others = [(value, gates) for value, gates in terms if value != state]
     if not own or not others:

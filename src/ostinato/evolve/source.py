@@ -1,0 +1,155 @@
+"""A graph written out as Python: a file with a cell that needs no graph any more."""
+
+import textwrap
+
+from .cell import products
+from .graph import Graph, equations, names_of
+
+_FUNCTIONS = {"tanh": "jnp.tanh", "sigmoid": "jax.nn.sigmoid", "relu": "jax.nn.relu"}
+
+_FILE = '''"""{note}
+
+    ostinato train --cell FILE:{name} --task adding
+
+where FILE is this file.
+"""
+
+import jax
+{numpy}
+from ostinato import Cell
+from ostinato.cells.building import draw, project, rest, split, zeros
+from ostinato.cells.initialisers import glorot, orthogonal
+
+
+class {name}(Cell):
+    """{equations}
+
+    Shapes: x `(..., inputs)`; state, {count} of `(..., units)`; y `(..., units)`.
+    """
+
+    W: jax.Array
+{fields}
+    b: jax.Array
+
+    def __init__(self, inputs, units, *, key):
+        {keys} = jax.random.split(key, {splits})
+        self.W = draw(glorot(), w, inputs, units, blocks={blocks})
+{draws}
+        self.b = zeros({blocks} * units)
+
+    def initial(self, batch):
+        return {initial}
+
+    def inputs(self, x):
+        return {inputs}
+
+    def step(self, state, u):
+        {states} = state
+{body}
+        return {after}, {output}
+'''
+
+
+def source_of(
+    graph: Graph, name: str = "Evolved", note: str = "A cell of an evolved graph."
+) -> str:
+    """The source of a file with a cell class that computes what `GraphCell` does.
+
+    From the same key it has the same initial weights.
+
+    Args:
+        graph: the step.
+        name: of the class.
+        note: the first line of the file's docstring.
+
+    Example:
+        >>> print(source_of(KNOWN["simple"]).partition("def step")[2])
+        (self, state, u):
+            (h,) = state
+            (a1,) = split(u[0] + h @ self.R1, 1)
+            h_after = jnp.tanh(a1)
+            return (h_after,), h_after
+        <BLANKLINE>
+    """
+    groups = list(products(graph).values())
+    sizes = [len(group) for group in groups]
+    matrices = [f"R{n}" for n in range(1, len(groups) + 1)]
+    names = names_of(graph)
+    after = _names_after(graph)
+    body = "\n".join(f"        {line}" for line in _statements(graph, groups, after))
+    states = names[: graph.states]
+    return _FILE.format(
+        note=textwrap.fill(note, 96),
+        name=name,
+        numpy="import jax.numpy as jnp\n" if "jnp." in body or len(sizes) > 1 else "",
+        equations=_docstring(graph),
+        count="a tuple of one" if graph.states == 1 else f"a tuple of {graph.states}",
+        fields="\n".join(f"    {matrix}: jax.Array" for matrix in matrices),
+        keys=", ".join(["w", *(f"r{n}" for n in range(1, len(groups) + 1))]),
+        splits=1 + len(groups),
+        blocks=sum(sizes),
+        draws="\n".join(
+            f"        self.R{n} = draw(orthogonal(), r{n}, units, units, blocks={size})"
+            for n, size in enumerate(sizes, 1)
+        ),
+        initial=f"{graph.states} * (rest(batch, self.R1),)",
+        inputs=_inputs(sizes),
+        states=_tuple(states),
+        body=body,
+        after=_tuple([after[value] for value in graph.updates]),
+        output=after[graph.output],
+    )
+
+
+def _docstring(graph: Graph) -> str:
+    lines = [f"`{line}`" for line in equations(graph)]
+    first, *rest = lines
+    return "\n".join(
+        [first + ("," if rest else "."), *(f"    {x}," for x in rest[:-1])]
+        + ([f"    {rest[-1]}."] if rest else [])
+    )
+
+
+def _inputs(sizes: list[int]) -> str:
+    if len(sizes) == 1:
+        return "(project(self, x, self.W, self.b),)"
+    places = ", ".join(f"{sum(sizes[:n])} * units" for n in range(1, len(sizes)))
+    return f"tuple(jnp.split(project(self, x, self.W, self.b), [{places}], axis=-1))"
+
+
+def _names_after(graph: Graph) -> list[str]:
+    """The names of values in the code: an update is `h_after`."""
+    names = names_of(graph)
+    for state, value in enumerate(graph.updates):
+        if value >= graph.states and not names[value].endswith("_after"):
+            names[value] = f"{names[state]}_after"
+    return names
+
+
+def _statements(graph: Graph, groups: list[list[int]], names: list[str]) -> list[str]:
+    first = {group[0]: (n, group) for n, group in enumerate(groups)}
+    lines = []
+    for value, node in graph.numbered():
+        operands = [names[operand] for operand in node.operands]
+        if value in first:
+            n, group = first[value]
+            left = _tuple([names[one] for one in group])
+            left = left if len(group) == 1 else left[1:-1]
+            lines.append(f"{left} = split(u[{n}] + {operands[0]} @ self.R{n + 1}, {len(group)})")
+        elif node.name != "linear":
+            lines.append(f"{names[value]} = {_expression(node.name, operands)}")
+    return lines
+
+
+def _expression(name: str, operands: list[str]) -> str:
+    if name == "add":
+        return " + ".join(operands)
+    if name == "multiply":
+        return " * ".join(operands)
+    if name == "complement":
+        return f"1 - {operands[0]}"
+    return operands[0] if name == "identity" else f"{_FUNCTIONS[name]}({operands[0]})"
+
+
+def _tuple(names: list[str]) -> str:
+    return f"({names[0]},)" if len(names) == 1 else f"({', '.join(names)})"

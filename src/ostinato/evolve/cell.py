@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..cells.building import draw, project, zeros
-from ..cells.initialisers import Initialiser, glorot, orthogonal
+from ..cells.initialisers import Initialiser, glorot, normal
 from ..errors import BadInput
 from .graph import Graph
 from .known import SIMPLE
@@ -68,14 +68,16 @@ class GraphCell(Cell):
         key: jax.Array,
         graph: Graph = SIMPLE,
         input: Initialiser = glorot(),
-        recurrent: Initialiser = orthogonal(),
+        recurrent: Initialiser = normal(0.1),
     ):
         """
         Args:
             inputs, units: sizes of `x_t` and of every value.
             key: random key for the initial weights.
             graph: the step.
-            input, recurrent: initialisers of each block of `W` and `R`; biases start at zero.
+            input, recurrent: initialisers of each block of `W` and `R`; biases start at zero. An
+                orthogonal R would remember by itself, whatever the graph; small weights leave that
+                to the graph.
         """
         if fault := graph.fault():
             raise BadInput(f"the graph is not a recurrent cell: {fault}")

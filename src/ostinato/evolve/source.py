@@ -18,13 +18,13 @@ import jax
 {numpy}
 from ostinato import Cell
 from ostinato.cells.building import draw, project, rest, split, zeros
-from ostinato.cells.initialisers import glorot, orthogonal
+from ostinato.cells.initialisers import glorot, normal
 
 
 class {name}(Cell):
     """{equations}
 
-    Shapes: x `(..., inputs)`; state, {count} of `(..., units)`; y `(..., units)`.
+    Shapes: x `(..., inputs)`; state, {count} `(..., units)`; y `(..., units)`.
     """
 
     W: jax.Array
@@ -41,7 +41,7 @@ class {name}(Cell):
         return {initial}
 
     def inputs(self, x):
-        return {inputs}
+{inputs}
 
     def step(self, state, u):
         {states} = state
@@ -83,16 +83,16 @@ def source_of(
         name=name,
         numpy="import jax.numpy as jnp\n" if "jnp." in body or len(sizes) > 1 else "",
         equations=_docstring(graph),
-        count="a tuple of one" if graph.states == 1 else f"a tuple of {graph.states}",
+        count="a tuple of one array" if graph.states == 1 else f"a tuple of {graph.states} arrays",
         fields="\n".join(f"    {matrix}: jax.Array" for matrix in matrices),
         keys=", ".join(["w", *(f"r{n}" for n in range(1, len(groups) + 1))]),
         splits=1 + len(groups),
         blocks=sum(sizes),
         draws="\n".join(
-            f"        self.R{n} = draw(orthogonal(), r{n}, units, units, blocks={size})"
+            f"        self.R{n} = draw(normal(0.1), r{n}, units, units, blocks={size})"
             for n, size in enumerate(sizes, 1)
         ),
-        initial=f"{graph.states} * (rest(batch, self.R1),)",
+        initial=_tuple(["rest(batch, self.R1)"] * graph.states),
         inputs=_inputs(sizes),
         states=_tuple(states),
         body=body,
@@ -112,9 +112,12 @@ def _docstring(graph: Graph) -> str:
 
 def _inputs(sizes: list[int]) -> str:
     if len(sizes) == 1:
-        return "(project(self, x, self.W, self.b),)"
+        return "        return (project(self, x, self.W, self.b),)"
     places = ", ".join(f"{sum(sizes[:n])} * units" for n in range(1, len(sizes)))
-    return f"tuple(jnp.split(project(self, x, self.W, self.b), [{places}], axis=-1))"
+    return (
+        "        units = self.R1.shape[0]\n"
+        f"        return jnp.split(project(self, x, self.W, self.b), [{places}], axis=-1)"
+    )
 
 
 def _names_after(graph: Graph) -> list[str]:

@@ -17,7 +17,7 @@ where FILE is this file.
 import jax
 {numpy}
 from ostinato import Cell
-from ostinato.cells.building import draw, project, rest, split, zeros
+from ostinato.cells.building import {helpers}
 from ostinato.cells.initialisers import glorot, normal
 
 
@@ -66,22 +66,23 @@ def source_of(
         >>> print(source_of(KNOWN["simple"]).partition("def step")[2])
         (self, state, u):
             (h,) = state
-            (a1,) = split(u[0] + h @ self.R1, 1)
+            a1 = u[0] + h @ self.R_h
             h_after = jnp.tanh(a1)
             return (h_after,), h_after
         <BLANKLINE>
     """
     groups = list(products(graph).values())
     sizes = [len(group) for group in groups]
-    matrices = [f"R{n}" for n in range(1, len(groups) + 1)]
     names = names_of(graph)
     after = _names_after(graph)
+    matrices = [f"R_{after[value]}" for value in products(graph)]
     body = "\n".join(f"        {line}" for line in _statements(graph, groups, after))
     states = names[: graph.states]
     return _FILE.format(
         note=textwrap.fill(note, 96),
         name=name,
         numpy="import jax.numpy as jnp\n" if "jnp." in body or len(sizes) > 1 else "",
+        helpers=", ".join(_helpers(sizes)),
         equations=_docstring(graph),
         count="a tuple of one array" if graph.states == 1 else f"a tuple of {graph.states} arrays",
         fields="\n".join(f"    {matrix}: jax.Array" for matrix in matrices),
@@ -89,16 +90,20 @@ def source_of(
         splits=1 + len(groups),
         blocks=sum(sizes),
         draws="\n".join(
-            f"        self.R{n} = draw(normal(0.1), r{n}, units, units, blocks={size})"
-            for n, size in enumerate(sizes, 1)
+            f"        self.{matrix} = draw(normal(0.1), r{n}, units, units, blocks={size})"
+            for n, (matrix, size) in enumerate(zip(matrices, sizes, strict=True), 1)
         ),
-        initial=_tuple(["rest(batch, self.R1)"] * graph.states),
-        inputs=_inputs(sizes),
+        initial=_tuple([f"rest(batch, self.{matrices[0]})"] * graph.states),
+        inputs=_inputs(sizes, matrices[0]),
         states=_tuple(states),
         body=body,
         after=_tuple([after[value] for value in graph.updates]),
         output=after[graph.output],
     )
+
+
+def _helpers(sizes: list[int]) -> list[str]:
+    return ["draw", "project", "rest", *(["split"] if max(sizes) > 1 else []), "zeros"]
 
 
 def _docstring(graph: Graph) -> str:
@@ -110,12 +115,12 @@ def _docstring(graph: Graph) -> str:
     )
 
 
-def _inputs(sizes: list[int]) -> str:
+def _inputs(sizes: list[int], first: str) -> str:
     if len(sizes) == 1:
         return "        return (project(self, x, self.W, self.b),)"
     places = ", ".join(f"{sum(sizes[:n])} * units" for n in range(1, len(sizes)))
     return (
-        "        units = self.R1.shape[0]\n"
+        f"        units = self.{first}.shape[0]\n"
         f"        return jnp.split(project(self, x, self.W, self.b), [{places}], axis=-1)"
     )
 
@@ -136,9 +141,10 @@ def _statements(graph: Graph, groups: list[list[int]], names: list[str]) -> list
         operands = [names[operand] for operand in node.operands]
         if value in first:
             n, group = first[value]
-            left = _tuple([names[one] for one in group])
-            left = left if len(group) == 1 else left[1:-1]
-            lines.append(f"{left} = split(u[{n}] + {operands[0]} @ self.R{n + 1}, {len(group)})")
+            product = f"u[{n}] + {operands[0]} @ self.R_{operands[0]}"
+            left = ", ".join(names[one] for one in group)
+            whole = product if len(group) == 1 else f"split({product}, {len(group)})"
+            lines.append(f"{left} = {whole}")
         elif node.name != "linear":
             lines.append(f"{names[value]} = {_expression(node.name, operands)}")
     return lines

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from . import claims as claims
     from . import data as data
     from . import decoding as decoding
+    from . import evolve as evolve
     from . import learning as learning
     from . import lens as lens
     from . import report as report
@@ -39,6 +40,7 @@ else:
         "data",
         "decoding",
         "errors",
+        "evolve",
         "files",
         "learning",
         "lens",

@@ -16,6 +16,7 @@ same graph may get two forms. Two different graphs never get the same one.
 """
 
 import hashlib
+from collections.abc import Callable
 
 from ..errors import BadInput
 from .graph import COMMUTATIVE, Graph, Node
@@ -86,9 +87,9 @@ def _colours(graph: Graph) -> list[str]:
     for _ in range(graph.size):
         after = []
         for value, colour in enumerate(colours):
-            node = graph.node(value)
-            reads = sorted(colours[operand] for operand in node.operands) if node else []
-            update = colours[graph.updates[value]] if node is None else ""
+            found = graph.node(value)
+            reads = sorted(colours[operand] for operand in found.operands) if found else []
+            update = colours[graph.updates[value]] if found is None else ""
             updated = sorted(colours[s] for s, u in enumerate(graph.updates) if u == value)
             read_by = sorted(colours[reader] for reader in readers[value])
             after.append(_hash(colour, reads, update, updated, read_by))
@@ -153,9 +154,9 @@ def _rewritten(graph: Graph) -> Graph:
     return Graph(graph.states, tuple(nodes), updates, stands_for[graph.output])
 
 
-def _is_positive(node: Node, node_of: object) -> bool:
+def _is_positive(node: Node, node_of: Callable[[int], Node]) -> bool:
     if node.name == "complement":
-        return node_of(node.operands[0]).name == "sigmoid"  # type: ignore[operator]
+        return node_of(node.operands[0]).name == "sigmoid"
     return node.name in ("sigmoid", "relu")
 
 

@@ -1,5 +1,6 @@
 """The cell of an expression graph."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from ..errors import BadInput
 from .graph import Graph
 from .known import SIMPLE
 
-ELEMENTWISE = {
+ELEMENTWISE: dict[str, Callable[..., jax.Array]] = {
     "add": jnp.add,
     "multiply": jnp.multiply,
     "complement": lambda a: 1 - a,

@@ -206,7 +206,7 @@ def equations(graph: Graph) -> list[str]:
 
     Example:
         >>> equations(Graph(1, (Node("linear", (0,)),), (1,), 1))
-        ['a1 = W1 x + R1 h + b1', "h' = a1", "y = h'"]
+        ['a1 = W1 x + R1 h + b1', "h' = a1", 'y = a1']
     """
     names, uses = names_of(graph), _uses(graph)
     lines, shown = [], names[: graph.states]

@@ -5,12 +5,14 @@
     replace     a node gets another operation with as many operands
     rewire      a node reads another value, or another value becomes the output or a state
     state       what reads a value reads, or also reads, what the value was one step ago
+    keep        a state is added to its own update: u becomes u + s
     gate        a value that something reads is multiplied by σ(linear(a)) of some value a
 
 Every result is canonical, hence a valid cell: a change that does not give one is tried again.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from .graph import OPERATIONS, STATE_NAMES, Graph, Node
 
 TRIES = 200
 MOST_NODES = 24
-MOST_STATES = 3
+MOST_STATES = 2  # with more, chains of states that only delay a value cover short lags
 MOST_LINEARS = 6
 UNARY = tuple(name for name, count in OPERATIONS.items() if count == 1 and name != "identity")
 BINARY = tuple(name for name, count in OPERATIONS.items() if count == 2)
@@ -102,7 +104,7 @@ class Draft:
         return Graph(len(updates), tuple(nodes), updates, place[self.output])
 
 
-def _one(random: Random, choices: list) -> object:
+def _one(random: Random, choices: list) -> Any:
     return choices[int(random.integers(len(choices)))]
 
 
@@ -111,20 +113,20 @@ def insert(draft: Draft, random: Random) -> None:
     value, name = draft.read(place), str(_one(random, [*UNARY, *BINARY, *BINARY]))
     operands = [value]
     if name in BINARY:
-        operands.append(int(_one(random, draft.values)))  # type: ignore[call-overload]
+        operands.append(_one(random, draft.values))
     draft.write(place, draft.new(name, *operands))
 
 
 def remove(draft: Draft, random: Random) -> None:
-    key = int(_one(random, list(draft.nodes)))  # type: ignore[call-overload]
-    instead = int(_one(random, draft.nodes[key][1]))  # type: ignore[call-overload]
+    key = _one(random, list(draft.nodes))
+    instead = _one(random, draft.nodes[key][1])
     for place in draft.readers():
         if draft.read(place) == key:
             draft.write(place, instead)
 
 
 def replace(draft: Draft, random: Random) -> None:
-    key = int(_one(random, list(draft.nodes)))  # type: ignore[call-overload]
+    key = _one(random, list(draft.nodes))
     name, operands = draft.nodes[key]
     others = [other for other in (UNARY if len(operands) == 1 else BINARY) if other != name]
     draft.nodes[key] = (str(_one(random, others)), operands)
@@ -132,13 +134,13 @@ def replace(draft: Draft, random: Random) -> None:
 
 def rewire(draft: Draft, random: Random) -> None:
     place = draft.readers()[int(random.integers(len(draft.readers())))]
-    draft.write(place, int(_one(random, draft.values)))  # type: ignore[call-overload]
+    draft.write(place, _one(random, draft.values))
 
 
 def state(draft: Draft, random: Random) -> None:
     if len(draft.updates) == len(STATE_NAMES):
         raise BadInput("there are no more names for states")
-    new = draft.add_state(int(_one(random, draft.values)))  # type: ignore[call-overload]
+    new = draft.add_state(_one(random, draft.values))
     place = draft.readers()[int(random.integers(len(draft.readers())))]
     if random.random() < 0.5:
         draft.write(place, new)
@@ -146,9 +148,14 @@ def state(draft: Draft, random: Random) -> None:
         draft.write(place, draft.new("add", draft.read(place), new))
 
 
+def keep(draft: Draft, random: Random) -> None:
+    kept = int(random.integers(len(draft.updates)))
+    draft.write(("state", kept, 0), draft.new("add", draft.updates[kept], kept))
+
+
 def gate(draft: Draft, random: Random) -> None:
     place = draft.readers()[int(random.integers(len(draft.readers())))]
-    source = int(_one(random, draft.values))  # type: ignore[call-overload]
+    source = _one(random, draft.values)
     opened = draft.new("sigmoid", draft.new("linear", source))
     draft.write(place, draft.new("multiply", opened, draft.read(place)))
 
@@ -159,6 +166,7 @@ MUTATIONS: dict[str, Callable[[Draft, Random], None]] = {
     "replace": replace,
     "rewire": rewire,
     "state": state,
+    "keep": keep,
     "gate": gate,
 }
 

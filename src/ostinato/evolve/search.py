@@ -37,7 +37,7 @@ from .source import source_of
 from .trial import Budget, Problem
 
 SETTINGS, BEST = "evolution.json", "best.py"
-TASKS = ("adding:length=20", "memorisation:length=16:bits=3")
+TASKS = ("adding:length=30", "memorisation:length=20:bits=3")
 TOURNAMENT = 3
 CROSSOVER = 0.15
 MORE = 0.3  # probability of another mutation after each
@@ -111,7 +111,8 @@ def child_of(entries: Sequence[Entry], plan: Plan) -> tuple[Graph, tuple[int, ..
     population = best_of(entries, plan.population)
     for attempt in range(TRIES):
         parent = _selected(population, random)
-        graph, parents, changes = parent.graph, (parent.number,), []
+        graph, changes = parent.graph, []
+        parents: tuple[int, ...] = (parent.number,)
         if len(population) > 1 and random.random() < CROSSOVER:
             other = _selected([e for e in population if e is not parent], random)
             graph = crossed(graph, other.graph, random)

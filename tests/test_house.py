@@ -27,6 +27,7 @@ FLOORS = [
     "symbolic",
     "claims",
     "runs",
+    "evolve",
     "report",
     "contrast",
     "experiments",

@@ -15,6 +15,7 @@ VERBS = (
     "compare",
     "contrast",
     "reproduce",
+    "evolve",
     "verify",
     "data",
     "program",

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import typer
 
-VERBS = ("train", "sample", "apply", "evaluate", "lens", "verify", "data", "program")
+VERBS = ("train", "sample", "apply", "evaluate", "lens", "inside", "verify", "data", "program")
 GROUPS = ("data", "program")  # verbs with verbs of their own
 
 

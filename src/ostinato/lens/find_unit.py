@@ -119,8 +119,7 @@ def find_unit(
 def _check(states: np.ndarray, values: np.ndarray) -> None:
     if states.ndim != 2 or values.shape != states.shape[:1] or not states.shape[1]:
         raise BadInput(
-            "states are (T, units) and the pattern is (T,), got "
-            f"{states.shape} and {values.shape}"
+            f"states are (T, units) and the pattern is (T,), got {states.shape} and {values.shape}"
         )
     if len(values) < LEAST:
         raise BadInput(f"a text of at least {LEAST} pieces is needed, got {len(values)}")

@@ -92,7 +92,7 @@ def reach(
         vectors,
         lambda y: -jax.nn.log_softmax(y)[..., chosen],
         state,
-        at=step - len(places) if marks else step,
+        at=step,
         **marks,
     )
     norms = np.asarray(jnp.linalg.norm(gradient[: len(places), 0], axis=-1), float)

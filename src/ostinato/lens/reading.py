@@ -1,6 +1,7 @@
 """What a network expects and what its units do, over a text."""
 
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from ..tasks.passages import Part, Passage
 from ..through_time import unroll
 from ..wiring import prepared
 from .gates import gates_over_time
-from .units import state_names
+from .units import Unit, state_names
 
 NUMBERS = 1 << 28  # of all states, 1 GiB
 
@@ -27,13 +28,25 @@ class Reading(NamedTuple):
         expected: `(pieces, top)`, the most probable outputs, the most probable first; -1 where
             nothing was expected.
         probabilities: of these, `(pieces, top)`.
-        states: `(pieces, units)` by name, after each piece was read.
+        values: `(pieces, units)`, all states side by side, after each piece was read.
+        groups: where the states of each name are in `values`.
     """
 
     surprise: np.ndarray
     expected: np.ndarray
     probabilities: np.ndarray
-    states: dict[str, np.ndarray]
+    values: np.ndarray
+    groups: dict[str, slice]
+
+    @property
+    def states(self) -> dict[str, np.ndarray]:
+        """`(pieces, units)` by name."""
+        return {name: self.values[:, some] for name, some in self.groups.items()}
+
+    def unit(self, column: int) -> Unit:
+        """The unit of a column of `values`."""
+        name, some = next((n, some) for n, some in self.groups.items() if column < some.stop)
+        return Unit(name, column - some.start)
 
 
 def read(network: Any, passage: Passage, top: int = 5) -> Reading:
@@ -58,7 +71,7 @@ def read(network: Any, passage: Passage, top: int = 5) -> Reading:
     top = min(top, network.outputs)
     surprise = np.full(size, np.nan)
     expected, probabilities = np.full((size, top), -1), np.zeros((size, top))
-    states: dict[str, np.ndarray] = {}
+    values, groups = np.empty((size, 0), np.float32), dict[str, slice]()
     for ys, watched, places in _passes(network, passage):
         there = places >= 0
         about = places + passage.ahead
@@ -66,19 +79,29 @@ def read(network: Any, passage: Passage, top: int = 5) -> Reading:
         targets = np.where(asked, passage.targets[np.where(asked, about, 0)], -1)
         said, best, shares = map(np.asarray, _judged(ys, targets, top))
         some = about[asked]
-        surprise[some], expected[some], probabilities[some] = said[asked], best[asked], shares[asked]
-        if not states:
-            if (total := size * sum(x.shape[-1] for x in watched.values())) > NUMBERS:
-                raise BadInput(
-                    f"the states of all units over {size} pieces are {total:,} numbers; at most "
-                    f"{NUMBERS:,} are kept: give a shorter text"
-                )
-            states = {k: np.empty((size, x.shape[-1]), np.float32) for k, x in watched.items()}
+        surprise[some], expected[some], probabilities[some] = (
+            said[asked],
+            best[asked],
+            shares[asked],
+        )
+        if not groups:
+            ends = [0, *accumulate(x.shape[-1] for x in watched.values())]
+            groups = {name: slice(*cut) for name, cut in zip(watched, pairwise(ends), strict=True)}
+            values = np.empty((size, _checked(size, ends[-1])), np.float32)
         for name, x in watched.items():
-            states[name][places[there]] = np.asarray(x)[there]
+            values[places[there], groups[name]] = np.asarray(x)[there]
     if not np.all(np.isfinite(probabilities)):
         raise BadInput("the network's outputs are not finite numbers; its training diverged")
-    return Reading(surprise, expected, probabilities, states)
+    return Reading(surprise, expected, probabilities, values, groups)
+
+
+def _checked(pieces: int, units: int) -> int:
+    if pieces * units > NUMBERS:
+        raise BadInput(
+            f"{units} units over {pieces} pieces are more than the {NUMBERS:,} numbers that are "
+            f"kept; give a text of at most {NUMBERS // units:,} pieces"
+        )
+    return units
 
 
 def read_gates(network: Any, passage: Passage) -> dict[str, np.ndarray]:

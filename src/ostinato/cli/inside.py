@@ -117,7 +117,7 @@ def _show_text(console: Console, found: dict[str, Any]) -> None:
     console.print(Text(f"{title} ({unit_of} {largest:.3g})", style="bold"))
     words = Text()
     for piece, value in zip(pieces, values, strict=True):
-        words.append(_visible(piece["piece"]), _colour(value / largest)))
+        words.append(_visible(piece["piece"]), _colour(value / largest))
     console.print(words, soft_wrap=True)
     told = [piece["surprise"] for piece in pieces if piece["surprise"] is not None]
     if told:
@@ -159,7 +159,7 @@ def _show_at(console: Console, found: dict[str, Any], unit: str, top: int) -> No
     largest = max(one["norm"] for one in moved) or 1.0
     words = Text(f"what moved the loss of {_quoted(reach['target'])}: ")
     for one in moved:
-        words.append(_visible(one["piece"]), _colour(one["norm"] / largest)))
+        words.append(_visible(one["piece"]), _colour(one["norm"] / largest))
     console.print(words, soft_wrap=True)
     for one in sorted(moved, key=lambda one: -one["norm"])[:top]:
         console.print(Text(f"{one['at']:>7}  {_quoted(one['piece'])}  {one['norm']:.3g}"))

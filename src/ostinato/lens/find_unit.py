@@ -107,7 +107,7 @@ def find_unit(
             )
     rng = np.random.default_rng(seed)
     near = len(values) // 20  # from there on a rotated pattern is another one
-    offsets = rng.integers(near, len(values) - near, draws) if draws else []
+    offsets = rng.integers(near, len(values) - near, draws)
     patterns = np.stack([values, *(np.roll(values, offset) for offset in offsets)], axis=1)
     binary = values.dtype == bool
     search = _thresholds if binary else _correlations

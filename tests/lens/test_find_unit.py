@@ -144,7 +144,11 @@ def test_positions_in_lines_and_words():
 
 
 def test_pieces_that_are_words_or_bytes():
-    assert pattern("regex:^[A-Z]", ["New ", "york ", "City\n"]).values.tolist() == [True, False, False]
+    assert pattern("regex:^[A-Z]", ["New ", "york ", "City\n"]).values.tolist() == [
+        True,
+        False,
+        False,
+    ]
     # The first byte of a character is an empty piece.
     assert pattern("regex:ä", ["a", "", "ä", "b"]).values.tolist() == [False, True, True, False]
     assert pattern("regex:ä", ["ä", "", ""]).values.tolist()[0]

@@ -36,7 +36,7 @@ def passage(text=TEXT):
 
 
 def test_surprise_and_alternatives_are_those_of_a_loop():
-    net, text = network(), passage()
+    net, text = network(), passage(TEXT[:30])
     found = read(net, text, top=3)
     state, logs = net.initial((1,)), None
     assert np.isnan(found.surprise[0]) and np.all(found.expected[0] == -1)
@@ -178,7 +178,13 @@ def test_tagged_sentences():
     np.testing.assert_array_equal(
         [code.tags[n] for n in found.expected[:, 0]], sum(code.tag(net, sentences), [])
     )
-    moved = reach(net, text, 1)
-    assert moved.places.tolist() == [0, 1, 2] and np.all(moved.moved > 0)  # in both directions
-    np.testing.assert_allclose(moved.loss, found.surprise[1] * np.log(2), rtol=1e-6)
     assert text.first(4).pieces == ["The ", "cat ", "sat\n"]
+
+
+@pytest.mark.slow
+def test_reach_in_both_directions_of_a_sentence():
+    net, code = tagger()
+    text = TaggedPassage(code, [["The", "cat", "sat"]], [["DET", "NOUN", "VERB"]])
+    moved = reach(net, text, 1)
+    assert moved.places.tolist() == [0, 1, 2] and np.all(moved.moved > 0)
+    np.testing.assert_allclose(moved.loss, read(net, text).surprise[1] * np.log(2), rtol=1e-6)

@@ -15,7 +15,7 @@ NOTICE = (
 
 def page_of(recipe: Recipe, results: list[Result]) -> str:
     """The page as HTML."""
-    parts = [
+    parts: list[Table | Section | Words] = [
         table_of(recipe, results),
         Words("What the runs showed", _words(recipe, results)),
         Section("Charts", recipe.charts(recipe, results)),

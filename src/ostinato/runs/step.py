@@ -7,7 +7,6 @@ Alone            how the training loop takes steps, whichever of the two it has
 
 import threading
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
@@ -118,23 +117,33 @@ class SharedStep(NamedTuple):
     Attributes:
         static: the networks without their arrays.
         kind: what else the runs have in common; compared by `==`.
-        function: `(inputs, arrays, memory, state, sequences, step)` to what `compiled_step`'s
-            function returns; not compiled.
-        alone: the same, compiled.
-        together: the same for several runs at once, compiled: every array has a row per run. It
-            takes two arguments more, after `inputs` the carried state where sequences begin, and
+        alone: from `(inputs, arrays, memory, state, sequences, step)` to what the function of
+            `compiled_step` returns.
+        together: the same for several runs at once: every array has a row per run. It takes two
+            arguments more, after `inputs` the carried state where sequences begin, and
             after `sequences` whether they begin here.
+        compiling: held during the first step of each run.
     """
 
     static: Any
     kind: Any
-    function: Callable
     alone: Callable
     together: Callable
+    compiling: threading.Lock
 
     def compiled(self, inputs: Inputs) -> Callable:
         """The step of one of the runs, like that of `compiled_step`."""
-        return partial(self.alone, inputs)
+        begun = False
+
+        def step(*arrays: Any) -> Any:
+            nonlocal begun
+            if begun:
+                return self.alone(inputs, *arrays)
+            with self.compiling:  # so that not every run compiles it
+                begun = True
+                return self.alone(inputs, *arrays)
+
+        return step
 
 
 class SharedSteps:
@@ -190,7 +199,8 @@ def _shared(static: Any, learner: Learner, kind: Any) -> SharedStep:
         state = jax.tree.map(lambda new, old: jnp.where(first, new, old), fresh, state)
         return function(inputs, arrays, memory, state, sequences, step)
 
-    return SharedStep(static, kind, function, jax.jit(function), jax.jit(jax.vmap(row)))
+    alone, together = jax.jit(function), jax.jit(jax.vmap(row))
+    return SharedStep(static, kind, alone, together, threading.Lock())
 
 
 def _reported(before: Network, after: Network, memory: Any, state: Any, report: dict) -> Any:

@@ -104,7 +104,7 @@ WRONG = [
     ("seeds = [3, 4]", "seeds = [3]\ntest = true", 2, "it needs at least two; there is one"),
     ("seeds = [3, 4]", "seeds = [3, 3]", 2, "the same seed twice"),
     ("seeds = [3, 4]", "seeds = [0, 3]", 2, "from 1 to"),
-    ("trials = 3", "trials = 0", 3, "trials is a whole number from 1 on, got 0"),
+    ("trials = 3", "trials = -1", 3, "trials is a whole number from 0 on, got -1"),
     ("trials = 3", "tune = { rate = [1, 0.1] }", 3, "tune.rate is a least and a largest value"),
     ("trials = 3", "tune = { beam = [0.1, 1] }", None, "there is no setting beam to tune"),
     ("flat = {}", "flat = 3", 15, "wirings.flat is a table of settings, got 3"),

@@ -60,7 +60,9 @@ def finish(configs: list[Config], folders: list[Path], listener: Listener) -> No
     while left := [place for place, folder in enumerate(folders) if not is_over(folder)]:
         hear = _Hearing([folders[place] for place in left], listener)
         try:
-            train_many([configs[place] for place in left], hear.folders, listener=hear)
+            runs = train_many([configs[place] for place in left], hear.folders, listener=hear)
+            if len(runs) < len(left):  # a signal came between two runs
+                raise Interrupted(signal.SIGINT)
         except Diverged:
             pass  # its log says so
         if hear.stopped is not None:

@@ -131,9 +131,12 @@ def test_a_finished_result_is_not_obtained_again_and_an_unfinished_run_goes_on(
     (tmp_path / "results" / "simple-2-0.json").unlink()
     (opened,) = reproduce(found, job)  # the run folder is still there
     assert opened == first
+    other = dataclasses.replace(job, changes={"steps": 4, "units": 3})
+    with pytest.raises(BadInput, match=r"has other changes \(--set\): steps=4, units=2"):
+        reproduce(found, other)
+    (tmp_path / "results" / "simple-2-0.json").unlink()
     with pytest.raises(BadInput, match="was trained with units = 2, not 3"):
-        (tmp_path / "results" / "simple-2-0.json").unlink()
-        reproduce(found, Job(tmp_path, True, rows=["simple-2"], changes={"steps": 4, "units": 3}))
+        reproduce(found, other)
 
 
 def test_an_interrupted_run_is_saved_and_goes_on(tmp_path):

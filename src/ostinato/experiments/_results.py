@@ -48,10 +48,10 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
         missing = []
         for seed in range(job.seeds):
             path = _path(job.folder, row.name, seed)
-            if not path.exists():
+            if path.exists():
+                _check_same(path, job)
+            else:
                 missing.append(seed)
-            elif read_result(path).quick != job.quick:
-                raise BadInput(f"{path} is of another size (--quick); choose another --folder")
         try:
             obtained = recipe.obtain(row, missing, job) if missing else []
         except Diverged as error:  # the other rows need not suffer
@@ -96,6 +96,17 @@ def read_result(path: Path) -> Result:
     if not isinstance(found, dict) or found.keys() != FIELDS:
         raise BadInput(f"{path} is not a result of an experiment")
     return Result(**found)
+
+
+def _check_same(path: Path, job: Job) -> None:
+    """Refuse a result of another size or with other settings; its minutes may differ."""
+    found = read_result(path)
+    if found.quick != job.quick:
+        raise BadInput(f"{path} is of another size (--quick); choose another --folder")
+    changes = {name: value for name, value in found.changes.items() if name != "minutes"}
+    if changes != dict(job.changes):
+        said = ", ".join(f"{name}={value}" for name, value in changes.items()) or "none"
+        raise BadInput(f"{path} has other changes (--set): {said}; choose another --folder")
 
 
 def _path(folder: Path, row: str, seed: int) -> Path:

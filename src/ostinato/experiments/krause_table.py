@@ -33,7 +33,7 @@ LINE_SEARCH = {**FREE, "damping": "line-search"}
 ONLINE = {
     "learner": "sgd",
     "gradient": "lstm1997",
-    "rate": 0.5,
+    "rate": 5.0,
     "schedule": "plateau",
     "clip": "1",
     "length": 20,
@@ -64,7 +64,8 @@ def row(name: str, title: str, settings: dict[str, Any], parameters: int, *publi
     units = settings["units"]
     quick: dict[str, Any] = {"units": 12 if isinstance(units, int) else (6,) * len(units)}
     if settings["learner"] == "hf":
-        quick |= {"batch": 60, "curvature_batch": 12, "iterations": 20, "length": 50, "steps": 3}
+        quick |= {"batch": 60, "curvature_batch": 12, "iterations": 20, "length": 50}
+        quick |= {"steps": 3, "validate_every": 3}
     else:
         quick |= {"steps": 100, "validate_every": 50}
     return Row(name, title, settings, columns, parameters, quick)

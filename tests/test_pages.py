@@ -18,7 +18,8 @@ def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-PAGES = [f"docs/{name}.md" for name in ("lens", "hessian_free", "programs", "turing", "reservoirs")]
+NAMES = ("lens", "hessian_free", "programs", "turing", "reservoirs", "evolve")
+PAGES = [f"docs/{name}.md" for name in NAMES]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,6 +1,6 @@
 """Does evolution find a gated cell, from a simple tanh cell, on adding and memorisation?
 
-    python benchmarks/evolve.py --evaluations 80 --seeds 3 --folder runs/evolve
+    python benchmarks/evolve.py --evaluations 60 --seeds 3 --folder runs/evolve
 
 Each seed is a search of `ostinato evolve` with its default tasks. A folder that has one is resumed.
 A cell is gated if a state is kept by addition and multiplied by a gate; see
@@ -34,7 +34,9 @@ def searched(seed: int, folder: Path, evaluations: int) -> tuple[list[Entry], fl
 
     started = time.perf_counter()
     resume = (folder / "evolution.json").exists()
-    entries, _ = evolve(Plan(seed=seed), folder, evaluations, resume=resume, listener=show)
+    entries, signal = evolve(Plan(seed=seed), folder, evaluations, resume=resume, listener=show)
+    if signal is not None:
+        raise SystemExit(128 + signal)
     return entries, time.perf_counter() - started
 
 
@@ -67,7 +69,7 @@ HEADER = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--evaluations", type=int, default=80)
+    parser.add_argument("--evaluations", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path("runs/evolve"))
     given = parser.parse_args()

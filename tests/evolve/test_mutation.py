@@ -52,7 +52,7 @@ def conforms(graph):
     check_cell(GraphCell(3, 4, key=jax.random.key(0), graph=graph))
 
 
-@settings(max_examples=2, deadline=None, derandomize=True)
+@settings(max_examples=1, deadline=None, derandomize=True)
 @given(graphs())
 def test_evolved_cells_conform(graph):
     conforms(graph)
@@ -65,6 +65,12 @@ def test_many_evolved_cells_conform(graph):
     conforms(graph)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_source_conforms(name, tmp_path):
+    check_cell(evolved(KNOWN[name], tmp_path, name)(3, 4, key=jax.random.key(0)))
+
+
 def evolved(graph, folder, number):
     """The class of the source of a graph."""
     path = folder / f"evolved_{number}.py"
@@ -73,10 +79,10 @@ def evolved(graph, folder, number):
 
 
 def test_the_source_is_the_cell(tmp_path):
-    """The same numbers, bit for bit, from the same key; and it conforms."""
+    """The same numbers, bit for bit, from the same key."""
     random, graph = np.random.default_rng(1), KNOWN["lstm"]
     xs = jax.random.normal(jax.random.key(1), (5, 2, 3))
-    for number in range(5):
+    for number in range(3):
         made = evolved(graph, tmp_path, number)(3, 4, key=jax.random.key(0))
         cell = GraphCell(3, 4, key=jax.random.key(0), graph=graph)
         with jax.disable_jit():
@@ -86,4 +92,3 @@ def test_the_source_is_the_cell(tmp_path):
         for one, other in zip(state, final, strict=True):
             np.testing.assert_array_equal(one, other)
         graph, _ = mutated(graph, random)
-    check_cell(evolved(KNOWN["gru"], tmp_path, "last")(3, 4, key=jax.random.key(0)))

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.evolve import Budget, Plan, best_of, evolve, line_of, read_ancestry, search
+from ostinato.evolve import (
+    KNOWN,
+    Budget,
+    Plan,
+    Problem,
+    best_of,
+    evolve,
+    line_of,
+    read_ancestry,
+    search,
+)
 from ostinato.evolve.ancestry import FILE
 
 TINY = Budget(rungs=2, steps=2, batch=4, units=3, seeds=1, rates=(0.01,))
@@ -75,8 +85,6 @@ def test_seeds_differ(pretended, tmp_path):
 
 
 def test_rejection_goes_by_the_median_and_skips_what_cannot_help():
-    problems = [Pretended(None, TINY)] * 2
-
     class Counted(Pretended):
         asked = 0
 
@@ -93,15 +101,11 @@ def test_rejection_goes_by_the_median_and_skips_what_cannot_help():
     assert Counted.asked == 1  # with 1 on the second task the mean would be 0.6
 
 
-def test_training_really_happens_and_is_packed(tmp_path):
-    """A cell that can learn the task is told from chance; each rate has its own networks."""
+def test_training_really_happens():
+    """A rate at which nothing is learned does not count, because the best rate does."""
     budget = Budget(rungs=2, steps=40, batch=16, units=6, seeds=2, rates=(1e-6, 0.03))
-    from ostinato.evolve import KNOWN, Problem
-
-    progress = list(Problem(search.task_of("adding:length=4"), budget).run(KNOWN["gru"]))
-    assert progress[1] > 0.5
-    slow = Budget(rungs=1, steps=80, batch=16, units=6, seeds=2, rates=(1e-6,))
-    assert next(Problem(search.task_of("adding:length=4"), slow).run(KNOWN["gru"])) < 0.1
+    first, second = Problem(search.task_of("adding:length=4"), budget).run(KNOWN["gru"])
+    assert first < second and second > 0.5
 
 
 BAD = {

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from ostinato.cli import app
 from ostinato.errors import BadInput
 from ostinato.runs import Config, look_inside, open_run, train
+from ostinato.tasks import TASKS
 
 TEXT = "the (cat sat) on [the] mat.\nthe 'rat' ran (to) the cat.\n" * 12
 
@@ -59,7 +60,7 @@ def test_everything_at_once_as_json(run):
 
 
 def test_a_typed_text_in_words(run):
-    shown = ran("inside", run, "the (cat) \x1b sat"[:9] + "\n", "--at", 5, "--unit", "c[0]")
+    shown = ran("inside", run, "the (cat)\n", "--at", 5, "--unit", "c[0]")
     assert "c[0]: red is positive" in shown and "the (cat)" in shown
     assert "character 5, 'c', surprise" in shown and "what moved the loss of 'c'" in shown
     found = ran("inside", run, "--find", "line", "--show", 0)
@@ -79,7 +80,7 @@ def test_a_file_and_a_limit(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--unit", "g[3]"), "there is no 'g' in this network; it has h, c, input gate"),
+        (("--unit", "g[3]"), "there is no 'g' in this network; it has h, c, block input"),
         (("--unit", "h[8]"), "h has 8 units, from 0 on"),
         (("--find", "verbs"), "a pattern is brackets"),
         (("--at", "9999"), "--at is a piece from 0 to"),
@@ -90,7 +91,7 @@ def test_a_file_and_a_limit(run, tmp_path):
     ],
 )
 def test_one_line_for_bad_input(run, options, words):
-    with pytest.raises(BadInput, match="^[^\n]*$") as raised:
+    with pytest.raises(BadInput, match=r"^[^\n]*$") as raised:
         ran("inside", run, *options)
     assert words in str(raised.value)
 
@@ -106,10 +107,11 @@ def test_sample_with_alternatives(run):
         ran("sample", run, "--alternatives", 2, "--beam", 3)
 
 
-def test_a_task_without_text(tmp_path):
-    train(Config(task="xor", units=2, batch=2, steps=1), tmp_path / "run")
-    with pytest.raises(BadInput, match="the task xor reads no text"):
-        ran("inside", tmp_path / "run")
+def test_a_task_without_text():
+    task = TASKS["xor"](length=5)
+    for ask in (lambda: task.passage("valid"), lambda: task.passage_of("text", {})):
+        with pytest.raises(BadInput, match="the task xor reads no text"):
+            ask()
 
 
 @pytest.mark.slow

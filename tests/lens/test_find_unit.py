@@ -171,7 +171,7 @@ def test_labels_from_a_file(tmp_path):
 
 
 def test_no_such_pattern():
-    with pytest.raises(BadInput, match="a pattern is brackets, quotes.* got 'verbs'"):
+    with pytest.raises(BadInput, match=r"a pattern is brackets, quotes.* got 'verbs'"):
         pattern("verbs", list("abc"))
-    with pytest.raises(BadInput, match="is not a regular expression: .*position 0"):
+    with pytest.raises(BadInput, match=r"is not a regular expression: .*position 0"):
         pattern("regex:(", list("abc"))

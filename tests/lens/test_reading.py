@@ -1,6 +1,7 @@
 """A network on a text: surprise, states, gates, reach and similar states, against plain loops."""
 
 from functools import partial
+from itertools import chain
 
 import equinox as eqx
 import jax
@@ -176,7 +177,7 @@ def test_tagged_sentences():
     assert np.isnan(found.surprise).tolist() == [False] * 4 + [True]
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
     np.testing.assert_array_equal(
-        [code.tags[n] for n in found.expected[:, 0]], sum(code.tag(net, sentences), [])
+        [code.tags[n] for n in found.expected[:, 0]], [*chain(*code.tag(net, sentences))]
     )
     assert text.first(4).pieces == ["The ", "cat ", "sat\n"]
 

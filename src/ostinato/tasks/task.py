@@ -119,7 +119,7 @@ class Task(abc.ABC):
 
     def passage(self, part: str) -> Passage:
         """A part of a text to look at from inside, `"train"`, `"valid"` or `"test"`."""
-        raise BadInput(f"the task {self.name} reads no text that could be shown")
+        raise BadInput(f"the task {self.name} reads no text to look at")
 
     @classmethod
     def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> Passage:
@@ -129,7 +129,7 @@ class Task(abc.ABC):
             text: one or more lines.
             artefacts: those of the run.
         """
-        raise BadInput(f"a run of the task {cls.name} reads no text that could be shown")
+        raise BadInput(f"the task {cls.name} reads no text to look at")
 
     def batch_shape(self, size: int) -> tuple[int, int]:
         """Steps and sequences of the largest batch."""

@@ -18,7 +18,16 @@ def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-WITH_CODE = ("lens", "hessian_free", "programs", "turing", "reservoirs", "contrast", "reproduce", "evolve")
+WITH_CODE = (
+    "lens",
+    "hessian_free",
+    "programs",
+    "turing",
+    "reservoirs",
+    "contrast",
+    "reproduce",
+    "evolve",
+)
 PAGES = [f"docs/{name}.md" for name in WITH_CODE]
 
 

@@ -142,15 +142,18 @@ def test_a_finished_result_is_not_obtained_again_and_an_unfinished_run_goes_on(
 def test_an_interrupted_run_is_saved_and_goes_on(tmp_path):
     found = RECIPES["temporal-xor"]
 
+    asked = []
+
     def stop(row, seed, event):
-        if event["kind"] == "train":
+        if event["kind"] == "train" and not asked:
+            asked.append(event)
             signal.raise_signal(signal.SIGTERM)
 
     job = Job(tmp_path, True, rows=["simple-2"], changes={"steps": 40}, seeds=2, listener=stop)
     with pytest.raises(Interrupted) as end:
         reproduce(found, job)
     assert end.value.number == signal.SIGTERM
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["simple-2-0"]
+    assert "simple-2-0" in [path.name for path in (tmp_path / "runs").iterdir()]
     results = reproduce(found, dataclasses.replace(job, listener=None, seeds=1))
     assert [result.steps for result in results] == [40]
 

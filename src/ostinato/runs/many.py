@@ -176,8 +176,15 @@ def _all_at_once(work: Sequence[Callable[[], None]]) -> None:
     if len(work) == 1:
         work[0]()
         return
-    threads = [threading.Thread(target=each, daemon=True) for each in work]
+    wide = jax.config.read("jax_enable_x64")  # a thread does not inherit what its maker changed
+
+    def call(each: Callable[[], None]) -> None:
+        with jax.enable_x64(wide):
+            each()
+
+    threads = [threading.Thread(target=call, args=(each,), daemon=True) for each in work]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        while thread.is_alive():
+            thread.join(0.1)  # signals are handled between two waits

@@ -62,7 +62,7 @@ def test_has_everything_that_its_page_needs(name):
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
-@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("quick", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_row_builds_with_the_published_number_of_parameters(
     name, row, quick, data, tmp_path, monkeypatch
 ):

@@ -112,19 +112,19 @@ class Trained(Recipe):
 
 
 def course(events: list[dict]) -> dict[str, Curve]:
-    """The validations of a run by step and by minute of training, and its training loss."""
-    minutes, at = 0.0, {}
+    """The validations of a run by step and by second of training, and its training loss."""
+    seconds, at = 0.0, {}
     for event in events:
         if event["kind"] == "train":
-            minutes += event["took"] / 60
-            at[event["step"]] = round(minutes, 4)
+            seconds += event["took"]
+            at[event["step"]] = round(seconds, 2)
     factor = next((e["loss_factor"] for e in events if e["kind"] == "start"), None)
     learned = [e for e in events if e["kind"] == "train"] if factor is not None else []
     valid = [event for event in events if event["kind"] == "valid"]
     values = [event["value"] for event in valid]
     return {
         "validation": {"x": [event["step"] for event in valid], "y": values},
-        "by minute": {"x": [at.get(event["step"], 0.0) for event in valid], "y": values},
+        "by second": {"x": [at.get(event["step"], 0.0) for event in valid], "y": values},
         "training": {
             "x": [event["step"] for event in learned],
             "y": [None if e["loss"] is None else factor * e["loss"] for e in learned],

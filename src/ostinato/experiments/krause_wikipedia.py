@@ -21,8 +21,8 @@ RECIPE = Trained(
     differs=(
         "Sequences begin at random positions; the source goes through the text in subsets of 2.1 "
         "million characters.",
-        "λ = 10 is for a loss summed over the 1,000 steps of a sequence; here the loss is a mean "
-        "over steps, so λ = 0.01. μ does not depend on this.",
+        "The source does not say whether its loss is a sum or a mean over steps. With λ = 10 it is "
+        "taken as a sum over the 1,000 steps of a sequence; here it is a mean, so λ = 0.01.",
         "ρ, the choice of the iterate and the last line search use the curvature batch.",
     ),
     columns=("val", "test"),

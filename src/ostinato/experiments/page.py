@@ -103,15 +103,15 @@ def curves(
 
 
 def learning_curves(y_title: str, log_y: bool = False):  # type: ignore[no-untyped-def]
-    """Charts of the validations of all runs, by step and by minute of training."""
+    """Charts of the validations of all runs, by step and by second of training."""
 
     def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
         words = {"caption": "A line per run.", "y_title": y_title}
         by_step = {"title": "Validation by step", "x_title": "step", **words}
-        by_minute = {"title": "Validation by time", "x_title": "minutes of training", **words}
+        by_second = {"title": "Validation by time", "x_title": "seconds of training", **words}
         return [
             *curves(recipe, results, "validation", by_step, log_y=log_y),
-            *curves(recipe, results, "by minute", by_minute, log_y=log_y),
+            *curves(recipe, results, "by second", by_second, log_y=log_y),
         ]
 
     return charts

@@ -31,7 +31,7 @@ from .config import Config
 from .devices import Spread
 from .evaluation import alike, measured, measured_together, shapes_of, stacked
 from .signals import Stop
-from .step import Alone, Inputs, SharedStep, SharedSteps, Steps, compiled_step
+from .step import Alone, Inputs, SharedStep, SharedSteps, Steps, compiled_step, strongly_typed
 
 
 class Company:
@@ -331,4 +331,4 @@ def _same_stack(calls: Sequence[Any]) -> tuple[Stack | None, list[int]]:
 
 
 def _stacked(trees: Iterable[Any]) -> Any:
-    return jax.tree.map(lambda *x: jnp.stack(x), *trees)
+    return strongly_typed(jax.tree.map(lambda *x: jnp.stack(x), *trees))

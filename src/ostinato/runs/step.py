@@ -141,7 +141,7 @@ class SharedStep(NamedTuple):
                 return self.alone(inputs, *arrays)
             with self.compiling:  # so that not every run compiles it
                 begun = True
-                return self.alone(inputs, *arrays)
+                return self.alone(inputs, *strongly_typed(arrays))
 
         return step
 
@@ -171,6 +171,13 @@ class SharedSteps:
                     return step
             self.known.append(_shared(static, learner, kind))
             return self.known[-1]
+
+
+def strongly_typed(tree: Any) -> Any:
+    """The same arrays without JAX's weak types, which those of a checkpoint do not have either."""
+    return jax.tree.map(
+        lambda x: jnp.asarray(x, x.dtype) if getattr(x, "weak_type", False) else x, tree
+    )
 
 
 def noise_key(seed: int) -> jax.Array:

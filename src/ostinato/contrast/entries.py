@@ -5,6 +5,8 @@ import itertools
 import re
 from typing import Any
 
+import equinox as eqx
+
 from ..errors import BadInput
 from ..runs import Config
 from ..runs.budget import units_of
@@ -95,7 +97,8 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
         task = build_task(config)
         learner, units = build_learner(config, task), units_of(config, task)
         check_fits(config, task, learner, units)
-        build_network_shapes(config, task, units)
+        # Refuses wirings that the task does not allow.
+        eqx.filter_eval_shape(lambda: build_network(config, task, units))
     values = {**config.flat(), **learner.found()}
     if spec.tune is not None:
         for name in spec.tune:
@@ -123,13 +126,6 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
     return Entry(
         _slug("-".join(parts) or str(config.cell)), label, _short(task_name), config, ranges, centre
     )
-
-
-def build_network_shapes(config: Config, task: Any, units: Any) -> None:
-    """Refuse what only building the network shows, such as wirings that the task does not allow."""
-    import equinox as eqx
-
-    eqx.filter_eval_shape(lambda: build_network(config, task, units))
 
 
 def _label(spec: Spec, chosen: dict) -> str:

@@ -1,6 +1,7 @@
 """Recipes whose rows are trained: each seed is an ordinary run folder."""
 
 import dataclasses
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -83,6 +84,8 @@ class Trained(Recipe):
                 raise Interrupted(event["signal"])
 
         runs = train_many(configs, folders, listener=hear)
+        if len(runs) < len(seeds):  # a signal came between two runs
+            raise Interrupted(signal.SIGINT)
         words = "" if text is None else text.words
         return [
             self._result(run, row, seed, job, words) for run, seed in zip(runs, seeds, strict=True)

@@ -11,12 +11,13 @@ import pytest
 
 from everyday import some
 from ostinato.errors import BadInput
-from ostinato.experiments import RECIPES, Interrupted, Job, Result, collect, recipe, reproduce
+from ostinato.experiments import RECIPES, Job, Result, collect, recipe, reproduce
 from ostinato.experiments import _trained as trained
 from ostinato.experiments.page import order_of, table_of
 from ostinato.runs import Diverged
 from ostinato.runs.build import build_learner, build_network, build_task
 from ostinato.runs.parts import Sizes
+from ostinato.runs.signals import Interrupted
 from ostinato.tasks import TASKS
 from ostinato.weights import count_parameters
 from tasks.members import write_data

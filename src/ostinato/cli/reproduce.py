@@ -11,9 +11,10 @@ from rich.table import Table
 from typer import Argument, Exit, Option
 
 from ..errors import BadInput
-from ..experiments import RECIPES, Interrupted, Job, Recipe, Result, collect, recipe
+from ..experiments import RECIPES, Job, Recipe, Result, collect, recipe
 from ..experiments import reproduce as repeat
 from ..experiments.page import table_of, verdict_of
+from ..runs.signals import Interrupted
 from .output import print_json, writing
 from .paths import check_new_folder, path
 

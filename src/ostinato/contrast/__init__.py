@@ -9,4 +9,3 @@ from .comparison import comparison_page as comparison_page
 from .run import contrast as contrast
 from .run import spec_of as spec_of
 from .spec import Spec as Spec
-from .training import Interrupted as Interrupted

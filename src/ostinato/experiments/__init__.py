@@ -34,7 +34,6 @@ from ._recipe import Result as Result
 from ._recipe import Row as Row
 from ._results import collect as collect
 from ._results import reproduce as reproduce
-from ._trained import Interrupted as Interrupted
 from ._trained import Trained as Trained
 from ._trained import Trial as Trial
 

@@ -9,6 +9,7 @@ from ..errors import BadInput
 from ..runs import Config, Run, open_run
 from ..runs.evaluation import measured
 from ..runs.many import train_many
+from ..runs.signals import Interrupted
 from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
@@ -16,14 +17,6 @@ from ._recipe import Curve, Found, Job, Recipe, Result, Row
 from .corpus import Prepared
 
 MAY_CHANGE = ("file", "steps", "minutes")
-
-
-class Interrupted(Exception):
-    """A signal ended a run, which is saved; `number` is that of the signal."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(f"interrupted by signal {number}")
-        self.number = number
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,6 +27,21 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 
+# Files that take long come first, so that at the end no worker waits for the other.
+LONG = (
+    "test_house.py",
+    "test_readme.py",
+    "test_doctests.py",
+    "test_conformance.py",
+    "test_site.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+
+
 def pytest_runtest_teardown(item, nextitem):
     """Forget what a file's tests compiled.
 

@@ -129,6 +129,7 @@ def test_a_given_state_must_fit():
     assert "expected float64(4,), got float64(2, 4)" in message
 
 
+@pytest.mark.slow
 def test_noise_by_place_in_the_batch_may_be_announced():
     check_cell(NoiseByPlace(), noisy=True)
 

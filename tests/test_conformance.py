@@ -30,6 +30,10 @@ THRESHOLDS = ("simple step", "hopfield")
 
 # Not every day: those that are made of the same parts as another one.
 ALIKE = {
+    "bidirectional",
+    "feedforward",
+    "gru",
+    "network, raw",
     "jordan",
     "mlstm",
     "stack",

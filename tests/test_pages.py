@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from everyday import some
 from ostinato import lens
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +29,7 @@ WITH_CODE = (
     "reproduce",
     "evolve",
 )
-PAGES = [f"docs/{name}.md" for name in WITH_CODE]
+PAGES = some([f"docs/{name}.md" for name in WITH_CODE], ["docs/lens.md", "docs/programs.md"])
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -73,6 +73,7 @@ def test_a_loss_has_the_unit_of_the_metric(loss, metric, factor, words):
     assert shown_loss(loss, metric, factor) == words
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_does_not_stop_the_run(tmp_path):
     (tmp_path / "text").write_text("the cat sat on the mat. " * 30)
     sizes = ["--units", "4", "--batch", "4", "--length", "5", "--steps", "40"]

@@ -130,6 +130,7 @@ def test_a_cell_of_one_s_own_does_what_a_built_in_one_does(ostinato, files):
     assert code == 2 and "cannot read" in err and "mine/cells.py" in err
 
 
+@pytest.mark.slow
 def test_a_task_of_one_s_own_with_an_option_of_its_own(ostinato, files):
     task = ("--task", "mine/task.py:Powers", "--own-option", "3")
     code, out, err = ostinato("train", *task, *SMALL, "--cell", "gru", "--json")

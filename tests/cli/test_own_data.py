@@ -47,6 +47,7 @@ def test_a_table(ostinato, series, tmp_path):
     assert "seasonal naive baseline" in page and "one season earlier" in page
 
 
+@pytest.mark.slow
 def test_quantiles_of_a_table(ostinato, series):
     options = ("--quantiles", "0.1,0.5,0.9", "--season", "57", "--length", "10")
     document(ostinato, "train", "data.csv", *options, *SMALL, "--run", "run")

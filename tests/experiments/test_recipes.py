@@ -87,6 +87,7 @@ def test_a_row_builds_with_the_published_number_of_parameters(
         assert abs(count - budget) < 0.02 * budget
 
 
+@pytest.mark.slow
 def test_krauses_rows_have_his_initial_weights(tmp_path):
     found = RECIPES["krause-table"]
     for name, std in (("rnn", 0.1), ("stack", 0.05)):

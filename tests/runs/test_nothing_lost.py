@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from test_training import TEXT, numbers, same
 
+from everyday import some
 from ostinato.cells import LSTM, Simple
 from ostinato.decoding import opening, sample
 from ostinato.errors import BadInput
@@ -477,7 +478,7 @@ def old(tmp_path, monkeypatch, request):
         yield tmp_path / "old"
 
 
-@pytest.mark.parametrize("old", [1, 2], indirect=True)
+@pytest.mark.parametrize("old", some([1, 2], [1]), indirect=True)
 @pytest.mark.parametrize("name", ["text", pytest.param("adding", marks=pytest.mark.slow)])
 def test_a_run_of_an_earlier_format_opens_and_goes_on(old, name):
     run = open_run(name)

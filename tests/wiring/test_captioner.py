@@ -119,6 +119,7 @@ def test_convolutions_are_their_equation():
     np.testing.assert_allclose(found, right, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_beam_scores_captions_by_the_models_own_probabilities():
     captioner = made("additive")
     found = beam_answers(captioner, PICTURES, np.full(4, 6), width=3, most=5, count=3)

@@ -67,6 +67,7 @@ def without_padding(batch):
     return Batch(inputs, batch.targets[:steps], batch.weights[:steps], first=None)
 
 
+@pytest.mark.slow
 def test_a_padded_batch_equals_its_sentences_one_by_one(task):
     tagger = made(task)
     (whole,) = task.held_out("valid", 10)

@@ -33,7 +33,7 @@ def estimate(learner, network, batch):
 
 def test_the_estimate_is_that_of_a_loop(problem):
     network, batch = problem
-    learner = EvolutionStrategy(Objective(SquaredError()), 10, pairs=3, sigma=0.1)
+    learner = EvolutionStrategy(Objective(SquaredError()), 10, directions=3, sigma=0.1)
     found, report = estimate(learner, network, batch)
     parameters, rest = trained(network)
     noise = learner._noise(jnp.zeros((), jnp.int32), parameters)
@@ -54,7 +54,9 @@ def test_the_estimate_is_that_of_a_loop(problem):
 def test_with_many_pairs_it_points_along_the_gradient(problem):
     network, batch = problem
     objective = Objective(SquaredError())
-    found, _ = estimate(EvolutionStrategy(objective, 10, pairs=2000, sigma=0.01), network, batch)
+    found, _ = estimate(
+        EvolutionStrategy(objective, 10, directions=2000, sigma=0.01), network, batch
+    )
     parameters, rest = trained(network)
     gradient = jax.grad(lambda p: objective.value(eqx.combine(p, rest), batch, None)[0])(parameters)
     one, other = (

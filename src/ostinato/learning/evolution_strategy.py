@@ -46,7 +46,7 @@ class EvolutionStrategy(Learner):
     Attributes:
         objective: what to minimise.
         steps: the number of steps of the run, for the schedule.
-        pairs: n, the number of antithetic pairs.
+        directions: n, the number of directions, each with an antithetic pair of networks.
         sigma: σ, the standard deviation of the noise on the weights.
         rate: the learning rate of Adam.
         schedule: how the rate changes.
@@ -54,7 +54,7 @@ class EvolutionStrategy(Learner):
     Example:
         >>> from ostinato.tasks import SquaredError
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
-        >>> learner = EvolutionStrategy(Objective(SquaredError()), steps=100, pairs=4)
+        >>> learner = EvolutionStrategy(Objective(SquaredError()), steps=100, directions=4)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
         >>> network, memory, state, report = learner.step(network, memory, state, batch)
         >>> int(memory.steps)
@@ -63,14 +63,14 @@ class EvolutionStrategy(Learner):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        pairs: int = setting(64, "pairs of networks with opposite noise per step", least=1)
+        directions: int = setting(64, "directions of noise per step, each tried both ways", least=1)
         sigma: float = setting(0.05, "standard deviation of the noise on the weights", least=1e-12)
         rate: float = setting(0.02, "learning rate", least=0)
         schedule: str = setting("cosine", f"how the rate changes: {', '.join(SCHEDULES)}")
 
     objective: Objective
     steps: int
-    pairs: int = 64
+    directions: int = 64
     sigma: float = 0.05
     rate: float = 0.02
     schedule: str = "constant"
@@ -88,7 +88,7 @@ class EvolutionStrategy(Learner):
 
     @property
     def copies(self) -> int:
-        return 3 * self.pairs  # the noise, and the two networks of each pair
+        return 3 * self.directions  # the noise, and the two networks of each pair
 
     def found(self) -> dict[str, Any]:
         return {"rate": self.rate}
@@ -114,7 +114,7 @@ class EvolutionStrategy(Learner):
         signs = jnp.asarray([self.sigma, -self.sigma], value.dtype)
         losses = jax.vmap(both, in_axes=(0, None))(signs, noise)
         up, down = centred_ranks(losses)
-        scale = (up - down) / (2 * self.pairs * self.sigma)
+        scale = (up - down) / (2 * self.directions * self.sigma)
         gradient = jax.tree.map(
             lambda e, p: jnp.tensordot(scale.astype(e.dtype), e, 1).astype(p.dtype),
             noise,
@@ -134,11 +134,11 @@ class EvolutionStrategy(Learner):
         return eqx.combine(after, rest), Memory(memory.steps + 1, direction), final, report
 
     def _noise(self, step: jax.Array, parameters: Any) -> Any:
-        """The noise of a step: for each parameter an array `(pairs, …)`."""
+        """The noise of a step: for each parameter an array `(directions, …)`."""
         leaves, tree = jax.tree.flatten(parameters)
         keys = jax.random.split(jax.random.fold_in(jax.random.key(0), step), len(leaves))
         drawn = [
-            jax.random.normal(key, (self.pairs, *x.shape), x.dtype)
+            jax.random.normal(key, (self.directions, *x.shape), x.dtype)
             for key, x in zip(keys, leaves, strict=True)
         ]
         return jax.tree.unflatten(tree, drawn)

@@ -9,6 +9,7 @@ from ..evolve import Entry, Graph, best_of, line_of, memory_kind, read_ancestry,
 from ..evolve.graph import STATE_NAMES
 from ..files import write_whole
 from .charts import COLOURS
+from .page import document
 
 PAGE = "evolution.html"
 WIDTH, HEIGHT, MARGIN = 900, 320, 40
@@ -20,27 +21,14 @@ SIGNS = {
     "linear": "W x + R · + b",
 }
 
-_HTML = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-:root {{ color-scheme: light dark; --ink: CanvasText; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
-  padding: 0 1rem }}
-svg {{ width: 100%; height: auto }} svg text {{ fill: var(--ink); font-size: 13px }}
-pre {{ font-size: 15px; overflow-x: auto }} table {{ border-collapse: collapse }}
-td, th {{ padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top }}
-.line {{ stroke: var(--ink); fill: none; opacity: .45 }}
-</style></head><body>
-<h1>{title}</h1><p>{words}</p>
-<h2>The best cell</h2><pre>{equations}</pre>{drawing}
-<h2>Ancestry</h2>
+_MAIN = """<section><h2>The best cell</h2><pre>{equations}</pre>{drawing}</section>
+<section><h2>Ancestry</h2>
 <p>Every cell that was trained to the end, by its number and score. Lines lead from parents to
 children; the ancestors of the best cell are blue. {rejected} cells were rejected early.</p>
-{tree}
-<h2>How the best cell came about</h2>
-<table><tr><th>cell</th><th>from</th><th>change</th><th>score</th><th>memory</th><th>equations</th>
-</tr>{steps}</table></body></html>
+{tree}</section>
+<section><h2>How the best cell came about</h2><div class="wide">
+<table class="left"><tr><th>cell</th><th>from</th><th>change</th><th>score</th><th>memory</th>
+<th>equations</th></tr>{steps}</table></div></section>
 """
 
 
@@ -59,19 +47,19 @@ def write_evolution(folder: Path) -> Path:
         raise BadInput(f"no cell of {folder} was trained to the end yet")
     (best,) = best_of(entries)
     line = line_of(entries, best)
-    page = _HTML.format(
-        title="Evolution of a cell",
-        words=escape(
-            f"{len(entries)} cells tried on {', '.join(plan.tasks)} with seed {plan.seed}; the "
-            f"best is cell {best.number} with a score of {best.score:.3f} (0 is chance, 1 solved "
-            f"at every rung), its memory: {memory_kind(best.graph)}."
-        ),
+    main = _MAIN.format(
         equations=escape(str(best.graph)),
         drawing=graph_svg(best.graph),
         rejected=sum(not entry.finished for entry in entries),
         tree=tree_svg(entries, line),
         steps="".join(_row(entry) for entry in line),
     )
+    subtitle = (
+        f"{len(entries)} cells tried on {', '.join(plan.tasks)} with seed {plan.seed}; the best is "
+        f"cell {best.number} with a score of {best.score:.3f} (0 is chance, 1 solved at every "
+        f"rung), its memory: {memory_kind(best.graph)}."
+    )
+    page = document("Evolution of a cell", subtitle, main=main, charts=[])
     path = folder / PAGE
     write_whole(path, page.encode())
     return path
@@ -167,13 +155,13 @@ def _box(place: tuple[float, float], words: str, colour: str) -> str:
     wide = max(34, 8 * len(words) + 14)
     return (
         f'<rect x="{x - wide / 2:.1f}" y="{y - 15:.1f}" width="{wide}" height="30" rx="8" '
-        f'fill="Canvas" stroke="{colour}" stroke-width="2"/>'
+        f'fill="var(--ground)" stroke="{colour}" stroke-width="2"/>'
         f'<text x="{x:.1f}" y="{y + 5:.1f}" text-anchor="middle">{escape(words)}</text>'
     )
 
 
 def _svg(width: int, height: float, label: str, parts: list[str]) -> str:
     return (
-        f'<svg viewBox="0 0 {width} {height:.0f}" role="img" aria-label="{escape(label)}">'
-        f"{''.join(parts)}</svg>"
+        f'<svg class="drawing" viewBox="0 0 {width} {height:.0f}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )

@@ -15,6 +15,11 @@ from .activity import Reading
 from .charts import Chart
 from .figures import figure
 
+HINT = (
+    '<p class="hint how">Drag to zoom into a chart and double-click to go back; click a name in a '
+    "legend to hide it.</p>"
+)
+
 
 class Section(NamedTuple):
     """A heading, and the charts below it."""
@@ -116,21 +121,25 @@ def document(
     Args:
         title, subtitle: the heading and the line below it.
         main: the HTML of the page's sections; their charts are placed by `_section`.
-        charts: all charts of the page.
+        charts: all charts of the page; without any, it has no hint about them.
         notice: a warning above everything else.
         numbers: key numbers by name.
         activity: the data of a `Reading`.
     """
-    from plotly.offline import get_plotlyjs
+    plotly = ""
+    if charts:
+        from plotly.offline import get_plotlyjs
 
+        plotly = get_plotlyjs()
     return string.Template(_part("page.html")).substitute(
         title=escape(title),
         subtitle=escape(subtitle),
         notice=f'<p class="notice">{_unbroken(notice)}</p>' if notice else "",
         numbers="".join(_pair(name, value) for name, value in (numbers or {}).items()),
+        hint=HINT if charts else "",
         main=main,
         css=_part("page.css"),
-        plotly=get_plotlyjs(),
+        plotly=plotly,
         charts=_json({one.name: figure(one) for one in charts}),
         activity=_json(activity),
         js=_part("page.js"),

@@ -13,6 +13,7 @@ FLOORS = [
     "settings",
     "files",
     "memory",
+    "names",
     "weights",
     "cells",
     "data",
@@ -29,6 +30,7 @@ FLOORS = [
     "runs",
     "report",
     "contrast",
+    "studio",
     "cli",
 ]
 TOOLS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]

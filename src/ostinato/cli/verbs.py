@@ -13,6 +13,7 @@ VERBS = (
     "lens",
     "runs",
     "compare",
+    "studio",
     "contrast",
     "verify",
     "data",

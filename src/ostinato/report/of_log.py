@@ -122,6 +122,28 @@ def steps_taken(course: Course) -> list[Chart]:
     return found + (_damping(course) if _damped(course) else _rate(course))
 
 
+def speed_over_training(course: Course) -> list[Chart]:
+    """Symbols per second between two log entries; empty if the log does not say."""
+    entries = [e for e in course.of_kind("train") if "symbols" in e and e.get("took", 0.0) > 0]
+    if not entries:
+        return []
+    speeds = numbers(entry["symbols"] / entry["took"] for entry in entries)
+    return [
+        Lines(
+            name="speed",
+            title="Speed",
+            caption=(
+                "Symbols per second of training, without validations. The first entry includes "
+                "compiling."
+            ),
+            series=[Series("speed", [entry["step"] for entry in entries], speeds)],
+            x_title=STEP,
+            y_title="symbols per second",
+            from_zero=True,
+        )
+    ]
+
+
 def _names(course: Course, what: str) -> list[str]:
     """The weights that occur in the `lens` events, in order of appearance."""
     return list(dict.fromkeys(name for look in course.of_kind("lens") for name in look[what]))

@@ -1,0 +1,232 @@
+"""Every run below a folder, quickly: what has not changed is not read again.
+
+A short log is read whole; of a long one a few stretches are enough for a list. A name can never
+lead out of the folder, neither by `..` nor by a link.
+"""
+
+import dataclasses
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from ..files import is_locked
+from ..runs.events import readable
+from ..runs.listing import CONFIG, MODEL, flat_settings, run_folders
+from ..runs.log import NAME as LOG
+from .reading import opened, read_json
+
+SHORT = 1 << 20  # bytes of a log that is read whole
+STRETCHES, STRETCH = 48, 1 << 13  # of a longer one: how many, and how many bytes each
+HEAD = TAIL = 1 << 17
+POINTS = 48  # of a sparkline
+MOST = 5000  # runs in a list
+
+
+class NoRun(BadInput):
+    """There is no such run."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A run in the list; see `ostinato.runs.listing.Listed` for what the fields mean.
+
+    Attributes:
+        name: the folder, relative to that of the studio.
+        line: points of the sparkline: validations, or training losses where there are too few.
+        total: how many steps it is to have.
+        changed: when the log changed last, in seconds since 1970.
+    """
+
+    name: str
+    state: str
+    task: str | None = None
+    cell: str | None = None
+    learner: str | None = None
+    parameters: int | None = None
+    step: int | None = None
+    total: int | None = None
+    best: float | None = None
+    metric: str | None = None
+    higher: bool = False
+    line: list[float] = dataclasses.field(default_factory=list)
+    changed: float = 0.0
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class Folder:
+    """The folder of the studio.
+
+    Example:
+        >>> [row.name for row in Folder(Path("runs")).rows()]  # with runs/text-mlstm-1
+        ['text-mlstm-1']
+    """
+
+    def __init__(self, path: Path):
+        self.path = Path(os.path.realpath(path))
+        self._known: dict[str, tuple[Any, Row]] = {}
+        self._lock = threading.Lock()
+
+    def rows(self) -> list[Row]:
+        """All runs, in the order of their names."""
+        with self._lock:
+            found = {}
+            for path in run_folders(self.path):
+                if len(found) >= MOST:
+                    break
+                name = "." if path == self.path else path.relative_to(self.path).as_posix()
+                try:
+                    name.encode()
+                except UnicodeEncodeError:
+                    continue  # a name that no page can show
+                found[name] = self._row(name, path)
+            self._known = found
+            return [_with_state(row, self.path / name) for name, (_, row) in found.items()]
+
+    def row(self, name: str) -> Row:
+        path = self.find(name)
+        return _with_state(self._row(name, path)[1], path)
+
+    def find(self, name: str) -> Path:
+        """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
+        if "\0" in name or len(name) > 1000 or Path(name).is_absolute():
+            raise NoRun("there is no such run")
+        path = self.path / name
+        real = os.path.realpath(path)
+        inside = real == str(self.path) or real.startswith(str(self.path).rstrip(os.sep) + os.sep)
+        normal = os.path.normpath(path) == real  # without `..`, and without links
+        if not inside or not normal or not any(_is_file(path / x) for x in (CONFIG, MODEL, LOG)):
+            raise NoRun(f"there is no run {name:.200}")
+        return path
+
+    def new(self, name: str) -> Path:
+        """The folder of a run to come, below that of the studio."""
+        path = self.path / name
+        plain = name.strip() and "\0" not in name and len(name) <= 200
+        parts = Path(name).parts
+        if not plain or Path(name).is_absolute() or any(part in ("..", ".") for part in parts):
+            raise BadInput("the name of a run is a folder below that of the studio")
+        if os.path.lexists(path):
+            raise BadInput(f"there is already {name}; choose another name")
+        if os.path.realpath(path) != os.path.normpath(path):
+            raise BadInput(f"{name} would be outside of the studio's folder")
+        return path
+
+    def _row(self, name: str, path: Path) -> tuple[Any, Row]:
+        mark = tuple(_mark(path / file) for file in (CONFIG, MODEL, LOG))
+        known = self._known.get(name)
+        if known is not None and known[0] == mark:
+            return known
+        return mark, _read(name, path)
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _with_state(row: Row, path: Path) -> Row:
+    """A lock is not a change of a file, so whether a run is training is asked every time."""
+    if not row.state.startswith("broken") and is_locked(path):
+        return dataclasses.replace(row, state="running")
+    return row
+
+
+def _read(name: str, path: Path) -> Row:
+    config = read_json(path / CONFIG)
+    if not config:
+        return Row(name, f"broken: its {CONFIG} cannot be read")
+    if not _is_file(path / MODEL):
+        return Row(name, f"broken: it has no {MODEL}")
+    settings = flat_settings(config)
+    try:
+        events, changed = _events(path / LOG)
+    except FileNotFoundError:
+        events, changed = [], 0.0
+    except OSError:
+        return Row(name, f"broken: its {LOG} cannot be read", settings=settings)
+    start = next((e for e in events if e["kind"] in ("start", "resume")), {})
+    higher = bool(start.get("higher_is_better"))
+    valid = [e for e in events if e["kind"] == "valid" and e["value"] is not None]
+    train = [e for e in events if e["kind"] == "train" and e["loss"] is not None]
+    values = [e["value"] for e in valid]
+    values += [e["best"] for e in events if e["kind"] == "end" and "best" in e]
+    points = [e["value"] for e in valid] if len(valid) > 2 else [e["loss"] for e in train]
+    return Row(
+        name=name,
+        state=_state(events),
+        task=_short(settings.get("task")),
+        cell=_short(settings.get("cell")),
+        learner=_short(settings.get("learner")),
+        parameters=start.get("parameters"),
+        step=max((e["step"] for e in events[-50:]), default=None),
+        total=settings.get("steps") if isinstance(settings.get("steps"), int) else None,
+        best=(max if higher else min)(values) if values else None,
+        metric=start.get("metric"),
+        higher=higher,
+        line=[float(f"{x:.4g}") for x in points[:: -(-len(points) // POINTS) or 1]],
+        changed=changed,
+        settings=settings,
+    )
+
+
+def _events(path: Path) -> tuple[list[dict], float]:
+    """The events of a short log, or some of a long one; and when it changed last."""
+    with opened(path) as file:
+        found = os.fstat(file.fileno())
+        size = found.st_size
+        if size <= SHORT:
+            return _parsed(file.read(size)), found.st_mtime
+        events = _parsed(file.read(HEAD).rpartition(b"\n")[0])
+        step = (size - HEAD - TAIL) // STRETCHES
+        for place in range(HEAD, size - TAIL, max(step, 1)):
+            file.seek(place)
+            lines = file.read(STRETCH).split(b"\n")[1:-1]
+            events += _parsed(b"\n".join(lines[:2]))
+        file.seek(size - TAIL)
+        events += _parsed(file.read(TAIL).partition(b"\n")[2])
+    return events, found.st_mtime
+
+
+def _parsed(lines: bytes) -> list[dict]:
+    """Events with valid fields; what a `resume` or `start` supersedes is left out."""
+    found: list[dict] = []
+    for line in lines.split(b"\n"):
+        if not line:
+            continue
+        try:
+            raw = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        for event in readable([raw]):
+            if event["kind"] == "start":
+                found = []
+            elif event["kind"] == "resume":
+                found = [e for e in found if e["step"] <= event["step"]]
+            best = raw.get("best") if event["kind"] == "end" else None
+            usable = isinstance(best, int | float) and not isinstance(best, bool)
+            found.append(event | {"best": best} if usable else event)
+    return found
+
+
+def _state(events: list[dict]) -> str:
+    ends = ("start", "resume", "trouble", "end")
+    last = next((e for e in reversed(events) if e["kind"] in ends), None)
+    if last is None:
+        return "not started"
+    if last["kind"] == "trouble":
+        return "diverged"
+    return str(last.get("reason", "interrupted"))[:40]
+
+
+def _short(name: Any) -> str | None:
+    return name.rpartition(":")[2] if isinstance(name, str) else None

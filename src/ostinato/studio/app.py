@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import string
 from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
@@ -106,8 +107,12 @@ class Studio:
         return Response(data, media_type=kind, headers={"cache-control": kept})
 
     async def runs(self, request: Request) -> Any:
+        """All runs; nothing but a note if they are as the page has them already."""
         rows = await asyncio.to_thread(self.folder.rows)
-        return {"folder": str(self.folder.path), "runs": rows}
+        mark = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:16]
+        if request.query_params.get("mark") == mark:
+            return {"same": True}
+        return {"folder": str(self.folder.path), "runs": rows, "mark": mark}
 
     async def run(self, request: Request) -> Any:
         name = request.query_params.get("name", "")

@@ -1,11 +1,9 @@
 """Every run below a folder, quickly: what has not changed is not read again.
 
-A short log is read whole; of a long one a few stretches are enough for a list. A name can never
-lead out of the folder, neither by `..` nor by a link.
+A name can never lead out of the folder, neither by `..` nor by a link.
 """
 
 import dataclasses
-import json
 import os
 import threading
 from pathlib import Path
@@ -13,15 +11,11 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import is_locked
-from ..runs.events import readable
 from ..runs.listing import CONFIG, MODEL, flat_settings, run_folders
 from ..runs.log import NAME as LOG
-from .reading import opened, read_json
+from .reading import read_json
+from .summary import Summary
 
-SHORT = 1 << 20  # bytes of a log that is read whole
-STRETCHES, STRETCH = 48, 1 << 13  # of a longer one: how many, and how many bytes each
-HEAD = TAIL = 1 << 17
-POINTS = 48  # of a sparkline
 MOST = 5000  # runs in a list
 
 
@@ -66,7 +60,7 @@ class Folder:
 
     def __init__(self, path: Path):
         self.path = Path(os.path.realpath(path))
-        self._known: dict[str, tuple[Any, Row]] = {}
+        self._known: dict[str, tuple[Any, Row, Summary]] = {}
         self._lock = threading.Lock()
 
     def rows(self) -> list[Row]:
@@ -83,11 +77,13 @@ class Folder:
                     continue  # a name that no page can show
                 found[name] = self._row(name, path)
             self._known = found
-            return [_with_state(row, self.path / name) for name, (_, row) in found.items()]
+            return [_with_state(row, self.path / name) for name, (_, row, _) in found.items()]
 
     def row(self, name: str) -> Row:
         path = self.find(name)
-        return _with_state(self._row(name, path)[1], path)
+        with self._lock:
+            self._known[name] = found = self._row(name, path)
+        return _with_state(found[1], path)
 
     def find(self, name: str) -> Path:
         """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
@@ -114,12 +110,12 @@ class Folder:
             raise BadInput(f"{name} would be outside of the studio's folder")
         return path
 
-    def _row(self, name: str, path: Path) -> tuple[Any, Row]:
+    def _row(self, name: str, path: Path) -> tuple[Any, Row, Summary]:
         mark = tuple(_mark(path / file) for file in (CONFIG, MODEL, LOG))
-        known = self._known.get(name)
-        if known is not None and known[0] == mark:
-            return known
-        return mark, _read(name, path)
+        known, row, log = self._known.get(name, (None, None, Summary()))
+        if row is not None and known == mark:
+            return known, row, log
+        return mark, _read(name, path, log), log
 
 
 def _is_file(path: Path) -> bool:
@@ -141,91 +137,36 @@ def _with_state(row: Row, path: Path) -> Row:
     return row
 
 
-def _read(name: str, path: Path) -> Row:
+def _read(name: str, path: Path, log: Summary) -> Row:
     config = read_json(path / CONFIG)
     if not config:
         return Row(name, f"broken: its {CONFIG} cannot be read")
     if not _is_file(path / MODEL):
         return Row(name, f"broken: it has no {MODEL}")
     settings = flat_settings(config)
+    total = settings.get("steps")
     try:
-        events, changed = _events(path / LOG)
+        log.read(path / LOG)
     except FileNotFoundError:
-        events, changed = [], 0.0
+        pass
     except OSError:
         return Row(name, f"broken: its {LOG} cannot be read", settings=settings)
-    start = next((e for e in events if e["kind"] in ("start", "resume")), {})
-    higher = bool(start.get("higher_is_better"))
-    valid = [e for e in events if e["kind"] == "valid" and e["value"] is not None]
-    train = [e for e in events if e["kind"] == "train" and e["loss"] is not None]
-    values = [e["value"] for e in valid]
-    values += [e["best"] for e in events if e["kind"] == "end" and "best" in e]
-    points = [e["value"] for e in valid] if len(valid) > 2 else [e["loss"] for e in train]
     return Row(
         name=name,
-        state=_state(events),
+        state=log.state,
         task=_short(settings.get("task")),
         cell=_short(settings.get("cell")),
         learner=_short(settings.get("learner")),
-        parameters=start.get("parameters"),
-        step=max((e["step"] for e in events[-50:]), default=None),
-        total=settings.get("steps") if isinstance(settings.get("steps"), int) else None,
-        best=(max if higher else min)(values) if values else None,
-        metric=start.get("metric"),
-        higher=higher,
-        line=[float(f"{x:.4g}") for x in points[:: -(-len(points) // POINTS) or 1]],
-        changed=changed,
+        parameters=log.start.get("parameters"),
+        step=log.step,
+        total=total if isinstance(total, int) else None,
+        best=log.best,
+        metric=log.start.get("metric"),
+        higher=log.higher,
+        line=[float(f"{x:.4g}") for x in log.line()],
+        changed=log.changed,
         settings=settings,
     )
-
-
-def _events(path: Path) -> tuple[list[dict], float]:
-    """The events of a short log, or some of a long one; and when it changed last."""
-    with opened(path) as file:
-        found = os.fstat(file.fileno())
-        size = found.st_size
-        if size <= SHORT:
-            return _parsed(file.read(size)), found.st_mtime
-        events = _parsed(file.read(HEAD).rpartition(b"\n")[0])
-        step = (size - HEAD - TAIL) // STRETCHES
-        for place in range(HEAD, size - TAIL, max(step, 1)):
-            file.seek(place)
-            lines = file.read(STRETCH).split(b"\n")[1:-1]
-            events += _parsed(b"\n".join(lines[:2]))
-        file.seek(size - TAIL)
-        events += _parsed(file.read(TAIL).partition(b"\n")[2])
-    return events, found.st_mtime
-
-
-def _parsed(lines: bytes) -> list[dict]:
-    """Events with valid fields; what a `resume` or `start` supersedes is left out."""
-    found: list[dict] = []
-    for line in lines.split(b"\n"):
-        if not line:
-            continue
-        try:
-            raw = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        for event in readable([raw]):
-            if event["kind"] == "start":
-                found = []
-            elif event["kind"] == "resume":
-                found = [e for e in found if e["step"] <= event["step"]]
-            best = raw.get("best") if event["kind"] == "end" else None
-            usable = isinstance(best, int | float) and not isinstance(best, bool)
-            found.append(event | {"best": best} if usable else event)
-    return found
-
-
-def _state(events: list[dict]) -> str:
-    ends = ("start", "resume", "trouble", "end")
-    last = next((e for e in reversed(events) if e["kind"] in ends), None)
-    if last is None:
-        return "not started"
-    if last["kind"] == "trouble":
-        return "diverged"
-    return str(last.get("reason", "interrupted"))[:40]
 
 
 def _short(name: Any) -> str | None:

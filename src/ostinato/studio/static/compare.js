@@ -38,7 +38,9 @@ function showRest() {
   const rows = view.rows;
   const results = [["Run", "Parameters", "Steps", "Best", "Metric", "State"], ...rows.map((row) => [row.name, asCount(row.parameters), asCount(row.step), asNumber(row.best), row.metric ?? "", row.state])];
   const names = Object.keys(view.differing);
-  const settings = [["Run", ...names], ...rows.map((row, i) => [row.name, ...names.map((key) => view.differing[key][i])])];
+  const settings = names.length > rows.length
+    ? [["Setting", ...rows.map((row) => row.name)], ...names.map((key) => [key, ...view.differing[key]])]
+    : [["Run", ...names], ...rows.map((row, i) => [row.name, ...names.map((key) => view.differing[key][i])])];
   tables.replaceChildren(
     block("Results", "results", results),
     names.length ? block("What differs", "settings", settings, "The settings in which these runs differ; all others are the same.") : h("section", {}, h("h2", {}, "What differs"), h("p", { class: "hint" }, "All settings are the same.")));
@@ -49,7 +51,7 @@ function block(heading, file, [head, ...rows], words = "") {
   return h("section", {}, h("div", { class: "head" }, h("h2", {}, heading), tableDownload(file, () => [head, ...rows])),
     words ? h("p", { class: "hint" }, words) : null,
     h("div", { class: "wide" }, h("table", {}, h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, cell)))),
-      h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, i) => h("td", {}, i ? cell : link(cell)))))))));
+      h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, i) => h("td", {}, i || head[0] !== "Run" ? cell : link(cell)))))))));
 }
 
 async function load() {

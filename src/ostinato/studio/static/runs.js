@@ -95,7 +95,7 @@ function line(row, i) {
   };
   const found = h("tr", { class: i === place ? "here" : null, "data-name": row.name, click: (event) => {
     if (!event.target.closest("a, input, button") && !String(getSelection())) location.assign(href);
-  } }, h("td", { class: "pick" }, box), ...COLUMNS.map(([key, , style]) => h("td", { class: `${style} ${key}` }, ...[cells[key]].flat())));
+  } }, h("td", { class: "pick" }, box), ...COLUMNS.map(([key, , style]) => h("td", { class: `${style} of-${key}` }, ...[cells[key]].flat())));
   return found;
 }
 

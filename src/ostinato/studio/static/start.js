@@ -1,5 +1,6 @@
 // A form with the settings of the command line.
 import { ask, h, say, send } from "./dom.js";
+import { keys } from "./frame.js";
 
 const main = document.getElementById("main");
 const wait = h("p", { class: "hint wait" }, "Reading the settings of all tasks, cells and learners …");
@@ -123,3 +124,4 @@ async function start(event) {
     go.disabled = false;
   }
 }
+keys([["Enter", "start", () => whole.requestSubmit()]]);

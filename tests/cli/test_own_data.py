@@ -84,6 +84,7 @@ def test_labelled_sequences_of_different_lengths(ostinato, sequences):
         (["data.csv", "--level", "bytes"], "level is a setting of the tasks text, "),
         (["none.csv", "--target", "y"], "there is no file"),
         (["data.csv", "--target", "y", "--split", "99/1"], "split must read like 90/5/5"),
+        (["data.csv", "--columns", "x,y,x"], "the column 'x' is named twice in x,y,x"),
         (["data.csv", "--target", "y", "--horizon", "0"], "horizon must be at least 1"),
         (["data.csv", "--task", "arrays", "--target", "y"], "need sequence and target"),
         (

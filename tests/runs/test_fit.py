@@ -18,9 +18,10 @@ from ostinato.tasks import Text
 from ostinato.weights import count_parameters
 
 SIZES = Sizes("text", 7, 5, True)
+WIDE = [name for name in CELLS if name != "hopfield"]  # whose units are its inputs
 
 
-@pytest.mark.parametrize("cell", some(CELLS, ["lstm", "gru", "jordan", "mlstm"]))
+@pytest.mark.parametrize("cell", some(WIDE, ["lstm", "gru", "jordan", "mlstm"]))
 def test_the_number_of_parameters_is_quadratic_in_the_units(cell):
     skipping = {"layers": 2, "skip": True, "layer_norm": True, "readout": "bias"}
     wirings = [{}, {"layers": 3}, skipping]

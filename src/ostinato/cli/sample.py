@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from .. import decoding
 from ..errors import BadInput
-from ..runs import open_run
+from ..runs import open_run, play_run
 from .output import print_json, writing
 from .paths import path
 from .seeds import check_seed
@@ -38,6 +38,10 @@ def sample(
     ] = None,
     seed: Annotated[int | None, Option(help="random seed", show_default="0")] = None,
     stop: Annotated[str | None, Option(help="stop before this text")] = None,
+    alternatives: Annotated[
+        int | None,
+        Option(help="print each symbol on a line, with this many of the most probable"),
+    ] = None,
     as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
 ) -> None:
     """Generate text from a trained network, and print it as it is generated.
@@ -45,15 +49,25 @@ def sample(
     Examples:
         ostinato sample runs/text-lstm-1 --prompt "To be" --temperature 0.8
         ostinato sample runs/text-lstm-1 --top-p 0.9 --seed 7 --stop "."
+        ostinato sample runs/text-lstm-1 --prompt "if (" --length 20 --alternatives 5
     """
     chosen = {"temperature": temperature, "top-k": top_k, "top-p": top_p, "seed": seed}
     given = [name for name, value in chosen.items() if value is not None]
     if beam is not None and given:
         raise BadInput(f"--beam searches for the most probable text and takes no --{given[0]}")
+    for name, value in (("beam", beam), ("stop", stop)):
+        if alternatives is not None and value is not None:
+            raise BadInput(f"--alternatives are those of sampled symbols and take no --{name}")
     if stop == "":
         raise BadInput("--stop needs a text to stop at, got an empty one")
     check_seed(seed or 0)
     found = open_run(run)
+    if alternatives is not None:
+        how: dict[str, Any] = {"temperature": 1.0 if temperature is None else temperature}
+        how |= {"top_k": top_k, "top_p": top_p, "seed": seed or 0}
+        drawn = play_run(found, prompt, length, alternatives=alternatives, **how)
+        _show_steps({"run": str(run), "prompt": prompt, **how}, drawn, as_json)
+        return
     with found.precision():
         vocabulary = found.vocabulary
         if vocabulary is None:
@@ -92,3 +106,16 @@ def _show(prompt: str, texts: Iterator[str]) -> None:
     if not last.endswith("\n"):
         with writing():
             sys.stdout.write("\n")
+
+
+def _show_steps(result: dict[str, Any], drawn: Iterator[dict[str, Any]], as_json: bool) -> None:
+    """Each symbol with its probability and its alternatives, as soon as it is generated."""
+    if as_json:
+        steps = list(drawn)
+        text = "".join(step["piece"] for step in steps)
+        print_json({**result, "text": text, "steps": steps})
+        return
+    for step in drawn:
+        others = "  ".join(f"{name!r} {p:.1%}" for name, p in step["alternatives"])
+        with writing():
+            print(f"{step['piece']!r:8}{step['probability']:7.1%}   {others}")

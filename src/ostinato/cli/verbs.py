@@ -11,6 +11,7 @@ VERBS = (
     "apply",
     "evaluate",
     "lens",
+    "inside",
     "runs",
     "compare",
     "studio",

@@ -5,6 +5,8 @@ from .ctc import best_path as best_path
 from .ctc import ctc_beam as ctc_beam
 from .ctc import ctc_greedy as ctc_greedy
 from .labels import most_probable as most_probable
+from .playing import Drawn as Drawn
+from .playing import play as play
 from .prompt import NotFinite as NotFinite
 from .sampling import choose as choose
 from .sampling import sample as sample

@@ -65,6 +65,14 @@ def sample(
         the last symbol was read: `sample(network, last, ..., state=state)` continues from there.
     """
     symbols = checked(network, prompt, count)
+    heat, limits = settings(network, temperature, top_k, top_p)
+    return _pieces(network, symbols, count, key, heat, limits, state)
+
+
+def settings(
+    network: Network, temperature: float, top_k: int | None, top_p: float | None
+) -> tuple[jax.Array, Limits]:
+    """The temperature and the limits as arrays, after checks."""
     if not 0 <= temperature <= float(jnp.finfo(network.dtype).max):
         raise BadInput(f"temperature must be 0 or a positive number, got {temperature}")
     if top_k is not None and top_k < 1:
@@ -75,8 +83,7 @@ def sample(
         None if top_k is None else jnp.asarray(min(top_k, network.outputs), jnp.int32),
         None if top_p is None or top_p == 1 else jnp.asarray(top_p, network.dtype),
     )
-    heat = jnp.asarray(temperature, network.dtype)
-    return _pieces(network, symbols, count, key, heat, limits, state)
+    return jnp.asarray(temperature, network.dtype), limits
 
 
 def _pieces(
@@ -143,11 +150,24 @@ def choose(
     top_p: jax.Array | None = None,
 ) -> jax.Array:
     """Sample one symbol from logits `(symbols,)`, by the Gumbel-max trick."""
-    cold = temperature == 0
-    scaled = (logits - jnp.max(logits)) / jnp.where(cold, 1, temperature)
-    noise = jnp.where(cold, 0, jax.random.gumbel(key, logits.shape, logits.dtype))
+    noise = jax.random.gumbel(key, logits.shape, logits.dtype)
+    noise = jnp.where(temperature == 0, 0, noise)
+    return jnp.argmax(weighed(logits, temperature, top_k, top_p) + noise).astype(jnp.int32)
+
+
+def weighed(
+    logits: jax.Array,
+    temperature: jax.Array,
+    top_k: jax.Array | None = None,
+    top_p: jax.Array | None = None,
+) -> jax.Array:
+    """Logits `(symbols,)` of the distribution that is sampled from: `-inf` for what is left out.
+
+    A temperature of 0 leaves them as they are; the most probable symbol is then taken.
+    """
+    scaled = (logits - jnp.max(logits)) / jnp.where(temperature == 0, 1, temperature)
     if top_k is None and top_p is None:
-        return jnp.argmax(scaled + noise).astype(jnp.int32)
+        return scaled
     order = jnp.argsort(-scaled)
     ranked = scaled[order]
     kept = jnp.ones(ranked.shape, bool)
@@ -157,4 +177,4 @@ def choose(
         shares = jax.nn.softmax(jnp.where(kept, ranked, -jnp.inf))
         # The total of all more probable symbols is exactly 0 for the first, so one is always kept.
         kept &= jnp.cumsum(shares) - shares < top_p
-    return order[jnp.argmax(jnp.where(kept, ranked + noise[order], -jnp.inf))].astype(jnp.int32)
+    return jnp.where(jnp.zeros_like(kept).at[order].set(kept), scaled, -jnp.inf)

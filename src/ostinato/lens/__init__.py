@@ -9,6 +9,8 @@ from .bounds import singular_value_bound as singular_value_bound
 from .echo_state import EchoState as EchoState
 from .echo_state import echo_state as echo_state
 from .echo_state import memory_capacity as memory_capacity
+from .find_unit import find_unit as find_unit
+from .gates import gates_over_time as gates_over_time
 from .gradient_by_lag import gradient_by_lag as gradient_by_lag
 from .jacobians import jacobian_by_lag as jacobian_by_lag
 from .jacobians import step_jacobians as step_jacobians
@@ -18,12 +20,16 @@ from .lstm_split import memory_split as memory_split
 from .memory_length import memory_length as memory_length
 from .paths import path_sum as path_sum
 from .paths import toy_contribution as toy_contribution
+from .patterns import pattern as pattern
 from .perturbation import ignored_before as ignored_before
 from .perturbation import influence_by_lag as influence_by_lag
 from .perturbation import spread_lags as spread_lags
+from .reach import reach as reach
+from .reading import read as read
 from .recurrent_matrices import recurrent_matrices as recurrent_matrices
 from .saturation import dead_units as dead_units
 from .saturation import saturation as saturation
+from .similar import similar_states as similar_states
 from .spectrum import fixed_points as fixed_points
 from .spectrum import largest_singular_value as largest_singular_value
 from .spectrum import lyapunov_exponent as lyapunov_exponent

@@ -11,11 +11,9 @@ import numpy as np
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import can_step, check_structure, over_parts, sizes, starting_state
-from ..through_time.borders import Borders, find_borders, held, restarted, without_padding
-from ..through_time.step import take_apart
-from ..through_time.tracing import evaluate, read
-from ._squashed import cells_within, names_of, squashed_blocks
+from ..through_time import can_step, check_structure, sizes
+from ..through_time.borders import Borders, find_borders, without_padding
+from ._opened import Opened, open_cells
 
 # Up to where an activation is low, and from where it is high.
 LIMITS = {"sigmoid": (0.05, 0.95), "tanh": (-0.95, 0.95), "relu": (0.0, np.inf)}
@@ -133,77 +131,38 @@ def _summary(
 
 @eqx.filter_jit
 def _measure(cell: Any, xs: Any, state: Any, borders: Borders) -> list[tuple[list, tuple]]:
-    """What `_through_time` finds in a cell, or in each of the cells of a layer."""
+    """Of a cell, or of each of the cells of a layer: what is squashed, a list of name, kind, and
+    where its units are; and for the units of all that the sum of activations, and how often each
+    is high and low.
+    """
     measured: list[tuple[list, tuple]] = []
-    places = {id(part): path for path, part in cells_within(cell).items()}
 
-    def run_part(part: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
-        if not can_step(part):
-            return over_parts(part, xs, state, run_part, reverse)
-        path, own = places.get(id(part)), ""
-        if path is None:  # a wrapper that the network itself has put around a cell
-            path, own = places.get(id(getattr(part, "cell", None)), ""), ".cell"
-        ys, state, found, tally = _through_time(part, xs, state, reverse, borders)
-        named = [((path + name.removeprefix(own)).strip(), *rest) for name, *rest in found]
-        measured.append((named, tally))
+    def count(opened: Opened) -> tuple[Any, Any]:
+        ys, state, tally = _tallied(opened)
+        ends = [*accumulate(opened.units, initial=0)]
+        measured.append(([*zip(opened.names, opened.kinds, ends, ends[1:], strict=False)], tally))
         return ys, state
 
-    run_part(cell, xs, state, False)
+    open_cells(cell, xs, state, borders, count)
     return measured
 
 
-def _through_time(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borders) -> tuple:
-    """Outputs; final state; what is squashed, a list of name, kind, and where its units are; and
-    for the units of all that the sum of activations, and how often each is high and low.
-    """
-    state, (_, batch) = starting_state(cell, xs, state), sizes(cell, xs)
-    parameters, static = eqx.partition(cell, eqx.is_array)
-    xs = (xs, borders.valid, borders.resets(reverse))
-
-    def step(parameters: Any, state: Any, at: Any) -> tuple[Any, Any]:
-        cell, (x, valid, reset) = eqx.combine(parameters, static), at
-        if reset is not None:
-            state = restarted(state, cell.initial((1,) * len(batch)), reset)
-        new, y = cell.step(state, cell.inputs(x))
-        return held(new, state, valid), without_padding(y, valid)
-
-    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
-    traced = take_apart(step, parameters, state, one)
-    jaxpr, count = traced.jaxpr, traced.parameter_count
-    known = dict(zip(jaxpr.constvars, traced.consts, strict=True))
-    known |= dict(zip(jaxpr.invars[:count], jax.tree.leaves(parameters), strict=True))
-    for equation in traced.prologue:
-        evaluate(equation, known)
-
-    def rows(y: jax.Array) -> jax.Array:
-        """`(sequences, units)`; what is the same for all sequences is repeated."""
-        own = y.shape[: len(batch)] == batch
-        y = y if own else jnp.broadcast_to(y, (*batch, *y.shape))
-        return y.reshape(math.prod(batch), -1)
-
-    blocks = squashed_blocks(cells_within(cell), parameters, traced)
-    units = [jax.eval_shape(rows, block.var.aval).shape[1] for block in blocks]
-    kinds = [block.kind for block in blocks]
-    low, high = np.repeat(np.array([LIMITS[kind] for kind in kinds]).reshape(-1, 2), units, 0).T
+def _tallied(opened: Opened) -> tuple[Any, Any, tuple]:
+    limits = np.array([LIMITS[kind] for kind in opened.kinds]).reshape(-1, 2)
+    low, high = np.repeat(limits, opened.units, 0).T
 
     def body(carry: Any, x: Any) -> tuple[Any, Any]:
         state, tally = carry
-        leaves = jax.tree.leaves((state, x))
-        env = known | dict(zip(jaxpr.invars[count:], leaves, strict=True))
-        for equation in traced.remainder:
-            evaluate(equation, env)
-        out = [read(env, var) for var in jaxpr.outvars]
-        new, y = jax.tree.unflatten(traced.out_tree, out)
-        a = jnp.concatenate([nothing, *(rows(env[block.var]) for block in blocks)], axis=1)
+        new, y, a = opened.step(state, x)
         more = (a, a > high.astype(a.dtype), a <= low.astype(a.dtype))
         if x[1] is not None:
             more = without_padding(more, x[1].reshape(-1))
         tally = tuple(total + each.sum(0) for total, each in zip(tally, more, strict=True))
         return (new, tally), y
 
-    nothing = jnp.zeros((math.prod(batch), 0), jnp.float32)
-    start = tuple(jnp.zeros(sum(units), dtype) for dtype in (jnp.result_type(float), int, int))
-    (state, tally), ys = jax.lax.scan(body, (state, start), xs, reverse=reverse)
-    ends = [*accumulate(units, initial=0)]
-    names = names_of(cells_within(cell), blocks)
-    return ys, state, [*zip(names, kinds, ends, ends[1:], strict=False)], tally
+    units = sum(opened.units)
+    start = tuple(jnp.zeros(units, dtype) for dtype in (jnp.result_type(float), int, int))
+    (state, tally), ys = jax.lax.scan(
+        body, (opened.state, start), opened.received, reverse=opened.reverse
+    )
+    return ys, state, tally

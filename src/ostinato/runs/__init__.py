@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from .examination import examine as examine
     from .folder import Run as Run
     from .folder import open_run as open_run
+    from .inside import Inside as Inside
+    from .inside import look_inside as look_inside
+    from .playing import play_run as play_run
     from .training import train as train
     from .trouble import Diverged as Diverged
 else:
@@ -22,7 +25,9 @@ else:
         "examination",
         "fit",
         "folder",
+        "inside",
         "looking",
+        "playing",
         "step",
         "training",
         "trouble",
@@ -30,11 +35,14 @@ else:
     _NAMES = {
         "Config": "config",
         "Diverged": "trouble",
+        "Inside": "inside",
         "Run": "folder",
         "dynamic_evaluate": "evaluation",
         "evaluate": "evaluation",
         "examine": "examination",
+        "look_inside": "inside",
         "open_run": "folder",
+        "play_run": "playing",
         "train": "training",
     }
     __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)

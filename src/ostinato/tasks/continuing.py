@@ -16,6 +16,7 @@ from ..errors import BadInput
 from ..through_time import can_step
 from ..wiring import outputs_of
 from .applying import Applying
+from .quantiles import sorted_quantiles
 from .series import Series
 from .series_data import as_series
 from .task import checked_count
@@ -129,10 +130,10 @@ def _ahead(network: Any, task: Series, x: np.ndarray) -> tuple[list[str], np.nda
     inputs = task.scaler(x)[:, None]
     batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32))
     outputs, _ = _outputs(eqx.nn.inference_mode(network), batch.arrays)
-    levels = task.quantiles or (None,)
+    levels: tuple[Any, ...] = task.quantiles or (None,)
     scaler, names = task.answers.scaler, [task.names[n] for n in task.targets]
     assert scaler is not None
-    scaled = np.asarray(outputs, float)[-1, 0].reshape(-1, len(levels))
+    scaled = sorted_quantiles(np.asarray(outputs, float)[-1, 0], levels)
     values = scaled * np.array(scaler.factor)[:, None] + np.array(scaler.shift)[:, None]
     columns = [name if q is None else f"{name} {q:g}" for name in names for q in levels]
     return columns, values.reshape(task.horizon, len(columns))

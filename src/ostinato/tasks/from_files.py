@@ -149,7 +149,10 @@ class _naming:
 
 def _names(words: str | None) -> list[str]:
     """The names in `a,b,c`."""
-    return [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
+    found = [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
+    if twice := next((name for n, name in enumerate(found) if name in found[:n]), None):
+        raise BadInput(f"the column {twice!r} is named twice in {words}")
+    return found
 
 
 def _table(path: Path, settings: Any, text: list[str]) -> Table:

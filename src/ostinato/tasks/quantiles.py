@@ -8,6 +8,10 @@ For each target y the network outputs the quantiles o_q of the levels q, for exa
 is smallest on average if each o_q is the quantile q of y given the inputs (Koenker and Bassett,
 1978). Between the lowest and the highest level lies the *interval*; of 0.1 and 0.9 it should cover
 80 % of the targets.
+
+Outputs of different levels may cross, above all before training. The loss takes them as they are;
+wherever they are shown or measured they are sorted, which brings none of them further from the
+quantiles sought (Chernozhukov, Fernández-Val and Galichon, 2010).
 """
 
 import dataclasses
@@ -57,6 +61,17 @@ def checked_levels(levels: Sequence[float]) -> Levels:
 def _by_level(outputs: Any, levels: Levels) -> Any:
     """Outputs `(..., targets * levels)` as `(..., targets, levels)`."""
     return outputs.reshape(*outputs.shape[:-1], -1, len(levels))
+
+
+def sorted_quantiles(outputs: Any, levels: Levels) -> Any:
+    """The quantiles `(..., targets, levels)`, from the lowest to the highest.
+
+    Example:
+        >>> sorted_quantiles(np.array([5.0, 1.0, 2.0, 3.0]), (0.1, 0.9)).tolist()
+        [[1.0, 5.0], [2.0, 3.0]]
+    """
+    found = _by_level(outputs, levels)
+    return np.sort(found) if isinstance(found, np.ndarray) else jnp.sort(found)
 
 
 def pinball(outputs: jax.Array, targets: Any, levels: Levels) -> jax.Array:
@@ -131,7 +146,7 @@ class Coverage(StepMean):
         return f"coverage of the {self.levels[-1] - self.levels[0]:.3g} interval"
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        found = _by_level(outputs, self.levels)
+        found = sorted_quantiles(outputs, self.levels)
         inside = (found[..., 0] <= targets) & (targets <= found[..., -1])
         return jnp.mean(inside.astype(jnp.float32), axis=-1)
 
@@ -145,7 +160,7 @@ class MedianError(StepMean):
     name = "mean absolute error"
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        median = _by_level(outputs, self.levels)[..., self.levels.index(0.5)]
+        median = sorted_quantiles(outputs, self.levels)[..., self.levels.index(0.5)]
         return jnp.mean(jnp.abs(jnp.asarray(self.factors) * (median - targets)), axis=-1)
 
 
@@ -180,10 +195,10 @@ class QuantileAnswers(Answers):
     def centre(self, outputs: Any) -> Any:
         """The level next to the median, `(..., targets)`."""
         nearest = min(range(len(self.levels)), key=lambda n: abs(self.levels[n] - 0.5))
-        return _by_level(outputs, self.levels)[..., nearest]
+        return sorted_quantiles(outputs, self.levels)[..., nearest]
 
     def shown(self, outputs: np.ndarray, at: int) -> dict[str, np.ndarray]:
-        found = _by_level(outputs, self.levels)[:, at]
+        found = sorted_quantiles(outputs, self.levels)[:, at]
         return {f"{100 * level:g} %": found[:, n] for n, level in enumerate(self.levels)}
 
     def as_json(self) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from .applying import Applying
 from .epochs import in_order
 from .losses import CrossEntropy
 from .metrics import Accuracy
+from .passages import TaggedPassage
 from .tag_code import TagCode
-from .tagged import Tagged, code_of, encoded, in_parts, read_tagged
+from .tagged import MISSING, Tagged, code_of, encoded, in_parts, read_tagged
 from .task import Task, checked_count, checked_part, checked_seed, hashed, random
 from .toy_language import toy_sentences
 
@@ -192,6 +193,22 @@ class Tagging(Task):
         weights = (valid & part.there[places]).astype(np.float32)
         inputs = self._spellings.batch(self._symbols[which], which)
         return Batch(inputs, part.tags[places], weights, lengths)
+
+    def passage(self, part: str) -> TaggedPassage:
+        found, words = self.parts[part], list(self._distinct)
+        spelled = [words[n] for n in found.which]
+        said = [
+            self.code.tags[n] if there else MISSING
+            for n, there in zip(found.tags, found.there, strict=True)
+        ]
+        ends = zip(found.begins, found.begins + found.lengths, strict=True)
+        cuts = [slice(begin, end) for begin, end in ends]
+        return TaggedPassage(self.code, [spelled[c] for c in cuts], [said[c] for c in cuts])
+
+    @classmethod
+    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> TaggedPassage:
+        sentences = [line.split() for line in text.splitlines() if line.strip()]
+        return TaggedPassage(TagCode.from_json(artefacts), sentences)
 
     def batch_shape(self, size: int) -> tuple[int, int]:
         return self.length, min(size, len(self.parts["train"].lengths))

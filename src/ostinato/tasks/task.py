@@ -16,6 +16,7 @@ from ..settings import NoSettings, options
 from .applying import Applying
 from .losses import Loss
 from .metrics import Metric
+from .passages import Passage
 from .pictures import Picture
 
 MOST_SEED = 2**32 - 1
@@ -115,6 +116,20 @@ class Task(abc.ABC):
     def stream(self, part: str) -> np.ndarray | None:
         """A part of a text, `"train"`, `"valid"` or `"test"`, as symbols `(T,)`; else `None`."""
         return None
+
+    def passage(self, part: str) -> Passage:
+        """A part of a text to look at from inside, `"train"`, `"valid"` or `"test"`."""
+        raise BadInput(f"the task {self.name} reads no text to look at")
+
+    @classmethod
+    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> Passage:
+        """The same for a text that somebody typed.
+
+        Args:
+            text: one or more lines.
+            artefacts: those of the run.
+        """
+        raise BadInput(f"the task {cls.name} reads no text to look at")
 
     def batch_shape(self, size: int) -> tuple[int, int]:
         """Steps and sequences of the largest batch."""

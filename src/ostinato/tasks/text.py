@@ -19,6 +19,7 @@ from . import windows
 from .losses import CrossEntropy
 from .metrics import Bits, Perplexity
 from .ngrams import ngram_bits
+from .passages import TextPassage
 from .synthetic import Length
 from .task import Task, checked_count, checked_part, checked_seed, hashed
 from .windows import in_windows, next_symbols, training_batch
@@ -152,6 +153,14 @@ class Text(Task):
 
     def stream(self, part: str) -> np.ndarray:
         return self.parts[part]
+
+    def passage(self, part: str) -> TextPassage:
+        return TextPassage(self.parts[part], self.vocabulary)
+
+    @classmethod
+    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> TextPassage:
+        known = Vocabulary.from_json(artefacts["vocabulary"])
+        return TextPassage(known.encode(text), known)
 
     def batch_shape(self, size: int) -> tuple[int, int]:
         return windows.batch_shape(self._training, size, self.length, self.carry)

@@ -1,0 +1,196 @@
+"""`ostinato inside`: what a trained network expects, and what its units do, over a text.
+
+One verb for all questions, because they are asked of the same thing, a network on a text, and one
+leads to the next: find a unit, see it on the text, see what moved the loss where it fails. The text
+is read once for all of them.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+from typer import Argument, Option
+
+from ..errors import BadInput
+from ..runs import Inside, look_inside, open_run
+from .output import print_json, writing
+from .paths import path
+
+SHOWN = 600
+NEAR = 25  # pieces around a position
+RED, BLUE = (214, 39, 40), (31, 119, 180)
+
+
+def inside(
+    run: Annotated[Path, Argument(help="the run folder", parser=path)],
+    text: Annotated[
+        str | None, Argument(help="what to read", show_default="the validation part")
+    ] = None,
+    file: Annotated[Path | None, Option(help="read this file instead", parser=path)] = None,
+    find: Annotated[
+        str | None,
+        Option(
+            help="rank the units by how well they follow a pattern: brackets, quotes, line, word, "
+            "regex:EXPRESSION, labels:FILE or labels:FILE:LABEL (one label per line)"
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None, Option(help="colour the text by this unit, such as h[12] or forget gate[3]")
+    ] = None,
+    at: Annotated[
+        int | None, Option(help="what was expected at this piece, and which pieces moved its loss")
+    ] = None,
+    similar: Annotated[
+        int | None, Option(help="where else the state is similar to that at this piece")
+    ] = None,
+    top: Annotated[int, Option(help="how many units, alternatives or places to list")] = 5,
+    begin: Annotated[int, Option(help="the first piece to show")] = 0,
+    show: Annotated[int, Option(help="how many pieces of the text to show")] = SHOWN,
+    limit: Annotated[int, Option(help="how many pieces to read, at most")] = 100_000,
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+) -> None:
+    """Look at a trained network from inside, while it reads a text.
+
+    Without options, the text is coloured by surprise: how little the network expected what came.
+    Pieces are characters, bytes or words, counted from 0. A found unit is chosen on the first half
+    of the text and scored on the second; beside it is what chance would reach.
+
+    Examples:
+        ostinato inside runs/text-lstm-1 "for i in range(10):"
+        ostinato inside runs/text-lstm-1 --find brackets
+        ostinato inside runs/text-lstm-1 --file code.py --find "regex:def \\w+" --top 10
+        ostinato inside runs/text-lstm-1 --unit "c[12]" --at 130 --similar 130
+    """
+    if top < 1 or show < 0 or begin < 0:
+        raise BadInput("--top must be at least 1, and --begin and --show not negative")
+    looked = look_inside(open_run(run), text, file=file, limit=limit, top=top)
+    size = len(looked.passage.pieces)
+    for name, place in (("--at", at), ("--similar", similar)):
+        if place is not None and not 0 <= place < size:
+            raise BadInput(f"{name} is a piece from 0 to {size - 1}, got {place}")
+    found: dict[str, Any] = {"run": str(run), "text": looked.where, "pieces_read": size}
+    if find is not None:
+        found["find"] = looked.find(find, top)
+        unit = unit or found["find"]["units"][0]["unit"]
+    end = min(begin + show, size)
+    found["pieces"] = looked.pieces(begin, end)
+    if unit is not None:
+        values = looked.unit(unit)
+        found["unit"] = {"name": unit, "values": values[begin:end]}
+    if at is not None:
+        found["at"] = looked.pieces(at, at + 1)[0] | {"reach": looked.reach(at)}
+    if similar is not None:
+        found["similar"] = looked.similar(similar, top)
+    if as_json:
+        print_json(found)
+        return
+    with writing():
+        _show(Console(highlight=False), looked, found, top)
+
+
+def _show(console: Console, looked: Inside, found: dict[str, Any], top: int) -> None:
+    if found["pieces"]:
+        _show_text(console, found)
+    if "find" in found:
+        _show_found(console, found["find"])
+    if "at" in found:
+        _show_at(console, found["at"], looked.passage.unit, top)
+    for place in found.get("similar", []):
+        words = Text(f"{place['at']:>7}  cosine {place['cosine']:.3f}  ")
+        words.append_text(_around(looked.passage.pieces, place["at"]))
+        console.print(words, soft_wrap=True)
+
+
+def _show_text(console: Console, found: dict[str, Any]) -> None:
+    pieces, unit = found["pieces"], found.get("unit")
+    if unit is None:
+        values = [piece["surprise"] or 0.0 for piece in pieces]
+        title = "surprise: the darker, the less expected"
+    else:
+        values = unit["values"]
+        title = f"{unit['name']}: red is positive, blue is negative"
+    largest = max(map(abs, values)) or 1.0
+    unit_of = "bits" if unit is None else "at most"
+    console.print(Text(f"{title} ({unit_of} {largest:.3g})", style="bold"))
+    words = Text()
+    for piece, value in zip(pieces, values, strict=True):
+        words.append(_visible(piece["piece"]), _colour(value / largest))
+    console.print(words, soft_wrap=True)
+    told = [piece["surprise"] for piece in pieces if piece["surprise"] is not None]
+    if told:
+        console.print(f"mean surprise {sum(told) / len(told):.3f} bits", soft_wrap=True)
+
+
+def _show_found(console: Console, found: dict[str, Any]) -> None:
+    binary = found["units"][0]["threshold"] is not None
+    table = Table("unit", "chosen on", "score", *(("F1", "area", "rule") if binary else ("sign",)))
+    for one in found["units"]:
+        row = [one["unit"], f"{one['chosen']:.3f}", f"{one['score']:.3f}"]
+        if binary:
+            rule = f"{'above' if one['sign'] > 0 else 'below'} {one['threshold']:.3g}"
+            row += [f"{one['f1']:.3f}", f"{one['area']:.3f}", rule]
+        else:
+            row.append("+" if one["sign"] > 0 else "-")
+        table.add_row(*map(Text, row))
+    console.print(table)
+    chance, before = found["chance"], found["untrained"]
+    words = (
+        f"{found['pattern']}: {found['measure']} on the second half of {found['pieces']:,} pieces, "
+        f"{found['searched']} units; the best by chance {chance['mean']:.3f} on average, "
+        f"{chance['highest']:.3f} at most ({chance['draws']} rotations of the pattern)"
+    )
+    if before is not None:
+        words += f"; before training {before['score']:.3f} ({before['unit']})"
+    console.print(Text(words), soft_wrap=True)
+
+
+def _show_at(console: Console, found: dict[str, Any], unit: str, top: int) -> None:
+    reach = found["reach"]
+    expected = ", ".join(f"{_quoted(name)} {p:.1%}" for name, p in found["expected"])
+    surprise = "" if found["surprise"] is None else f", surprise {found['surprise']:.2f} bits"
+    console.print(
+        Text(f"{unit} {found['at']}, {_quoted(found['piece'])}{surprise}; expected {expected}"),
+        soft_wrap=True,
+    )
+    moved = reach["moved"]
+    largest = max(one["norm"] for one in moved) or 1.0
+    words = Text(f"what moved the loss of {_quoted(reach['target'])}: ")
+    for one in moved:
+        words.append(_visible(one["piece"]), _colour(one["norm"] / largest))
+    console.print(words, soft_wrap=True)
+    for one in sorted(moved, key=lambda one: -one["norm"])[:top]:
+        console.print(Text(f"{one['at']:>7}  {_quoted(one['piece'])}  {one['norm']:.3g}"))
+    for name, profile in reach["by_lag"].items():
+        half = [lag for lag, x in enumerate(profile) if x >= max(profile) / 100]
+        console.print(Text(f"{name}: within 1% of its peak up to lag {half[-1] if half else 0}"))
+
+
+def _around(pieces: list[str], at: int) -> Text:
+    """The neighbourhood of a piece on one line, the piece itself underlined."""
+    before, after = pieces[max(at - NEAR, 0) : at], pieces[at + 1 : at + 1 + NEAR]
+    one = [_visible("".join(some)).replace("\n", "⏎") for some in (before, [pieces[at]], after)]
+    return Text.assemble(one[0], (one[1], "bold underline"), one[2])
+
+
+def _colour(value: float) -> Style:
+    """A background: nothing for 0, red for 1, blue for -1; black letters on it."""
+    if abs(value) < 0.05:
+        return Style()
+    strength = min(abs(value), 1.0)
+    end = RED if value > 0 else BLUE
+    red, green, blue = (round(255 + strength * (x - 255)) for x in end)
+    return Style(color="black", bgcolor=f"rgb({red},{green},{blue})")
+
+
+def _visible(text: str) -> str:
+    """Control characters escaped, newlines kept."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def _quoted(text: str) -> str:
+    return repr(text)

@@ -1,0 +1,154 @@
+"""What a network expects and what its units do, over a text."""
+
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import BadInput
+from ..tasks.passages import Part, Passage
+from ..through_time import unroll
+from ..wiring import prepared
+from .gates import gates_over_time
+from .units import Unit, state_names
+
+NUMBERS = 1 << 28  # of all states, 1 GiB
+
+
+class Reading(NamedTuple):
+    """A network on a passage.
+
+    Attributes:
+        surprise: `(pieces,)`, `-log2 p` of what came, in bits; NaN where nothing was expected (the
+            first character of a text) or what is right is unknown.
+        expected: `(pieces, top)`, the most probable outputs, the most probable first; -1 where
+            nothing was expected.
+        probabilities: of these, `(pieces, top)`.
+        values: `(pieces, units)`, all states side by side, after each piece was read.
+        groups: where the states of each name are in `values`.
+    """
+
+    surprise: np.ndarray
+    expected: np.ndarray
+    probabilities: np.ndarray
+    values: np.ndarray
+    groups: dict[str, slice]
+
+    @property
+    def states(self) -> dict[str, np.ndarray]:
+        """`(pieces, units)` by name."""
+        return {name: self.values[:, some] for name, some in self.groups.items()}
+
+    def unit(self, column: int) -> Unit:
+        """The unit of a column of `values`."""
+        name, some = next((n, some) for n, some in self.groups.items() if column < some.stop)
+        return Unit(name, column - some.start)
+
+
+def read(network: Any, passage: Passage, top: int = 5) -> Reading:
+    """Read a passage from its beginning.
+
+    Memory beyond the result is that of a few hundred steps.
+
+    Args:
+        network: with one output per symbol or tag.
+        passage: what to read.
+        top: how many of the most probable outputs to keep.
+
+    Example:
+        >>> passage = run.task().passage("valid")
+        >>> found = read(run.network(), passage, top=3)
+        >>> found.expected.shape == (len(passage.pieces), 3), sorted(found.states)
+        (True, ['c', 'h'])
+        >>> bool(np.all(found.surprise[1:] > 0))
+        True
+    """
+    network, size = eqx.nn.inference_mode(network), len(passage.pieces)
+    top = min(top, network.outputs)
+    surprise = np.full(size, np.nan)
+    expected, probabilities = np.full((size, top), -1), np.zeros((size, top))
+    values, groups = np.empty((size, 0), np.float32), dict[str, slice]()
+    for ys, watched, places in _passes(network, passage):
+        there = places >= 0
+        about = places + passage.ahead
+        asked = there & (about < size)
+        targets = np.where(asked, passage.targets[np.where(asked, about, 0)], -1)
+        said, best, shares = map(np.asarray, _judged(ys, targets, top))
+        some = about[asked]
+        surprise[some], expected[some], probabilities[some] = (
+            said[asked],
+            best[asked],
+            shares[asked],
+        )
+        if not groups:
+            ends = [0, *accumulate(x.shape[-1] for x in watched.values())]
+            groups = {name: slice(*cut) for name, cut in zip(watched, pairwise(ends), strict=True)}
+            values = np.empty((size, _checked(size, ends[-1])), np.float32)
+        for name, x in watched.items():
+            values[places[there], groups[name]] = np.asarray(x)[there]
+    if not np.all(np.isfinite(probabilities)):
+        raise BadInput("the network's outputs are not finite numbers; its training diverged")
+    return Reading(surprise, expected, probabilities, values, groups)
+
+
+def _checked(pieces: int, units: int) -> int:
+    if pieces * units > NUMBERS:
+        raise BadInput(
+            f"{units} units over {pieces} pieces are more than the {NUMBERS:,} numbers that are "
+            f"kept; give a text of at most {NUMBERS // units:,} pieces"
+        )
+    return units
+
+
+def read_gates(network: Any, passage: Passage) -> dict[str, np.ndarray]:
+    """Everything that the network's steps squash, over a passage: `(pieces, units)` by name.
+
+    Example:
+        >>> found = read_gates(run.network(), run.task().passage("valid"))
+        >>> sorted(found)
+        ['forget gate', 'input gate', 'output', 'output gate']
+    """
+    network, size = eqx.nn.inference_mode(network), len(passage.pieces)
+    gates: dict[str, np.ndarray] = {}
+    state: Any = None
+    for part in passage.parts():
+        (layer, xs, begin), (batch, places) = _opened(network, part), part
+        state = (None if batch.first else state) if layer is network else begin
+        found, state = gates_over_time(layer, xs, state, **batch.marks)
+        there = places >= 0
+        for name, x in found.items():
+            if name not in gates:
+                gates[name] = np.empty((size, x.shape[-1]), np.float32)
+            gates[name][places[there]] = np.asarray(x)[there]
+    return gates
+
+
+def _passes(network: Any, passage: Passage) -> Iterator[tuple[Any, dict[str, Any], np.ndarray]]:
+    """Outputs `(T, B, outputs)`, states by name and places of all parts."""
+    state, names = None, None
+    for part in passage.parts():
+        layer, xs, begin = _opened(network, part)
+        state = (None if part.batch.first else state) if layer is network else begin
+        (ys, watched), state = unroll(layer, xs, state, watch="states", **part.batch.marks)
+        names = names or state_names(layer, xs)
+        named = zip(names, watched, strict=True)
+        # A state without an axis of units, such as a counter, is not shown; a matrix is, flat.
+        yield ys, {k: x.reshape(*x.shape[:2], -1) for k, x in named}, part.places
+
+
+def _opened(network: Any, part: Part) -> tuple[Any, Any, Any]:
+    layer, xs, begin = prepared(network, part.batch.arrays)
+    return layer, jax.tree.map(jnp.asarray, xs), begin
+
+
+@eqx.filter_jit
+def _judged(logits: Any, targets: Any, top: int) -> tuple[Any, Any, Any]:
+    """Surprise in bits, and the most probable outputs with their probabilities."""
+    logs = jax.nn.log_softmax(logits)
+    right = jnp.take_along_axis(logs, jnp.maximum(targets, 0)[..., None], axis=-1)[..., 0]
+    best, which = jax.lax.top_k(logs, top)
+    return jnp.where(targets < 0, jnp.nan, -right / jnp.log(2.0)), which, jnp.exp(best)

@@ -1,0 +1,201 @@
+"""A passage of text that a trained network reads, piece by piece, to be looked at from inside."""
+
+import abc
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data import Batch, Vocabulary
+from ..decoding import as_text
+from ..errors import BadInput
+from .tag_code import TOGETHER, TagCode
+
+CHUNK = 500  # steps that are read at a time
+WARM = 1000  # steps that a stream reads before its own first piece
+LONG = 20_000  # pieces from which a text is read in streams
+STREAMS = 32
+UNKNOWN = -1
+
+
+class Part(NamedTuple):
+    """Some steps of a passage.
+
+    Attributes:
+        batch: what is read.
+        places: `(T, B)`, the piece that is read at each step; -1 where it is not looked at.
+    """
+
+    batch: Batch
+    places: np.ndarray
+
+
+class Passage(abc.ABC):
+    """The pieces of a text, and how a network reads them.
+
+    Attributes:
+        pieces: the text, one piece per step: a character, a byte or a word.
+        names: what each output of the network stands for.
+        targets: `(pieces,)`, the output that each piece asks for; -1 if unknown.
+        ahead: 1 if an output is about the next piece, 0 if it is about the same.
+        unit: what a piece is, in words.
+    """
+
+    pieces: list[str]
+    names: Sequence[str]
+    targets: np.ndarray
+    ahead: int
+    unit: str
+
+    @abc.abstractmethod
+    def parts(self) -> Iterator[Part]:
+        """All pieces, in parts of bounded size."""
+
+    @abc.abstractmethod
+    def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
+        """What a network reads before it outputs what is said about a piece.
+
+        Args:
+            at: the piece.
+            steps: how many pieces before it, at most.
+
+        Returns:
+            A batch of one sequence, the piece at each of its steps, and the step of the output.
+        """
+
+    @abc.abstractmethod
+    def before(self, at: int) -> Iterator[Batch]:
+        """All that is read before a window that begins with a piece."""
+
+    def first(self, count: int) -> "Passage":
+        """The passage up to so many pieces."""
+        raise NotImplementedError
+
+
+class TextPassage(Passage):
+    """A text of characters or bytes, of which a network predicts the next.
+
+    A text of less than 20,000 pieces is read from its beginning to its end. A longer one is read
+    in 32 streams side by side, which is many times faster; each begins 1,000 pieces before its own
+    first piece, so only what a unit remembers for longer than that is missing.
+
+    Example:
+        >>> passage = TextPassage(np.array([0, 1, 1, 0]), Vocabulary.of_text("ab"))
+        >>> passage.pieces, passage.targets.tolist()
+        (['a', 'b', 'b', 'a'], [0, 1, 1, 0])
+        >>> next(passage.parts()).places[:5, 0].tolist()
+        [0, 1, 2, 3, -1]
+    """
+
+    ahead = 1
+
+    def __init__(self, symbols: np.ndarray, vocabulary: Vocabulary):
+        if not len(symbols):
+            raise BadInput("the text is empty; give at least one character")
+        self.symbols, self.vocabulary = np.asarray(symbols, np.int32), vocabulary
+        self.pieces = list(as_text(self.symbols[:, None], vocabulary))[: len(symbols)]
+        self.targets = self.symbols
+        self.unit = "character" if vocabulary.level == "characters" else "byte"
+
+    @property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
+        points = self.vocabulary.points
+        if self.vocabulary.level == "characters":
+            return [chr(point) for point in points]
+        return [chr(point) if point < 128 else f"\\x{point:02x}" for point in points]
+
+    def first(self, count: int) -> "TextPassage":
+        return TextPassage(self.symbols[:count], self.vocabulary)
+
+    def parts(self) -> Iterator[Part]:
+        size = len(self.symbols)
+        streams = STREAMS if size >= LONG else 1
+        warm = WARM if streams > 1 else 0
+        each = -(-(size - warm) // streams)
+        begins = each * np.arange(streams)
+        for start in range(0, warm + each, CHUNK):
+            times = np.arange(start, start + CHUNK)[:, None]
+            read = np.minimum(times + begins, size - 1)
+            there = (times < warm + each) & (times + begins < size)
+            there &= (times >= warm) | (begins == 0)
+            inputs = self.symbols[read]
+            batch = Batch(inputs, inputs, there.astype(np.float32), first=start == 0)
+            yield Part(batch, np.where(there, read, -1))
+
+    def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
+        if at < 1:
+            raise BadInput("nothing comes before the first piece, so nothing moved its loss")
+        places = np.arange(max(at - steps, 0), at)
+        inputs = self.symbols[places][:, None]
+        return Batch(inputs, inputs, np.ones(inputs.shape, np.float32)), places, len(places) - 1
+
+    def before(self, at: int) -> Iterator[Batch]:
+        for start in range(0, at, CHUNK):
+            inputs = self.symbols[start : min(start + CHUNK, at)][:, None]
+            yield Batch(inputs, inputs, np.ones(inputs.shape, np.float32), first=start == 0)
+
+
+class TaggedPassage(Passage):
+    """Sentences whose words a network tags; each is read by itself.
+
+    Example:
+        >>> from ostinato.data.words import Words
+        >>> code = TagCode(Words.of(["cats"]), Words.of("cats"), ("NOUN", "VERB"))
+        >>> passage = TaggedPassage(code, [["Cats", "sit"]], [["NOUN", "_"]])
+        >>> passage.pieces, passage.targets.tolist()
+        (['Cats ', 'sit\\n'], [0, -1])
+    """
+
+    ahead, unit = 0, "word"
+
+    def __init__(
+        self,
+        code: TagCode,
+        sentences: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+    ):
+        """
+        Args:
+            code: of the trained network.
+            sentences: their words.
+            tags: of each word; one that the network does not have is unknown.
+        """
+        if not sentences:
+            raise BadInput("there is no sentence; give at least one")
+        self.code, self.sentences, self.names = code, sentences, code.tags
+        self.pieces = [
+            word + (" " if n + 1 < len(words) else "\n")
+            for words in sentences
+            for n, word in enumerate(words)
+        ]
+        self.tags = tags
+        known = {tag: n for n, tag in enumerate(code.tags)}
+        said = ["_"] * len(self.pieces) if tags is None else [tag for some in tags for tag in some]
+        self.targets = np.array([known.get(tag, UNKNOWN) for tag in said], np.int32)
+        self.ends = np.cumsum([len(words) for words in sentences])
+
+    def first(self, count: int) -> "TaggedPassage":
+        """Whole sentences, at least one."""
+        some = max(int(np.searchsorted(self.ends, count, side="right")), 1)
+        tags = None if self.tags is None else self.tags[:some]
+        return TaggedPassage(self.code, self.sentences[:some], tags)
+
+    def parts(self) -> Iterator[Part]:
+        for start in range(0, len(self.sentences), TOGETHER):
+            yield self._part(start, start + TOGETHER)
+
+    def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
+        """The whole sentence, because a network may read it in both directions."""
+        sentence = int(np.searchsorted(self.ends, at, side="right"))
+        batch, places = self._part(sentence, sentence + 1)
+        return batch, places[: int(batch.lengths[0]), 0], int(np.flatnonzero(places == at)[0])
+
+    def before(self, at: int) -> Iterator[Batch]:
+        return iter(())
+
+    def _part(self, start: int, stop: int) -> Part:
+        some = self.sentences[start:stop]
+        batch = self.code.batch(some)
+        begins = self.ends[start:stop] - [len(words) for words in some]
+        times = np.arange(batch.steps)[:, None]
+        return Part(batch, np.where(times < batch.lengths, begins + times, -1))

@@ -29,6 +29,8 @@ PAGES = {
     "/compare": ("compare", "Compare"),
     "/start": ("start", "Start a run"),
     "/claims": ("claims", "Claims"),
+    "/inside": ("inside", "Inside"),
+    "/play": ("play", "Play"),
 }
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PLOTLY = "plotly.min.js"
@@ -47,7 +49,7 @@ class Studio:
         self.folder, self.token = Folder(path), token
         self.digests, self.follower = Digests(), Follower()
         self.jobs = Jobs(self.folder)
-        self.measuring, self.claiming = Worker(), Worker()
+        self.measuring, self.claiming, self.looking = Worker(), Worker(), Worker()
         self._reading = asyncio.Lock()  # one long log at a time
         self._kept: dict[str, Any] = {}
 
@@ -64,6 +66,7 @@ class Studio:
             "findings": self.findings,
             "claims": self.claims,
             "job": self.job,
+            "pictures": self.pictures,
         }
         routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
         changing: dict[str, Callable] = {
@@ -71,17 +74,19 @@ class Studio:
             "stop": self.stop,
             "resume": self.resume,
             "verify": self.verify,
+            "inside": self.inside,
         }
         routes += [
             Route(f"/api/{name}", as_json(call), methods=["POST"])
             for name, call in changing.items()
         ]
         routes += [Route("/api/events", self.events)]
+        routes += [Route("/api/play", self.play, methods=["POST"])]
 
         @contextlib.asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
             yield
-            for worker in (self.measuring, self.claiming):
+            for worker in (self.measuring, self.claiming, self.looking):
                 worker.end()
 
         return Starlette(routes=routes, lifespan=lifespan)
@@ -185,6 +190,39 @@ class Studio:
         found = await self.claiming.ask(600.0, do="claim", name=name)
         self._keep(f"claim:{name}", found)
         return found
+
+    async def inside(self, request: Request) -> Any:
+        """A question to a network about a text; see `looking.inside`."""
+        sent = await _sent(request)
+        path = self.folder.find(str(sent.get("name")))
+        known = ("what", "text", "begin", "unit", "pattern", "at")
+        asked = {key: sent[key] for key in known if key in sent}
+        return await self.looking.ask(300.0, do="inside", path=str(path), **asked)
+
+    async def pictures(self, request: Request) -> Any:
+        path = self.folder.find(request.query_params.get("name", ""))
+        return await self.looking.ask(300.0, do="pictures", path=str(path))
+
+    async def play(self, request: Request) -> Response:
+        """Sampled text as lines of JSON, each as soon as it is there; an error is the last line."""
+        known = ("prompt", "length", "temperature", "top_k", "top_p", "beam", "seed")
+        try:
+            sent = await _sent(request)
+            path = self.folder.find(str(sent.get("name")))
+        except BadInput as error:
+            return PlainTextResponse(msgspec.json.encode({"error": str(error)}), 404)
+        asked = {key: sent[key] for key in known if key in sent}
+
+        async def lines() -> AsyncIterator[bytes]:
+            try:
+                pieces = self.looking.stream(do="play", path=str(path), **asked)
+                async with contextlib.aclosing(pieces):
+                    async for piece in pieces:
+                        yield msgspec.json.encode(piece) + b"\n"
+            except BadInput as error:
+                yield msgspec.json.encode({"error": str(error)}) + b"\n"
+
+        return StreamingResponse(lines(), media_type="application/jsonl")
 
     async def start(self, request: Request) -> Any:
         sent = await _sent(request)

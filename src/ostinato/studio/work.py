@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from ..errors import BadInput
@@ -22,27 +24,47 @@ class Worker:
 
     async def ask(self, seconds: float = 120.0, **request: Any) -> Any:
         """The answer to a request; `BadInput` if it fails or takes too long."""
+        answer = None
+        async with aclosing(self._answers(seconds, request)) as lines:
+            async for found in lines:
+                answer = found.get("answer")
+        return answer
+
+    async def stream(self, seconds: float = 120.0, **request: Any) -> AsyncGenerator[Any]:
+        """The pieces of an answer as they come; `seconds` is the time for each."""
+        async with aclosing(self._answers(seconds, request)) as lines:
+            async for found in lines:
+                if "piece" in found:
+                    yield found["piece"]
+
+    async def _answers(self, seconds: float, request: dict) -> AsyncGenerator[dict]:
+        """The lines of an answer, the last of which has `answer`.
+
+        Whoever stops listening before it ends the process, or the rest would be taken for the
+        answer to the next request.
+        """
         async with self._turn:
             process = await self._running()
             assert process.stdin is not None and process.stdout is not None
+            whole = False
             try:
                 process.stdin.write(json.dumps(request).encode() + b"\n")
-                line = await asyncio.wait_for(process.stdout.readline(), seconds)
+                while not whole:
+                    line = await asyncio.wait_for(process.stdout.readline(), seconds)
+                    if not line:
+                        raise BadInput("the process that should answer has ended")
+                    found = json.loads(line)
+                    whole = "piece" not in found
+                    if "error" in found:
+                        raise BadInput(found["error"])
+                    yield found
             except TimeoutError:
-                self.end()
                 raise BadInput(f"no answer within {seconds:.0f} s; it was given up") from None
-            except asyncio.CancelledError:
-                self.end()  # its answer would be taken for that of the next request
-                raise
             except (OSError, ValueError):
-                line = b""
-            if not line:
-                self.end()
-                raise BadInput("the process that should answer has ended")
-        found = json.loads(line)
-        if "error" in found:
-            raise BadInput(found["error"])
-        return found["answer"]
+                raise BadInput("the process that should answer has ended") from None
+            finally:
+                if not whole:
+                    self.end()
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._ending is not None:

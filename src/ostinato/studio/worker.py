@@ -1,7 +1,8 @@
 """A process for what needs JAX: `python -m ostinato.studio.worker`, used by `work`.
 
-It reads a request per line, `{"do": "findings", ...}`, and writes its answer as one line. It runs at
-a low priority and on the CPU, so that it takes little from a run that is training.
+It reads a request per line, `{"do": "findings", ...}`, and writes its answer as one line; some answers
+come in pieces, a line each. It runs at a low priority and on the CPU, so that it takes little from a run
+that is training.
 """
 
 import contextlib
@@ -9,7 +10,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import BadInput
@@ -109,13 +110,37 @@ def _drawn(figure: Callable[[Any], None] | None) -> str | None:
     return words.getvalue()
 
 
+def inside(request: dict) -> Any:
+    """What a network expects and does over a text."""
+    from . import looking
+
+    return looking.inside(request)
+
+
+def play(request: dict) -> Iterator[Any]:
+    """What a network writes, piece by piece."""
+    from . import looking
+
+    yield from looking.play(request)
+
+
+def pictures(request: dict) -> Any:
+    """Charts of a network on a few sequences."""
+    from . import looking
+
+    return looking.pictures(request)
+
+
 DO: dict[str, Callable[[dict], Any]] = {
     "form": form,
     "check": check,
     "findings": findings,
     "claims": claims,
     "claim": claim,
+    "inside": inside,
+    "pictures": pictures,
 }
+STREAMS: dict[str, Callable[[dict], Iterator[Any]]] = {"play": play}
 
 
 def main() -> None:
@@ -124,15 +149,23 @@ def main() -> None:
     os.dup2(2, 1)  # whatever is printed goes to standard error
     with contextlib.suppress(AttributeError, OSError):
         os.nice(10)
+
+    def say(found: dict) -> None:
+        print(json.dumps(_finite(found), allow_nan=False), file=answers, flush=True)
+
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            found = {"answer": DO[request["do"]](request)}
+            if request["do"] in STREAMS:
+                for piece in STREAMS[request["do"]](request):
+                    say({"piece": piece})
+                say({"answer": None})
+            else:
+                say({"answer": DO[request["do"]](request)})
         except BadInput as error:
-            found = {"error": str(error)}
+            say({"error": str(error)})
         except Exception as error:  # the page must say that it failed, whatever it was
-            found = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(_finite(found), allow_nan=False), file=answers, flush=True)
+            say({"error": f"{type(error).__name__}: {error}"})
 
 
 def _finite(value: Any) -> Any:

@@ -2,6 +2,7 @@
 import { asCount, asNumber, ask, asTime, h, say, send } from "./dom.js";
 import { Chart, ready } from "./charts.js";
 import { keys } from "./frame.js";
+import { tabs } from "./tabs.js";
 
 const main = document.getElementById("main");
 const name = new URLSearchParams(location.search).get("name") ?? "";
@@ -23,7 +24,7 @@ const samples = h("section", { id: "samples", hidden: true });
 const settings = h("section", { id: "settings" });
 main.append(
   h("div", { class: "title" }, title, state, h("span", { class: "room" }), steps, stop, resume),
-  subtitle, notice, progress, numbers, sections, findings, samples, settings);
+  tabs(name, "run"), subtitle, notice, progress, numbers, sections, findings, samples, settings);
 document.title = `${name} – Ostinato`;
 
 // Numbers: [key, what it is called, how it is written].
@@ -232,6 +233,8 @@ document.addEventListener("visibilitychange", () => {
 keys([
   ["u Backspace", "back to the runs", () => location.assign("/")],
   ["s", "stop or resume", () => (stop.hidden ? resume.hidden || goOn() : stop.click())],
+  ["i", "inside", () => location.assign(`/inside?name=${encodeURIComponent(name)}`)],
+  ["p", "play", () => location.assign(`/play?name=${encodeURIComponent(name)}`)],
   ["e", "examine", () => document.getElementById("examine")?.click()],
 ]);
 

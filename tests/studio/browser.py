@@ -109,7 +109,9 @@ class Browser:
         while not self.run(f"!!({condition})"):
             if time.monotonic() > end:
                 words = self.run("document.body.innerText")[-1500:]
-                raise AssertionError(f"not within {seconds} s: {condition}\n{words}\n{self.console}")
+                raise AssertionError(
+                    f"not within {seconds} s: {condition}\n{words}\n{self.console}"
+                )
             time.sleep(0.1)
 
     def text(self, selector="body"):

@@ -101,7 +101,9 @@ class Studio:
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
         kind = TYPES.get(Path(name).suffix)
-        place = files("plotly") / "package_data" if name == PLOTLY else files(__package__) / "static"
+        place = (
+            files("plotly") / "package_data" if name == PLOTLY else files(__package__) / "static"
+        )
         if name in SHARED:
             place = files("ostinato.report")
         found = place / name
@@ -143,9 +145,7 @@ class Studio:
 
         def found() -> Any:
             paths = [(self.folder.row(name), self.folder.find(name)) for name in names]
-            return compare_view(
-                [(row, self.digests.of(path)) for row, path in paths], over_seeds
-            )
+            return compare_view([(row, self.digests.of(path)) for row, path in paths], over_seeds)
 
         async with self._reading:
             return await asyncio.to_thread(found)

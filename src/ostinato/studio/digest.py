@@ -283,7 +283,7 @@ class Counted:
         self.at = [one for one in self.at if one[0] <= step]
         if self.before > step and self.at:
             _, _, self.total, self.seconds = self.at[-1]
-        self.before = min(self.before, float(step))
+        self.before = min(self.before, max(0.0, float(step)))
 
 
 def logged_task(start: dict) -> Any:

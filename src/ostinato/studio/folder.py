@@ -87,8 +87,8 @@ class Folder:
 
     def find(self, name: str) -> Path:
         """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
-        if "\0" in name or len(name) > 1000 or Path(name).is_absolute():
-            raise NoRun("there is no such run")
+        if "\0" in name or len(name) > 1000 or Path(name).as_posix() != name:
+            raise NoRun(f"there is no run {name:.200}")
         path = self.path / name
         real = os.path.realpath(path)
         inside = real == str(self.path) or real.startswith(str(self.path).rstrip(os.sep) + os.sep)

@@ -50,8 +50,11 @@ def inside(request: dict) -> Any:
     if what == "similar":
         pieces = looked.passage.pieces
         return [
-            one | {"before": pieces[max(0, one["at"] - 30) : one["at"]],
-                   "after": pieces[one["at"] + 1 : one["at"] + 31]}
+            one
+            | {
+                "before": pieces[max(0, one["at"] - 30) : one["at"]],
+                "after": pieces[one["at"] + 1 : one["at"] + 31],
+            }
             for one in looked.similar(at, 8)
         ]
     raise BadInput("the question must be read, unit, find, reach or similar")

@@ -142,9 +142,7 @@ def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[s
     return {
         "rows": [dataclasses.asdict(row) for row, _ in runs],
         "charts": [as_json(chart) for chart in charts],
-        "differing": {
-            name: [_words(one.get(name)) for one in flat] for name in differing
-        },
+        "differing": {name: [_words(one.get(name)) for one in flat] for name in differing},
         "lines": {name: [row.name for row, _ in group] for name, group in lines.items()},
     }
 

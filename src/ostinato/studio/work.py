@@ -1,4 +1,4 @@
-"""Ask a process of its own for what needs JAX, so that the server stays small and answers at once."""
+"""Ask a process of its own for what needs JAX, so that the server itself stays small and quick."""
 
 import asyncio
 import json

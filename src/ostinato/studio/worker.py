@@ -1,8 +1,8 @@
 """A process for what needs JAX: `python -m ostinato.studio.worker`, used by `work`.
 
-It reads a request per line, `{"do": "findings", ...}`, and writes its answer as one line; some answers
-come in pieces, a line each. It runs at a low priority and on the CPU, so that it takes little from a run
-that is training.
+It reads a request per line, `{"do": "findings", ...}`, and writes its answer as one line; some
+answers come in pieces, a line each. It runs at a low priority and on the CPU, so that it takes
+little from a run that is training.
 """
 
 import contextlib
@@ -41,9 +41,7 @@ def form(request: dict) -> Any:
             {
                 "section": section,
                 "usual": USUAL[section],
-                "members": {
-                    name: fields(kind.Settings) for name, kind in REGISTRIES[role].items()
-                },
+                "members": {name: fields(kind.Settings) for name, kind in REGISTRIES[role].items()},
             }
             for section, role in ROLES.items()
         ],

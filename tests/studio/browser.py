@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -24,15 +25,21 @@ class Browser:
     def __init__(self, width=1400, height=1000, dark=False):
         self.profile = tempfile.mkdtemp(prefix="ostinato-browser-")
         (read, self._write), (self._read, write) = os.pipe(), os.pipe()
-        flags = " ".join(f"'{flag}'" for flag in (*FLAGS, f"--user-data-dir={self.profile}"))
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (read, write)]
+
+        def as_three_and_four():
+            for number, end in enumerate(ends, 3):
+                os.dup2(end, number)
+
         self.process = subprocess.Popen(
-            ["sh", "-c", f"exec '{BROWSER}' {flags} about:blank 3<&{read} 4>&{write}"],
-            pass_fds=(read, write),
+            [BROWSER, *FLAGS, f"--user-data-dir={self.profile}", "about:blank"],
+            pass_fds=(3, 4),
+            preexec_fn=as_three_and_four,
             stderr=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
-        os.close(read)
-        os.close(write)
+        for end in (read, write, *ends):
+            os.close(end)
         self.console, self.requests, self.answers = [], [], {}
         self._number, self._kept, self._session = 0, b"", None
         targets = self.call("Target.getTargets")["targetInfos"]
@@ -93,7 +100,10 @@ class Browser:
                 self.console.append(str(message["params"]["args"]))
 
     def open(self, address):
+        """Open an address, and wait until its document is there."""
+        self.run("document.documentElement.dataset.old = 1")
         self.call("Page.navigate", url=address)
+        self.wait("!document.documentElement.dataset.old && document.readyState === 'complete'")
 
     def run(self, code):
         """The value of an expression in the page; a promise is waited for."""
@@ -106,7 +116,8 @@ class Browser:
     def wait(self, condition, seconds=60):
         """Until an expression is true."""
         end = time.monotonic() + seconds
-        while not self.run(f"!!({condition})"):
+        found = f"(() => {{ try {{ return !!({condition}); }} catch {{ return false; }} }})()"
+        while not self.run(found):
             if time.monotonic() > end:
                 words = self.run("document.body.innerText")[-1500:]
                 raise AssertionError(

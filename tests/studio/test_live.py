@@ -57,7 +57,9 @@ def test_a_list_reads_only_what_changed(tmp_path, monkeypatch):
 def test_a_page_of_a_run_has_the_charts_of_a_report(tmp_path):
     look = {"kind": "lens", "step": 20, "lags": [0, 1, 2], "gradient": {".cell.R": [1.0, 0.5, 0.1]}}
     events = a_log()
-    run = write_run(tmp_path / "run", [*events[:-1], {**look, "memory": {".cell.R": 2}}, events[-1]])
+    run = write_run(
+        tmp_path / "run", [*events[:-1], {**look, "memory": {".cell.R": 2}}, events[-1]]
+    )
     folder = Folder(tmp_path)
     digest = Digests().of(run)
     view = run_view(folder.row("run"), digest)

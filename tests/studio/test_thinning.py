@@ -1,4 +1,4 @@
-"""Thinned logs keep every extreme, digests are the same however they are read, memory is bounded."""
+"""Thinned logs keep every extreme, digests say what the log says, and memory is bounded."""
 
 import json
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..report.course import Course
-from ..runs.log import NAME as LOG
 from ..runs.listing import CONFIG, flat_settings
+from ..runs.log import NAME as LOG
 from .reading import NUMBERS, chunks, opened, pieces, read_json
 from .thinning import Thinned
 

@@ -1,8 +1,8 @@
 """Follow logs as they grow, as server-sent events.
 
 One watcher per run serves all pages. It keeps the latest events; a page that is further behind than
-that is told to read the run anew, so nothing grows with slow pages. The id of an event is the number
-of bytes up to its end: after a break, or with a restarted server, a page goes on from there.
+that is told to read the run anew, so nothing grows with slow pages. The id of an event is the
+number of bytes up to its end: after a break, or with a restarted server, a page goes on from there.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Who may ask, and for how much.
 
 A page of another site must not read or steer the studio through the reader's own browser. Three
-checks stop it: the `Host` must be ours (against DNS rebinding), an `Origin` must be that host, and a
-request that changes something needs a random token, which only our own pages know. Bound to an
+checks stop it: the `Host` must be ours (against DNS rebinding), an `Origin` must be that host, and
+a request that changes something needs a random token, which only our own pages know. Bound to an
 address that others can reach, the token is needed for everything: it is part of the address that is
 printed at the start, and then a cookie.
 """

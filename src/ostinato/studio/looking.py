@@ -141,7 +141,7 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> str:
 
 
 def pictures(request: dict) -> Any:
-    """Charts of the network on a few sequences, as in the report: attention, heads, states, gates."""
+    """Charts of the network on a few sequences, as in a report: attention, heads, states, gates."""
     from ..report.of_run import sections_of
     from ..report.subject import subject
 

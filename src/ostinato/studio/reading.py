@@ -1,8 +1,8 @@
 """Reading files of a run folder: no links, regular files only, and never more than fits.
 
 A log may have a gigabyte, so it is read as a stream of chunks that end with a line. Most of its
-lines are `train` events, of which a few numbers are needed: they are decoded by msgspec, which takes
-a sixth of the time of `json`.
+lines are `train` events, of which a few numbers are needed: they are decoded by msgspec, which
+takes a sixth of the time of `json`.
 """
 
 import json

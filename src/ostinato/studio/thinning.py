@@ -1,9 +1,9 @@
 """Few of many events, such that every spike stays.
 
-Events are counted off into buckets of equal size, and of each bucket those events are kept that hold
-the smallest or the largest value of some number. So every point of a chart is a logged one, and the
-extremes of any stretch are among them. When there are too many buckets, neighbours are joined; what
-is kept is bounded, however long the log.
+Events are counted off into buckets of equal size, and of each bucket those events are kept that
+hold the smallest or the largest value of some number. So every point of a chart is a logged one,
+and the extremes of any stretch are among them. When there are too many buckets, neighbours are
+joined; what is kept is bounded, however long the log.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ class Thinned:
             self._keep(extremes(self.places // self.size, self.values, self.places))
 
     def forget_after(self, step: float) -> bool:
-        """Drop the rows after a step, which a resumed run supersedes; `False` if it cannot be exact.
+        """Drop the rows after a step, which a resume supersedes; `False` if it cannot be exact.
 
         Once events have been thinned, one that was left out may be what is needed now.
         """

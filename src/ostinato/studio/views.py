@@ -158,17 +158,22 @@ def grouped(
         settings = {name: _words(x) for name, x in row.settings.items() if name != "seed"}
         key = tuple(sorted(settings.items())) if settings else (row.name,)
         found.setdefault(key, []).append((row, digest))
+    flat = [row.settings for row, _ in runs]
+    shared = [name for name in differing if all(one.get(name) is not None for one in flat)]
     lines = {}
     for group in found.values():
-        if len(group) == 1:
-            lines[group[0][0].name] = group
-            continue
         row = group[0][0]
-        telling = [f"{name} {_words(row.settings.get(name))}" for name in differing[:4]]
-        words = ", ".join(word for word in telling if not word.startswith("seed "))
-        words = f"{words or row.name}, {len(group)} seeds"
-        lines[words if words not in lines else f"{words} ({row.name})"] = group
+        words = [_told(name, row.settings[name]) for name in shared if name != "seed"]
+        label = ", ".join([*words[:3], f"{len(group)} seeds"])
+        if len(group) == 1 or not words or label in lines:
+            label = row.name if len(group) == 1 else f"{row.name} and {len(group) - 1} more seeds"
+        lines[label] = group
     return lines
+
+
+def _told(name: str, value: Any) -> str:
+    """A setting in a label: the names of members speak for themselves."""
+    return str(value) if name in ("task", "cell", "learner") else f"{name} {value}"
 
 
 def curve_of(digest: Digest) -> Curve:

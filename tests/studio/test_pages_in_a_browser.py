@@ -174,6 +174,7 @@ def test_a_run_that_trains_in_another_process_is_stopped_resumed_and_looked_into
                 page.click("#read")
                 page.wait("document.querySelectorAll('#text span').length === 24", 60)
                 page.open(f"{studio.address}play?name=mine")
+                page.wait("document.querySelector('#prompt')")
                 page.type("#prompt", "def ")
                 page.click("#go")
                 page.wait("document.querySelectorAll('#text span').length === 400", 120)

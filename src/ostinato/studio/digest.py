@@ -24,6 +24,8 @@ from .thinning import Thinned
 RECENT = 100  # events from which the speed is told
 LOOKS, SAMPLES, LONGEST = 128, 16, 4000  # looks and samples kept; characters of a sample
 NOW = ("seconds", "took", "symbols", "loss", "norm", "rate")
+# The numbers whose smallest and largest values are kept: those that charts show.
+TELLING = [place for place, name in enumerate(NUMBERS) if name not in ("seconds", "symbols")]
 UNKNOWN = float("nan")
 
 
@@ -91,7 +93,7 @@ class Digest:
         self._start_anew()
 
     def _start_anew(self) -> None:
-        self.train = Thinned(len(NUMBERS))
+        self.train = Thinned(len(NUMBERS), telling=TELLING)
         self.valid = Thinned(1)
         self.lens, self.samples = Sparse(LOOKS), Sparse(SAMPLES)
         self.start: dict = {}

@@ -66,7 +66,7 @@ class Folder:
     def rows(self) -> list[Row]:
         """All runs, in the order of their names."""
         with self._lock:
-            found = {}
+            found: dict[str, tuple[Any, Row, Summary]] = {}
             for path in run_folders(self.path):
                 if len(found) >= MOST:
                     break

@@ -27,7 +27,7 @@ NUMBERS = (
 MISSING = float("nan")
 
 
-class Train(msgspec.Struct, gc=False):
+class Train(msgspec.Struct, gc=False):  # type: ignore[call-arg]
     """The numbers of a `train` event; of any other event, only its kind and step."""
 
     kind: str

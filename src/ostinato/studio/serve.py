@@ -61,7 +61,7 @@ def serve(
         guard,
         http=_impatient(),
         ws="none",
-        log_level="warning",
+        log_level="critical",
         access_log=False,
         server_header=False,
         timeout_keep_alive=20,

@@ -17,6 +17,7 @@ class Thinned:
     Args:
         columns: how many numbers a row has.
         buckets: joined in pairs as soon as there are twice as many.
+        telling: the columns whose extremes are kept; all of them if not given.
 
     Example:
         >>> thinned = Thinned(columns=1, buckets=1)
@@ -27,8 +28,9 @@ class Thinned:
         ([1.0, 2.0, 5.0, 6.0, 7.0], [9.0, 1.0, 2.0, 6.0, 5.0])
     """
 
-    def __init__(self, columns: int, buckets: int = BUCKETS):
+    def __init__(self, columns: int, buckets: int = BUCKETS, telling: list[int] | None = None):
         self.buckets = buckets
+        self.telling = list(range(columns)) if telling is None else telling
         self.size = 1  # events per bucket
         self.count = 0  # events seen
         self.places = np.zeros(0, int)
@@ -43,15 +45,15 @@ class Thinned:
         self.count += len(steps)
         while self.count > 2 * self.buckets * self.size:
             self.size *= 2
-            self._keep(extremes(self.places // self.size, self.values, self.places))
+            self._keep(self._chosen(self.places, self.values))
         if self.size > 1:
-            chosen = extremes(places // self.size, values, places)
+            chosen = self._chosen(places, values)
             places, steps, values = places[chosen], steps[chosen], values[chosen]
         self.places = np.concatenate([self.places, places])
         self.steps = np.concatenate([self.steps, steps])
         self.values = np.concatenate([self.values, values])
         if self.size > 1:
-            self._keep(extremes(self.places // self.size, self.values, self.places))
+            self._keep(self._chosen(self.places, self.values))
 
     def forget_after(self, step: float) -> bool:
         """Drop the rows after a step, which a resume supersedes; `False` if it cannot be exact.
@@ -67,6 +69,9 @@ class Thinned:
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         """The steps and values that are kept, in order."""
         return self.steps, self.values
+
+    def _chosen(self, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return extremes(places // self.size, values[:, self.telling], places)
 
     def _keep(self, chosen: np.ndarray) -> None:
         self.places, self.steps = self.places[chosen], self.steps[chosen]

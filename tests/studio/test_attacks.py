@@ -14,7 +14,7 @@ import pytest
 from ostinato.errors import BadInput
 from ostinato.studio import guard
 from ostinato.studio.folder import Folder, NoRun
-from ostinato.studio.serve import is_local
+from ostinato.studio.server import is_local
 from studio.serving import START, a_log, served, train_event, write_run
 
 BAD = '<img src=x onerror="document.title=1"><script>alert(1)</script>'

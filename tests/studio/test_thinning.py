@@ -56,6 +56,15 @@ def test_a_spike_among_many_events_is_seen_and_zooming_shows_them_all(tmp_path):
     assert near.course().of_kind("train")[45]["loss"] == 1000.0
 
 
+def test_a_sample_spans_the_log(tmp_path):
+    events = [train_event(n, 1.0) for n in range(1, 20_001)]
+    run = write_run(tmp_path / "run", [START, *events])
+    sample = Digest.sampled(run)
+    assert sample.train.steps[0] == 1 and sample.train.steps[-1] == 20_000
+    assert np.diff(sample.train.steps).max() < 200 and sample.start["parameters"] == 1234
+    assert sample.offset == (run / "events.jsonl").stat().st_size
+
+
 def resumed(steps, again):
     """A log that was interrupted after `steps` and resumed at `again` steps."""
     first = [train_event(n, 2.0) for n in range(1, steps + 1)]

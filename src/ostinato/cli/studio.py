@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..errors import BadInput
-from ..studio.serve import PORT, serve
+from ..studio.server import PORT, serve
 from .paths import path
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
-    from .serve import serve as serve
+    from .server import serve as serve
 else:
-    _MODULES = ("digest", "folder", "thinning")
-    _NAMES = {"serve": "serve"}
+    _MODULES = ()
+    _NAMES = {"serve": "server"}
     __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)

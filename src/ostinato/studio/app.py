@@ -18,6 +18,7 @@ from starlette.routing import Route
 from ..errors import BadInput
 from ..files import is_locked
 from .actions import Jobs, check_plain, next_name
+from .digest import Digest
 from .folder import Folder, NoRun
 from .follow import Follower
 from .views import Digests, chart_view, compare_view, run_view
@@ -34,6 +35,7 @@ PAGES = {
 }
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PLOTLY = "plotly.min.js"
+LONG = 16 << 20  # bytes of a log for which nobody should wait
 SHARED = ("look.js",)  # files that a report uses too
 
 
@@ -52,6 +54,7 @@ class Studio:
         self.measuring, self.claiming, self.looking = Worker(), Worker(), Worker()
         self._reading = asyncio.Lock()  # one long log at a time
         self._kept: dict[str, Any] = {}
+        self._ahead: dict[Path, asyncio.Task] = {}
 
     def app(self) -> Starlette:
         """The ASGI application."""
@@ -125,9 +128,22 @@ class Studio:
         name = request.query_params.get("name", "")
         row = await asyncio.to_thread(self.folder.row, name)
         path = self.folder.find(name)
+        job = {"job": self.jobs.state(name)}
+        if self.digests.left(path) > LONG:  # a sample of it at once, and all of it when asked again
+            self._read_ahead(path)
+            sample = await asyncio.to_thread(Digest.sampled, path)
+            return await asyncio.to_thread(run_view, row, sample, sampled=True) | job
+        return await asyncio.to_thread(run_view, row, await self._digest(path)) | job
+
+    async def _digest(self, path: Path) -> Digest:
         async with self._reading:
-            digest = await asyncio.to_thread(self.digests.of, path)
-        return await asyncio.to_thread(run_view, row, digest) | {"job": self.jobs.state(name)}
+            return await asyncio.to_thread(self.digests.of, path)
+
+    def _read_ahead(self, path: Path) -> None:
+        """Read a long log in the background, once."""
+        if path not in self._ahead:
+            self._ahead[path] = task = asyncio.create_task(self._digest(path))
+            task.add_done_callback(lambda done: self._ahead.pop(path, None) and done.exception())
 
     async def chart(self, request: Request) -> Any:
         path = self.folder.find(request.query_params.get("name", ""))

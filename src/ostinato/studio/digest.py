@@ -24,6 +24,7 @@ from .thinning import Thinned
 RECENT = 100  # events from which the speed is told
 LOOKS, SAMPLES, LONGEST = 128, 16, 4000  # looks and samples kept; characters of a sample
 NOW = ("seconds", "took", "symbols", "loss", "norm", "rate")
+STRETCHES, STRETCH, EDGE = 512, 1 << 11, 1 << 16  # of a sample: how many, and how many bytes
 # The numbers whose smallest and largest values are kept: those that charts show.
 TELLING = [place for place, name in enumerate(NUMBERS) if name not in ("seconds", "symbols")]
 UNKNOWN = float("nan")
@@ -227,6 +228,24 @@ class Digest:
                     found._add(chunk, offset)
         found.start, found.trouble, found.ends = self.start, self.trouble, self.ends
         found.valid, found.samples, found.lens = self.valid, self.samples, self.lens
+        return found
+
+    @classmethod
+    def sampled(cls, path: Path) -> "Digest":
+        """A first impression of a long log, from short stretches of it at equal intervals."""
+        found = cls(path)
+        with opened(path / LOG) as file:
+            size = os.fstat(file.fileno()).st_size
+            ends = [(0, EDGE), (max(EDGE, size - EDGE), EDGE)]
+            step = max(1, (size - 2 * EDGE) // STRETCHES)
+            between = [(place, STRETCH) for place in range(EDGE, size - EDGE, step)]
+            for place, length in [ends[0], *between, ends[1]]:
+                file.seek(place)
+                data = file.read(length)
+                first = data.find(b"\n") + 1 if place else 0
+                last = data.rfind(b"\n") + 1
+                if last > first:
+                    found._add(data[first:last], place + last)
         return found
 
     def events(self) -> list[dict]:

@@ -123,28 +123,46 @@ def pieces(chunk: bytes) -> Iterator[Piece]:
         yield from _with_care(chunk)
         return
     others = [place for place, event in enumerate(events) if event.kind != "train"]
-    lines = [line for line in chunk.split(b"\n") if line.strip()] if others else []
-    names = [name for name in NUMBERS if f'"{name}"'.encode() in chunk]
+    lines = iter(_lines(chunk, [events[place].kind for place in others], others))
     start = 0
     for place in [*others, None]:
-        steps, values = _columns(events[start:place], names)
-        other = None if place is None else _event(lines[place])
+        steps, values = _columns(events[start:place])
+        other = None if place is None else _event(next(lines))
         yield Piece(steps, values, other)
         start = len(events) if place is None else place + 1
 
 
-def _columns(events: list[Train], names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and numbers of `train` events; `names` are the numbers that some of them have."""
+def _lines(chunk: bytes, kinds: list[str], places: list[int]) -> list[bytes]:
+    """The lines at some places, which are of these kinds; without splitting all of the chunk.
+
+    A log writes all its events in the same way, so that their beginnings can be searched for.
+    """
+    found = []
+    for kind in dict.fromkeys(kinds):
+        words = b'{"kind": ' + json.dumps(kind).encode()
+        place = chunk.find(words)
+        while place >= 0:
+            if not place or chunk[place - 1] == ord("\n"):
+                found.append(place)
+            place = chunk.find(words, place + 1)
+    if len(found) == len(kinds):
+        return [chunk[place : chunk.index(b"\n", place)] for place in sorted(found)]
+    every = [line for line in chunk.split(b"\n") if line.strip()]
+    return [every[place] for place in places]
+
+
+def _columns(events: list[Train]) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and numbers of `train` events."""
     count = len(events)
     steps = np.fromiter(map(attrgetter("step"), events), float, count)
     values = np.full((count, len(NUMBERS)), MISSING)
-    for name in names:
+    for place, name in enumerate(NUMBERS):
         found = map(attrgetter(name), events)
         try:
             column = np.fromiter(found, float, count)
         except TypeError:  # some are `None`, which becomes NaN
             column = np.array([getattr(event, name) for event in events], float)
-        values[:, NUMBERS.index(name)] = column
+        values[:, place] = column
     values[np.abs(values) >= 1e300] = np.nan
     logged = ~np.isnan(values[:, 0])
     if not logged.all():  # a loss that is not finite is `None`, and one that is missing NaN

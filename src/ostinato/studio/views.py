@@ -22,6 +22,7 @@ from ..report.of_log import (
     steps_taken,
 )
 from ..runs.listing import MODEL
+from ..runs.log import NAME as LOG
 from .digest import Digest
 from .folder import Row
 from .reading import read_json
@@ -40,8 +41,14 @@ def charts_of(course: Course) -> list[tuple[str, list[Chart]]]:
     return [(heading, charts) for heading, charts in found if charts]
 
 
-def run_view(row: Row, digest: Digest) -> dict[str, Any]:
-    """Everything on the page of a run, except the doctor's findings."""
+def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
+    """Everything on the page of a run, except the doctor's findings.
+
+    Args:
+        row: the run in the list.
+        digest: its log.
+        sampled: whether that is only a first impression.
+    """
     course = digest.course()
     sections = charts_of(course) if digest.start or digest.train.count else []
     made = read_json(digest.path / MODEL).get("made", {})
@@ -62,6 +69,7 @@ def run_view(row: Row, digest: Digest) -> dict[str, Any]:
         "versions": _plain(made.get("versions")),
         "offset": digest.offset,
         "whole": digest.whole,
+        "sampled": sampled,
     }
 
 
@@ -222,3 +230,11 @@ class Digests:
         while len(self._found) > self.most:
             self._found.pop(next(iter(self._found)))
         return digest
+
+    def left(self, path: Path) -> int:
+        """How many bytes `of` would have to read."""
+        known = self._found.get(path)
+        try:
+            return (path / LOG).lstat().st_size - (0 if known is None else known.offset)
+        except OSError:
+            return 0

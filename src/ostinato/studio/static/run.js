@@ -13,6 +13,7 @@ const state = h("span", { class: "state" });
 const title = h("h1", {}, name);
 const subtitle = h("p", { class: "subtitle" });
 const notice = h("p", { class: "notice", hidden: true });
+const reading = h("p", { class: "hint wait", id: "reading", hidden: true }, "A sample of a long log; all of it is being read …");
 const numbers = h("dl", { class: "numbers" });
 const progress = h("progress", { max: 1, value: 0, "aria-label": "Progress" });
 const stop = h("button", { type: "button", id: "stop", hidden: true, click: () => act("stop", "It will stop after this step, and save a checkpoint.") }, "Stop");
@@ -24,7 +25,7 @@ const samples = h("section", { id: "samples", hidden: true });
 const settings = h("section", { id: "settings" });
 main.append(
   h("div", { class: "title" }, title, state, h("span", { class: "room" }), steps, stop, resume),
-  tabs(name, "run"), subtitle, notice, progress, numbers, sections, findings, samples, settings);
+  tabs(name, "run"), subtitle, notice, progress, numbers, reading, sections, findings, samples, settings);
 document.title = `${name} – Ostinato`;
 
 // Numbers: [key, what it is called, how it is written].
@@ -92,7 +93,7 @@ async function load() {
       if (charts.has(found.name)) charts.get(found.name).update(found);
       else {
         const zoom = async (chart, from, to) => {
-          if (view.whole) return null;
+          if (view.whole || view.sampled) return null;
           try {
             return await ask("chart", { name, chart, from, to });
           } catch (error) {
@@ -111,6 +112,8 @@ async function load() {
   showSamples();
   showSettings();
   cost = performance.now() - started;
+  reading.hidden = !view.sampled;
+  if (view.sampled) setTimeout(() => (document.hidden ? (dirty = true) : load().catch(() => {})), 1000);
 }
 
 function showSamples() {

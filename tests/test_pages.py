@@ -18,7 +18,8 @@ def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-PAGES = [f"docs/{name}.md" for name in ("lens", "hessian_free", "programs", "turing", "reservoirs")]
+RUN = ("lens", "hessian_free", "programs", "turing", "reservoirs", "contrast")
+PAGES = [f"docs/{name}.md" for name in RUN]
 
 
 @pytest.mark.parametrize("page", PAGES)

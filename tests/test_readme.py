@@ -99,7 +99,7 @@ def test_the_commands_in_the_pages_have_real_options():
     verbs = {**verbs, **verbs["data"].commands, **verbs["program"].commands}
     options = [p.opts + p.secondary_opts for verb in verbs.values() for p in verb.params]
     known = {"--help", "--keep"}.union(*options)  # the last is of a cell in docs/training.md
-    pages = ("training", "lens", "hessian_free", "programs", "turing", "reservoirs")
+    pages = ("training", "lens", "hessian_free", "programs", "turing", "reservoirs", "contrast")
     for page in ("README.md", *(f"docs/{name}.md" for name in pages)):
         text = re.sub(r"--xla\S*", "", (ROOT / page).read_text())
         assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text)) <= known

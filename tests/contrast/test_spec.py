@@ -82,6 +82,16 @@ def test_a_setting_that_is_given_is_not_tuned_unless_a_range_is():
     }
 
 
+def test_a_range_is_for_the_entries_that_have_the_setting():
+    learners = {"adam": {}, "hf": {"batch": 20, "steps": 3}}
+    given = {"cells": ["lstm"], "tasks": ["adding"], "settings": {"length": 9}}
+    tune = {"rate": [0.001, 0.01], "weight_decay": [1e-4, 1e-2]}
+    adam, hf = entries_of(Spec.from_dict({**given, "learners": learners, "tune": tune}))
+    assert adam.ranges == {"rate": (0.001, 0.01), "weight_decay": (1e-4, 1e-2)}
+    assert adam.usual == {"rate": 0.004, "weight_decay": pytest.approx(1e-3)}
+    assert [*hf.ranges] == ["structural"] and hf.usual == {"structural": 0.003}
+
+
 WRONG = [
     (
         "budget = 2000",
@@ -104,9 +114,9 @@ WRONG = [
     ("seeds = [3, 4]", "seeds = [3]\ntest = true", 2, "it needs at least two; there is one"),
     ("seeds = [3, 4]", "seeds = [3, 3]", 2, "the same seed twice"),
     ("seeds = [3, 4]", "seeds = [0, 3]", 2, "from 1 to"),
-    ("trials = 3", "trials = 0", 3, "trials is a whole number from 1 on, got 0"),
+    ("trials = 3", "trials = -1", 3, "trials is a whole number from 0 on, got -1"),
     ("trials = 3", "tune = { rate = [1, 0.1] }", 3, "tune.rate is a least and a largest value"),
-    ("trials = 3", "tune = { beam = [0.1, 1] }", None, "there is no setting beam to tune"),
+    ("trials = 3", "tune = { beam = [0.1, 1] }", 3, "no entry has a setting beam to tune"),
     ("flat = {}", "flat = 3", 15, "wirings.flat is a table of settings, got 3"),
     ('tasks = ["adding"]', 'tasks = ["adding", "adding"]', 4, "tasks has adding twice"),
     ("trials = 3", "trials = ", 3, "is not a TOML file"),

@@ -119,6 +119,12 @@ def test_without_anything_to_tune_there_is_one_trial(tmp_path):
     assert found["lstm"].settings == {} and found["lstm"].value == pytest.approx(2)
 
 
+def test_without_trials_the_settings_are_the_usual_ones(entries, tmp_path):
+    train = Pretending()
+    found = tuned(entries, tmp_path, train, trials=0)
+    assert found["gru"] == ({"rate": 0.004}, None, []) and train.trained == []
+
+
 def test_rounds():
     for trials in range(1, 30):
         assert sum(rounds_of(trials)) == trials and len(rounds_of(trials)) <= 3

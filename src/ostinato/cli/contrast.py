@@ -52,7 +52,7 @@ def contrast(
         int | None, Option(help="runs per entry that are compared", show_default=f"{SEEDS}")
     ] = None,
     trials: Annotated[
-        int | None, Option(help="tuning trials per entry", show_default=f"{TRIALS}")
+        int | None, Option(help="tuning trials per entry, 0 for none", show_default=f"{TRIALS}")
     ] = None,
     steps: Annotated[
         int | None, Option(help="training steps of every run", show_default=f"{STEPS}")

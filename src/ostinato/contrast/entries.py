@@ -5,6 +5,8 @@ import itertools
 import re
 from typing import Any
 
+import equinox as eqx
+
 from ..errors import BadInput
 from ..runs import Config
 from ..runs.budget import units_of
@@ -57,6 +59,9 @@ def entries_of(spec: Spec) -> list[Entry]:
     found: list[Entry] = []
     for chosen in itertools.product(*(variants.items() for variants in axes.values())):
         found.append(_entry(spec, dict(zip(axes, chosen, strict=True))))
+    for name in spec.tune or {}:
+        if not any(name in entry.ranges for entry in found):
+            raise spec.source.error(f"no entry has a setting {name} to tune", "tune", name)
     names = [entry.name for entry in found]
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise spec.source.error(f"two entries are called {twice[0]}; rename one of them")
@@ -95,41 +100,31 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
         task = build_task(config)
         learner, units = build_learner(config, task), units_of(config, task)
         check_fits(config, task, learner, units)
-        build_network_shapes(config, task, units)
-    values = {**config.flat(), **learner.found()}
-    if spec.tune is not None:
-        for name in spec.tune:
-            if name not in config.flat():
-                raise BadInput(f"there is no setting {name} to tune")
-        ranges = spec.tune
-    else:
-        usual = {name: values.get(name) for name in TUNED if name not in origin}
-        ranges = {
-            name: (value / TUNED[name], value * TUNED[name])
-            for name, value in usual.items()
-            if isinstance(value, float) and value > 0
-        }
-    centre = {
-        name: float(values[name])
-        if isinstance(values.get(name), int | float) and low <= values[name] <= high
-        else (low * high) ** 0.5
-        for name, (low, high) in ranges.items()
-    }
-    config.replace(**centre)
+        # Refuses wirings that the task does not allow.
+        eqx.filter_eval_shape(lambda: build_network(config, task, units))
+    own = config.flat()
+    values = {**own, **{name: x for name, x in learner.found().items() if name in own}}
+    ranges = {
+        name: (values[name] / factor, values[name] * factor)
+        for name, factor in TUNED.items()
+        if name not in origin and isinstance(values.get(name), float) and values[name] > 0
+    } | {name: bounds for name, bounds in (spec.tune or {}).items() if name in own}
+    usual = {name: _within(values[name], *bounds) for name, bounds in ranges.items()}
+    config.replace(**usual)
     task_name = chosen["tasks"][0] or str(config.task)
     several = [axis for axis in AXES if len(getattr(spec, axis)) > 1]
     parts = [_short(chosen[axis][0]) for axis in several]
     label = _label(spec, chosen) or str(config.cell)
     return Entry(
-        _slug("-".join(parts) or str(config.cell)), label, _short(task_name), config, ranges, centre
+        _slug("-".join(parts) or str(config.cell)), label, _short(task_name), config, ranges, usual
     )
 
 
-def build_network_shapes(config: Config, task: Any, units: Any) -> None:
-    """Refuse what only building the network shows, such as wirings that the task does not allow."""
-    import equinox as eqx
-
-    eqx.filter_eval_shape(lambda: build_network(config, task, units))
+def _within(usual: Any, low: float, high: float) -> float:
+    """The usual value of a setting, or the middle of its range if it is not in it."""
+    if isinstance(usual, int | float) and low <= usual <= high:
+        return float(usual)
+    return (low * high) ** 0.5
 
 
 def _label(spec: Spec, chosen: dict) -> str:

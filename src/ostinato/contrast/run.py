@@ -49,7 +49,7 @@ def contrast(
         >>> from ostinato.contrast import Spec, contrast
         >>> settings = {"length": 10, "units": 4, "batch": 4, "steps": 4}
         >>> spec = Spec.from_dict(
-        ...     {"cells": ["simple"], "tasks": ["adding"], "trials": 1, "settings": settings}
+        ...     {"cells": ["simple"], "tasks": ["adding"], "trials": 0, "settings": settings}
         ... )
         >>> [group] = contrast(spec, "contrasts/adding").groups
         >>> group.metric, [len(row.values) for row in group.rows]

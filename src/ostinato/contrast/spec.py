@@ -19,7 +19,7 @@
     batch = 500
     steps = 100
 
-    [tune]                           # instead of the usual ranges
+    [tune]                           # in other ranges than usual, or other settings
     rate = [1e-4, 1e-1]
 
 The grid has an entry for each combination of a cell, a wiring, a learner and a task.
@@ -60,8 +60,8 @@ class Spec:
         settings: of all entries.
         budget: the parameters of each entry; `None` if the settings give units.
         seeds: the seeds of the runs that are compared.
-        trials: how many configurations are tried per entry.
-        tune: settings to tune with their least and largest value, or `None` for the usual ones.
+        trials: how many configurations are tried per entry; 0 to take the usual settings.
+        tune: settings to tune besides the usual ones or in other ranges: least and largest value.
         test: whether entries are tested against each other; `None` for: if there are enough seeds.
 
     Example:
@@ -116,7 +116,7 @@ class Spec:
             if sized:
                 raise source.error("give either units or a budget, not both", "budget")
         trials = given.get("trials", TRIALS)
-        _check_count("trials", trials, 1, source)
+        _check_count("trials", trials, 0, source)
         seeds = _seeds(given.get("seeds", SEEDS), source)
         test = given.get("test")
         if test is not None and not isinstance(test, bool):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput
-from ..runs import Config, Diverged, open_run
+from ..runs import Config, Diverged
 from ..runs.folder import is_run
 from ..runs.log import read_events
 from ..runs.many import train_many
@@ -60,7 +60,9 @@ def finish(configs: list[Config], folders: list[Path], listener: Listener) -> No
     while left := [place for place, folder in enumerate(folders) if not is_over(folder)]:
         hear = _Hearing([folders[place] for place in left], listener)
         try:
-            train_many([configs[place] for place in left], hear.folders, listener=hear)
+            runs = train_many([configs[place] for place in left], hear.folders, listener=hear)
+            if len(runs) < len(left):  # a signal came between two runs
+                raise Interrupted(signal.SIGINT)
         except Diverged:
             pass  # its log says so
         if hear.stopped is not None:
@@ -109,10 +111,3 @@ def higher_is_better(events: Iterable[dict]) -> bool:
     """Whether larger values of a run's metric are better."""
     found = (e for e in events if e["kind"] in ("start", "resume"))
     return bool(next(found, {}).get("higher_is_better"))
-
-
-def check_runs(folders: Iterable[Path]) -> None:
-    """Refuse folders that hold something else than runs."""
-    for folder in folders:
-        if is_run(folder):
-            open_run(folder)

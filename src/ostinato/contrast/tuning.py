@@ -44,11 +44,13 @@ def tune(
 
     Args:
         entries: what is tuned; an entry without anything to tune has one trial.
-        trials: how many, per entry.
+        trials: how many, per entry; without any, the usual settings are taken.
         folder: of the contrast.
         train: trains the runs of a round.
         listener: called with the folder of a run and each of its events.
     """
+    if not trials:
+        return {entry.name: Tuned(entry.usual, None, []) for entry in entries}
     with _studies(entries, folder) as studies:
         done = 0
         for size in rounds_of(trials):

@@ -78,7 +78,8 @@ def comparisons_table(group: Group, result: Result, heading: str) -> Table:
     caption = (
         f"Difference of the means and its 95 % interval. p: paired t-test over {seeds} seeds, "
         "which assumes that the differences are independent and normal; corrected: for "
-        f"{result.comparisons} comparisons (Holm). Sign flip: exact permutation test, which "
+        f"{result.comparisons} comparison{'s' * (result.comparisons > 1)} (Holm). Sign flip: "
+        "exact permutation test, which "
         f"assumes only symmetry and cannot go below {2 / 2**seeds:.3g} with {seeds} seeds. "
     )
     if result.detectable is not None:

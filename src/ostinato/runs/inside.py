@@ -89,11 +89,18 @@ class Inside:
             for at in range(len(self.passage.pieces))[begin:end]
         ]
 
-    def find(self, name: str, count: int = 10, draws: int = DRAWS) -> dict[str, Any]:
+    def find(
+        self, name: str, count: int = 10, draws: int = DRAWS, untrained: bool = True
+    ) -> dict[str, Any]:
         """The units that follow a pattern best; see `lens.pattern` and `lens.find_unit`.
 
-        `untrained` is the best unit of the network as it was before training, found and scored in
-        the same way; `None` if the run was given its network from Python.
+        Args:
+            name: the pattern.
+            count: how many units to return.
+            draws: how many rotated patterns to search for.
+            untrained: also find and score the best unit of the network as it was before training,
+                which reads the text once more. The result is `None` without it, and if the run was
+                given its network from Python.
         """
         wanted = pattern(name, self.passage.pieces)
         ranking = find_unit(self.reading.values, wanted.values, count=count, draws=draws)
@@ -112,7 +119,7 @@ class Inside:
                 "highest": float(chance.max()) if len(chance) else None,
                 "scores": chance.tolist(),
             },
-            "untrained": self._untrained(wanted.values),
+            "untrained": self._untrained(wanted.values) if untrained else None,
         }
 
     def _named(self, ranking: Ranking, reading: Reading) -> list[dict[str, Any]]:

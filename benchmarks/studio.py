@@ -3,8 +3,8 @@
     python benchmarks/studio.py [PART ...] [--trackio PYTHON]
 
 Parts are `start`, `million`, `folders`, `cost` and `beside`; all of them without a name. Pages are
-opened in chromium, headless, by the same client as in `tests/studio`. `beside` logs the same numbers
-with trackio, by the Python in whose environment it is installed, and opens its dashboard.
+opened in chromium, headless, by the same client as in `tests/studio`. `beside` logs the same
+numbers with trackio, by the Python in whose environment it is installed, and opens its dashboard.
 """
 
 import contextlib

@@ -27,26 +27,13 @@ NUMBERS = (
 MISSING = float("nan")
 
 
-class Train(msgspec.Struct, gc=False):  # type: ignore[call-arg]
-    """The numbers of a `train` event; of any other event, only its kind and step."""
-
-    kind: str
-    step: int
-    loss: float | None = MISSING
-    norm: float | None = MISSING
-    largest_norm: float | None = MISSING
-    rate: float | None = MISSING
-    clipped: float | None = MISSING
-    seconds: float | None = MISSING
-    took: float | None = MISSING
-    symbols: float | None = MISSING
-    damping: float | None = MISSING
-    structural: float | None = MISSING
-    ratio: float | None = MISSING
-    gradients: float | None = MISSING
-
-
-_DECODER = msgspec.json.Decoder(Train)
+# The numbers of a `train` event; of any other event, only its kind and step.
+_EVENT = msgspec.defstruct(
+    "_EVENT",
+    [("kind", str), ("step", int), *((name, float | None, MISSING) for name in NUMBERS)],
+    gc=False,
+)
+_DECODER = msgspec.json.Decoder(_EVENT)
 
 
 class Piece(NamedTuple):
@@ -151,7 +138,7 @@ def _lines(chunk: bytes, kinds: list[str], places: list[int]) -> list[bytes]:
     return [every[place] for place in places]
 
 
-def _columns(events: list[Train]) -> tuple[np.ndarray, np.ndarray]:
+def _columns(events: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Steps and numbers of `train` events."""
     count = len(events)
     steps = np.fromiter(map(attrgetter("step"), events), float, count)

@@ -13,6 +13,7 @@ FLOORS = [
     "settings",
     "files",
     "memory",
+    "names",
     "weights",
     "cells",
     "data",
@@ -31,6 +32,7 @@ FLOORS = [
     "report",
     "contrast",
     "experiments",
+    "studio",
     "cli",
 ]
 TOOLS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]

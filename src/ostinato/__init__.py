@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from . import report as report
     from . import reservoir as reservoir
     from . import runs as runs
+    from . import studio as studio
     from . import symbolic as symbolic
     from . import tasks as tasks
     from . import testing as testing
@@ -49,10 +50,12 @@ else:
         "learning",
         "lens",
         "memory",
+        "names",
         "report",
         "reservoir",
         "runs",
         "settings",
+        "studio",
         "symbolic",
         "tasks",
         "testing",

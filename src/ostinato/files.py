@@ -98,6 +98,9 @@ def locked(folder: Path) -> Iterator[None]:
     path = folder / ".lock"
     handle = _lock(path)
     try:
+        with suppress(OSError):
+            os.ftruncate(handle, 0)
+            os.write(handle, str(os.getpid()).encode())  # so that others can send it a signal
         yield
     finally:
         with suppress(OSError):
@@ -126,6 +129,24 @@ def is_locked(folder: Path) -> bool:
     finally:
         os.close(handle)  # releases the lock, if nobody else held it
     return False
+
+
+def lock_holder(folder: Path) -> int | None:
+    """The process that holds the lock of a folder; `None` if nobody does, or it is not known.
+
+    Example:
+        >>> with locked(Path(".")):
+        ...     lock_holder(Path(".")) == os.getpid()
+        True
+        >>> lock_holder(Path("."))
+    """
+    if not is_locked(folder):
+        return None
+    try:
+        words = (folder / ".lock").read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return None
+    return int(words) if words.isdecimal() else None
 
 
 def _lock(path: Path) -> int:

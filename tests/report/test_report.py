@@ -24,12 +24,12 @@ from ostinato.lens import (
     spectral_radius,
 )
 from ostinato.lens.doctor.finding import Finding
-from ostinato.report import of_log, of_network, subject, write_report
+from ostinato.report import of_log, of_network, write_report
 from ostinato.report.activity import activity, reading, slowest
 from ostinato.report.key_numbers import key_numbers
 from ostinato.report.of_run import page_of
 from ostinato.report.page import html
-from ostinato.report.subject import course
+from ostinato.report.subject import course, subject
 from ostinato.runs import Config, examine, open_run, train
 from ostinato.tasks import Xor
 from ostinato.wiring import Network, Readout

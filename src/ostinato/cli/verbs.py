@@ -14,6 +14,7 @@ VERBS = (
     "inside",
     "runs",
     "compare",
+    "studio",
     "contrast",
     "reproduce",
     "evolve",

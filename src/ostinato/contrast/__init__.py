@@ -5,7 +5,21 @@ parameters, tunes each with the same number of trials, trains it with several se
 differences. `comparison_page` draws any runs on one page.
 """
 
-from .comparison import comparison_page as comparison_page
-from .run import contrast as contrast
-from .run import spec_of as spec_of
-from .spec import Spec as Spec
+from typing import TYPE_CHECKING
+
+from .._lazy import attach
+
+if TYPE_CHECKING:
+    from .comparison import comparison_page as comparison_page
+    from .run import contrast as contrast
+    from .run import spec_of as spec_of
+    from .spec import Spec as Spec
+else:
+    _MODULES = ("curves", "statistics")
+    _NAMES = {
+        "Spec": "spec",
+        "comparison_page": "comparison",
+        "contrast": "run",
+        "spec_of": "run",
+    }
+    __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)

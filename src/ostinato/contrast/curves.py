@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..report.charts import Chart, Lines, Series, numbers
-from ..runs import Run
-from ..runs.build import batch_size
 from ..runs.events import readable
+
+if TYPE_CHECKING:
+    from ..runs import Run
 
 FADED = 0.01  # of the peak: what counts as forgotten
 ACROSS = {
@@ -50,7 +51,7 @@ class Profile(NamedTuple):
     gradient: list[float]
 
 
-def course_of(run: Run) -> Course:
+def course_of(run: "Run") -> Course:
     """The course of a run, from its log.
 
     Example:
@@ -58,6 +59,8 @@ def course_of(run: Run) -> Course:
         >>> found.steps, found.gradients
         ([1, 2, 3, 4], [4.0, 8.0, 12.0, 16.0])
     """
+    from ..runs.build import batch_size
+
     batch = run.made.get("used", {}).get("batch") or batch_size(run.config)
     found = Course([], [], [], [])
     before, gradients, seconds = 0, 0.0, 0.0
@@ -156,7 +159,7 @@ def gradient_profiles(profiles: Mapping[str, Sequence[Profile]], prefix: str = "
     ]
 
 
-def logged_profile(run: Run) -> Profile | None:
+def logged_profile(run: "Run") -> Profile | None:
     """The gradient by lag of the last look through the lens; `None` without `--lens`."""
     looks = [event for event in readable(run.events()) if event["kind"] == "lens"]
     if not looks or not looks[-1]["gradient"]:

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from ..cells import GRU, LSTM, LSTM1997, MLSTM, MRNN, KrauseLSTM, Leaky, PeepholeLSTM, Simple
+from ..names import plain_name
 from ._squashed import cells_within
 
 _FOUR = ("input gate", "forget gate", "block input", "output gate")
@@ -31,22 +32,6 @@ _WEIGHTS: dict[tuple[type, str], str] = {
     (MLSTM, "Rm"): "factor m (Rm)",
     (MRNN, "Rm"): "factor m (Rm)",
 }
-
-
-def plain_name(path: str) -> str:
-    """A path in words, without the network and the wrappers around a cell.
-
-    Example:
-        >>> plain_name(".cell.forget gate"), plain_name(".cell.layers[0].cell.R[1]")
-        ('forget gate', 'layer 1, R, block 2')
-    """
-    words = re.sub(r"\.cell(?=[. \[]|$)", "", path)
-    words = re.sub(r"\.layers\[(\d+)\]", lambda found: f", layer {int(found[1]) + 1}", words)
-    words = re.sub(r"\.(forward|backward)\b", r", \1", words)
-    words = re.sub(r"\[(\d+)\]$", lambda found: f", block {int(found[1]) + 1}", words)
-    words = re.sub(r" (tanh|sigmoid|relu) (\d+)$", _numbered, words)
-    words = re.sub(r"\.(?=\w)", ", ", words)
-    return words.strip(" ,")
 
 
 def weight_name(path: str, network: Any) -> str:
@@ -74,7 +59,3 @@ def weight_name(path: str, network: Any) -> str:
         return plain_name(path)
     where = plain_name(owner)
     return f"{where}, {words}" if where else words
-
-
-def _numbered(found: re.Match) -> str:
-    return f", {found[1]} {int(found[2]) + 1}"

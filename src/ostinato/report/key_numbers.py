@@ -3,10 +3,8 @@
 from collections import Counter
 from statistics import median
 
-from ..learning import length_at
-from ..runs.build import batch_size
 from ..runs.trouble import logged_steps
-from .subject import Course
+from .course import Course
 
 
 def key_numbers(course: Course) -> dict[str, str]:
@@ -49,6 +47,9 @@ def key_numbers(course: Course) -> dict[str, str]:
 
 def epochs(course: Course, steps: int) -> float | None:
     """How many epochs so many steps make; `None` if the training data are unlimited."""
+    from ..learning import length_at
+    from ..runs.build import batch_size
+
     task, config = course.task, course.run.config
     lengths = Counter({task.length: steps})
     if config.curriculum is not None:

@@ -4,10 +4,9 @@ import re
 
 import numpy as np
 
-from ..lens.names import plain_name, weight_name
 from ..runs.trouble import logged_steps
 from .charts import Chart, Heat, Lines, Series, numbers
-from .subject import Course, Subject
+from .course import Course
 
 STEP = "training step"
 LAG = "lag (steps)"
@@ -43,7 +42,7 @@ def gradient_maps(course: Course) -> list[Chart]:
     for name in _names(course, "gradient"):
         looks = [look for look in course.of_kind("lens") if name in look["gradient"]]
         lags = max((look["lags"] for look in looks), key=lambda lags: lags[-1])
-        words = words_for(course, name)
+        words = course.words_for(name)
         found.append(
             Heat(
                 name=f"gradient-{_slug(name)}",
@@ -72,7 +71,7 @@ def memory_over_training(course: Course) -> list[Chart]:
         return []
     steps = [look["step"] for look in looks]
     series = [
-        Series(words_for(course, name), steps, numbers(look["memory"].get(name) for look in looks))
+        Series(course.words_for(name), steps, numbers(look["memory"].get(name) for look in looks))
         for name in _names(course, "memory")
     ]
     levels = {"largest lag measured": float(max(look["lags"][-1] for look in looks))}
@@ -123,11 +122,26 @@ def steps_taken(course: Course) -> list[Chart]:
     return found + (_damping(course) if _damped(course) else _rate(course))
 
 
-def words_for(course: Course, name: str) -> str:
-    """A readable name of a recurrent weight; by its cell, if the network is known."""
-    if isinstance(course, Subject):
-        return weight_name(name, course.network)
-    return plain_name(name)
+def speed_over_training(course: Course) -> list[Chart]:
+    """Symbols per second between two log entries; empty if the log does not say."""
+    entries = [e for e in course.of_kind("train") if "symbols" in e and e.get("took", 0.0) > 0]
+    if not entries:
+        return []
+    speeds = numbers(entry["symbols"] / entry["took"] for entry in entries)
+    return [
+        Lines(
+            name="speed",
+            title="Speed",
+            caption=(
+                "Symbols per second of training, without validations. The first entry includes "
+                "compiling."
+            ),
+            series=[Series("speed", [entry["step"] for entry in entries], speeds)],
+            x_title=STEP,
+            y_title="symbols per second",
+            from_zero=True,
+        )
+    ]
 
 
 def _names(course: Course, what: str) -> list[str]:

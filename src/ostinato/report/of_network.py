@@ -27,7 +27,7 @@ from ..tasks.pictures import Picture
 from ..through_time import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
-from .of_log import LAG, words_for
+from .of_log import LAG
 from .subject import Subject
 
 FADED = 0.01
@@ -54,7 +54,7 @@ def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> Char
             "--lens N to see how it changes during training."
         ),
         series=[
-            Series(words_for(subject, name), list(range(len(profile))), numbers(profile))
+            Series(subject.words_for(name), list(range(len(profile))), numbers(profile))
             for name, profile in gradient.items()
         ],
         x_title=LAG,

@@ -142,7 +142,7 @@ def document(
         plotly=plotly,
         charts=_json({one.name: figure(one) for one in charts}),
         activity=_json(activity),
-        js=_part("page.js"),
+        js=_part("look.js") + _part("page.js"),
     )
 
 

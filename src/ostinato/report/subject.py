@@ -7,36 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
+from ..lens.names import weight_name
 from ..runs import Run
 from ..runs.events import readable
 from ..runs.examination import last_network
 from ..runs.looking import first_counted, looked_at
 from ..tasks import Task
 from ..wiring import Network
+from .course import Course as Course
 
 SEQUENCES = 16
-
-
-@dataclasses.dataclass(frozen=True)
-class Course:
-    """A run, its task, and the events of its log, as `readable` gives them."""
-
-    run: Run
-    task: Task
-    events: list[dict]
-
-    @property
-    def start(self) -> dict:
-        """The first `start` or `resume` event."""
-        return next((e for e in self.events if e["kind"] in ("start", "resume")), {})
-
-    @property
-    def in_nats(self) -> str:
-        """The unit of the training loss and its derivatives, as a suffix for axis titles."""
-        return " (nats)" if self.task.loss.in_nats else ""
-
-    def of_kind(self, kind: str) -> list[dict]:
-        return [event for event in self.events if event["kind"] == kind]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +40,10 @@ class Subject(Course):
     at: int
     symbols: np.ndarray | None
     where: str
+
+    def words_for(self, weight: str) -> str:
+        """A readable name of a recurrent weight, by its cell."""
+        return weight_name(weight, self.network)
 
 
 def course(run: Run, task: Task | None = None) -> Course:

@@ -77,6 +77,8 @@ _START: dict[str, Check] = {
     "higher_is_better": lambda x: isinstance(x, bool),
     "loss_factor": lambda x: x is None or _number(x),
     "baselines": lambda x: isinstance(x, dict) and all(map(_number, x.values())),
+    "in_nats": lambda x: isinstance(x, bool),
+    **dict.fromkeys(("solved", "lag", "epochs"), _number_or_none),
     **dict.fromkeys(("chance", "bigram", "order 5"), _number),  # before 0.1, instead of `baselines`
 }
 _STEPS = ("loss", "norm", "largest_norm", "moved", "largest_moved")

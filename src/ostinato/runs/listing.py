@@ -70,7 +70,7 @@ def listed(folder: Path) -> Listed:
     name = str(folder)
     try:
         config = json.loads((folder / CONFIG).read_bytes())
-        settings = _flat(config)
+        settings = flat_settings(config)
         events, last, damaged = _events(folder / LOG)
     except FileNotFoundError:
         return Listed(name, state=f"broken: it has no {CONFIG}")
@@ -99,7 +99,7 @@ def listed(folder: Path) -> Listed:
     )
 
 
-def _flat(config: dict) -> dict[str, Any]:
+def flat_settings(config: dict) -> dict[str, Any]:
     """All settings by name; older configurations have no sections."""
     found: dict[str, Any] = {}
     for section, part in config.items():

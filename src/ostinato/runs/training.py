@@ -317,6 +317,10 @@ class _Training:
             "higher_is_better": self.task.metric.higher_is_better,
             "loss_factor": self.task.metric.loss_factor,
             "baselines": self.task.baselines(),
+            "solved": self.task.solved,
+            "lag": self.task.lag,
+            "in_nats": self.task.loss.in_nats,
+            "epochs": self._epochs(),
             "vocabulary": None if self.task.vocabulary is None else len(self.task.vocabulary),
             "parameters": count_parameters(self.network),
             "device": jax.devices()[0].device_kind,
@@ -324,6 +328,12 @@ class _Training:
             "run": self.run.name,
         }
         self._tell(event)
+
+    def _epochs(self) -> float | None:
+        """The number of epochs in all steps; `None` with unlimited data or a curriculum."""
+        if self.config.curriculum is not None:
+            return None
+        return self.task.epochs(self.steps, batch_size(self.config), self.task.length)
 
     def _look_inside(self, now: Any, fresh_state: Any, step: int) -> None:
         """Lens measurements of the network on the next batch."""

@@ -1,0 +1,44 @@
+"""`ostinato studio`: a local page over run folders."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..errors import BadInput
+from ..studio.server import PORT, serve
+from .paths import path
+
+
+def studio(
+    folder: Annotated[
+        Path, Argument(help="where the runs are, in all folders below too", parser=path)
+    ] = Path("runs"),
+    port: Annotated[int, Option(help="the port; 0 for any that is free", min=0, max=65535)] = PORT,
+    host: Annotated[
+        str, Option(help="the address to listen on; others than this machine need a token")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, Option("--open", help="open the page in a browser")] = False,
+) -> None:
+    """Look at runs in a browser: watch them train, compare them, start and stop them.
+
+    The run folders are the only store: nothing is uploaded, and no page needs the internet. The
+    address is printed; Ctrl-C ends the server, and runs that were started from it go on.
+
+    Examples:
+        ostinato studio
+        ostinato studio experiments --port 7000 --open
+    """
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {folder}")
+
+    def opened(address: str) -> None:
+        print(f"studio: {address}", flush=True)
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(folder, host=host, port=port, opened=opened)
+    sys.stdout.flush()

@@ -1,0 +1,16 @@
+"""The studio: a local page over run folders, `ostinato studio [FOLDER]`.
+
+The run folder is the only store. The server needs no JAX: what does, such as the doctor or a form
+of all settings, runs in a process of its own (`work`).
+"""
+
+from typing import TYPE_CHECKING
+
+from .._lazy import attach
+
+if TYPE_CHECKING:
+    from .server import serve as serve
+else:
+    _MODULES = ()
+    _NAMES = {"serve": "server"}
+    __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)

@@ -1,0 +1,319 @@
+"""The routes of the studio: pages, static files, and what pages ask for as JSON."""
+
+import asyncio
+import contextlib
+import hashlib
+import string
+from collections.abc import AsyncIterator, Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from ..errors import BadInput
+from ..files import is_locked
+from .actions import Jobs, check_plain, next_name
+from .digest import Digest
+from .folder import Folder, NoRun
+from .follow import Follower
+from .views import Digests, chart_view, compare_view, run_view
+from .work import Worker
+
+PAGES = {
+    "/": ("runs", "Runs"),
+    "/run": ("run", "Run"),
+    "/compare": ("compare", "Compare"),
+    "/start": ("start", "Start a run"),
+    "/claims": ("claims", "Claims"),
+    "/inside": ("inside", "Inside"),
+    "/play": ("play", "Play"),
+}
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+PLOTLY = "plotly.min.js"
+LONG = 16 << 20  # bytes of a log for which nobody should wait
+SHARED = ("look.js",)  # files that a report uses too
+
+
+class Studio:
+    """The application's state, and a method for every route.
+
+    Args:
+        path: the folder with the runs.
+        token: what a changing request must send; it is written into our own pages.
+    """
+
+    def __init__(self, path: Path, token: str):
+        self.folder, self.token = Folder(path), token
+        self.digests, self.follower = Digests(), Follower()
+        self.jobs = Jobs(self.folder)
+        self.measuring, self.claiming, self.looking = Worker(), Worker(), Worker()
+        self._reading = asyncio.Lock()  # one long log at a time
+        self._kept: dict[str, Any] = {}
+        self._ahead: dict[Path, asyncio.Task] = {}
+
+    def app(self) -> Starlette:
+        """The ASGI application."""
+        routes = [Route(path, self.page) for path in PAGES]
+        routes += [Route("/static/{name}", self.static)]
+        asked: dict[str, Callable] = {
+            "runs": self.runs,
+            "run": self.run,
+            "chart": self.chart,
+            "compare": self.compare,
+            "form": self.form,
+            "findings": self.findings,
+            "claims": self.claims,
+            "job": self.job,
+            "pictures": self.pictures,
+        }
+        routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
+        changing: dict[str, Callable] = {
+            "start": self.start,
+            "stop": self.stop,
+            "resume": self.resume,
+            "verify": self.verify,
+            "inside": self.inside,
+        }
+        routes += [
+            Route(f"/api/{name}", as_json(call), methods=["POST"])
+            for name, call in changing.items()
+        ]
+        routes += [Route("/api/events", self.events)]
+        routes += [Route("/api/play", self.play, methods=["POST"])]
+
+        @contextlib.asynccontextmanager
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            yield
+            for worker in (self.measuring, self.claiming, self.looking):
+                worker.end()
+
+        return Starlette(routes=routes, lifespan=lifespan)
+
+    async def page(self, request: Request) -> Response:
+        script, title = PAGES[request.url.path]
+        words = string.Template(_part("frame.html")).substitute(
+            script=script, title=title, token=self.token
+        )
+        return HTMLResponse(words, headers={"cache-control": "no-store"})
+
+    async def static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        kind = TYPES.get(Path(name).suffix)
+        place = (
+            files("plotly") / "package_data" if name == PLOTLY else files(__package__) / "static"
+        )
+        if name in SHARED:
+            place = files("ostinato.report")
+        found = place / name
+        if kind is None or "/" in name or "\\" in name or not found.is_file():
+            return PlainTextResponse("there is no such file\n", 404)
+        kept = "max-age=86400" if name == PLOTLY else "no-cache"
+        data = await asyncio.to_thread(found.read_bytes)
+        return Response(data, media_type=kind, headers={"cache-control": kept})
+
+    async def runs(self, request: Request) -> Any:
+        """All runs; nothing but a note if they are as the page has them already."""
+        rows = await asyncio.to_thread(self.folder.rows)
+        mark = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:16]
+        if request.query_params.get("mark") == mark:
+            return {"same": True}
+        return {"folder": str(self.folder.path), "runs": rows, "mark": mark}
+
+    async def run(self, request: Request) -> Any:
+        name = request.query_params.get("name", "")
+        row = await asyncio.to_thread(self.folder.row, name)
+        path = self.folder.find(name)
+        job = {"job": self.jobs.state(name)}
+        if self.digests.left(path) > LONG:  # a sample of it at once, and all of it when asked again
+            self._read_ahead(path)
+            sample = await asyncio.to_thread(Digest.sampled, path)
+            return await asyncio.to_thread(run_view, row, sample, sampled=True) | job
+        return await asyncio.to_thread(run_view, row, await self._digest(path)) | job
+
+    async def _digest(self, path: Path) -> Digest:
+        async with self._reading:
+            return await asyncio.to_thread(self.digests.of, path)
+
+    def _read_ahead(self, path: Path) -> None:
+        """Read a long log in the background, once."""
+        if path not in self._ahead:
+            self._ahead[path] = task = asyncio.create_task(self._digest(path))
+            task.add_done_callback(lambda done: self._ahead.pop(path, None) and done.exception())
+
+    async def chart(self, request: Request) -> Any:
+        path = self.folder.find(request.query_params.get("name", ""))
+        chart = request.query_params.get("chart", "")
+        first, last = (_number(request, key) for key in ("from", "to"))
+        async with self._reading:
+            digest = await asyncio.to_thread(self.digests.of, path)
+            return await asyncio.to_thread(chart_view, digest, chart, first, last)
+
+    async def compare(self, request: Request) -> Any:
+        names = list(dict.fromkeys(request.query_params.getlist("run")))[:100]
+        if not names:
+            raise BadInput("no run has been chosen")
+        over_seeds = request.query_params.get("seeds", "1") == "1"
+
+        def found() -> Any:
+            paths = [(self.folder.row(name), self.folder.find(name)) for name in names]
+            return compare_view([(row, self.digests.of(path)) for row, path in paths], over_seeds)
+
+        async with self._reading:
+            return await asyncio.to_thread(found)
+
+    async def events(self, request: Request) -> Response:
+        try:
+            path = self.folder.find(request.query_params.get("name", ""))
+        except NoRun as error:
+            return PlainTextResponse(f"{error}\n", 404)
+        offset = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        if not offset.isdecimal() or len(offset) > 18:
+            return PlainTextResponse("the place to follow from is a number of bytes\n", 400)
+        return StreamingResponse(
+            self.follower.follow(path, int(offset)),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        )
+
+    async def findings(self, request: Request) -> Any:
+        """The doctor's findings, measured again only after a new checkpoint or the end."""
+        path = self.folder.find(request.query_params.get("name", ""))
+        folder = path / "checkpoints"
+        names = sorted(x.name for x in folder.iterdir()) if folder.is_dir() else []
+        key = f"{path}:{names[-1:]}:{is_locked(path)}"
+        if key not in self._kept:
+            self._keep(key, await self.measuring.ask(300.0, do="findings", path=str(path)))
+        return {"findings": self._kept[key]}
+
+    async def form(self, request: Request) -> Any:
+        if "form" not in self._kept:
+            self._keep("form", await self.measuring.ask(do="form"))
+        return self._kept["form"]
+
+    async def claims(self, request: Request) -> Any:
+        if "claims" not in self._kept:
+            self._keep("claims", await self.claiming.ask(do="claims"))
+        kept = {name: x for name, x in self._kept.items() if name.startswith("claim:")}
+        return {"claims": self._kept["claims"], "checked": kept}
+
+    async def verify(self, request: Request) -> Any:
+        name = str((await _sent(request)).get("name"))
+        found = await self.claiming.ask(600.0, do="claim", name=name)
+        self._keep(f"claim:{name}", found)
+        return found
+
+    async def inside(self, request: Request) -> Any:
+        """A question to a network about a text; see `looking.inside`."""
+        sent = await _sent(request)
+        path = self.folder.find(str(sent.get("name")))
+        known = ("what", "text", "begin", "unit", "pattern", "at")
+        asked = {key: sent[key] for key in known if key in sent}
+        return await self.looking.ask(300.0, do="inside", path=str(path), **asked)
+
+    async def pictures(self, request: Request) -> Any:
+        path = self.folder.find(request.query_params.get("name", ""))
+        return await self.looking.ask(300.0, do="pictures", path=str(path))
+
+    async def play(self, request: Request) -> Response:
+        """Sampled text as lines of JSON, each as soon as it is there; an error is the last line."""
+        known = ("prompt", "length", "temperature", "top_k", "top_p", "beam", "seed")
+        try:
+            sent = await _sent(request)
+            path = self.folder.find(str(sent.get("name")))
+        except BadInput as error:
+            return PlainTextResponse(msgspec.json.encode({"error": str(error)}), 404)
+        asked = {key: sent[key] for key in known if key in sent}
+
+        async def lines() -> AsyncIterator[bytes]:
+            try:
+                pieces = self.looking.stream(do="play", path=str(path), **asked)
+                async with contextlib.aclosing(pieces):
+                    async for piece in pieces:
+                        yield msgspec.json.encode(piece) + b"\n"
+            except BadInput as error:
+                yield msgspec.json.encode({"error": str(error)}) + b"\n"
+
+        return StreamingResponse(lines(), media_type="application/jsonl")
+
+    async def start(self, request: Request) -> Any:
+        sent = await _sent(request)
+        settings = sent.get("settings")
+        if not isinstance(settings, dict):
+            raise BadInput("the settings are missing")
+        check_plain(settings)
+        checked = await self.measuring.ask(do="check", settings=settings)
+        name = str(sent.get("name") or "") or next_name(self.folder.path, checked["name"])
+        self.jobs.start(name, settings)
+        return {"name": name}
+
+    async def stop(self, request: Request) -> Any:
+        self.jobs.stop(str((await _sent(request)).get("name")))
+        return {}
+
+    async def resume(self, request: Request) -> Any:
+        sent = await _sent(request)
+        steps = sent.get("steps")
+        if steps is not None and (type(steps) is not int or not 0 < steps < 2**31):
+            raise BadInput("steps must be a whole number above 0")
+        self.jobs.resume(str(sent.get("name")), steps)
+        return {}
+
+    async def job(self, request: Request) -> Any:
+        name = request.query_params.get("name", "")
+        there = (self.folder.path / name / "config.json").is_file() and ".." not in name
+        return {"job": self.jobs.state(name), "there": there}
+
+    def _keep(self, key: str, value: Any) -> None:
+        self._kept[key] = value
+        while len(self._kept) > 256:
+            self._kept.pop(next(iter(self._kept)))
+
+
+def as_json(call: Callable) -> Callable:
+    """A route that answers with JSON; what is wrong with a request is one line."""
+
+    async def route(request: Request) -> Response:
+        status = 200
+        try:
+            found = await call(request)
+        except NoRun as error:
+            status, found = 404, {"error": str(error)}
+        except BadInput as error:
+            status, found = 400, {"error": str(error)}
+        except OSError as error:  # a folder that vanished while it was read
+            status, found = 404, {"error": f"this run cannot be read: {error.strerror or error}"}
+        headers = {"cache-control": "no-store"}
+        return Response(
+            msgspec.json.encode(found), status, headers=headers, media_type="application/json"
+        )
+
+    return route
+
+
+async def _sent(request: Request) -> dict:
+    try:
+        found = msgspec.json.decode(await request.body())
+    except msgspec.DecodeError:
+        raise BadInput("the request is not JSON") from None
+    if not isinstance(found, dict):
+        raise BadInput("the request must be a JSON object")
+    return found
+
+
+def _number(request: Request, key: str) -> float:
+    try:
+        found = float(request.query_params[key])
+    except (KeyError, ValueError):
+        raise BadInput(f"{key} must be a step") from None
+    if found != found:
+        raise BadInput(f"{key} must be a step")
+    return found
+
+
+def _part(name: str) -> str:
+    return (files(__package__) / "static" / name).read_text(encoding="utf-8")

@@ -1,0 +1,328 @@
+"""What the pages need of a log, gathered in one pass and continued as the log grows.
+
+Memory is bounded whatever the length of the log: `train` and `valid` events are thinned, looks
+through the lens and samples are kept at ever wider intervals. `course` hands what is left to the
+charts of `ostinato.report`, so a page of the studio and a report show the same ones.
+"""
+
+import dataclasses
+import math
+import os
+import types
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..report.course import Course
+from ..runs.listing import CONFIG, flat_settings
+from ..runs.log import NAME as LOG
+from .reading import NUMBERS, chunks, opened, pieces, read_json
+from .thinning import Thinned
+
+RECENT = 100  # events from which the speed is told
+LOOKS, SAMPLES, LONGEST = 128, 16, 4000  # looks and samples kept; characters of a sample
+NOW = ("seconds", "took", "symbols", "loss", "norm", "rate")
+STRETCHES, STRETCH, EDGE = 512, 1 << 11, 1 << 16  # of a sample: how many, and how many bytes
+# The numbers whose smallest and largest values are kept: those that charts show.
+TELLING = [place for place, name in enumerate(NUMBERS) if name not in ("seconds", "symbols")]
+UNKNOWN = float("nan")
+
+
+class Sparse:
+    """The first and last of many events, and some between at equal intervals.
+
+    Example:
+        >>> kept = Sparse(most=4)
+        >>> for number in range(9):
+        ...     kept.add({"step": number})
+        >>> [event["step"] for event in kept.events()]
+        [0, 4, 8]
+    """
+
+    def __init__(self, most: int):
+        self.most, self.every, self.count = most, 1, 0
+        self.kept: list[dict] = []
+        self.last: dict | None = None
+
+    def add(self, event: dict) -> None:
+        if self.count % self.every == 0:
+            self.kept.append(event)
+        self.last, self.count = event, self.count + 1
+        if len(self.kept) > self.most:
+            self.kept, self.every = self.kept[::2], 2 * self.every
+
+    def forget_after(self, step: int) -> None:
+        self.kept = [event for event in self.kept if event["step"] <= step]
+        if self.last is not None and self.last["step"] > step:
+            self.last = self.kept[-1] if self.kept else None
+
+    def events(self) -> list[dict]:
+        if self.last is None or (self.kept and self.kept[-1] is self.last):
+            return self.kept
+        return [*self.kept, self.last]
+
+
+class Digest:
+    """A log, as far as it has been read.
+
+    Args:
+        path: the run folder.
+        first, last: only `train` events of these steps.
+        resumes: for a second pass, the steps at which the log goes on, one for each of its `start`
+            and `resume` events in order: what is after them in the events before does not count.
+
+    Attributes:
+        offset: bytes read so far.
+        whole: whether no event has been left out.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        first: float = 0,
+        last: float = math.inf,
+        resumes: list[int] | None = None,
+    ):
+        self.path, self.first, self.last = path, first, last
+        self.offset = 0
+        self.resumes, self.resumed = list(resumes or []), 0
+        self.inexact = False
+        self.file: tuple[int, int] | None = None
+        self.places: list[tuple[int, float, int]] = []  # of chunks: bytes, first step, resumes
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self.train = Thinned(len(NUMBERS), telling=TELLING)
+        self.valid = Thinned(1)
+        self.lens, self.samples = Sparse(LOOKS), Sparse(SAMPLES)
+        self.start: dict = {}
+        self.ends: list[dict] = []  # the last of `start`, `resume`, `trouble` and `end`
+        self.trouble: dict | None = None
+        self.recent: deque[tuple[float, ...]] = deque(maxlen=RECENT)  # step and NOW
+        self.seconds, self.latest = 0.0, 0.0  # of earlier sessions, and of this one
+        self.gradients = Counted()
+        self.best: dict | None = None
+
+    @property
+    def whole(self) -> bool:
+        return self.train.size == 1
+
+    def read(self) -> "Digest":
+        """Read what has been added to the log; a log that was replaced is read anew.
+
+        Returns:
+            The digest to use from now on.
+        """
+        try:
+            with opened(self.path / LOG) as file:
+                found = os.fstat(file.fileno())
+        except FileNotFoundError:
+            return self if not self.offset else Digest(self.path)
+        now = (found.st_dev, found.st_ino)
+        if found.st_size < self.offset or (self.file is not None and self.file != now):
+            return Digest(self.path, self.first, self.last).read()
+        self.file = now
+        for offset, chunk in chunks(self.path / LOG, self.offset):
+            self._add(chunk, offset)
+        if self.inexact:  # a resume took back events that had been thinned: now it is known
+            return Digest(self.path, self.first, self.last, self.resumes).read()
+        return self
+
+    def _add(self, chunk: bytes, offset: int) -> None:
+        first, resumed = math.inf, self.resumed
+        for piece in pieces(chunk):
+            if len(piece.steps):
+                first = min(first, float(piece.steps[0]))
+                self._train(piece.steps, piece.values)
+            if piece.other is not None:
+                self._other(piece.other)
+        self.places.append((self.offset, first, resumed))
+        self.offset = offset
+
+    def _limit(self) -> float:
+        """The last step that no later `resume` supersedes, as far as those are known."""
+        return min(self.resumes[self.resumed :], default=math.inf)
+
+    def _train(self, steps: np.ndarray, values: np.ndarray) -> None:
+        if (limit := self._limit()) < math.inf:
+            values, steps = values[steps <= limit], steps[steps <= limit]
+        if not len(steps):
+            return
+        columns = dict(zip(NUMBERS, values.T, strict=True))
+        last = np.nan_to_num(columns["seconds"][-1])
+        self.latest = max(self.latest, float(last))
+        tail = slice(-RECENT, None)
+        now = [columns[name][tail].tolist() for name in NOW]
+        self.recent.extend(zip(steps[tail].tolist(), *now, strict=True))
+        self.gradients.add(steps, columns["gradients"], columns["took"])
+        inside = (steps >= self.first) & (steps <= self.last)
+        if inside.all():
+            self.train.add(steps, values)
+        elif inside.any():
+            self.train.add(steps[inside], values[inside])
+
+    def _other(self, event: dict) -> None:
+        kind = event["kind"]
+        if kind in ("start", "resume"):
+            self._go_on(event)
+        elif event["step"] > self._limit():
+            return
+        elif kind == "valid":
+            self._valid(event)
+        elif kind == "lens":
+            self.lens.add(event)
+        elif kind in ("trouble", "end"):
+            self.latest = max(self.latest, event.get("seconds") or 0.0)
+            self.ends = [event]
+            self.trouble = event if kind == "trouble" else self.trouble
+
+    def _go_on(self, event: dict) -> None:
+        """A `start` takes back everything before it, a `resume` what is after its step."""
+        anew = event["kind"] == "start"
+        step = -1 if anew else event["step"]
+        self.resumed += 1
+        if self.resumed > len(self.resumes):  # it was not known before
+            self.resumes.append(step)
+            if not anew:
+                exact = [self.train.forget_after(step), self.valid.forget_after(step)]
+                self.inexact |= not all(exact)
+        if anew:
+            self._start_anew()
+        for part in (self.lens, self.samples, self.gradients):
+            part.forget_after(step)
+        self.start = {**event, **self.start, "steps": event.get("steps")}
+        self.ends, self.trouble = [event], None
+        self.recent.clear()
+        self.seconds, self.latest = self.seconds + self.latest, 0.0
+        if self.best is not None and self.best["step"] > step:
+            self.best = None
+            for at, value, _, _ in self.gradients.at:
+                self._compare(at, value)
+
+    def _valid(self, event: dict) -> None:
+        value = event["value"]
+        self.valid.add(np.array([float(event["step"])]), np.array([[_float(value)]]))
+        self.gradients.note(event["step"], value)
+        self._compare(event["step"], value)
+        if event.get("preview"):
+            self.samples.add({**event, "preview": event["preview"][:LONGEST]})
+
+    def _compare(self, step: int, value: float | None) -> None:
+        sign = -1 if self.start.get("higher_is_better") else 1
+        if value is not None and (self.best is None or sign * value < sign * self.best["value"]):
+            self.best = {"step": step, "value": value}
+
+    def zoomed(self, first: float, last: float) -> "Digest":
+        """The same log with all `train` events of a range of steps, thinned anew.
+
+        Only the part of the file is read that can have them.
+        """
+        found = Digest(self.path, first, last, self.resumes)
+        ends = [*self.places[1:], (self.offset, math.inf, 0)]
+        for (begin, low, resumed), (end, high, _) in zip(self.places, ends, strict=True):
+            if low <= last and (high >= first or high < low):
+                found.offset, found.resumed = begin, resumed
+                for offset, chunk in chunks(self.path / LOG, begin, end):
+                    found._add(chunk, offset)
+        found.start, found.trouble, found.ends = self.start, self.trouble, self.ends
+        found.valid, found.samples, found.lens = self.valid, self.samples, self.lens
+        return found
+
+    @classmethod
+    def sampled(cls, path: Path) -> "Digest":
+        """A first impression of a long log, from short stretches of it at equal intervals."""
+        found = cls(path)
+        with opened(path / LOG) as file:
+            size = os.fstat(file.fileno()).st_size
+            ends = [(0, EDGE), (max(EDGE, size - EDGE), EDGE)]
+            step = max(1, (size - 2 * EDGE) // STRETCHES)
+            between = [(place, STRETCH) for place in range(EDGE, size - EDGE, step)]
+            for place, length in [ends[0], *between, ends[1]]:
+                file.seek(place)
+                data = file.read(length)
+                first = data.find(b"\n") + 1 if place else 0
+                last = data.rfind(b"\n") + 1
+                if last > first:
+                    found._add(data[first:last], place + last)
+        return found
+
+    def events(self) -> list[dict]:
+        """What is kept, as events in the order of their steps."""
+        found = [self.start] if self.start else []
+        steps, values = self.train.rows()
+        for step, row in zip(steps.tolist(), values.tolist(), strict=True):
+            pairs = zip(NUMBERS, row, strict=True)
+            known = {name: x for name, x in pairs if x == x}
+            found.append({"kind": "train", "step": int(step), "loss": None, **known})
+        steps, values = self.valid.rows()
+        for step, value in zip(steps.tolist(), values[:, 0].tolist(), strict=True):
+            whole = {"kind": "valid", "step": int(step), "value": value if value == value else None}
+            found.append(whole)
+        texts = {event["step"]: event["preview"] for event in self.samples.events()}
+        for event in found:
+            if event["kind"] == "valid" and event["step"] in texts:
+                event["preview"] = texts[event["step"]]
+        found += self.lens.events()
+        found.sort(key=lambda event: event["step"])
+        ends = [event for event in self.ends if event["kind"] not in ("start",)]
+        return found + ([self.trouble] if self.trouble and self.trouble not in ends else []) + ends
+
+    def course(self) -> Course:
+        """The course of the run for the charts of `ostinato.report`."""
+        settings = flat_settings(read_json(self.path / CONFIG))
+        run: Any = types.SimpleNamespace(
+            path=self.path, config=types.SimpleNamespace(**{"clip": "off", **settings})
+        )
+        return Course(run, logged_task(self.start), self.events())
+
+
+@dataclasses.dataclass
+class Counted:
+    """Gradient-equivalents and seconds spent until each validation, counted over all events."""
+
+    before: float = 0.0
+    total: float = 0.0
+    seconds: float = 0.0
+    at: list[tuple[int, float | None, float, float]] = dataclasses.field(default_factory=list)
+
+    def add(self, steps: np.ndarray, per_step: np.ndarray, took: np.ndarray) -> None:
+        """Count `train` events; an event without a number of gradients has one per step."""
+        each = np.where(np.isnan(per_step), 1.0, per_step)
+        self.total += float(np.sum(np.diff(steps, prepend=self.before) * each))
+        self.seconds += float(np.nansum(took))
+        self.before = float(steps[-1])
+
+    def note(self, step: int, value: float | None) -> None:
+        """Remember where a validation is; of very many, every other one is forgotten."""
+        self.at.append((step, value, self.total, self.seconds))
+        if len(self.at) > 4096:
+            self.at = [*self.at[:-1:2], self.at[-1]]
+
+    def forget_after(self, step: int) -> None:
+        self.at = [one for one in self.at if one[0] <= step]
+        if self.before > step and self.at:
+            _, _, self.total, self.seconds = self.at[-1]
+        self.before = min(self.before, max(0.0, float(step)))
+
+
+def logged_task(start: dict) -> Any:
+    """What the charts ask a task for, from the first event of a log."""
+    metric = types.SimpleNamespace(
+        name=start.get("metric", "metric"),
+        higher_is_better=bool(start.get("higher_is_better")),
+        loss_factor=start.get("loss_factor"),
+    )
+    return types.SimpleNamespace(
+        name=start.get("task", ""),
+        metric=metric,
+        solved=start.get("solved"),
+        lag=start.get("lag"),
+        loss=types.SimpleNamespace(in_nats=bool(start.get("in_nats"))),
+        chance=start.get("baselines", {}).get("chance"),
+    )
+
+
+def _float(value: float | None) -> float:
+    return UNKNOWN if value is None else float(value)

@@ -1,0 +1,173 @@
+"""Every run below a folder, quickly: what has not changed is not read again.
+
+A name can never lead out of the folder, neither by `..` nor by a link.
+"""
+
+import dataclasses
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from ..files import is_locked
+from ..runs.listing import CONFIG, MODEL, flat_settings, run_folders
+from ..runs.log import NAME as LOG
+from .reading import read_json
+from .summary import Summary
+
+MOST = 5000  # runs in a list
+
+
+class NoRun(BadInput):
+    """There is no such run."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A run in the list; see `ostinato.runs.listing.Listed` for what the fields mean.
+
+    Attributes:
+        name: the folder, relative to that of the studio.
+        line: points of the sparkline: validations, or training losses where there are too few.
+        total: how many steps it is to have.
+        changed: when the log changed last, in seconds since 1970.
+    """
+
+    name: str
+    state: str
+    task: str | None = None
+    cell: str | None = None
+    learner: str | None = None
+    parameters: int | None = None
+    step: int | None = None
+    total: int | None = None
+    best: float | None = None
+    metric: str | None = None
+    higher: bool = False
+    line: list[float] = dataclasses.field(default_factory=list)
+    changed: float = 0.0
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class Folder:
+    """The folder of the studio.
+
+    Example:
+        >>> [row.name for row in Folder(Path("runs")).rows()]  # with runs/text-mlstm-1
+        ['text-mlstm-1']
+    """
+
+    def __init__(self, path: Path):
+        self.path = Path(os.path.realpath(path))
+        self._known: dict[str, tuple[Any, Row, Summary]] = {}
+        self._lock = threading.Lock()
+
+    def rows(self) -> list[Row]:
+        """All runs, in the order of their names."""
+        with self._lock:
+            found: dict[str, tuple[Any, Row, Summary]] = {}
+            for path in run_folders(self.path):
+                if len(found) >= MOST:
+                    break
+                name = "." if path == self.path else path.relative_to(self.path).as_posix()
+                try:
+                    name.encode()
+                except UnicodeEncodeError:
+                    continue  # a name that no page can show
+                found[name] = self._row(name, path)
+            self._known = found
+            return [_with_state(row, self.path / name) for name, (_, row, _) in found.items()]
+
+    def row(self, name: str) -> Row:
+        path = self.find(name)
+        with self._lock:
+            self._known[name] = found = self._row(name, path)
+        return _with_state(found[1], path)
+
+    def find(self, name: str) -> Path:
+        """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
+        if "\0" in name or len(name) > 1000 or Path(name).as_posix() != name:
+            raise NoRun(f"there is no run {name:.200}")
+        path = self.path / name
+        real = os.path.realpath(path)
+        inside = real == str(self.path) or real.startswith(str(self.path).rstrip(os.sep) + os.sep)
+        normal = os.path.normpath(path) == real  # without `..`, and without links
+        if not inside or not normal or not any(_is_file(path / x) for x in (CONFIG, MODEL, LOG)):
+            raise NoRun(f"there is no run {name:.200}")
+        return path
+
+    def new(self, name: str) -> Path:
+        """The folder of a run to come, below that of the studio."""
+        path = self.path / name
+        plain = name.strip() and "\0" not in name and len(name) <= 200
+        parts = Path(name).parts
+        if not plain or Path(name).is_absolute() or any(part in ("..", ".") for part in parts):
+            raise BadInput("the name of a run is a folder below that of the studio")
+        if os.path.lexists(path):
+            raise BadInput(f"there is already {name}; choose another name")
+        if os.path.realpath(path) != os.path.normpath(path):
+            raise BadInput(f"{name} would be outside of the studio's folder")
+        return path
+
+    def _row(self, name: str, path: Path) -> tuple[Any, Row, Summary]:
+        mark = tuple(_mark(path / file) for file in (CONFIG, MODEL, LOG))
+        known, row, log = self._known.get(name, (None, None, Summary()))
+        if row is not None and known == mark:
+            return known, row, log
+        return mark, _read(name, path, log), log
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _with_state(row: Row, path: Path) -> Row:
+    """A lock is not a change of a file, so whether a run is training is asked every time."""
+    if not row.state.startswith("broken") and is_locked(path):
+        return dataclasses.replace(row, state="running")
+    return row
+
+
+def _read(name: str, path: Path, log: Summary) -> Row:
+    config = read_json(path / CONFIG)
+    if not config:
+        return Row(name, f"broken: its {CONFIG} cannot be read")
+    if not _is_file(path / MODEL):
+        return Row(name, f"broken: it has no {MODEL}")
+    settings = flat_settings(config)
+    total = settings.get("steps")
+    try:
+        log.read(path / LOG)
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return Row(name, f"broken: its {LOG} cannot be read", settings=settings)
+    return Row(
+        name=name,
+        state=log.state,
+        task=_short(settings.get("task")),
+        cell=_short(settings.get("cell")),
+        learner=_short(settings.get("learner")),
+        parameters=log.start.get("parameters"),
+        step=log.step,
+        total=total if isinstance(total, int) else None,
+        best=log.best,
+        metric=log.start.get("metric"),
+        higher=log.higher,
+        line=[float(f"{x:.4g}") for x in log.line()],
+        changed=log.changed,
+        settings=settings,
+    )
+
+
+def _short(name: Any) -> str | None:
+    return name.rpartition(":")[2] if isinstance(name, str) else None

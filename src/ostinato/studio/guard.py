@@ -1,0 +1,145 @@
+"""Who may ask, and for how much.
+
+A page of another site must not read or steer the studio through the reader's own browser. Three
+checks stop it: the `Host` must be ours (against DNS rebinding), an `Origin` must be that host, and
+a request that changes something needs a random token, which only our own pages know. Bound to an
+address that others can reach, the token is needed for everything: it is part of the address that is
+printed at the start, and then a cookie.
+"""
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+BODY = 64 << 10  # bytes
+PATIENCE = 10.0  # seconds for a body to arrive
+COOKIE = "ostinato-studio"
+HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        b"img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        b"frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict]]
+Send = Callable[[dict], Awaitable[None]]
+
+
+class Guard:
+    """An ASGI application around another one.
+
+    Args:
+        app: the application.
+        hosts: the hosts by which it may be called, with their port; `None` for any.
+        token: a random word; made if not given.
+        closed: whether every request needs the token.
+    """
+
+    def __init__(
+        self, app: Any, hosts: set[str] | None, token: str | None = None, closed: bool = False
+    ):
+        self.app, self.hosts, self.closed = app, hosts, closed
+        self.token = token or secrets.token_urlsafe(24)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refusal(scope, headers)
+        if refused is not None:
+            return await _answer(send, 403, refused)
+        if int(headers.get(b"content-length", "0") or 0) > BODY:
+            return await _answer(send, 413, "the request is too large")
+        if scope["method"] not in ("GET", "HEAD"):
+            body = await _body(receive)
+            if body is None:
+                return await _answer(send, 413, "the request is too large, or too slow")
+            receive = _again(body, receive)
+        cookie = self._asked(scope) if self.closed else False
+
+        async def guarded(message: dict) -> None:
+            if message["type"] == "http.response.start":
+                own = [*message.get("headers", []), *HEADERS]
+                if cookie:
+                    words = f"{COOKIE}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+                    own.append((b"set-cookie", words.encode()))
+                message = {**message, "headers": own}
+            await send(message)
+
+        await self.app(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> str | None:
+        host = headers.get(b"host", "").lower()
+        if self.hosts is not None and host not in self.hosts:
+            return "this is not the host that the studio was opened with"
+        origin = headers.get(b"origin")
+        if origin is not None and origin.lower().partition("://")[2] != host:
+            return "requests from other sites are refused"
+        if headers.get(b"sec-fetch-site", "none") in ("cross-site", "same-site"):
+            if headers.get(b"sec-fetch-mode") != "navigate" or scope["method"] != "GET":
+                return "requests from other sites are refused"
+        if self.closed and not (self._asked(scope) or self._has_cookie(headers)):
+            return "open the address that was printed when the studio was started"
+        changing = scope["method"] not in ("GET", "HEAD")
+        if changing and not self._is_token(headers.get(b"x-token", "")):
+            return "this request needs the token of a page of the studio; load the page anew"
+        return None
+
+    def _asked(self, scope: Scope) -> bool:
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])
+        return self._is_token(given[0])
+
+    def _has_cookie(self, headers: dict[bytes, str]) -> bool:
+        parts = (part.strip().partition("=") for part in headers.get(b"cookie", "").split(";"))
+        return any(name == COOKIE and self._is_token(value) for name, _, value in parts)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """The body of a request; `None` if it is too long or does not come in time."""
+    found = b""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return None
+                found += message.get("body", b"")
+                if len(found) > BODY:
+                    return None
+                if not message.get("more_body", False):
+                    return found
+    except TimeoutError:
+        return None
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives a body that has been read."""
+    given = False
+
+    async def once() -> dict:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return once
+
+
+async def _answer(send: Send, status: int, words: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{words}\n".encode()})

@@ -1,0 +1,155 @@
+"""Answers of the worker about a network: what it is like inside, and what it writes.
+
+The networks looked at last are kept, so that one question after the other is quick.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from ..lens.names import weight_name
+from ..report.charts import Lines, Series, numbers
+from ..runs import look_inside, open_run
+from ..runs.inside import Inside
+from .views import as_json
+
+KEPT = 3  # texts
+READ = 20_000  # pieces of a text that are read
+PAGE = 2000  # pieces that are shown at a time
+LONGEST = 2000  # symbols that are sampled
+
+_kept: dict[tuple, Inside] = {}
+
+
+def inside(request: dict) -> Any:
+    """Answer one question: `read`, `unit`, `find`, `reach` or `similar`."""
+    looked = _looked(request)
+    what = request["what"]
+    if what == "read":
+        begin = int(request.get("begin") or 0)
+        groups = {**looked.units(), **{name: x.shape[1] for name, x in looked.gates.items()}}
+        return {
+            "where": looked.where,
+            "unit": looked.passage.unit,
+            "count": len(looked.passage.pieces),
+            "groups": groups,
+            "pieces": looked.pieces(begin, begin + PAGE),
+        }
+    if what == "unit":
+        begin = int(request.get("begin") or 0)
+        values = looked.unit(str(request["unit"]))
+        return {"values": [round(x, 5) for x in values[begin : begin + PAGE]]}
+    if what == "find":
+        return looked.find(_pattern(request), count=12)
+    at = int(request["at"])
+    if not 0 <= at < len(looked.passage.pieces):
+        raise BadInput(f"there is no piece {at}")
+    if what == "reach":
+        return looked.pieces(at, at + 1)[0] | {"reach": _reach(looked, at)}
+    if what == "similar":
+        pieces = looked.passage.pieces
+        return [
+            one
+            | {
+                "before": pieces[max(0, one["at"] - 30) : one["at"]],
+                "after": pieces[one["at"] + 1 : one["at"] + 31],
+            }
+            for one in looked.similar(at, 8)
+        ]
+    raise BadInput("the question must be read, unit, find, reach or similar")
+
+
+def _pattern(request: dict) -> str:
+    words = str(request["pattern"])
+    if words.startswith("labels:"):
+        raise BadInput("labels from a file are read by ostinato inside --find labels:FILE")
+    return words
+
+
+def _reach(looked: Inside, at: int) -> Any:
+    """How far back the loss at a piece reaches, with a chart; nothing where there is no loss."""
+    try:
+        found = looked.reach(at)
+    except BadInput:
+        return None
+    chart = Lines(
+        name="reach",
+        title=f"Gradient by lag, from the loss of {found['target']!r}",
+        caption=(
+            "The gradient of this one loss with respect to the pre-activations so many steps "
+            "earlier, for each recurrent weight."
+        ),
+        series=[
+            Series(weight_name(name, looked.network), list(range(len(profile))), numbers(profile))
+            for name, profile in found["by_lag"].items()
+        ],
+        x_title="lag (steps)",
+        y_title="gradient",
+        log_y=True,
+    )
+    return {"moved": found["moved"], "target": found["target"], "chart": as_json(chart)}
+
+
+def _looked(request: dict) -> Inside:
+    path, text = Path(request["path"]), request.get("text") or None
+    key = path, text, _newest(path)
+    if key in _kept:
+        return _kept[key]
+    found = look_inside(open_run(path), text, limit=READ)
+    while len(_kept) >= KEPT:
+        _kept.pop(next(iter(_kept)))
+    _kept[key] = found
+    return found
+
+
+def _newest(path: Path) -> str:
+    folder = path / "checkpoints"
+    return max((one.name for one in folder.iterdir()), default="") if folder.is_dir() else ""
+
+
+def play(request: dict) -> Iterator[Any]:
+    """Symbols as they are sampled, or the whole answer of a beam search."""
+    from ..runs import play_run
+
+    run = open_run(request["path"])
+    count = min(int(request.get("length") or 400), LONGEST)
+    prompt = str(request.get("prompt") or "")
+    if request.get("beam"):
+        yield {"piece": _beam(run, prompt, min(count, 400), int(request["beam"]))}
+        return
+    how = {"temperature": float(request.get("temperature", 1.0)), "alternatives": 6}
+    if request.get("top_k"):
+        how["top_k"] = int(request["top_k"])
+    if request.get("top_p"):
+        how["top_p"] = float(request["top_p"])
+    yield from play_run(run, prompt, count, seed=int(request.get("seed") or 0), **how)
+
+
+def _beam(run: Any, prompt: str, count: int, width: int) -> str:
+    from .. import decoding
+
+    vocabulary = run.vocabulary
+    if vocabulary is None:
+        raise BadInput(f"{run.path} was not trained on a text")
+    if not 1 <= width <= 64:
+        raise BadInput(f"the beam must be from 1 to 64 wide, got {width}")
+    with run.precision():
+        start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
+        symbols, _ = decoding.beam(run.network(), start, count, width)
+        return "".join(decoding.as_text(iter([symbols]), vocabulary))
+
+
+def pictures(request: dict) -> Any:
+    """Charts of the network on a few sequences, as in a report: attention, heads, states, gates."""
+    from ..report.of_run import sections_of
+    from ..report.subject import subject
+
+    run = open_run(request["path"])
+    with run.precision():
+        wanted = ("Where the network looks", "Inside the network")
+        found = [one for one in sections_of(subject(run)) if one.heading in wanted]
+    return [
+        {"heading": one.heading, "charts": [as_json(chart) for chart in one.charts]}
+        for one in found
+    ]

@@ -1,0 +1,119 @@
+// Charts as figures with their sentence, drawn by plotly.js when they come into view.
+import { asCsv, download, h } from "./dom.js";
+
+let loading;
+// plotly.js is large: it is loaded when the first chart is to be drawn.
+function plotly() {
+  loading ??= new Promise((done, fail) => {
+    const script = h("script", { src: "/static/plotly.min.js" });
+    script.addEventListener("load", () => done(globalThis.Plotly));
+    script.addEventListener("error", () => fail(new Error("plotly.js cannot be loaded")));
+    document.head.append(script);
+  });
+  return loading;
+}
+export const ready = plotly;
+
+export class Chart {
+  // `found` is a chart as the server sends it; `zoom(first, last)` asks for one with more detail.
+  constructor(found, zoom = null) {
+    this.zoom = zoom;
+    this.plot = h("div", { class: "plot", role: "img", "aria-label": found.title, "data-chart": found.name });
+    this.title = h("h3", {}, found.title);
+    this.caption = h("figcaption", {}, found.caption);
+    const bar = h("div", { class: "tools" },
+      h("button", { type: "button", click: () => this.svg() }, "SVG"),
+      h("button", { type: "button", click: () => this.csv() }, "CSV"));
+    this.element = h("figure", {}, h("div", { class: "head" }, this.title, bar), this.plot, this.caption);
+    this.visible = this.drawn = this.stale = false;
+    this.range = null;
+    this.cost = 0;
+    this.set(found);
+    new IntersectionObserver((entries) => {
+      this.visible = entries.at(-1).isIntersecting;
+      if (this.visible && this.stale) this.draw();
+    }, { rootMargin: "200px" }).observe(this.element);
+    for (const screen of [OstinatoLook.dark, OstinatoLook.narrow])
+      screen.addEventListener("change", () => this.redraw());
+  }
+
+  set(found) {
+    this.found = found;
+    this.title.textContent = found.title;
+    this.caption.textContent = found.caption;
+    this.redraw();
+  }
+
+  redraw() {
+    this.stale = true;
+    if (this.visible) this.draw();
+  }
+
+  async draw() {
+    this.stale = false;
+    const Plotly = await plotly();
+    const started = performance.now();
+    const { data, layout } = this.found.figure;
+    const own = { ...layout, uirevision: "kept", xaxis: { ...layout.xaxis }, yaxis: { ...layout.yaxis } };
+    if (this.range) own.xaxis.range = this.range;
+    const { traces, layout: look, options } = OstinatoLook;
+    await Plotly.react(this.plot, traces(data, false), look(own, false, data.length), options);
+    if (!this.drawn) {
+      this.drawn = true;
+      this.plot.on("plotly_relayout", (change) => this.moved(change));
+    }
+    this.cost = performance.now() - started;
+  }
+
+  // After a zoom, ask for the events in between; after a double click, for all again.
+  async moved(change) {
+    if (!this.zoom || !this.found.zooms) return;
+    const ends = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    if (change["xaxis.autorange"] && this.whole) {
+      this.range = null;
+      const whole = this.whole;
+      this.whole = null;
+      return this.set(whole);
+    }
+    if (!ends.every(Number.isFinite)) return;
+    this.range = ends;
+    this.whole ??= this.found;
+    const found = await this.zoom(this.found.name, Math.max(0, Math.floor(ends[0])), Math.ceil(ends[1]));
+    if (found && this.range === ends) {
+      this.found = found;
+      this.draw();
+    }
+  }
+
+  // New numbers while it is zoomed are kept for later.
+  update(found) {
+    if (this.range) this.whole = found;
+    else this.set(found);
+  }
+
+  async svg() {
+    const Plotly = await plotly();
+    const url = await Plotly.toImage(this.plot, { format: "svg", width: 900, height: 480 });
+    download(`${this.found.name}.svg`, decodeURIComponent(url.slice(url.indexOf(",") + 1)), "image/svg+xml");
+  }
+
+  csv() {
+    download(`${this.found.name}.csv`, asCsv(rowsOf(this.found.figure)), "text/csv");
+  }
+}
+
+// The numbers of a figure: one row per position, or per cell of a map.
+export function rowsOf({ data, layout }) {
+  const x = layout.xaxis?.title?.text ?? "x", y = layout.yaxis?.title?.text ?? "y";
+  if (data[0]?.type === "heatmap") {
+    const rows = data[0].customdata ?? data[0].z;
+    const name = (axis, i) => layout[axis]?.ticktext?.[layout[axis].tickvals.indexOf(i)] ?? i;
+    return [[y, x, "value"], ...rows.flatMap((row, i) => row.map((z, j) => [name("yaxis", i), name("xaxis", j), z]))];
+  }
+  const lines = data.filter((trace) => trace.hoverinfo !== "skip");
+  return [["series", x, y], ...lines.flatMap((trace) => trace.x.map((at, i) => [trace.name, at, trace.y[i]]))];
+}
+
+export function tableDownload(name, rows) {
+  return h("button", { type: "button", class: "quiet", click: () => download(`${name}.csv`, asCsv(rows()), "text/csv") }, "CSV");
+}

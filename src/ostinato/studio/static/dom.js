@@ -1,0 +1,110 @@
+// Small helpers. Text only ever goes into a page as text: nothing is parsed as HTML.
+
+// An element: h("p", { class: "hint" }, "words", child). Functions become listeners.
+export function h(tag, attributes = {}, ...children) {
+  const found = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") found.addEventListener(name, value);
+    else if (value === true) found.setAttribute(name, "");
+    else found.setAttribute(name, String(value));
+  }
+  found.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return found;
+}
+
+const NS = "http://www.w3.org/2000/svg";
+
+// A line without axes.
+export function sparkline(values, width = 96, height = 24) {
+  const svg = document.createElementNS(NS, "svg");
+  svg.setAttribute("class", "spark");
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.setAttribute("aria-hidden", "true");
+  if (values.length < 2) return svg;
+  const low = Math.min(...values), span = Math.max(...values) - low || 1;
+  const points = values.map((y, i) => {
+    const x = 2 + (i * (width - 6)) / (values.length - 1);
+    return [x.toFixed(1), (height - 3 - ((y - low) / span) * (height - 6)).toFixed(1)];
+  });
+  const line = document.createElementNS(NS, "polyline");
+  line.setAttribute("points", points.map((pair) => pair.join(",")).join(" "));
+  const dot = document.createElementNS(NS, "circle");
+  const [x, y] = points.at(-1);
+  for (const [name, value] of [["cx", x], ["cy", y], ["r", 2]]) dot.setAttribute(name, value);
+  svg.append(line, dot);
+  return svg;
+}
+
+export const asNumber = (x, digits = 4) =>
+  x === null || x === undefined ? "–" : Number(x.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+export const asCount = (x) => (x === null || x === undefined ? "–" : Math.round(x).toLocaleString("en"));
+
+// A duration in its two largest units.
+export function asTime(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const minutes = Math.floor(Math.round(seconds) / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds) % 60} s`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${Math.floor(minutes / 1440)} d ${Math.floor(minutes / 60) % 24} h`;
+}
+
+export function asAge(then) {
+  if (!then) return "";
+  const seconds = Date.now() / 1000 - then;
+  if (seconds < 60) return "now";
+  for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60]])
+    if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
+  return "";
+}
+
+// Ask the server. A failure is an error with the server's one line.
+export async function ask(what, parameters = {}) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters))
+    for (const one of [value].flat()) query.append(name, one);
+  return answerOf(await fetch(`/api/${what}?${query}`));
+}
+
+export async function send(what, body) {
+  const token = document.querySelector("meta[name=token]").content;
+  const headers = { "Content-Type": "application/json", "X-Token": token };
+  return answerOf(await fetch(`/api/${what}`, { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+async function answerOf(response) {
+  const words = await response.text();
+  let found;
+  try {
+    found = JSON.parse(words);
+  } catch {
+    throw new Error(words.trim() || `the server answered ${response.status}`);
+  }
+  if (!response.ok) throw new Error(found.error ?? `the server answered ${response.status}`);
+  return found;
+}
+
+let fading;
+// A line at the bottom of the page.
+export function say(words, bad = false) {
+  const line = document.getElementById("status");
+  line.textContent = words;
+  line.className = words ? (bad ? "shown bad" : "shown") : "";
+  clearTimeout(fading);
+  if (words) fading = setTimeout(() => (line.className = ""), bad ? 9000 : 4000);
+}
+
+export function download(name, words, type) {
+  const link = h("a", { href: URL.createObjectURL(new Blob([words], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// Rows of cells as CSV.
+export const asCsv = (rows) =>
+  rows.map((row) => row.map((cell) => {
+    let words = cell === null || cell === undefined ? "" : String(cell);
+    if (/^[=+@\t\r]/.test(words)) words = `'${words}`; // a spreadsheet would compute it
+    return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+  }).join(",")).join("\r\n");

@@ -1,0 +1,97 @@
+// Let a network write, with what else could have come at every step; or look at how it works.
+import { ask, h, say } from "./dom.js";
+import { Chart } from "./charts.js";
+import { keys } from "./frame.js";
+import { tabs } from "./tabs.js";
+
+const main = document.getElementById("main");
+const name = new URLSearchParams(location.search).get("name") ?? "";
+document.title = `Play ${name} – Ostinato`;
+const FIELDS = [
+  ["temperature", "temperature", "1", "below 1 is more careful, 0 takes the most probable"],
+  ["top_k", "top k", "", "only the k most probable"],
+  ["top_p", "top p", "", "only the most probable that sum to p"],
+  ["beam", "beam", "", "search for the most probable text instead"],
+  ["length", "length", "400", "symbols"],
+  ["seed", "seed", "0", "the same seed writes the same text"],
+];
+const prompt = h("textarea", { id: "prompt", rows: 2, placeholder: "A text to continue", "aria-label": "Prompt", spellcheck: "false" });
+const inputs = Object.fromEntries(FIELDS.map(([key, , usual]) => [key, h("input", { type: "text", inputmode: "decimal", id: key, value: usual, placeholder: "off", autocomplete: "off" })]));
+const go = h("button", { type: "submit", class: "main", id: "go" }, "Write");
+const out = h("div", { id: "text", class: "text", lang: "zxx" });
+const others = h("aside", { id: "detail" }, h("p", { class: "hint" }, "Point at a character to see what else could have come there."));
+const form = h("form", { class: "play", submit: write, novalidate: true }, prompt,
+  h("div", { class: "fields" }, ...FIELDS.map(([key, words, , help]) => h("label", { class: "small", title: help }, h("span", {}, words), inputs[key])), go));
+const pictures = h("div", { id: "sections" });
+main.append(h("div", { class: "title" }, h("h1", {}, name)), tabs(name, "play"));
+let stopping = null;
+
+async function write(event) {
+  event?.preventDefault();
+  if (stopping) return stopping.abort();
+  stopping = new AbortController();
+  go.textContent = "Stop";
+  out.replaceChildren(h("b", {}, prompt.value));
+  const body = { name, prompt: prompt.value };
+  for (const [key, input] of Object.entries(inputs)) {
+    const value = Number(input.value);
+    if (input.value.trim() !== "" && Number.isFinite(value)) body[key] = value;
+  }
+  try {
+    const token = document.querySelector("meta[name=token]").content;
+    const response = await fetch("/api/play", { method: "POST", body: JSON.stringify(body), signal: stopping.signal, headers: { "Content-Type": "application/json", "X-Token": token } });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let kept = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const lines = (kept + value).split("\n");
+      kept = lines.pop();
+      out.append(...lines.filter(Boolean).map((line) => shown(JSON.parse(line))));
+    }
+    if (kept) shown(JSON.parse(kept));
+  } catch (error) {
+    if (error.name !== "AbortError") say(error.message, true);
+  }
+  stopping = null;
+  go.textContent = "Write";
+  out.dataset.done = "1";
+}
+
+function shown(one) {
+  if (one.error) {
+    say(one.error, true);
+    return "";
+  }
+  const span = h("span", {}, one.piece);
+  span.made = one;
+  if (one.probability !== undefined) span.style.setProperty("--doubt", (1 - one.probability).toFixed(3));
+  return span;
+}
+
+out.addEventListener("pointerover", (event) => {
+  const one = event.target.made;
+  if (!one?.alternatives) return;
+  out.querySelector(".chosen")?.classList.remove("chosen");
+  event.target.classList.add("chosen");
+  others.replaceChildren(h("h3", {}, h("code", {}, JSON.stringify(one.piece)), h("small", {}, ` with ${(100 * one.probability).toFixed(1)}%`)),
+    ...one.alternatives.map(([piece, p]) => h("div", { class: "guess" }, h("code", {}, JSON.stringify(piece)), h("meter", { min: 0, max: 1, value: p.toFixed(4) }), h("span", {}, `${(100 * p).toFixed(1)}%`))));
+});
+
+// A text is sampled; of other tasks there are pictures of how the network works on its data.
+const { row } = await ask("run", { name }).catch((error) => (say(error.message, true), { row: { settings: {} } }));
+if (row.task === "text") {
+  main.append(form, h("div", { class: "beside" }, out, others));
+  keys([["/", "prompt", () => prompt.focus()], ["Enter w", "write", () => write()]]);
+} else {
+  const wait = h("p", { class: "hint wait" }, "The network is running on a few sequences …");
+  main.append(h("p", { class: "subtitle" }, `This run learns ${row.task ?? "something"}, not a text: here is what its network does on sequences it was not trained on. New input goes through `, h("code", {}, "ostinato apply"), "."), wait, pictures);
+  try {
+    for (const { heading, charts } of await ask("pictures", { name }))
+      pictures.append(h("section", {}, h("h2", {}, heading), h("div", { class: "grid" }, ...charts.map((found) => new Chart(found).element))));
+    wait.remove();
+  } catch (error) {
+    wait.className = "notice";
+    wait.textContent = error.message;
+  }
+}

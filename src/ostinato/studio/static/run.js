@@ -1,0 +1,251 @@
+// One run, live: numbers as they come, charts as often as they are cheap to draw.
+import { asCount, asNumber, ask, asTime, h, say, send } from "./dom.js";
+import { Chart, ready } from "./charts.js";
+import { keys } from "./frame.js";
+import { tabs } from "./tabs.js";
+
+const main = document.getElementById("main");
+const name = new URLSearchParams(location.search).get("name") ?? "";
+const charts = new Map();
+let view = null, source = null, dirty = false, next = 0, cost = 0, offset = 0, asked = false;
+
+const state = h("span", { class: "state" });
+const title = h("h1", {}, name);
+const subtitle = h("p", { class: "subtitle" });
+const notice = h("p", { class: "notice", hidden: true });
+const reading = h("p", { class: "hint wait", id: "reading", hidden: true }, "A sample of a long log; all of it is being read …");
+const numbers = h("dl", { class: "numbers" });
+const progress = h("progress", { max: 1, value: 0, "aria-label": "Progress" });
+const stop = h("button", { type: "button", id: "stop", hidden: true, click: () => act("stop", "It will stop after this step, and save a checkpoint.") }, "Stop");
+const resume = h("button", { type: "button", id: "resume", hidden: true, click: () => goOn() }, "Resume");
+const steps = h("input", { type: "number", id: "steps", min: 1, step: 1, "aria-label": "Steps in all", hidden: true });
+const sections = h("div", { id: "sections" });
+const findings = h("section", { id: "findings" });
+const samples = h("section", { id: "samples", hidden: true });
+const settings = h("section", { id: "settings" });
+main.append(
+  h("div", { class: "title" }, title, state, h("span", { class: "room" }), steps, stop, resume),
+  tabs(name, "run"), subtitle, notice, progress, numbers, reading, sections, findings, samples, settings);
+document.title = `${name} – Ostinato`;
+
+// Numbers: [key, what it is called, how it is written].
+const NUMBERS = [
+  ["step", "step", (n) => (n.total ? `${asCount(n.step)} of ${asCount(n.total)}` : asCount(n.step))],
+  ["loss", "training loss", (n) => (n.loss === undefined ? "–" : asNumber(n.loss * (n.factor ?? 1)))],
+  ["best", "best validation", (n) => (n.best ? `${asNumber(n.best.value)} at ${asCount(n.best.step)}` : "none yet")],
+  ["left", "time left", (n) => (view.row.state === "running" ? asTime(n.left) : null)],
+  ["seconds", "time", (n) => asTime(n.seconds)],
+  ["speed", "speed", (n) => (n.speed ? `${asCount(n.speed)} symbols/s` : "–")],
+  ["epochs", "epochs", (n) => (n.epochs === undefined ? null : asNumber(n.epochs, 3))],
+  ["parameters", "parameters", (n) => asCount(n.parameters)],
+  ["chance", "chance", (n) => (n.baselines?.chance === undefined ? null : asNumber(n.baselines.chance))],
+];
+const cells = new Map(NUMBERS.map(([key, words]) => {
+  const value = h("dd", { id: `n-${key}` });
+  const whole = h("div", {}, h("dt", {}, words), value);
+  numbers.append(whole);
+  return [key, { whole, value }];
+}));
+
+function showNumbers() {
+  const found = view.numbers;
+  for (const [key, , write] of NUMBERS) {
+    const words = write(found), { whole, value } = cells.get(key);
+    whole.hidden = words === null;
+    if (words !== null && value.textContent !== words) value.textContent = words;
+  }
+  progress.value = found.total ? Math.min(1, found.step / found.total) : 0;
+  progress.hidden = view.row.state !== "running";
+}
+
+function showState() {
+  const row = view.row, short = row.state.split(":")[0];
+  state.className = `state ${short.replaceAll(" ", "-")}`;
+  state.textContent = row.state;
+  subtitle.textContent = [row.task, row.cell && `${row.cell} cells`, row.learner && `trained with ${row.learner}`, view.numbers.device && `on ${view.numbers.device}`].filter(Boolean).join(", ");
+  const broken = short === "broken";
+  stop.hidden = row.state !== "running";
+  resume.hidden = steps.hidden = row.state === "running" || broken || short === "diverged";
+  const total = view.numbers.total ?? row.total ?? 1;
+  steps.min = view.numbers.step || 1;
+  if (document.activeElement !== steps) steps.value = row.state === "done" ? 2 * total : total;
+  resume.textContent = row.state === "done" ? "Continue" : "Resume";
+  const words = view.notice || (view.job?.ended && view.job.code > 0 && row.state !== "running" ? view.job.words : "");
+  notice.textContent = words;
+  notice.hidden = !words;
+}
+
+async function load() {
+  const started = performance.now();
+  view = await ask("run", { name });
+  offset = view.offset;
+  showState();
+  showNumbers();
+  const seen = new Set();
+  for (const { heading, charts: own } of view.sections) {
+    let section = [...sections.children].find((one) => one.dataset.heading === heading);
+    if (!section) {
+      section = h("section", { "data-heading": heading }, h("h2", {}, heading), h("div", { class: "grid" }));
+      sections.append(section);
+    }
+    for (const found of own) {
+      seen.add(found.name);
+      if (charts.has(found.name)) charts.get(found.name).update(found);
+      else {
+        const zoom = async (chart, from, to) => {
+          if (view.whole || view.sampled) return null;
+          try {
+            return await ask("chart", { name, chart, from, to });
+          } catch (error) {
+            say(error.message, true);
+            return null;
+          }
+        };
+        charts.set(found.name, new Chart(found, zoom));
+        section.lastChild.append(charts.get(found.name).element);
+      }
+    }
+  }
+  for (const [key, chart] of charts) chart.element.hidden = !seen.has(key);
+  if (!view.sections.length) sections.replaceChildren(h("p", { class: "hint" }, "Its log has no events yet."));
+  else sections.querySelector(":scope > p")?.remove();
+  showSamples();
+  showSettings();
+  cost = performance.now() - started;
+  reading.hidden = !view.sampled;
+  if (view.sampled) setTimeout(() => (document.hidden ? (dirty = true) : load().catch(() => {})), 1000);
+}
+
+function showSamples() {
+  samples.hidden = !view.samples.length;
+  const texts = view.samples.map(({ step, value, text }) => h("article", {},
+    h("h3", {}, `Step ${asCount(step)}`, h("small", {}, value === null ? "" : ` ${asNumber(value)} ${view.numbers.metric ?? ""}`)),
+    h("pre", { lang: "zxx" }, text)));
+  samples.replaceChildren(h("h2", {}, "Samples"), h("p", { class: "hint" }, "Written by the network at validations, the latest first."), h("div", { class: "samples" }, ...texts));
+}
+
+function showSettings() {
+  const pairs = (found) => Object.entries(found).map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value === null ? "–" : String(value))));
+  const used = Object.entries(view.used).filter(([key]) => String(view.row.settings[key] ?? "–") !== String(view.used[key]));
+  settings.replaceChildren(h("h2", {}, "Settings"),
+    h("p", { class: "hint" }, "Everything that the run was started with, from its config.json."),
+    h("dl", { class: "settings" }, ...pairs(view.row.settings)),
+    ...(used.length ? [h("h3", {}, "Worked out at the start"), h("dl", { class: "settings" }, ...pairs(Object.fromEntries(used)))] : []),
+    h("h3", {}, "Versions"), h("dl", { class: "settings" }, ...pairs(view.versions)));
+}
+
+// The doctor needs the network and a few seconds: for a run that trains only when asked.
+function showFindings() {
+  const ready = h("div", {});
+  const button = h("button", { type: "button", id: "examine", click: () => examine() }, "Examine");
+  findings.replaceChildren(h("h2", {}, "Findings"), ready);
+  async function examine() {
+    ready.replaceChildren(h("p", { class: "hint wait" }, "The doctor is looking at the log, the data and the network …"));
+    try {
+      const { findings: found } = await ask("findings", { name });
+      ready.replaceChildren(...(found.length ? found.map(finding) : [h("p", { class: "fine" }, "No finding: nothing looks wrong.")]));
+    } catch (error) {
+      ready.replaceChildren(h("p", { class: "hint" }, error.message), button);
+    }
+  }
+  if (view.row.state === "running") ready.replaceChildren(h("p", { class: "hint" }, "The doctor measures the network of the last checkpoint, which takes some of the processor."), button);
+  else if (!view.row.state.startsWith("broken") && view.numbers.step) examine();
+  else findings.hidden = true;
+}
+const finding = (one) => h("article", { class: "finding" }, h("h3", {}, one.name), h("p", {}, one.words),
+  h("p", { class: "evidence" }, one.evidence), h("p", { class: "advice" }, h("b", {}, "Try "), one.advice));
+
+async function act(what, words, more = {}) {
+  try {
+    await send(what, { name, ...more });
+    say(words);
+    setTimeout(() => reload(), 1500);
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+function goOn() {
+  const total = Math.round(Number(steps.value));
+  const more = total && total !== view.numbers.total ? { steps: total } : {};
+  act("resume", "It is starting, which takes a few seconds.", more);
+  asked = true;
+}
+
+// Events as they come: numbers at once, charts when there is time.
+function hear(event) {
+  const found = view.numbers;
+  if (event.kind === "train") {
+    if (event.took > 0 && event.symbols) found.speed = 0.8 * (found.speed ?? event.symbols / event.took) + (0.2 * event.symbols) / event.took;
+    const each = (event.took ?? 0) / Math.max(1, event.step - found.step);
+    if (found.total && each > 0) found.left = 0.9 * (found.left ?? each * (found.total - event.step)) + 0.1 * each * (found.total - event.step);
+    if (found.epochs !== undefined && found.step) found.epochs *= event.step / found.step;
+    found.seconds += event.took ?? 0;
+    Object.assign(found, { step: event.step, loss: event.loss ?? undefined });
+    if (view.row.state !== "running") view.row.state = "running", showState();
+  } else if (event.kind === "valid" && event.value !== null) {
+    const better = !found.best || (found.higher ? event.value > found.best.value : event.value < found.best.value);
+    if (better) found.best = { step: event.step, value: event.value };
+  } else if (["start", "resume", "end", "trouble"].includes(event.kind)) setTimeout(reload, 700);
+  dirty = true;
+  showNumbers();
+  main.dataset.heard = String(event.step);
+}
+
+function follow() {
+  source?.close();
+  source = new EventSource(`/api/events?${new URLSearchParams({ name, after: offset })}`);
+  source.addEventListener("message", (message) => {
+    offset = Number(message.lastEventId);
+    hear(JSON.parse(message.data));
+  });
+  source.addEventListener("reset", () => { source.close(); setTimeout(reload, 1000); });
+  source.addEventListener("error", () => {
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || follow(), 2000);
+  });
+}
+
+async function reload() {
+  try {
+    const before = view?.row.state;
+    await load();
+    follow();
+    if (before && before !== view.row.state) showFindings();
+    if (asked && view.job?.ended && view.job.code > 0) say(view.job.words, true), asked = false;
+    else if (asked && view.row.state !== "running") setTimeout(reload, 2000);
+    else asked = false;
+  } catch (error) {
+    say(error.message === "Failed to fetch" ? "The server does not answer; trying again." : error.message, true);
+    if (error.message === "Failed to fetch") setTimeout(reload, 2000);
+  }
+}
+
+// Drawing may take a fiftieth of the time, so that an open page costs a run next to nothing.
+setInterval(async () => {
+  if (!dirty || document.hidden || performance.now() < next) return;
+  dirty = false;
+  const started = performance.now();
+  await load().catch(() => {});
+  const drawn = [...charts.values()].reduce((sum, chart) => sum + (chart.visible ? chart.cost : 0), 0);
+  next = performance.now() + Math.min(60000, Math.max(1000, 50 * (drawn + Math.min(cost, performance.now() - started))));
+}, 500);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) source?.close();
+  else if (view) follow();
+});
+
+keys([
+  ["u Backspace", "back to the runs", () => location.assign("/")],
+  ["s", "stop or resume", () => (stop.hidden ? resume.hidden || goOn() : stop.click())],
+  ["i", "inside", () => location.assign(`/inside?name=${encodeURIComponent(name)}`)],
+  ["p", "play", () => location.assign(`/play?name=${encodeURIComponent(name)}`)],
+  ["e", "examine", () => document.getElementById("examine")?.click()],
+]);
+
+try {
+  ready(); // plotly.js comes while the log is read
+  await load();
+  follow();
+  showFindings();
+} catch (error) {
+  main.replaceChildren(h("h1", {}, name || "No run"), h("p", { class: "notice" }, error.message), h("p", {}, h("a", { href: "/" }, "All runs")));
+}

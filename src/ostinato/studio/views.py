@@ -1,0 +1,240 @@
+"""What the pages show, as JSON: a run, one of its charts, and several runs compared."""
+
+import dataclasses
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..contrast.curves import Course as Curve
+from ..contrast.curves import Profile, gradient_profiles, learning_curves
+from ..errors import BadInput
+from ..report.charts import Chart, Lines, numbers
+from ..report.course import Course
+from ..report.figures import figure
+from ..report.of_log import (
+    gradient_maps,
+    losses,
+    memory_over_training,
+    speed_over_training,
+    steps_taken,
+)
+from ..runs.listing import MODEL
+from ..runs.log import NAME as LOG
+from .digest import Digest
+from .folder import Row
+from .reading import read_json
+
+TOGETHER = 12  # runs on one chart
+
+
+def charts_of(course: Course) -> list[tuple[str, list[Chart]]]:
+    """The charts of a log under their headings."""
+    found = [
+        ("Learning", losses(course)),
+        ("Where the gradient goes", gradient_maps(course)),
+        ("Memory", memory_over_training(course)),
+        ("Steps", [*steps_taken(course), *speed_over_training(course)]),
+    ]
+    return [(heading, charts) for heading, charts in found if charts]
+
+
+def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
+    """Everything on the page of a run, except the doctor's findings.
+
+    Args:
+        row: the run in the list.
+        digest: its log.
+        sampled: whether that is only a first impression.
+    """
+    course = digest.course()
+    sections = charts_of(course) if digest.start or digest.train.count else []
+    made = read_json(digest.path / MODEL).get("made", {})
+    made = made if isinstance(made, dict) else {}
+    return {
+        "row": dataclasses.asdict(row),
+        "numbers": live_numbers(digest),
+        "notice": digest.trouble["words"] if digest.trouble else "",
+        "sections": [
+            {"heading": heading, "charts": [as_json(chart) for chart in charts]}
+            for heading, charts in sections
+        ],
+        "samples": [
+            {"step": event["step"], "value": event["value"], "text": event["preview"]}
+            for event in reversed(digest.samples.events())
+        ],
+        "used": _plain(made.get("used")),
+        "versions": _plain(made.get("versions")),
+        "offset": digest.offset,
+        "whole": digest.whole,
+        "sampled": sampled,
+    }
+
+
+def chart_view(digest: Digest, name: str, first: float, last: float) -> dict[str, Any]:
+    """One chart of a run, with as much detail as there is between two steps."""
+    for _, charts in charts_of(digest.zoomed(first, last).course()):
+        for chart in charts:
+            if chart.name == name:
+                return as_json(chart)
+    raise BadInput(f"this run has no chart {name:.60}")
+
+
+def as_json(chart: Chart) -> dict[str, Any]:
+    words = {"name": chart.name, "title": chart.title, "caption": chart.caption}
+    return {**words, "zooms": isinstance(chart, Lines), "figure": figure(chart)}
+
+
+def live_numbers(digest: Digest) -> dict[str, Any]:
+    """Where a run is: step, time, speed, what is left, and its best validation."""
+    start, recent = digest.start, list(digest.recent)
+    step = int(recent[-1][0]) if recent else max(digest.start.get("step", 0), 0)
+    total = start.get("steps")
+    found: dict[str, Any] = {
+        "step": step,
+        "total": total,
+        "seconds": digest.seconds + digest.latest,
+        "metric": start.get("metric"),
+        "higher": bool(start.get("higher_is_better")),
+        "best": digest.best,
+        "baselines": start.get("baselines", {}),
+        "parameters": start.get("parameters"),
+        "device": start.get("device"),
+        "factor": start.get("loss_factor"),
+    }
+    if recent:
+        found["loss"] = numbers([recent[-1][4]])[0]
+    if total and start.get("epochs"):
+        found["epochs"] = start["epochs"] * step / total
+    speeds = [symbols / took for _, _, took, symbols, *_ in recent if took > 0 and symbols > 0]
+    if speeds:
+        found["speed"] = statistics.median(speeds)
+    if len(recent) > 1 and total:
+        (first, begin, *_), (last, end, *_) = recent[len(recent) > 2], recent[-1]
+        if last > first and end > begin:
+            found["left"] = max(0.0, (total - step) * (end - begin) / (last - first))
+    return found
+
+
+def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[str, Any]:
+    """Runs on one chart, and what differs in their settings.
+
+    Args:
+        runs: the runs.
+        over_seeds: draw runs that differ in nothing but their seed as one line with a band.
+    """
+    if len(runs) > TOGETHER * 8:
+        raise BadInput(f"at most {TOGETHER * 8} runs can be compared, got {len(runs)}")
+    flat = [row.settings for row, _ in runs]
+    names = list(dict.fromkeys(name for one in flat for name in one))
+    differing = [name for name in names if len({_words(one.get(name)) for one in flat}) > 1]
+    lines = grouped(runs, differing, over_seeds)
+    charts: list[Chart] = []
+    starts = {name: group[0][1].start for name, group in lines.items()}
+    for metric in dict.fromkeys(start.get("metric", "metric") for start in starts.values()):
+        own = [name for name in lines if starts[name].get("metric", "metric") == metric]
+        levels = [starts[name].get("baselines", {}) for name in own]
+        charts += learning_curves(
+            {name: [curve_of(digest) for _, digest in lines[name]] for name in own},
+            str(metric),
+            higher_is_better=bool(starts[own[0]].get("higher_is_better")),
+            levels=levels[0] if all(one == levels[0] for one in levels) else {},
+            prefix=str(metric),
+        )
+    looks = {name: [profile_of(digest) for _, digest in group] for name, group in lines.items()}
+    charts += gradient_profiles(
+        {name: [x for x in found if x is not None] for name, found in looks.items()}
+    )
+    return {
+        "rows": [dataclasses.asdict(row) for row, _ in runs],
+        "charts": [as_json(chart) for chart in charts],
+        "differing": {name: [_words(one.get(name)) for one in flat] for name in differing},
+        "lines": {name: [row.name for row, _ in group] for name, group in lines.items()},
+    }
+
+
+def grouped(
+    runs: Sequence[tuple[Row, Digest]], differing: list[str], over_seeds: bool
+) -> dict[str, list[tuple[Row, Digest]]]:
+    """The runs of each line. Runs of different length never share one, nor do broken ones."""
+    if not over_seeds:
+        return {row.name: [(row, digest)] for row, digest in runs}
+    found: dict[tuple, list[tuple[Row, Digest]]] = {}
+    for row, digest in runs:
+        settings = {name: _words(x) for name, x in row.settings.items() if name != "seed"}
+        key = tuple(sorted(settings.items())) if settings else (row.name,)
+        found.setdefault(key, []).append((row, digest))
+    flat = [row.settings for row, _ in runs]
+    shared = [name for name in differing if all(one.get(name) is not None for one in flat)]
+    lines = {}
+    for group in found.values():
+        row = group[0][0]
+        words = [_told(name, row.settings[name]) for name in shared if name != "seed"]
+        label = ", ".join([*words[:3], f"{len(group)} seeds"])
+        if len(group) == 1 or not words or label in lines:
+            label = row.name if len(group) == 1 else f"{row.name} and {len(group) - 1} more seeds"
+        lines[label] = group
+    return lines
+
+
+def _told(name: str, value: Any) -> str:
+    """A setting in a label: the names of members speak for themselves."""
+    return str(value) if name in ("task", "cell", "learner") else f"{name} {value}"
+
+
+def curve_of(digest: Digest) -> Curve:
+    """The validations of a run, and what had been spent until each."""
+    made = read_json(digest.path / MODEL).get("made", {})
+    batch = _plain(made.get("used") if isinstance(made, dict) else {}).get("batch")
+    size = batch if isinstance(batch, int) and not isinstance(batch, bool) else 1
+    at = digest.gradients.at
+    return Curve(
+        [step for step, *_ in at],
+        [value for _, value, *_ in at],
+        [size * total for *_, total, _ in at],
+        [seconds for *_, seconds in at],
+    )
+
+
+def profile_of(digest: Digest) -> Profile | None:
+    """The gradient by lag of the last look through the lens; `None` without `--lens`."""
+    look = digest.lens.last
+    if look is None or not look["gradient"]:
+        return None
+    rows = np.array([numbers(x) for x in look["gradient"].values()], float)
+    whole = np.sqrt(np.sum(rows**2, axis=0))
+    return Profile(look["lags"], whole.tolist()) if np.all(np.isfinite(whole)) else None
+
+
+def _plain(found: Any) -> dict:
+    return found if isinstance(found, dict) else {}
+
+
+def _words(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
+class Digests:
+    """The digests of the runs that were looked at last."""
+
+    def __init__(self, most: int = 64):
+        self.most = most
+        self._found: dict[Path, Digest] = {}
+
+    def of(self, path: Path) -> Digest:
+        """The digest of a run, as far as its log goes now."""
+        digest = self._found.pop(path, None) or Digest(path)
+        self._found[path] = digest = digest.read()
+        while len(self._found) > self.most:
+            self._found.pop(next(iter(self._found)))
+        return digest
+
+    def left(self, path: Path) -> int:
+        """How many bytes `of` would have to read."""
+        known = self._found.get(path)
+        try:
+            return (path / LOG).lstat().st_size - (0 if known is None else known.offset)
+        except OSError:
+            return 0

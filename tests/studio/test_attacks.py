@@ -1,0 +1,249 @@
+"""Attacks on the server: each is refused, and it goes on answering."""
+
+import asyncio
+import http.client
+import json
+import os
+import shutil
+import socket
+import threading
+import time
+
+import pytest
+
+from ostinato.errors import BadInput
+from ostinato.studio import guard
+from ostinato.studio.folder import Folder, NoRun
+from ostinato.studio.server import is_local
+from studio.serving import START, a_log, served, train_event, write_run
+
+BAD = '<img src=x onerror="document.title=1"><script>alert(1)</script>'
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("studio")
+    outside = folder / "outside"
+    write_run(outside / "secret", a_log())
+    runs = folder / "runs"
+    write_run(runs / "good", a_log())
+    write_run(runs / "deep" / "er", a_log())
+    hostile = [*a_log(), {"kind": "valid", "step": 21, "value": 1.0, "preview": BAD}]
+    write_run(runs / "<script>alert(1)<", hostile, {"note": BAD})
+    (runs / "link").symlink_to(outside / "secret")
+    for name in ("events.jsonl", "config.json"):
+        shutil.copytree(runs / "good", runs / f"linked-{name}")
+        (runs / f"linked-{name}" / name).unlink()
+        (runs / f"linked-{name}" / name).symlink_to(outside / "secret" / name)
+    shutil.copytree(runs / "good", runs / "pipe")
+    (runs / "pipe" / "events.jsonl").unlink()
+    os.mkfifo(runs / "pipe" / "events.jsonl")
+    with served(runs) as found:
+        found.folder = runs
+        yield found
+
+
+def test_another_host_is_refused(studio):
+    for host in ("evil.example", f"evil.example:{studio.port}", "127.0.0.1:1", ""):
+        for path in ("/", "/api/runs", "/static/dom.js"):
+            assert studio.ask(path, Host=host)[0] == 403
+    assert studio.ask("/", Host=f"localhost:{studio.port}")[0] == 200
+
+
+def test_another_origin_is_refused(studio):
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
+        assert studio.ask("/api/runs", Origin=origin)[0] == 403
+        status, _, words = studio.ask("/api/stop", b"{}", Origin=origin, X_Token=studio.token())
+        assert status == 403 and b"other sites" in words
+    assert studio.ask("/api/runs", Origin=f"http://127.0.0.1:{studio.port}")[0] == 200
+    assert studio.ask("/api/runs", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0] == 403
+    assert studio.ask("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")[0] == 200
+
+
+@pytest.mark.parametrize("path", ["stop", "resume", "start", "verify", "inside", "play"])
+def test_changing_needs_the_token(studio, path):
+    for token in ("", "x", studio.token()[:-1]):
+        assert studio.ask(f"/api/{path}", b"{}", X_Token=token)[0] == 403
+    assert studio.ask(f"/api/{path}")[0] == 405
+    wrong = [b"{}", b'{"name": "../outside/secret"}', b'{"name": "link"}']
+    for body in (b"[]", b"no json", *(wrong if path != "verify" else [])):
+        status, _, words = studio.ask(f"/api/{path}", body, X_Token=studio.token())
+        assert status in (400, 404), (path, body, words)
+
+
+def test_no_page_lets_others_in(studio):
+    for path in ("/", "/run?name=good", "/static/dom.js", "/api/runs", "/nothing"):
+        _, headers, _ = studio.ask(path)
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "script-src 'self';" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("..", "../outside/secret", "good/..", "good/../../outside/secret", "/etc", "good\0"),
+        *("link", "./good", "good/", "%2e%2e/outside/secret", "deep", "nothing", "x" * 2000, ""),
+        "....//outside//secret",
+    ],
+)
+def test_no_name_leads_out_of_the_folder(studio, name):
+    for path in ("run", "events", "findings", "pictures"):
+        query = "".join(f"%{byte:02x}" for byte in name.encode())
+        status, _, body = studio.ask(f"/api/{path}?name={query}")
+        assert status == 404 and b"secret" not in body.replace(name.encode(), b"")
+    with pytest.raises(NoRun):
+        Folder(studio.folder).find(name)
+
+
+def test_no_file_but_our_own_is_served(studio):
+    for name in ("../app.py", "..%2fapp.py", "%2e%2e/app.py", "frame.html", "app.py", "", "x.js"):
+        assert studio.ask(f"/static/{name}")[0] == 404
+    assert b"Plotly" in studio.ask("/static/plotly.min.js")[2][:300000]
+
+
+def test_links_and_pipes_within_a_run_are_not_followed(studio):
+    rows = {row["name"]: row for row in studio.json("/api/runs")["runs"]}
+    assert "link" not in rows and set(rows) >= {"good", "deep/er", "pipe"}
+    for name in ("linked-events.jsonl", "linked-config.json", "pipe"):
+        assert rows[name]["state"].startswith("broken"), rows[name]
+    assert studio.ask("/api/run?name=linked-events.jsonl")[0] == 404
+    assert studio.ask("/api/run?name=pipe")[0] == 404
+
+
+def test_names_settings_and_samples_stay_text(studio):
+    name = "%3Cscript%3Ealert(1)%3C"
+    status, headers, body = studio.ask(f"/api/run?name={name}")
+    assert status == 200 and headers["content-type"] == "application/json"
+    assert json.loads(body)["samples"][0]["text"] == BAD
+    page = studio.ask(f"/run?name={name}")[2]
+    assert b"alert" not in page  # pages never hold data; their scripts add it as text
+
+
+def test_new_runs_stay_in_the_folder(studio):
+    folder = Folder(studio.folder)
+    for name in ("", " ", "../x", "/tmp/x", "good", "a/../../x", "link/x", "x\0"):
+        with pytest.raises(BadInput):
+            folder.new(name)
+    assert folder.new("a/new") == studio.folder.resolve() / "a" / "new"
+    for settings in ({"cell": "evil.py:Cell"}, {"task": "os:x"}, {"file": "--run"}):
+        status, found = studio.send("/api/start", settings=settings)
+        assert status == 400 and "error" in found
+
+
+def test_bound_elsewhere_everything_needs_the_token(tmp_path):
+    write_run(tmp_path / "run", a_log())
+    assert is_local("::1") and not is_local("192.168.0.7")
+    with served(tmp_path, "--host", "0.0.0.0") as found:
+        token = found.address.partition("token=")[2]
+        assert len(token) > 20
+        for path in ("/", "/api/runs", "/static/dom.js", "/?token=x", "/?token="):
+            assert found.ask(path)[0] == 403
+        status, headers, _ = found.ask(f"/?token={token}", Host="anything.example")
+        cookie = headers["set-cookie"]
+        assert status == 200 and "HttpOnly" in cookie and "SameSite=Strict" in cookie
+        assert found.ask("/api/runs", Cookie=cookie.split(";")[0])[0] == 200
+        assert found.ask("/api/runs", Cookie="ostinato-studio=x")[0] == 403
+
+
+def test_a_folder_that_vanishes(tmp_path):
+    write_run(tmp_path / "runs" / "a", a_log())
+    write_run(tmp_path / "runs" / "b", a_log())
+    with served(tmp_path / "runs") as found:
+        assert len(found.json("/api/runs")["runs"]) == 2
+        shutil.rmtree(tmp_path / "runs" / "a")
+        assert found.ask("/api/run?name=a")[0] == 404
+        assert [row["name"] for row in found.json("/api/runs")["runs"]] == ["b"]
+        shutil.rmtree(tmp_path / "runs")
+        assert found.json("/api/runs")["runs"] == [] and found.ask("/api/run?name=b")[0] == 404
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch):
+    monkeypatch.setattr(guard, "PATIENCE", 0.1)
+    sent = []
+
+    async def app(scope, receive, send):
+        raise AssertionError("the request is not whole")
+
+    async def receive():
+        if sent is not None:
+            await asyncio.sleep(0.03)
+        return {"type": "http.request", "body": b"{", "more_body": True}
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"host", b"localhost:1"), (b"x-token", b"token")]
+    scope = {"type": "http", "method": "POST", "headers": headers, "query_string": b""}
+    around = guard.Guard(app, {"localhost:1"}, "token")
+    asyncio.run(around(scope, receive, send))
+    assert sent[0]["status"] == 413
+
+
+@pytest.mark.slow
+def test_requests_that_never_end(studio):
+    """Half a head or half a body is given up, and meanwhile others are answered."""
+    opened = [socket.create_connection(("127.0.0.1", studio.port)) for _ in range(20)]
+    for number, one in enumerate(opened):
+        body = f"POST /api/stop HTTP/1.1\r\nHost: 127.0.0.1:{studio.port}\r\nX-Token: "
+        head = body + studio.token() + "\r\nContent-Length: 100\r\n\r\n{"
+        one.sendall(head.encode() if number % 2 else b"GET / HTTP/1.1\r\nHos")
+    started = time.monotonic()
+    assert studio.ask("/api/runs")[0] == 200 and time.monotonic() - started < 5
+    for one in opened:
+        one.settimeout(25)
+        with one:
+            answer = one.recv(4096)  # an answer or nothing; not a wait without end
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+
+
+def test_large_requests_are_refused(studio):
+    status, _, words = studio.ask("/api/start", b"x" * 100_000, X_Token=studio.token())
+    assert status == 413 and b"too large" in words
+    connection = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=30)
+    connection.putrequest("POST", "/api/start")
+    connection.putheader("X-Token", studio.token())
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+    try:
+        for _ in range(100):
+            connection.send(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+        status = connection.getresponse().status
+    except OSError:
+        status = 413  # closed before all of it was sent
+    assert status == 413
+    assert studio.ask("/" + "x" * 100_000)[0] in (400, 404, 414, 431)
+
+
+def test_two_hundred_open_pages(studio):
+    """All of them hear of a new event, and the list is still answered."""
+    path = write_run(studio.folder / "watched", [START, train_event(1)])
+    offset = (path / "events.jsonl").stat().st_size
+    sockets = []
+    for _ in range(200):
+        one = socket.create_connection(("127.0.0.1", studio.port))
+        words = f"GET /api/events?name=watched&after={offset} HTTP/1.1\r\n"
+        one.sendall(f"{words}Host: 127.0.0.1:{studio.port}\r\n\r\n".encode())
+        sockets.append(one)
+    for one in sockets:
+        one.settimeout(30)
+        while b"retry" not in one.recv(4096):
+            pass
+    with open(path / "events.jsonl", "a") as log:
+        log.write(json.dumps(train_event(2)) + "\n")
+    heard = []
+
+    def listen(one):
+        while b'"step":2' not in one.recv(4096):
+            pass
+        heard.append(one)
+
+    threads = [threading.Thread(target=listen, args=[one]) for one in sockets]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(heard) == 200 and studio.ask("/api/runs")[0] == 200
+    for one in sockets:
+        one.close()

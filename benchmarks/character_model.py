@@ -13,17 +13,16 @@ evaluation of the loss as a third.
 """
 
 import argparse
-import collections
 import json
 import tempfile
 from pathlib import Path
 
 from measure import machine, publish, table
-from ostinato.data.datasets import text_path
+from ostinato.experiments import krause_table
 from ostinato.runs import Config, train
 
 TRAIN, HELD_OUT = 2_800_000, 200_000
-SYMBOLS, UNITS, LENGTH = 70, 170, 200
+UNITS, LENGTH = 170, 200
 BATCH, PART = 13_500, 1_350
 FREE = {
     "learner": "hf",
@@ -42,14 +41,8 @@ RUNS = {
 
 def prepared(folder: Path) -> Path:
     """The text with 70 symbols, as a file."""
-    path = text_path("enwiki")
-    if path is None:
-        raise SystemExit("the enwiki data set is not here; see `ostinato data list`")
-    text = path.read_text(encoding="utf-8", errors="replace")[: TRAIN + 2 * HELD_OUT]
-    common = {c for c, _ in collections.Counter(text).most_common(SYMBOLS - 1)}
-    file = folder / "text.txt"
-    file.write_text("".join(c if c in common else "\N{REPLACEMENT CHARACTER}" for c in text))
-    return file
+    corpus = krause_table.RECIPE.corpus
+    return Path(corpus.prepared(None, folder, quick=False).settings["file"])
 
 
 def curve(name: str, file: Path, folder: Path, seconds: float, steps: int) -> list[dict]:

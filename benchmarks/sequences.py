@@ -18,35 +18,17 @@ import time
 from pathlib import Path
 
 from measure import machine, table
+from ostinato.experiments import music, sequential_mnist
 from ostinato.runs import Config, evaluate, open_run, train
 from ostinato.weights import count_parameters
 
-COMMON = {"learner": "adam", "schedule": "cosine"}
-DIGITS = {
-    "cell": "gru",
-    "reset": "after",
-    "units": 256,
-    "pool": "mean",
-    "batch": 256,
-    "rate": 0.001,
-    "warmup": 200,
-    "steps": 12_500,
-}
+DIGITS = {**sequential_mnist.COMMON, **sequential_mnist.POOLED}
 COUPLED = {"cell": "benchmarks/cornn.py:CoRNN", "units": 256, "batch": 128, "steps": 24_000}
+COMMON = {"learner": "adam", "schedule": "cosine"}
 SETTINGS = {
-    "mnist": {**COMMON, **DIGITS},
-    "permuted-mnist": {**COMMON, **DIGITS},
-    "jsb": {
-        **COMMON,
-        "cell": "lstm",
-        "units": 200,
-        "dropout": 0.5,
-        "recurrent_dropout": 0.3,
-        "batch": 16,
-        "rate": 0.003,
-        "steps": 3000,
-        "validate_every": 50,
-    },
+    "mnist": DIGITS,
+    "permuted-mnist": DIGITS,
+    "jsb": {**music.COMMON, **music.DROPPED, "patience": None},
 }
 # The numbers of Rusch and Mishra (2021).
 OSCILLATORS = {
@@ -72,7 +54,7 @@ def show(event):
 
 
 def measured(name, settings):
-    config = Config(task=name, **settings)
+    config = Config(**{**settings, "task": name})
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         train(config, Path(folder) / "run", listener=show)

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from measure import machine, milliseconds, table
+from ostinato.experiments.neural_turing import LEARNER, MACHINE, SMALL, STEPS
 from ostinato.learning import FirstOrder, Objective
 from ostinato.runs import Config
 from ostinato.runs.build import build_network, build_task
@@ -32,22 +33,7 @@ from ostinato.tasks.bit_vectors import FEW
 from ostinato.weights import count_parameters
 from ostinato.wiring import outputs_of
 
-MACHINE = {"cell": "lstm", "units": 100, "turing": "128x20"}
-RATE, CLIP, BATCH = 3e-3, "10", 32
-STEPS = {
-    "ntm-copy": 15_000,
-    "ntm-repeat-copy": 10_000,
-    "ntm-recall": 20_000,
-    "ntm-ngrams": 6_000,
-    "ntm-sort": 20_000,
-}
-SMALL = {
-    "ntm-copy": {"bits": 4, "most": 5},
-    "ntm-repeat-copy": {"bits": 3, "most": 3, "repeats": 3},
-    "ntm-recall": {"bits": 4, "most": 4, "vectors": 1},
-    "ntm-ngrams": {"length": 30, "order": 3},
-    "ntm-sort": {"bits": 4, "most": 5, "kept": 4},
-}
+RATE, CLIP, BATCH = (LEARNER[name] for name in ("rate", "clip", "batch"))
 TOGETHER = 10  # training steps per call
 
 
@@ -69,7 +55,9 @@ class Seeds:
         self.rest = rest[0]
         task = self.tasks[0]
         objective = Objective(task.loss, backend="scan")  # kernels do not map over seeds
-        learner = FirstOrder("adam", objective, steps=steps, rate=rate, clip=clip)
+        learner = FirstOrder(
+            "adam", objective, steps=steps, rate=rate, clip=clip, schedule="cosine"
+        )
 
         def first(weights):
             return learner.initial(eqx.combine(weights, self.rest))

@@ -28,6 +28,7 @@ ROOMS = (
     "through_time",
     "reservoir",
     "symbolic",
+    "evolve",
 )
 MODULES = {
     "eqx": "equinox",

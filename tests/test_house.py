@@ -28,8 +28,10 @@ FLOORS = [
     "symbolic",
     "claims",
     "runs",
+    "evolve",
     "report",
     "contrast",
+    "experiments",
     "studio",
     "cli",
 ]

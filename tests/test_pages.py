@@ -18,8 +18,17 @@ def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-RUN = ("lens", "hessian_free", "programs", "turing", "reservoirs", "contrast")
-PAGES = [f"docs/{name}.md" for name in RUN]
+WITH_CODE = (
+    "lens",
+    "hessian_free",
+    "programs",
+    "turing",
+    "reservoirs",
+    "contrast",
+    "reproduce",
+    "evolve",
+)
+PAGES = [f"docs/{name}.md" for name in WITH_CODE]
 
 
 @pytest.mark.parametrize("page", PAGES)

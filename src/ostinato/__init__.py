@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from . import contrast as contrast
     from . import data as data
     from . import decoding as decoding
+    from . import evolve as evolve
+    from . import experiments as experiments
     from . import learning as learning
     from . import lens as lens
     from . import report as report
@@ -42,6 +44,8 @@ else:
         "data",
         "decoding",
         "errors",
+        "evolve",
+        "experiments",
         "files",
         "learning",
         "lens",

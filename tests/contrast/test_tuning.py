@@ -5,10 +5,11 @@ import math
 
 import pytest
 
-from ostinato.contrast import Interrupted, Spec
+from ostinato.contrast import Spec
 from ostinato.contrast.entries import entries_of
 from ostinato.contrast.training import is_over
 from ostinato.contrast.tuning import rounds_of, trial_folder, tune
+from ostinato.runs.signals import Interrupted
 
 GIVEN = {"cells": ["lstm", "gru"], "tasks": ["adding"], "settings": {"length": 10}, "budget": 900}
 

@@ -10,6 +10,7 @@ from ostinato.learning import (
     FIRST_ORDER,
     SCHEDULES,
     Damping,
+    EvolutionStrategy,
     FirstOrder,
     HessianFree,
     Hybrid,
@@ -57,4 +58,5 @@ LEARNERS = {
         FirstOrder("sgd", objective, STEPS), SaddleFree(objective, count=5), steps=3, where="stuck"
     ),
     "saddle-free": lambda objective: SaddleFree(objective, count=10),
+    "es": lambda objective: EvolutionStrategy(objective, STEPS, directions=32, sigma=0.1, rate=0.1),
 }

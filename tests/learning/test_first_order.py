@@ -1,5 +1,6 @@
 """The learners' equations, schedules, clipping and curriculum."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -115,6 +116,32 @@ def test_the_rest_is_optax(name, whole):
         change, memory = whole.update(jnp.asarray(gradient), memory, w)
         w = w + change
         np.testing.assert_allclose(found, w, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", FIRST_ORDER)
+def test_numbers_may_be_inputs_of_a_compiled_step(name):
+    """A step of one learner that is given another's numbers is the other's step."""
+    one, other = (
+        FirstOrder(
+            name,
+            Objective(SquaredError()),
+            10,
+            Given(),
+            rate=rate,
+            momentum=momentum,
+            weight_decay=decay,
+            clip=clip,
+        )
+        for rate, momentum, decay, clip in ((None, 0.9, 0.0, "1"), (0.03, 0.4, 0.2, "0.1"))
+    )
+    network = {"w": jnp.asarray([1.0, -2.0])}
+    batch = Batch(jnp.asarray(GRADIENTS[0]), None, jnp.ones((1, 1)))
+    step, memory = jax.jit(one.step_with), one.initial(network)
+    for learner in (one, other):
+        numbers = {key: jnp.asarray(x) for key, x in learner.numbers.items()}
+        given = step(numbers, network, memory, None, batch)
+        own = learner.step(network, memory, None, batch)
+        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-12), given, own)
 
 
 def test_weight_decay_takes_its_share():

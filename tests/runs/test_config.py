@@ -98,7 +98,7 @@ def test_json_round_trip():
         (
             {"learner": "hf", "rate": 0.1},
             "rate is a setting of the learners sgd, heavy-ball, nesterov, adagrad, adadelta, "
-            "rmsprop, adam, adamw, perceptron; the learner is hf",
+            "rmsprop, adam, adamw, es, perceptron; the learner is hf",
         ),
         ({"first": "sgd"}, "first is a setting of hf, saddle-free; the learner is adam"),
         ({"unit": 3}, "the configuration has 'unit', which is not a setting (did you mean units?)"),

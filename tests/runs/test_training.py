@@ -345,3 +345,14 @@ def test_a_curriculum_goes_from_short_to_long(config, tmp_path):
     run = train(Config(**rising), tmp_path / "run")
     read = [event["symbols"] // 3 for event in run.events() if event["kind"] == "train"]
     assert read == sorted(read) and read[0] == 2 and read[-1] == 8
+
+
+def test_minutes_end_a_run_with_a_validation_also_across_processes(config, tmp_path):
+    short = {**config.flat(), "minutes": 0.0, "validate_every": 1000}
+    run = train(Config(**short), tmp_path / "run")
+    assert [event["kind"] for event in run.events()][-2:] == ["valid", "end"]
+    assert run.events()[-1]["reason"] == "time" and run.steps() == [1]
+    took = sum(event["took"] for event in run.events() if event["kind"] == "train")
+    more = {**short, "minutes": took / 60, "steps": 400}  # which the first process has used up
+    run = train(Config(**more), tmp_path / "run", resume=True)
+    assert run.events()[-1]["reason"] == "time" and run.events()[-1]["step"] == 2

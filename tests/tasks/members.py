@@ -19,6 +19,7 @@ from ostinato.tasks import (
     TASKS,
     Addition,
     Arrays,
+    BouncingBalls,
     Captions,
     Characters,
     Classify,
@@ -379,6 +380,7 @@ MEMBERS = {
 # Tasks whose inputs are several arrays or whose metric is per sequence, for the checks of tasks of
 # one's own.
 OTHERS: dict[str, Callable[[], Task]] = {
+    "bouncing-balls": lambda: BouncingBalls(pixels=6, length=12, seed=3),
     "caption": lambda: Captions.of(*PICTURES, shift=1, seed=3),
     "mackey-glass": lambda: MackeyGlass(samples=1500, washout=30, length=50, seed=3),
     "lorenz": lambda: Lorenz(samples=500, washout=10, length=50, seed=3),

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from typer import Argument, Option
 
-from ..contrast import Interrupted, Spec, spec_of
+from ..contrast import Spec, spec_of
 from ..contrast import contrast as run_contrast
 from ..contrast.result import Result
 from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
@@ -18,6 +18,7 @@ from ..contrast.write import PAGE, comparisons_table, entries_table
 from ..errors import BadInput
 from ..runs.members import REGISTRIES
 from ..runs.sections import SHARED
+from ..runs.signals import Interrupted
 from ..settings import settings_of
 from .output import print_json, writing
 from .paths import check_new_folder, path

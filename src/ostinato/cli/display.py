@@ -199,6 +199,8 @@ def _ending(run: Path, start: dict, end: dict, valid: dict) -> list[str]:
         return lines
     if end["reason"] == "no gain":
         lines.append(f"stopped at step {end['step']}: validation no longer improved")
+    if end["reason"] == "time":
+        lines.append(f"stopped at step {end['step']}: the minutes are over")
     lines.append(f"saved in {run}")
     if start.get("vocabulary"):
         lines.append(f"generate text with: ostinato sample {where}")

@@ -1,20 +1,17 @@
 """`ostinato evaluate`: measure a trained network."""
 
 import math
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
-import jax
 import numpy as np
 from typer import Argument, Option
 
 from .. import decoding
-from ..data import Vocabulary, check_file
+from ..data import check_file
 from ..errors import BadInput
 from ..runs import Run, evaluation, open_run
 from ..tasks import Task, perplexity
-from ..wiring import Network
 from .output import print_json, writing
 from .paths import path
 from .seeds import check_seed
@@ -90,7 +87,7 @@ def evaluate(
         count = SAMPLES if samples is None else samples
         if found.vocabulary is not None and count:
             known = _training_words(found) if words is None else _listed(words)
-            result |= _spelling(found.network(), found.vocabulary, known, count, seed)
+            result |= evaluation.spelling(found.network(), found.vocabulary, known, count, seed)
     if as_json:
         print_json(result)
     else:
@@ -137,23 +134,12 @@ def _or_none(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _spelling(
-    network: Network, vocabulary: Vocabulary, known: set[str], count: int, seed: int
-) -> dict:
-    """The word fail rate of generated text, without its last word, which may be cut off."""
-    start, key = decoding.opening(vocabulary), jax.random.key(seed)
-    symbols = np.concatenate([*decoding.sample(network, start, count, key=key)])
-    text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
-    rate, words = evaluation.word_fail_rate(text, known), len(evaluation.words_of(text))
-    return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known)}
-
-
 def _training_words(run: Run) -> set[str]:
     try:
         task = run.task()
     except BadInput as error:
         raise BadInput(f"{error}; give --words FILE or --samples 0") from None
-    return set(evaluation.words_of(task.vocabulary.decode(task.stream("train"))))
+    return evaluation.training_words(task)
 
 
 def _listed(words: Path) -> set[str]:

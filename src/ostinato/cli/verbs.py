@@ -16,6 +16,8 @@ VERBS = (
     "compare",
     "studio",
     "contrast",
+    "reproduce",
+    "evolve",
     "verify",
     "data",
     "program",

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from .run import contrast as contrast
     from .run import spec_of as spec_of
     from .spec import Spec as Spec
-    from .training import Interrupted as Interrupted
 else:
     _MODULES = ("curves", "statistics")
     _NAMES = {
-        "Interrupted": "training",
         "Spec": "spec",
         "comparison_page": "comparison",
         "contrast": "run",

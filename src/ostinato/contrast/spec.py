@@ -34,9 +34,9 @@ from typing import Any
 from ..errors import BadInput
 from ..runs.members import find
 from ..runs.sections import MOST_SEED
-from ..runs.toml import beside
+from ..runs.toml import beside, toml_text
 from ..settings import shown
-from .toml_lines import line_of, toml_text
+from .toml_lines import line_of
 
 # The axes of the grid, and the section of a configuration that each names a member for.
 AXES: dict[str, str | None] = {
@@ -85,7 +85,7 @@ class Spec:
     @classmethod
     def from_toml(cls, path: str | Path) -> "Spec":
         """A specification from a TOML file; an error names its line."""
-        text, found = toml_text(path)
+        text, found = toml_text(Path(path))
         return cls.from_dict(found, Source(Path(path), text))
 
     @classmethod

@@ -1,34 +1,13 @@
 """The lines of a TOML file in which its keys are, for messages."""
 
 import re
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-from ..errors import BadInput
 
 _HEADER = re.compile(r"\s*\[+\s*([^\]#]+?)\s*\]+\s*(?:#.*)?$")
 _KEY = re.compile(
     r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*="
 )
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
-
-
-def toml_text(path: str | Path) -> tuple[str, dict[str, Any]]:
-    """The text of a TOML file, and what it says."""
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        raise BadInput(f"{path} is not a regular file")
-    try:
-        text = path.read_bytes().decode()
-        return text, tomllib.loads(text)
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path} is not a TOML file: it is not UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise BadInput(f"{path} is not a TOML file: {error}") from None
 
 
 def line_of(text: str, where: Sequence[str], word: str | None = None) -> int | None:

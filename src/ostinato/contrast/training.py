@@ -10,6 +10,7 @@ from ..runs import Config, Diverged
 from ..runs.folder import is_run
 from ..runs.log import read_events
 from ..runs.many import train_many
+from ..runs.signals import Interrupted
 from .measures import measure_all
 
 Listener = Callable[[Path, dict], None]
@@ -29,14 +30,6 @@ class Job(NamedTuple):
 
 
 Trainer = Callable[[list[Job], Listener], None]
-
-
-class Interrupted(Exception):
-    """A signal asked to stop; what was trained so far is saved."""
-
-    def __init__(self, number: int):
-        super().__init__(f"interrupted by {signal.Signals(number).name}")
-        self.number = number
 
 
 def train_here(jobs: list[Job], listener: Listener) -> None:

@@ -78,9 +78,9 @@ def comparisons_table(group: Group, result: Result, heading: str) -> Table:
     caption = (
         f"Difference of the means and its 95 % interval. p: paired t-test over {seeds} seeds, "
         "which assumes that the differences are independent and normal; corrected: for "
-        f"{result.comparisons} comparison{'s' * (result.comparisons > 1)} (Holm). Sign flip: "
-        "exact permutation test, which "
-        f"assumes only symmetry and cannot go below {2 / 2**seeds:.3g} with {seeds} seeds. "
+        f"{result.comparisons} comparison{'s' * (result.comparisons > 1)} (Holm). Sign flip: exact "
+        f"permutation test, which assumes only symmetry and cannot go below "
+        f"{2 / 2**seeds:.3g} with {seeds} seeds. "
     )
     if result.detectable is not None:
         caption += (

@@ -2,6 +2,7 @@
 
 from ._learner import Learner as Learner
 from .curriculum import length_at as length_at
+from .evolution_strategy import EvolutionStrategy as EvolutionStrategy
 from .first_order import FIRST_ORDER as FIRST_ORDER
 from .first_order import MOMENTUM as MOMENTUM
 from .first_order import FirstOrder as FirstOrder
@@ -24,6 +25,7 @@ LEARNERS: dict[str, type[Learner]] = {
     **dict.fromkeys(FIRST_ORDER, FirstOrder),
     "hf": HessianFree,
     "saddle-free": SaddleFree,
+    "es": EvolutionStrategy,
     "perceptron": Perceptron,
     "hebb": Hebb,
     "pseudo-inverse": PseudoInverse,

@@ -29,6 +29,9 @@ class Learner(abc.ABC):
         chunk: how many sequences it differentiates at once; `None` for the whole batch.
         precision: the precision that it needs instead of the configured one, if any.
         epochs: the number of epochs after which there is nothing more to learn, if any.
+        packs: whether steps of several runs may be one mapped program (`jax.vmap`). A learner
+            whose step branches or loops should say no: mapped, it takes every branch, and goes on
+            until the last of its loops ends.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -38,6 +41,7 @@ class Learner(abc.ABC):
     chunk: int | None = None
     precision: str | None = None
     epochs: int | None = None
+    packs: bool = True
 
     @classmethod
     def from_settings(
@@ -72,6 +76,14 @@ class Learner(abc.ABC):
         """What to try after training diverged; it follows "Try". `rate` is the last step's."""
         return "a smaller --rate"
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The settings that `step_with` takes as inputs, by name, with the values they have here.
+
+        Runs that differ in nothing else share a compiled step.
+        """
+        return {}
+
     @abc.abstractmethod
     def initial(self, network: Any) -> Any:
         """The learner's state before the first step: a pytree of arrays."""
@@ -98,6 +110,12 @@ class Learner(abc.ABC):
             parameter, in the order of the network's leaves), `rate`, `clipped` (1 if the gradient
             was), and anything else that the learner reports.
         """
+
+    def step_with(
+        self, numbers: dict[str, Any], network: Any, memory: Any, state: Any, batch: Batch
+    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+        """`step` with other values for `numbers`, which may be traced."""
+        return self.step(network, memory, state, batch)
 
     def heard(self, memory: Any, value: float) -> Any:
         """The learner's state after a validation; smaller values are better."""

@@ -54,11 +54,14 @@ def check_clip(clip: str) -> None:
         )
 
 
-def clip_factor(clip: str, norm: jax.Array, average: Average) -> tuple[jax.Array, Average]:
+def clip_factor(
+    clip: str | float | jax.Array, norm: jax.Array, average: Average
+) -> tuple[jax.Array, Average]:
     """The factor for the gradient, and the new average.
 
     Args:
-        clip: a number, `"3x"` for three times the average norm, `"auto"` for `"2x"`, or `"off"`.
+        clip: a number, `"3x"` for three times the average norm, `"auto"` for `"2x"`, or `"off"`;
+            the number may also be traced.
         norm: the gradient's norm.
         average: the average of the previous norms, unused with a constant threshold. Norms enter it
             after clipping, so one exploding gradient does not raise the threshold.
@@ -68,14 +71,17 @@ def clip_factor(clip: str, norm: jax.Array, average: Average) -> tuple[jax.Array
         >>> float(factor)
         0.25
     """
-    check_clip(clip)
     if jnp.ndim(norm):
         raise ValueError(f"a norm is one number, got an array of shape {jnp.shape(norm)}")
-    if clip == "off":
-        return jnp.ones_like(norm), average
-    times = times_average(clip)
+    times = None
+    if isinstance(clip, str):
+        check_clip(clip)
+        if clip == "off":
+            return jnp.ones_like(norm), average
+        times = times_average(clip)
+        clip = float(clip) if times is None else times
     if times is None:
-        return jnp.minimum(1.0, float(clip) / jnp.maximum(norm, 1e-30)), average
+        return jnp.minimum(1.0, clip / jnp.maximum(norm, 1e-30)), average
     mean = average.total / jnp.maximum(average.weight, 1e-30)
     threshold = jnp.where(average.weight > 0, times * mean, norm)
     factor = jnp.minimum(1.0, threshold / jnp.maximum(norm, 1e-30))

@@ -31,7 +31,7 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from ._learner import Learner
-from .clipping import Average, check_clip, clip_factor, no_average
+from .clipping import Average, check_clip, clip_factor, no_average, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
 from .objective import Objective
 from .schedules import SCHEDULES, factor
@@ -192,12 +192,22 @@ class FirstOrder(Learner):
             tries.append("--warmup 100")
         return ", ".join(tries)
 
+    @property
+    def packs(self) -> bool:  # type: ignore[override]
+        return self.schedule != "line-search"
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        found = {"rate": self._rate, "momentum": self.momentum, "weight_decay": self._decay}
+        constant = self.clip != "off" and times_average(self.clip) is None
+        return {**found, "clip": float(self.clip)} if constant else found
+
     def initial(self, network: Any) -> Memory:
         parameters, _ = trained(network)
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
         return Memory(
             jnp.zeros((), jnp.int32),
-            self._direction.init(parameters),
+            self._method.direction(self.momentum).init(parameters),
             self._search.init(parameters) if self.schedule == "line-search" else (),
             no_average(),
             start,
@@ -209,18 +219,24 @@ class FirstOrder(Learner):
     def step(
         self, network: Any, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        return self.step_with(self.numbers, network, memory, state, batch)
+
+    def step_with(
+        self, numbers: dict[str, Any], network: Any, memory: Memory, state: Any, batch: Batch
+    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
         norm = jnp.linalg.norm(norms)
-        scale, average = clip_factor(self.clip, norm, memory.average)
-        rate = self._rate * factor(self.schedule, self.steps, self.warmup)(memory.steps)
+        scale, average = clip_factor(numbers.get("clip", self.clip), norm, memory.average)
+        rate = numbers["rate"] * factor(self.schedule, self.steps, self.warmup)(memory.steps)
         rate = rate * memory.plateau.scale
         inside = self._method.has_velocity and self.velocity == "scaled"
         before, after = (rate, 1.0) if inside else (1.0, rate)
         seen = jax.tree.map(lambda x: (x * scale * before).astype(x.dtype), gradient)
-        updates, direction = self._direction.update(seen, memory.direction, parameters)
-        decay = rate * self._decay
+        method = self._method.direction(numbers["momentum"])
+        updates, direction = method.update(seen, memory.direction, parameters)
+        decay = rate * numbers["weight_decay"]
         updates = jax.tree.map(lambda u, p: -(after * u + decay * p), updates, parameters)
         search = memory.search
         if self.schedule == "line-search":
@@ -267,10 +283,6 @@ class FirstOrder(Learner):
     @property
     def _decay(self) -> float:
         return self.weight_decay or self._method.decay
-
-    @property
-    def _direction(self) -> optax.GradientTransformation:
-        return self._method.direction(self.momentum)
 
     @property
     def _search(self) -> optax.GradientTransformationExtraArgs:

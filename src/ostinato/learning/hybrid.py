@@ -81,6 +81,10 @@ class Hybrid(Learner):
         return self.second.chunk
 
     @property
+    def packs(self) -> bool:  # type: ignore[override]
+        return False
+
+    @property
     def copies(self) -> int:
         return self.second.copies
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import string
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -29,6 +30,13 @@ class Table(NamedTuple):
     columns: list[str]
     rows: list[list[str]]
     caption: str = ""
+
+
+class Words(NamedTuple):
+    """A heading, and paragraphs below it."""
+
+    heading: str
+    paragraphs: list[str]
 
 
 class Sample(NamedTuple):
@@ -130,18 +138,24 @@ def document(
 
 
 def tables_page(
-    title: str, subtitle: str, parts: list["Table | Section"], numbers: dict[str, str] | None = None
+    title: str,
+    subtitle: str,
+    parts: Sequence["Table | Section | Words"],
+    numbers: dict[str, str] | None = None,
+    notice: str = "",
 ) -> str:
-    """A page of tables and charts as one HTML document.
+    """A page of tables, charts and words as one HTML document; see `document`.
 
     Example:
         >>> table = Table("Results", ["cell", "bits"], [["lstm", "2.31"], ["gru", "2.35"]])
         >>> "<td>2.31</td>" in tables_page("A comparison", "two cells", [table])
         True
     """
-    main = [_table(part) if isinstance(part, Table) else _section(part) for part in parts]
+    main = [_any_part(part) for part in parts]
     charts = [one for part in parts if isinstance(part, Section) for one in part.charts]
-    return document(title, subtitle, main="".join(main), charts=charts, numbers=numbers)
+    return document(
+        title, subtitle, main="".join(main), charts=charts, notice=notice, numbers=numbers
+    )
 
 
 def _part(name: str) -> str:
@@ -182,6 +196,15 @@ def _section(section: Section) -> str:
         for one in section.charts
     )
     return f'<section><h2>{escape(section.heading)}</h2><div class="grid">{figures}</div></section>'
+
+
+def _any_part(part: Table | Section | Words) -> str:
+    if isinstance(part, Table):
+        return _table(part)
+    if isinstance(part, Section):
+        return _section(part)
+    words = "".join(f"<p>{escape(one)}</p>" for one in part.paragraphs)
+    return f'<section class="words"><h2>{escape(part.heading)}</h2>{words}</section>'
 
 
 def _table(table: Table) -> str:

@@ -69,6 +69,7 @@ class Ridge(Learner):
     precision = "float64"
     usual_batch = 1
     epochs = 1
+    packs = False
     log_every_step = True
 
     objective: Objective

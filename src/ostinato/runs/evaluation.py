@@ -1,7 +1,7 @@
 """Evaluation of a trained network: metrics, dynamic evaluation and the word fail rate."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..data import Batch
+from ..data import Batch, Vocabulary
+from ..decoding import opening, sample
 from ..errors import BadInput
 from ..tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
 from ..through_time import can_step
@@ -57,6 +58,68 @@ def measured(
 def _counts(network: Any, state: Any, batch: Batch, metrics: tuple[Metric, ...]) -> Any:
     outputs, state = outputs_of(network, batch, state)
     return [metric.counts(outputs, batch) for metric in metrics], state
+
+
+def measured_together(
+    networks: Network, batches: Sequence[Sequence[Batch]], metrics: tuple[Metric, ...]
+) -> list[list[float | None]]:
+    """`measured` for several networks at once.
+
+    Args:
+        networks: networks of the same structure as one; its arrays have a row for each.
+        batches: of each network; at each place they must have the same shapes (`alike`).
+        metrics: of all of them.
+    """
+    networks = eqx.nn.inference_mode(networks)
+    state, counts = None, []
+    for row in zip(*batches, strict=True):
+        batch = stacked([one.arrays for one in row])
+        found, state = _counts_together(networks, state, batch, metrics, bool(row[0].first))
+        counts.append(found)
+    if not counts:
+        return [[None for _ in metrics] for _ in batches]
+    sums = jax.tree.map(lambda *x: sum(np.asarray(y, np.float64) for y in x), *counts)
+    return [
+        [
+            metric.value(jax.tree.map(lambda x, i=i: x[i], found))
+            for metric, found in zip(metrics, sums, strict=True)
+        ]
+        for i in range(len(batches))
+    ]
+
+
+def alike(batches: Sequence[Sequence[Batch]]) -> bool:
+    """Whether lists of batches agree in all shapes, and in where sequences begin."""
+    shapes = [[(bool(x.first), shapes_of(x.arrays)) for x in each] for each in batches]
+    return all(each == shapes[0] for each in shapes)
+
+
+def shapes_of(tree: Any) -> Any:
+    """The structure, shapes and dtypes of a tree of arrays, for comparison."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(np.shape(x), np.result_type(x)) for x in leaves]
+
+
+def stacked(trees: Sequence[Any]) -> Any:
+    """One tree from several, whose arrays have a row for each, on the host."""
+    return jax.tree.map(lambda *x: np.stack(x), *trees)
+
+
+@eqx.filter_jit
+def _counts_together(
+    networks: Any, state: Any, batch: Batch, metrics: tuple[Metric, ...], first: bool
+) -> Any:
+    arrays, static = eqx.partition(networks, eqx.is_array)
+
+    def one(arrays: Any, state: Any, batch: Batch) -> Any:
+        network = eqx.combine(arrays, static)
+        if first:
+            state = network.initial((batch.sequences,)) if can_step(network) else None
+        # Kernels cannot be mapped.
+        outputs, state = outputs_of(network, batch, state, backend="scan")
+        return [metric.counts(outputs, batch) for metric in metrics], state
+
+    return jax.vmap(one)(arrays, state, batch)
 
 
 def dynamic_evaluate(
@@ -163,3 +226,26 @@ def word_fail_rate(text: str, words: Collection[str]) -> float | None:
     """
     found = words_of(text)
     return sum(word not in words for word in found) / len(found) if found else None
+
+
+def training_words(task: Task) -> set[str]:
+    """The words of the training part of a text."""
+    return set(words_of(task.vocabulary.decode(task.stream("train"))))
+
+
+def spelling(
+    network: Network, vocabulary: Vocabulary, known: Collection[str], count: int, seed: int
+) -> dict[str, Any]:
+    """The word fail rate of `count` generated symbols, and the numbers of words.
+
+    The last word is left out, because it may be cut off.
+
+    Example:
+        >>> sorted(spelling(run.network(), run.vocabulary, {"the"}, 20, seed=0))
+        ['generated_words', 'known_words', 'word_fail_rate']
+    """
+    key = jax.random.key(seed)
+    symbols = np.concatenate([*sample(network, opening(vocabulary), count, key=key)])
+    text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
+    rate, words = word_fail_rate(text, known), len(words_of(text))
+    return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known)}

@@ -16,12 +16,12 @@ import math
 import equinox as eqx
 
 from ..learning import Learner
-from ..memory import FLOAT, check_memory
+from ..memory import FLOAT, check_memory, memory_here
 from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
-from .budget import Units, network_shapes, parameter_count
-from .build import batch_size
+from .budget import Units, network_shapes, parameter_count, units_of
+from .build import batch_size, build_learner, build_task, precision
 from .config import Config
 
 SMALL = 16  # units of the network whose state and learner state are scaled up
@@ -48,6 +48,26 @@ def check_fits(config: Config, task: Task, learner: Learner, units: Units) -> No
         },
         devices=config.training.devices,
     )
+
+
+def room(config: Config) -> int:
+    """How many runs of a configuration to hold in memory side by side, at least one.
+
+    Each is given twice the lower bound.
+
+    Example:
+        >>> room(Config(task="adding", units=8)) > 20
+        True
+    """
+    there = memory_here()
+    if there is None:
+        return 1
+    with precision(config):
+        task = build_task(config)
+        bytes_each = sum(
+            needed(config, task, build_learner(config, task), units_of(config, task)).values()
+        )
+    return max(1, there // (2 * bytes_each))
 
 
 def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[str, int]:

@@ -34,7 +34,7 @@ from .parts import Sizes
 from .provenance import described, described_learner, described_task, difference, versions
 
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
-MAY_CHANGE = ("steps", "file")
+MAY_CHANGE = ("steps", "minutes", "file")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Run:
             name, own, asked = found
             raise BadInput(
                 f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
-                "only steps can change"
+                "only steps and minutes can change"
             )
         return dataclasses.replace(self, config=config)
 

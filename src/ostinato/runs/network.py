@@ -78,6 +78,9 @@ class NetworkSettings:
     input_scale: float | None = setting(
         None, "standard deviation of the initial input weights", least=0
     )
+    output_scale: float | None = setting(
+        None, "standard deviation of the initial output weights", least=0
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.units, tuple):

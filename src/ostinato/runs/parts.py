@@ -134,7 +134,9 @@ class Parts:
     def readout(self, width: int, outputs: int, key: jax.Array) -> Readout:
         """From the output of the layers to the network's."""
         bias = readout_kind(self.cell, self.settings, self.task) == "bias"
-        return Readout(width, outputs, key=key, bias=bias)
+        scale = self.settings.output_scale
+        given = {} if scale is None else {"init": normal(scale)}
+        return Readout(width, outputs, key=key, bias=bias, **given)
 
     def check_own_readout(self) -> None:
         """Refuse what does not work with a cell whose output is the network's."""

@@ -33,6 +33,9 @@ class TrainingSettings:
     patience: int | None = setting(
         None, "stop after this many validations without improvement", least=1
     )
+    minutes: float | None = setting(
+        None, "stop after this many minutes of training, with a validation", least=0
+    )
     curriculum: int | None = setting(
         None, "initial sequence length, which grows to --length", least=1
     )

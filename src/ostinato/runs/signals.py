@@ -7,6 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 
+class Interrupted(Exception):
+    """A signal asked to stop; what was trained so far is saved. `number` is that of the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"interrupted by {signal.Signals(number).name}")
+        self.number = number
+
+
 class Stop:
     """The `number` of the signal that asked to stop, or `None`."""
 

@@ -34,16 +34,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 def parsed_toml(path: str | Path) -> dict[str, Any]:
     """The sections of a TOML file; paths to a text or a class may be relative to the file."""
     path = Path(path)
-    try:
-        if path.exists() and not path.is_file():
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        found = tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path} is not a TOML file: it is not UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise BadInput(f"{path} is not a TOML file: {error}") from None
+    _, found = toml_text(path)
     for section, part in found.items():
         if section in ROLES and isinstance(part, dict) and isinstance(part.get("name"), str):
             part["name"] = beside(path, part["name"])
@@ -52,6 +43,21 @@ def parsed_toml(path: str | Path) -> dict[str, Any]:
         if (file := path.parent / task["file"]).is_file():
             task["file"] = str(file)
     return found
+
+
+def toml_text(path: Path) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file, and what it says."""
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        text = path.read_bytes().decode()
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not a TOML file: it is not UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise BadInput(f"{path} is not a TOML file: {error}") from None
 
 
 def beside(path: Path, name: str) -> str:

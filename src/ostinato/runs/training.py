@@ -3,8 +3,9 @@
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
@@ -24,13 +25,12 @@ from .build import batch_size, build_learner, build_network, build_task, precisi
 from .checkpoints import Checkpoint, Progress
 from .config import Config
 from .devices import Spread, over_devices
-from .evaluation import measured
 from .fit import check_fits
 from .folder import Run, check_free, create_run, open_run
 from .looking import Lens
 from .provenance import values_used
-from .signals import stop_signals
-from .step import compiled_step
+from .signals import Stop, stop_signals
+from .step import Alone, Steps, compiled_step
 from .trouble import Diverged, check_losses
 
 Listener = Callable[[dict], None]
@@ -50,7 +50,7 @@ def train(
     """Train the network of a configuration, and keep everything in a folder.
 
     Args:
-        config: the settings. With `resume`, only the number of steps may differ from the run's.
+        config: the settings. With `resume`, only steps and minutes may differ from the run's.
         folder: the run folder: new or empty, or with `resume` an existing run.
         resume: continue from the last checkpoint; the results are the same as without a break.
         listener: called with every event, a dictionary as in `events.jsonl`.
@@ -60,8 +60,8 @@ def train(
             learning rate. Pass it again to resume.
 
     Returns:
-        The run. Its last event says how it ended: `done`, `no gain` (early stopping) or
-        `interrupted`.
+        The run. Its last event says how it ended: `done`, `no gain` (early stopping), `time` (the
+        minutes are over) or `interrupted`.
 
     Raises:
         Diverged: if the loss became NaN or exploded; the last good checkpoint is kept.
@@ -72,8 +72,39 @@ def train(
         >>> run.steps()[-1]  # of the last checkpoint
         5
     """
+    return train_with(config, folder, resume, listener, task, network, learner)
+
+
+def train_with(
+    config: Config,
+    folder: str | Path,
+    resume: bool = False,
+    listener: Listener | None = None,
+    task: Task | None = None,
+    network: Network | None = None,
+    learner: optax.GradientTransformation | None = None,
+    company: "Company | None" = None,
+) -> Run:
+    """`train`, in the company of other runs if there are any."""
     with precision(config):
-        return _train(config, Path(folder), resume, listener, task, network, learner)
+        return _train(config, Path(folder), resume, listener, task, network, learner, company)
+
+
+class Company(Protocol):
+    """What runs that are trained together share.
+
+    Attributes:
+        stop: set by the signal that asks all of them to stop.
+        mapped: whether their steps are mapped by `jax.vmap`, which kernels cannot be.
+    """
+
+    stop: Stop
+    mapped: bool
+
+    def steps(
+        self, task: Task, network: Network, learner: Learner, config: Config, spread: Spread
+    ) -> Steps:
+        """How a run takes its steps."""
 
 
 def _train(
@@ -84,6 +115,7 @@ def _train(
     task: Task | None,
     network: Network | None,
     learner: optax.GradientTransformation | None,
+    company: Company | None,
 ) -> Run:
     run = None
     if resume:
@@ -106,7 +138,7 @@ def _train(
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
         run = run or create_run(path, config, task, network, used, given, method)
-        return _Training(run, task, network, method, listener, spread, learner).go()
+        return _Training(run, task, network, method, listener, spread, learner, company).go()
 
 
 class _Unsound(Exception):
@@ -130,6 +162,7 @@ class _Training:
         pending: reports of the steps since the last log entry, possibly still on the device.
         norms: gradient norms of the last logged steps.
         usual: a loss to compare with, from the first step.
+        trained: seconds of training up to the last log entry, in all processes; not of validation.
     """
 
     def __init__(
@@ -141,9 +174,10 @@ class _Training:
         listener: Listener | None,
         spread: Spread,
         given: optax.GradientTransformation | None = None,
+        company: Company | None = None,
     ):
         self.run, self.task, self.network, self.learner = run, task, network, learner
-        self.spread, self.given = spread, given
+        self.spread, self.given, self.company = spread, given, company
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
         self.steps = steps = steps_of(config, task)
@@ -151,30 +185,43 @@ class _Training:
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
         self.lens = Lens(task.loss)
-        self.started, self.logged = time.perf_counter(), 0.0
+        self.started, self.logged, self.trained = time.perf_counter(), 0.0, 0.0
         self.may_fail = _by_kernels(config, learner)
+        if company is not None and company.mapped:
+            self._without_kernels()
 
     def go(self) -> Run:
         try:
             return self._go()
         except _Unsound as found:
             warnings.warn(str(found), RuntimeWarning, stacklevel=3)
+        self._without_kernels()
+        return self._go()
+
+    def _without_kernels(self) -> None:
         self.may_fail = False
         self.learner = build_learner(self.config.replace(backend="scan"), self.task, self.given)
-        return self._go()
+
+    def _steps(self) -> Steps:
+        """How this run takes its steps: by itself, or with others."""
+        if self.company is None:
+            step = compiled_step(self.network, self.learner, self.config.seed)
+            return Alone(step, self.spread)
+        return self.company.steps(self.task, self.network, self.learner, self.config, self.spread)
 
     def _go(self) -> Run:
         config = self.config
         self.norms: list[float] = []
         self.usual: float | None = None
         self.pending: list[dict] = []
-        self.advance = compiled_step(self.network, self.learner, config.seed)
+        self.by = self._steps()
         fresh_state = self.learner.start(self.network, self._batch(0).arrays)
         now, progress = self._restored(fresh_state)
+        self.trained = self._trained_before(progress.step)
         self._start(progress)
         reason = "done"
-        unwritten: tuple[Checkpoint, Progress] | None = None
-        with stop_signals() as stop:
+        unwritten: tuple[Any, Progress] | None = None
+        with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
             while progress.step < self.steps and reason == "done":
                 now, report = self._advance(now, fresh_state, progress.step)
                 self.pending.append(report)
@@ -190,18 +237,21 @@ class _Training:
                     self._look_inside(now, fresh_state, step)
                 if stop.number is not None and step < self.steps:
                     reason = "interrupted"
-                validate = step % self.validate_every == 0 or step == self.steps
+                elif self._time_is_up() and step < self.steps:
+                    reason = "time"
+                ends = step == self.steps or reason == "time"
+                validate = step % self.validate_every == 0 or ends
                 if validate:
                     self._log(step)  # first, so that validation does not count as training time
                     now, progress = self._validate(now, progress)
-                    if config.patience is not None and progress.waited >= config.patience:
-                        reason = "no gain"
+                    waited = config.patience is not None and progress.waited >= config.patience
+                    reason = "no gain" if waited and reason == "done" else reason
                 if validate or reason != "done" or step % self.checkpoint_every == 0:
                     self._log(step)  # so that a run resumed from here logs the same
                     unwritten = now, progress
         if unwritten:  # one more step, only to check the loss
             _, report = self._advance(now, fresh_state, progress.step)
-            self._look([jax.device_get(report)], progress.step + 1)
+            self._look(self.by.fetched([report]), progress.step + 1)
             self._save(*unwritten)
         self._tell(
             {
@@ -217,6 +267,16 @@ class _Training:
         )
         return self.run
 
+    def _trained_before(self, step: int) -> float:
+        """Seconds of training up to a step, from the log."""
+        events = [event for event in self.run.events() if event["kind"] == "train"]
+        return sum(event.get("took") or 0.0 for event in events if event["step"] <= step)
+
+    def _time_is_up(self) -> bool:
+        if self.config.minutes is None:
+            return False
+        return self.trained + self._seconds() - self.logged >= 60 * self.config.minutes
+
     def _restored(self, fresh_state: Any) -> tuple[Checkpoint, Progress]:
         """The newest checkpoint, or the beginning."""
         fresh = Checkpoint(self.network, self.learner.initial(self.network), fresh_state)
@@ -231,17 +291,11 @@ class _Training:
         self.run.go_on()
         return now, progress
 
-    def _advance(self, now: Checkpoint, fresh_state: Any, step: int) -> tuple[Checkpoint, dict]:
+    def _advance(self, now: Any, fresh_state: Any, step: int) -> tuple[Any, Any]:
         """One step of the learner."""
         batch = self._batch(step)
         self.symbols = batch.size
-        state = fresh_state if batch.first else now.state
-        arrays, static = eqx.partition(now.network, eqx.is_array)
-        sequences, state = self.spread(batch.arrays, state)
-        arrays, memory, state, report = self.advance(
-            arrays, now.learner, state, sequences, np.int32(step)
-        )
-        return Checkpoint(eqx.combine(arrays, static), memory, state), report
+        return self.by.advance(now, fresh_state, batch, step)
 
     def _batch(self, step: int) -> Batch:
         batch = self.task.batch(step, batch_size(self.config), self._length(step))
@@ -281,18 +335,19 @@ class _Training:
             return None
         return self.task.epochs(self.steps, batch_size(self.config), self.task.length)
 
-    def _look_inside(self, now: Checkpoint, fresh_state: Any, step: int) -> None:
+    def _look_inside(self, now: Any, fresh_state: Any, step: int) -> None:
         """Lens measurements of the network on the next batch."""
         started = self._seconds()
         batch = self._batch(step)
         carried = self.learner.carries_state and not batch.first
-        seen = self.lens.look(now.network, batch, now.state if carried else None)
+        network, _, state = self.by.checkpoint(now)
+        seen = self.lens.look(network, batch, state if carried else None)
         self._tell({"kind": "lens", "step": step, "took": self._seconds() - started, **seen})
         self.logged += self._seconds() - started  # not training time
 
     def _check(self, step: int) -> list[dict]:
         """Fetch the reports since the last log entry and check them."""
-        self.pending = jax.device_get(self.pending)
+        self.pending = self.by.fetched(self.pending)
         self._look(self.pending, step - len(self.pending) + 1)
         return self.pending
 
@@ -305,6 +360,7 @@ class _Training:
         now = self._seconds()
         event: dict[str, Any] = {"kind": "train", "step": step, "seconds": now}
         event["took"] = now - self.logged
+        self.trained += event["took"]
         event |= self.learner.summary(reports)
         for name in ("norm", "moved"):
             event[f"largest_{name}"] = float(max(r[name] for r in reports))
@@ -348,9 +404,9 @@ class _Training:
         steps = self.run.steps()
         return f"step {steps[-1]}, in {self.run.path}" if steps else "none yet"
 
-    def _validate(self, now: Checkpoint, progress: Progress) -> tuple[Checkpoint, Progress]:
+    def _validate(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
         batches = self.task.held_out("valid", VALIDATION_STREAMS)
-        (value,) = measured(now.network, batches, (self.task.metric,))
+        (value,) = self.by.measured(now, batches, (self.task.metric,))
         if value is None:  # the validation part is empty
             return now, progress
         sign = -1 if self.task.metric.higher_is_better else 1
@@ -360,15 +416,17 @@ class _Training:
             progress = progress._replace(waited=progress.waited + 1)
         event: dict[str, Any] = {"kind": "valid", "step": progress.step, "value": value}
         key = jax.random.fold_in(jax.random.key(self.config.seed), progress.step)
-        if (preview := self.task.preview(now.network, key)) is not None:
+        network, memory, _ = checkpoint = self.by.checkpoint(now)
+        if (preview := self.task.preview(network, key)) is not None:
             event["preview"] = preview
         self._tell(event)
         self.logged = self._seconds()  # not training time
-        return now._replace(learner=self.learner.heard(now.learner, sign * value)), progress
+        heard = self.learner.heard(memory, sign * value)
+        return now if heard is memory else checkpoint._replace(learner=heard), progress
 
-    def _save(self, checkpoint: Checkpoint, progress: Progress) -> None:
+    def _save(self, now: Any, progress: Progress) -> None:
         try:
-            self.run.save(checkpoint, progress)
+            self.run.save(self.by.checkpoint(now), progress)
         except OSError as error:
             raise BadInput(
                 f"could not write the checkpoint of step {progress.step} in {self.run.path}: "

@@ -7,6 +7,7 @@ from .arithmetic import Multiplication as Multiplication
 from .arrays import Arrays as Arrays
 from .bit_vectors import BitsPerSequence as BitsPerSequence
 from .bit_vectors import WrongBits as WrongBits
+from .bouncing_balls import BouncingBalls as BouncingBalls
 from .captions import Captions as Captions
 from .chaos import Lorenz as Lorenz
 from .chaos import MackeyGlass as MackeyGlass
@@ -86,6 +87,7 @@ TASKS: dict[str, Any] = {
         SequentialMNIST,
         PermutedMNIST,
         Chorales,
+        BouncingBalls,
         Series,
         Arrays,
         Translate,

@@ -57,6 +57,7 @@ class Curved(Learner):
     exact = True
     usual_batch = 1000
     log_every_step = True
+    packs = False
     curvature: int | None
 
     def found(self) -> dict[str, Any]:

@@ -1,0 +1,187 @@
+"""`ostinato evolve`: search for a new recurrent cell."""
+
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..errors import BadInput
+from ..evolve import Entry, Plan, best_of, memory_kind, read_plan
+from ..evolve import evolve as search
+from ..evolve.search import BEST, TASKS
+from ..report.of_evolution import write_evolution
+from .output import print_json, writing
+from .paths import check_new_folder, path
+from .seeds import check_seed
+
+EVALUATIONS = 100
+MEMORY = {
+    "gated": "a state is kept by addition, with a gate",
+    "additive": "a state is kept by addition, without a gate",
+    "none": "no state is kept by addition",
+}
+
+
+def evolve(
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            help="tasks to learn, each perhaps with settings: adding:length=50,copy",
+            show_default=",".join(TASKS),
+        ),
+    ] = None,
+    population: Annotated[
+        int | None,
+        typer.Option(help="how many of the best cells have children", min=1, show_default="12"),
+    ] = None,
+    evaluations: Annotated[
+        int, typer.Option(help="how many cells to try in all", min=1)
+    ] = EVALUATIONS,
+    seed: Annotated[int | None, typer.Option(help="random seed", show_default="0")] = None,
+    units: Annotated[
+        int | None, typer.Option(help="units of every cell", min=1, show_default="12")
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="training steps per rung", min=1, show_default="100"),
+    ] = None,
+    rungs: Annotated[
+        int | None,
+        typer.Option(
+            help="rungs of training; after each a cell may be rejected", min=1, show_default="3"
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="where to keep the search", show_default="the next runs/evolve-N", parser=path
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="continue the search of --folder")] = (
+        False
+    ),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print one JSON document at the end and nothing else")
+    ] = False,
+) -> None:
+    """Search for a recurrent cell by evolution, from a simple tanh cell.
+
+    The folder gets every cell that was tried (ancestry.jsonl), the best one as Python source
+    (best.py) and a page about both (evolution.html). A search that was stopped continues with
+    --resume, to the same result.
+
+    Examples:
+        ostinato evolve
+        ostinato evolve --tasks adding:length=50,copy:length=30 --evaluations 300 --seed 1
+        ostinato evolve --resume --folder runs/evolve-1 --evaluations 500
+        ostinato train --cell runs/evolve-1/best.py:Evolved --task adding
+    """
+    plan, folder = _plan(tasks, population, seed, units, steps, rungs, folder, resume)
+    with _display(evaluations, quiet=as_json) as show:
+        entries, signal = search(plan, folder, evaluations, resume=resume, listener=show)
+    best = best_of(entries)
+    page = write_evolution(folder) if best else None
+    if as_json:
+        print_json(_about(folder, entries, page))
+    else:
+        with writing():
+            _tell(folder, entries, page, signal)
+    if signal is not None:
+        raise typer.Exit(128 + signal)
+
+
+def _plan(
+    tasks: str | None,
+    population: int | None,
+    seed: int | None,
+    units: int | None,
+    steps: int | None,
+    rungs: int | None,
+    folder: Path | None,
+    resume: bool,
+) -> tuple[Plan, Path]:
+    """The settings, with those of the folder where a search is continued."""
+    if resume and folder is None:
+        raise BadInput("--resume needs --folder, the folder of the search to continue")
+    if folder is not None and not resume:
+        check_new_folder(folder, "--folder")
+    plan = read_plan(folder) if resume and folder is not None else Plan()
+    if seed is not None:
+        check_seed(seed)
+    names = None if tasks is None else tuple(word for word in tasks.split(",") if word)
+    budget = _with(plan.budget, units=units, steps=steps, rungs=rungs)
+    plan = _with(plan, tasks=names, population=population, seed=seed, budget=budget)
+    return plan, folder or _next_folder()
+
+
+def _with(settings: Any, **given: Any) -> Any:
+    changes = {name: value for name, value in given.items() if value is not None}
+    return dataclasses.replace(settings, **changes)
+
+
+def _next_folder() -> Path:
+    """The first of `runs/evolve-1`, `-2`, … that does not exist yet."""
+    number = 1
+    while os.path.lexists(folder := Path("runs") / f"evolve-{number}"):
+        number += 1
+    return folder
+
+
+@contextmanager
+def _display(evaluations: int, *, quiet: bool) -> Iterator[Any]:
+    """A listener that shows the search: a live line on a terminal, otherwise a line per cell."""
+    console = Console(highlight=False)
+    if quiet:
+        yield None
+    elif not console.is_terminal:
+        yield lambda entries: print(_line(entries), flush=True)
+    else:
+        columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+        with Progress(*columns, console=console, transient=True) as progress:
+            bar = progress.add_task("the first cell", total=evaluations)
+            yield lambda entries: progress.update(
+                bar, completed=len(entries), description=_line(entries)
+            )
+
+
+def _line(entries: Sequence[Entry]) -> str:
+    last, (best,) = entries[-1], best_of(entries)
+    how = "+".join(last.changes) or "the start"
+    fate = f"score {last.score:.3f}" if last.finished else f"rejected at rung {len(last.rungs)}"
+    return (
+        f"cell {last.number} ({how}) {fate}; best is cell {best.number} with {best.score:.3f}, "
+        f"memory: {memory_kind(best.graph)}"
+    )
+
+
+def _tell(folder: Path, entries: list[Entry], page: Path | None, signal: int | None) -> None:
+    if page is None:
+        print(f"stopped before the first cell was tried; continue: --resume --folder {folder}")
+        return
+    (best,) = best_of(entries)
+    print(f"tried {len(entries)} cells; the best is cell {best.number}, score {best.score:.3f}:")
+    for line in str(best.graph).splitlines():
+        print(f"    {line}")
+    print(MEMORY[memory_kind(best.graph)])
+    print(f"source: {folder / BEST}, class Evolved")
+    print(f"page: {page}")
+    if signal is not None:
+        print(f"interrupted; continue: ostinato evolve --resume --folder {folder}")
+
+
+def _about(folder: Path, entries: list[Entry], page: Path | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"folder": str(folder), "cells": len(entries)}
+    if page is not None:
+        (best,) = best_of(entries)
+        found |= {
+            "best": {**best.as_json(), "equations": str(best.graph).splitlines()},
+            "source": str(folder / BEST),
+            "page": str(page),
+        }
+    return found

@@ -1,0 +1,144 @@
+"""`ostinato reproduce`: repeat published experiments."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from rich.table import Table
+from typer import Argument, Exit, Option
+
+from ..errors import BadInput
+from ..experiments import RECIPES, Job, Recipe, Result, collect, recipe
+from ..experiments import reproduce as repeat
+from ..experiments.page import table_of, verdict_of
+from ..runs.signals import Interrupted
+from .output import print_json, writing
+from .paths import check_new_folder, path
+
+
+def reproduce(
+    name: Annotated[
+        str | None, Argument(help="the experiment", show_default="list them all")
+    ] = None,
+    quick: Annotated[bool, Option("--quick", help="a small size, of about a minute")] = False,
+    rows: Annotated[
+        str | None, Option(help="some rows of its table, as in lstm,mlstm", show_default="all")
+    ] = None,
+    seeds: Annotated[int, Option(help="how many runs per row", min=1, max=1000)] = 1,
+    minutes: Annotated[
+        float | None, Option(help="the most minutes of training per run", min=0)
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        Option(help="the original text, if you have it", show_default="a stand-in", parser=path),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", metavar="NAME=VALUE", help="change a setting of the runs; repeatable"),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        Option(help="where runs, results and page go", show_default="reproduce/NAME", parser=path),
+    ] = None,
+    page: Annotated[
+        bool, Option("--page", help="train nothing; write the page of the results in the folder")
+    ] = False,
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+) -> None:
+    """Repeat a published experiment, and write a page with published numbers beside obtained ones.
+
+    What is finished is kept: the same command continues after an interruption, and adds rows or
+    seeds.
+
+    Examples:
+        ostinato reproduce
+        ostinato reproduce temporal-xor --quick
+        ostinato reproduce krause-table --rows mrnn,mlstm --seeds 2 --minutes 6
+    """
+    if name is None:
+        return _list(as_json)
+    found = recipe(name)
+    where = folder or Path("reproduce") / (f"{name}-quick" if quick and found.trains else name)
+    check_new_folder(where, "--folder")
+    names = None if rows is None else [x for x in rows.split(",") if x]
+    job = Job(where, quick, seeds, names, minutes, _changes(settings or []), corpus)
+    if page:
+        results = collect(found, where)
+    else:
+        job = dataclasses.replace(job, listener=None if as_json else _Progress(found))
+        try:
+            results = repeat(found, job)
+        except Interrupted as end:
+            if as_json:
+                print_json({"experiment": name, "folder": str(where), "reason": "interrupted"})
+            else:
+                print("stopped and saved; the same command continues", file=sys.stderr)
+            raise Exit(128 + end.number) from None
+    if as_json:
+        rows_found = [dataclasses.asdict(result) for result in results]
+        print_json({"experiment": name, "page": str(where / "report.html"), "results": rows_found})
+    else:
+        with writing():
+            _show(found, results, where)
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        fields = ("name", "title", "source", "shows")
+        about = [{field: getattr(one, field) for field in fields} for one in RECIPES.values()]
+        return print_json(about)
+    table = Table("experiment", "source", "what it shows", show_lines=True)
+    for one in RECIPES.values():
+        table.add_row(one.name, one.source, one.shows)
+    with writing():
+        Console().print(table)
+
+
+def _changes(given: list[str]) -> dict[str, Any]:
+    """`["units=20", "cell=gru"]` as settings; numbers, true, false and null are read as JSON."""
+    found: dict[str, Any] = {}
+    for words in given:
+        name, equals, value = words.partition("=")
+        if not equals or not name:
+            raise BadInput(f"--set is written as NAME=VALUE, like units=20; got {words!r:.60}")
+        try:
+            found[name.replace("-", "_")] = json.loads(value)
+        except ValueError:
+            found[name.replace("-", "_")] = value
+    return found
+
+
+class _Progress:
+    """Prints a line on standard error for every validation of a run."""
+
+    def __init__(self, about: Recipe):
+        self.about = about
+        self.console = Console(stderr=True, highlight=False)
+
+    def __call__(self, row: str, seed: int, event: dict) -> None:
+        where = f"{self.about.titled(row)}, seed {seed}"
+        if event["kind"] == "start":
+            size = f"{event['parameters']:,} parameters"
+            self.console.print(f"{where}: {size}, {event['device']}", soft_wrap=True)
+        elif event["kind"] == "valid":
+            self.console.print(f"{where}: step {event['step']}: {event['value']:.4g}")
+
+
+def _show(about: Recipe, results: list[Result], where: Path) -> None:
+    found = table_of(about, results)
+    # Pairs of columns, published and obtained, become one, because a terminal is narrow.
+    names = [name.removesuffix(" (published)") for name in found.columns[1::2]]
+    table = Table("published → obtained", *names, title=f"{about.title} ({about.source})")
+    for title, *cells in found.rows:
+        pairs = zip(cells[::2], cells[1::2], strict=True)
+        table.add_row(title, *(f"{published} → {obtained}" for published, obtained in pairs))
+    console = Console()
+    console.print(table)
+    for words in verdict_of(about, results):
+        console.print(words, highlight=False)
+    if any(result.quick for result in results):
+        console.print("quick size: not comparable with the published numbers", highlight=False)
+    print(f"page: {where / 'report.html'}")

@@ -1,0 +1,23 @@
+"""Search for cells: expression graphs that mutate, compete on tasks and are written out as code."""
+
+from .ancestry import Entry as Entry
+from .ancestry import best_of as best_of
+from .ancestry import line_of as line_of
+from .ancestry import read_ancestry as read_ancestry
+from .canonical import canonical as canonical
+from .canonical import simplified as simplified
+from .cell import GraphCell as GraphCell
+from .graph import Graph as Graph
+from .graph import Node as Node
+from .graph import equations as equations
+from .known import KNOWN as KNOWN
+from .memory_path import memory_kind as memory_kind
+from .mutation import MUTATIONS as MUTATIONS
+from .mutation import crossed as crossed
+from .mutation import mutated as mutated
+from .search import Plan as Plan
+from .search import evolve as evolve
+from .search import read_plan as read_plan
+from .source import source_of as source_of
+from .trial import Budget as Budget
+from .trial import Problem as Problem

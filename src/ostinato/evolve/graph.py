@@ -1,0 +1,271 @@
+"""A cell as a small expression graph.
+
+A graph computes one step. Its values are numbered: first the states before the step, then one value
+per node, in an order in which every node comes after its operands.
+
+    add(a, b)         a + b
+    multiply(a, b)    a ⊙ b
+    complement(a)     1 - a
+    tanh(a), sigmoid(a), relu(a), identity(a)
+    linear(a)         W x + R a + b, with weights of its own; x is the input of the cell
+
+Every value has as many numbers as the cell has units. States start at zero.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..errors import BadInput
+
+# How many operands each operation has.
+OPERATIONS = {
+    "add": 2,
+    "multiply": 2,
+    "complement": 1,
+    "tanh": 1,
+    "sigmoid": 1,
+    "relu": 1,
+    "identity": 1,
+    "linear": 1,
+}
+COMMUTATIVE = ("add", "multiply")
+STATE_NAMES = ("h", "c", "s", "r", "q", "p")
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Node:
+    """An operation and the numbers of its operands."""
+
+    name: str
+    operands: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Graph:
+    """A step of a cell.
+
+    Attributes:
+        states: how many state vectors there are; they are the values `0 … states - 1`.
+        nodes: the operations; node i is the value `states + i`.
+        updates: for each state, the value that it has after the step.
+        output: the value that is the output of the cell.
+
+    A graph is checked when it is made: a `BadInput` says what is wrong with it.
+
+    Example:
+        >>> graph = Graph(1, (Node("linear", (0,)), Node("tanh", (1,))), (2,), 2)
+        >>> print(graph)
+        a1 = W1 x + R1 h + b1
+        h' = tanh(a1)
+        y = h'
+    """
+
+    states: int
+    nodes: tuple[Node, ...]
+    updates: tuple[int, ...]
+    output: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.states <= len(STATE_NAMES):
+            raise BadInput(f"a graph has 1 to {len(STATE_NAMES)} states, got {self.states}")
+        for number, node in enumerate(self.nodes, self.states):
+            if OPERATIONS.get(node.name) != len(node.operands):
+                raise BadInput(f"value {number} is {node.name!r} of {len(node.operands)} operands")
+            if not all(0 <= operand < number for operand in node.operands):
+                raise BadInput(f"value {number}, {node.name}, reads values that come after it")
+        if len(self.updates) != self.states:
+            raise BadInput(f"{len(self.updates)} updates do not fit {self.states} states")
+        if not all(0 <= value < self.size for value in (*self.updates, self.output)):
+            raise BadInput(f"updates and output must be values below {self.size}")
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.states + len(self.nodes)
+
+    def node(self, value: int) -> Node | None:
+        """The node that computes a value; `None` for a state."""
+        return None if value < self.states else self.nodes[value - self.states]
+
+    @property
+    def linears(self) -> tuple[int, ...]:
+        """The values that are linear maps."""
+        return tuple(value for value, node in self.numbered() if node.name == "linear")
+
+    def numbered(self) -> Iterator[tuple[int, Node]]:
+        """The nodes with the numbers of their values."""
+        return enumerate(self.nodes, self.states)
+
+    def needed(self, values: Iterable[int]) -> set[int]:
+        """The values of this step that some values are computed from, themselves included."""
+        found, waiting = set(), list(values)
+        while waiting:
+            if (value := waiting.pop()) not in found:
+                found.add(value)
+                node = self.node(value)
+                waiting += node.operands if node else ()
+        return found
+
+    def live(self) -> set[int]:
+        """The values that the output depends on, now or at a later step."""
+        roots = {self.output}
+        while True:
+            found = self.needed(roots)
+            more = roots | {self.updates[value] for value in found if value < self.states}
+            if more == roots:
+                return found
+            roots = more
+
+    def zero_states(self) -> set[int]:
+        """The states that are zero at every step, because they start at zero and stay there."""
+        zero = set(range(self.states))
+        while True:
+            found = set(zero)
+            for value, node in self.numbered():
+                parts = [operand in found for operand in node.operands]
+                if node.name in ("add", "tanh", "relu", "identity"):
+                    is_zero = all(parts)
+                else:
+                    is_zero = node.name == "multiply" and any(parts)
+                if is_zero:
+                    found.add(value)
+            kept = {state for state in zero if self.updates[state] in found}
+            if kept == zero:
+                return zero
+            zero = kept
+
+    def deaf_states(self) -> set[int]:
+        """The states that no input ever reaches."""
+        heard: set[int] = set()
+        while True:
+            sources = heard | set(self.linears)
+            more = {s for s, update in enumerate(self.updates) if self.needed([update]) & sources}
+            if more == heard:
+                return set(range(self.states)) - heard
+            heard = more
+
+    def fault(self) -> str | None:
+        """Why the graph is no recurrent cell, in words; `None` if it is one.
+
+        The output must depend on every state, now or later; every state must depend on the inputs,
+        and none may stay at zero.
+        """
+        if not set(range(self.states)) <= self.live():
+            return "the output does not depend on every state"
+        if self.deaf_states():
+            return "a state does not depend on the input"
+        if self.zero_states():
+            return "a state stays at zero"
+        return None
+
+    def as_json(self) -> list[Any]:
+        """The graph as a list for JSON; `from_json` reads it."""
+        nodes = [[node.name, *node.operands] for node in self.nodes]
+        return [self.states, nodes, list(self.updates), self.output]
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Graph":
+        """A graph from `as_json`; a `BadInput` if it is none.
+
+        Example:
+            >>> Graph.from_json([1, [["linear", 0]], [1], 1]).linears
+            (1,)
+        """
+        try:
+            states, nodes, updates, output = found
+            parts = tuple(Node(str(name), _whole(operands)) for name, *operands in nodes)
+            (states, output), updates = _whole([states, output]), _whole(updates)
+        except (TypeError, ValueError):
+            raise BadInput(f"{json.dumps(found)[:60]} is not a graph") from None
+        return cls(states, parts, updates, output)
+
+    def __str__(self) -> str:
+        return "\n".join(equations(self))
+
+
+def _whole(numbers: Any) -> tuple[int, ...]:
+    if not all(type(number) is int for number in numbers):
+        raise TypeError("not whole numbers")
+    return tuple(numbers)
+
+
+def names_of(graph: Graph) -> list[str]:
+    """A name for each value: h, c, … for states, a1, a2, … for linear maps, v1, … for others."""
+    names, count = list(STATE_NAMES[: graph.states]), {"a": 0, "v": 0}
+    for _, node in graph.numbered():
+        letter = "a" if node.name == "linear" else "v"
+        count[letter] += 1
+        names.append(f"{letter}{count[letter]}")
+    return names
+
+
+def equations(graph: Graph) -> list[str]:
+    """The graph as equations, in the order of computation; a prime marks the state after the step.
+
+    Example:
+        >>> equations(Graph(1, (Node("linear", (0,)),), (1,), 1))
+        ['a1 = W1 x + R1 h + b1', "h' = a1", 'y = a1']
+    """
+    names, uses = names_of(graph), _uses(graph)
+    lines, shown = [], names[: graph.states]
+    for value, node in graph.numbered():
+        operands = [shown[operand] for operand in node.operands]
+        if node.name == "linear":
+            k = names[value][1:]
+            lines.append(f"{names[value]} = W{k} x + R{k} {operands[0]} + b{k}")
+            shown.append(names[value])
+            continue
+        words = _words(node.name, operands)
+        if uses[value] > 1 or value in graph.updates or value == graph.output:
+            name = names[value]
+            if value in graph.updates:
+                name = f"{names[graph.updates.index(value)]}'"
+            lines.append(f"{name} = {words}")
+            shown.append(name)
+        elif _is_read_by_linear(graph, value):
+            lines.append(f"{names[value]} = {words}")
+            shown.append(names[value])
+        else:
+            shown.append(f"({words})" if node.name in ("add", "complement") else words)
+    for state, value in enumerate(graph.updates):
+        after = f"{names[state]}'"
+        if shown[value] != after:
+            lines.append(f"{after} = {shown[value]}")
+    lines.append(f"y = {shown[graph.output]}")
+    return lines
+
+
+def _words(name: str, operands: list[str]) -> str:
+    if name == "add":
+        return " + ".join(operands)
+    if name == "multiply":
+        return " ⊙ ".join(operands)
+    if name == "complement":
+        return f"1 - {operands[0]}"
+    symbol = {"sigmoid": "σ"}.get(name, name)
+    return f"{symbol}({_bare(operands[0])})"
+
+
+def _bare(words: str) -> str:
+    """The words without parentheses around all of them."""
+    depth = 0
+    for place, letter in enumerate(words):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return words[1:-1] if place == len(words) - 1 and place else words
+    return words
+
+
+def _uses(graph: Graph) -> list[int]:
+    """How often each value is read, as an operand, an update or the output."""
+    count = [0] * graph.size
+    for value in (*(o for node in graph.nodes for o in node.operands), *graph.updates):
+        count[value] += 1
+    count[graph.output] += 1
+    return count
+
+
+def _is_read_by_linear(graph: Graph, value: int) -> bool:
+    return any(value in node.operands for node in graph.nodes if node.name == "linear")

@@ -1,0 +1,255 @@
+"""The search for a cell: evolution with early rejection.
+
+The first cell is a simple tanh cell. Each later one is a child: of the fittest of three, drawn from
+the best `population` cells so far, by mutation; or of two such by crossover. No graph is tried
+twice. A child is trained rung by rung (`trial`), and rejected after a rung at which it is below the
+median of all that have reached it, so about half go on (asynchronous successive halving, Li et al.,
+2020); a task is not even tried if full marks in it could not save the child.
+
+Cell number k depends on the seed, on k and on the entries before it alone, so a search that was
+interrupted continues from its ancestry as if nothing had happened.
+
+Sources: Jozefowicz, Zaremba and Sutskever (2015), An empirical exploration of recurrent network
+architectures, evolve cells from LSTM and GRU in this way; Real et al. (2019), Regularized evolution
+for image classifier architecture search, for tournaments.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..files import locked, remove_leftovers, write_whole
+from ..runs.build import build_task
+from ..runs.config import Config
+from ..runs.signals import Stop, stop_signals
+from ..tasks import Task
+from .ancestry import Entry, add_entry, best_of, read_ancestry
+from .canonical import canonical
+from .graph import Graph
+from .known import SIMPLE
+from .mutation import crossed, mutated
+from .source import source_of
+from .trial import Budget, Problem
+
+SETTINGS, BEST = "evolution.json", "best.py"
+TASKS = ("adding:length=30", "memorisation:length=20:bits=3")
+TOURNAMENT = 3
+CROSSOVER = 0.15
+MORE = 0.3  # probability of another mutation after each
+TRIES = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The settings of a search.
+
+    Attributes:
+        tasks: names of tasks, each perhaps with settings: `adding:length=30`.
+        population: how many of the best cells can be parents.
+        seed: random seed of mutations and selection.
+        budget: how each cell is trained.
+    """
+
+    tasks: tuple[str, ...] = TASKS
+    population: int = 12
+    seed: int = 0
+    budget: Budget = dataclasses.field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise BadInput("evolution needs at least one task")
+        if self.population < 1:
+            raise BadInput(f"the population must be at least 1, got {self.population}")
+        Config(seed=self.seed)
+
+    def as_json(self) -> dict[str, Any]:
+        return json.loads(json.dumps(dataclasses.asdict(self)))
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Plan":
+        try:
+            budget = dict(found["budget"], rates=tuple(found["budget"]["rates"]))
+            return cls(**{**found, "tasks": tuple(found["tasks"]), "budget": Budget(**budget)})
+        except (TypeError, KeyError, AttributeError):
+            raise BadInput("these are not the settings of a search") from None
+
+
+def task_of(words: str) -> Task:
+    """A task from its name and settings.
+
+    Example:
+        >>> task_of("memorisation:length=16:bits=3").bits
+        3
+    """
+    parts = words.split(":")
+    given = [part for part in parts if "=" in part]
+    name = ":".join(parts[: len(parts) - len(given)])
+    values: dict[str, Any] = {}
+    for part in given:
+        setting, _, value = part.partition("=")
+        try:
+            values[setting] = json.loads(value)
+        except ValueError:
+            values[setting] = value
+    try:
+        return build_task(Config(**{"task": name, **values}))
+    except BadInput as error:
+        raise BadInput(f"the task {words}: {error}") from None
+
+
+def child_of(entries: Sequence[Entry], plan: Plan) -> tuple[Graph, tuple[int, ...], tuple]:
+    """The graph of the next cell, the numbers of its parents, and the changes."""
+    if not entries:
+        return canonical(SIMPLE), (), ()
+    random = np.random.default_rng([plan.seed, len(entries)])
+    known = {entry.graph for entry in entries}
+    population = best_of(entries, plan.population)
+    for attempt in range(TRIES):
+        parent = _selected(population, random)
+        graph, changes = parent.graph, []
+        parents: tuple[int, ...] = (parent.number,)
+        if len(population) > 1 and random.random() < CROSSOVER:
+            other = _selected([e for e in population if e is not parent], random)
+            graph = crossed(graph, other.graph, random)
+            parents, changes = (parent.number, other.number), ["crossover"]
+        while not changes or (graph in known and attempt > TRIES // 2) or random.random() < MORE:
+            graph, name = mutated(graph, random)
+            changes.append(name)
+        if graph not in known:
+            return graph, parents, tuple(changes)
+    raise RuntimeError(f"{TRIES} attempts gave no new cell")
+
+
+def _selected(population: list[Entry], random: np.random.Generator) -> Entry:
+    drawn = random.integers(len(population), size=TOURNAMENT)
+    return population[int(drawn.min())]  # the best comes first
+
+
+def tried(
+    graph: Graph,
+    problems: Sequence[Problem],
+    yardsticks: Sequence[float],
+    stop: Stop | None = None,
+) -> tuple[tuple[tuple[float, ...], ...], bool] | None:
+    """The progress of a cell on each problem after each rung, and whether it finished.
+
+    Args:
+        graph: the cell.
+        problems: what it is tried on.
+        yardsticks: the least score after each rung but the last.
+        stop: where a signal is noted; the result is `None` if one came.
+    """
+    runs = [problem.run(graph) for problem in problems]
+    rungs: list[tuple[float, ...]] = []
+    for number in range(problems[0].budget.rungs):
+        least = yardsticks[number] if number < len(yardsticks) else 0.0
+        found: list[float] = []
+        for run in runs:
+            if sum(found) + len(runs) - len(found) < least * len(runs):
+                break
+            found.append(round(next(run), 6))
+            if stop is not None and stop.number is not None:
+                return None
+        rungs.append(tuple(found))
+        if len(found) < len(runs) or np.mean(found) < least:
+            return tuple(rungs), False
+    return tuple(rungs), True
+
+
+def yardsticks_of(entries: Sequence[Entry], rungs: int) -> list[float]:
+    """The median score after each rung but the last, of all cells that reached it."""
+    found = []
+    for rung in range(rungs - 1):
+        reached = [entry.scores[rung] for entry in entries if len(entry.scores) > rung]
+        found.append(float(np.median(reached)) if reached else 0.0)
+    return found
+
+
+def evolve(
+    plan: Plan,
+    folder: str | Path,
+    evaluations: int,
+    *,
+    resume: bool = False,
+    listener: Callable[[Sequence[Entry]], None] | None = None,
+) -> tuple[list[Entry], int | None]:
+    """Search for a cell, and write the best one to `best.py` in the folder.
+
+    Args:
+        plan: the settings; with `resume` they must be those of the folder.
+        folder: for the settings, the ancestry and the best cell.
+        evaluations: how many cells to try in all.
+        resume: continue the search of the folder.
+        listener: called with all entries after each new one.
+
+    Returns:
+        All entries, and the number of the signal that interrupted the search, if one did.
+
+    Example:
+        >>> small = Budget(rungs=1, steps=2, batch=4, units=4, seeds=1, rates=(0.01,))
+        >>> entries, _ = evolve(Plan(("adding:length=5",), budget=small), "search", evaluations=2)
+        >>> entries[1].parents
+        (0,)
+        >>> sorted(path.name for path in Path("search").iterdir())
+        ['ancestry.jsonl', 'best.py', 'evolution.json']
+    """
+    folder = Path(folder)
+    if evaluations < 1:
+        raise BadInput(f"evaluations must be at least 1, got {evaluations}")
+    problems = [Problem(task_of(words), plan.budget) for words in plan.tasks]
+    _prepare(folder, plan, resume)
+    with locked(folder), stop_signals() as stop:
+        remove_leftovers(folder)
+        entries = read_ancestry(folder, repair=True)
+        while len(entries) < evaluations and stop.number is None:
+            graph, parents, changes = child_of(entries, plan)
+            least = yardsticks_of(entries, plan.budget.rungs)
+            if (found := tried(graph, problems, least, stop)) is None:
+                break
+            entry = Entry(len(entries), graph, parents, changes, *found)
+            add_entry(folder, entry)
+            entries.append(entry)
+            if listener is not None:
+                listener(entries)
+        if best := best_of(entries):
+            write_whole(folder / BEST, source_of(best[0].graph, note=_note(best[0], plan)).encode())
+    return entries, stop.number
+
+
+def _prepare(folder: Path, plan: Plan, resume: bool) -> None:
+    """Make the folder of a new search, or check that it is the one to continue."""
+    path = folder / SETTINGS
+    if resume:
+        if read_plan(folder) != plan:
+            raise BadInput(f"{folder} has a search with other settings; leave them out to resume")
+    elif path.exists():
+        raise BadInput(f"{folder} already has a search; add --resume to continue it")
+    elif folder.exists() and any(folder.iterdir()):
+        raise BadInput(f"{folder} is not empty; give another folder for the search")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(plan.as_json(), indent=1).encode())
+
+
+def read_plan(folder: Path) -> Plan:
+    """The settings of the search in a folder."""
+    path = Path(folder) / SETTINGS
+    try:
+        return Plan.from_json(json.loads(path.read_bytes()))
+    except OSError:
+        raise BadInput(f"{folder} has no search to continue: there is no {SETTINGS}") from None
+    except ValueError as error:
+        words = error if isinstance(error, BadInput) else "it is not JSON"
+        raise BadInput(f"{path} cannot be read: {words}") from None
+
+
+def _note(entry: Entry, plan: Plan) -> str:
+    return (
+        f"Found by `ostinato evolve` as cell {entry.number} of the search with seed {plan.seed} "
+        f"on {', '.join(plan.tasks)}."
+    )

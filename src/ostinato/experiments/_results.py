@@ -1,0 +1,113 @@
+"""Repeat an experiment: obtain the results that are missing, keep each in a file, write the page.
+
+    FOLDER/runs/ROW-SEED/             an ordinary run folder
+    FOLDER/results/ROW-SEED.json      what was obtained
+    FOLDER/report.html                the page, from all results in the folder
+
+A result that is there is not obtained again. Results of several machines are merged by copying
+their files into one folder; `collect` then writes the page without training anything.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+
+from ..errors import BadInput
+from ..files import write_whole
+from ..runs import Diverged
+from ._recipe import Job, Recipe, Result
+from .page import page_of
+
+PAGE = "report.html"
+FIELDS = {field.name for field in dataclasses.fields(Result)}
+
+
+def reproduce(recipe: Recipe, job: Job) -> list[Result]:
+    """Repeat an experiment, row by row, and write its page after every row.
+
+    Returns:
+        All results in the folder, also those of earlier calls.
+
+    Raises:
+        Diverged: if a run did, after all other rows are done.
+
+    Example:
+        >>> from ostinato.experiments import RECIPES
+        >>> results = reproduce(RECIPES["toy-net"], Job(Path("toy")))
+        >>> results[0].row, Path("toy/report.html").exists()
+        ('below', True)
+    """
+    rows = recipe.chosen(job.rows)
+    if not recipe.trains:  # there is but one size, and one seed
+        job = dataclasses.replace(job, quick=False, seeds=1)
+    if job.seeds < 1:
+        raise BadInput(f"an experiment needs at least 1 seed, got {job.seeds}")
+    (job.folder / "results").mkdir(parents=True, exist_ok=True)
+    diverged: Diverged | None = None
+    for row in rows:
+        missing = []
+        for seed in range(job.seeds):
+            path = _path(job.folder, row.name, seed)
+            if path.exists():
+                _check_same(path, job)
+            else:
+                missing.append(seed)
+        try:
+            obtained = recipe.obtain(row, missing, job) if missing else []
+        except Diverged as error:  # the other rows need not suffer
+            diverged = diverged or error
+            continue
+        for result in obtained:
+            write_result(job.folder, result)
+        if obtained:
+            collect(recipe, job.folder)
+    if diverged is not None:
+        raise diverged
+    return collect(recipe, job.folder)
+
+
+def collect(recipe: Recipe, folder: Path) -> list[Result]:
+    """Write the page of all results in a folder, and return them in the order of the rows."""
+    order = {row.name: number for number, row in enumerate(recipe.rows)}
+    found = [read_result(path) for path in sorted((folder / "results").glob("*.json"))]
+    if not found:
+        raise BadInput(f"{folder} has no results of {recipe.name}")
+    for result in found:
+        if result.row not in order:
+            raise BadInput(f"{folder} has a result {result.row!r:.40}, not a row of {recipe.name}")
+    found.sort(key=lambda result: (order[result.row], result.seed))
+    page = page_of(recipe, found)
+    write_whole(folder / PAGE, page.encode(errors="backslashreplace"))
+    return found
+
+
+def write_result(folder: Path, result: Result) -> None:
+    """Write a result into its file."""
+    data = json.dumps(dataclasses.asdict(result), indent=1, allow_nan=False)
+    write_whole(_path(folder, result.row, result.seed), data.encode())
+
+
+def read_result(path: Path) -> Result:
+    """Read a result; raises `BadInput` for a file that is not one."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict) or found.keys() != FIELDS:
+        raise BadInput(f"{path} is not a result of an experiment")
+    return Result(**found)
+
+
+def _check_same(path: Path, job: Job) -> None:
+    """Refuse a result of another size or with other settings; its minutes may differ."""
+    found = read_result(path)
+    if found.quick != job.quick:
+        raise BadInput(f"{path} is of another size (--quick); choose another --folder")
+    changes = {name: value for name, value in found.changes.items() if name != "minutes"}
+    if changes != dict(job.changes):
+        said = ", ".join(f"{name}={value}" for name, value in changes.items()) or "none"
+        raise BadInput(f"{path} has other changes (--set): {said}; choose another --folder")
+
+
+def _path(folder: Path, row: str, seed: int) -> Path:
+    return folder / "results" / f"{row}-{seed}.json"

@@ -1,0 +1,143 @@
+"""Recipes whose rows are trained: each seed is an ordinary run folder."""
+
+import dataclasses
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import BadInput
+from ..runs import Config, Run, open_run
+from ..runs.evaluation import measured
+from ..runs.many import train_many
+from ..runs.signals import Interrupted
+from ..tasks import Task
+from ..weights import count_parameters
+from ..wiring import Network
+from ._recipe import Curve, Found, Job, Recipe, Result, Row
+from .corpus import Prepared
+
+MAY_CHANGE = ("file", "steps", "minutes")
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A finished run, ready to be measured: its folder, best network, task, row and job."""
+
+    run: Run
+    network: Network
+    task: Task
+    row: Row
+    job: Job
+
+
+def on_test(trial: Trial) -> Found:
+    """The task's metric on the test part, in the column "test"."""
+    (value,) = measured(trial.network, trial.task.evaluated("test"), (trial.task.metric,))
+    return Found({"test": value})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trained(Recipe):
+    """A recipe whose rows are trained.
+
+    Attributes:
+        common: settings of `Config` that all rows share.
+        quick: settings that replace others with `--quick`.
+        measure: the numbers of a finished run.
+    """
+
+    common: Mapping[str, Any]
+    quick: Mapping[str, Any]
+    measure: Callable[[Trial], Found] = on_test
+
+    def config(self, row: Row, job: Job, seed: int, text: Prepared | None = None) -> Config:
+        """The configuration of a row; later settings replace earlier ones."""
+        settings = {**self.common, **row.settings, "seed": seed}
+        settings |= {**self.quick, **row.quick} if job.quick else {}
+        settings |= text.settings if text is not None else {}
+        settings |= {} if job.minutes is None else {"minutes": job.minutes}
+        return Config(**(settings | dict(job.changes)))
+
+    def obtain(self, row: Row, seeds: Sequence[int], job: Job) -> list[Result]:
+        if self.corpus is None and job.corpus is not None:
+            raise BadInput(f"{self.name} reads no text; leave out --corpus")
+        text = None
+        if self.corpus is not None:
+            text = self.corpus.prepared(job.corpus, job.folder, job.quick)
+        configs = [self.config(row, job, seed, text) for seed in seeds]
+        folders = [job.folder / "runs" / f"{row.name}-{seed}" for seed in seeds]
+        for config, folder in zip(configs, folders, strict=True):
+            if (folder / "config.json").exists():
+                _check_same(config, open_run(folder))
+
+        def hear(number: int, event: dict) -> None:
+            if job.listener is not None:
+                job.listener(row.name, seeds[number], event)
+            if event["kind"] == "end" and event["reason"] == "interrupted":
+                raise Interrupted(event["signal"])
+
+        runs = train_many(configs, folders, listener=hear)
+        if len(runs) < len(seeds):  # a signal came between two runs
+            raise Interrupted(signal.SIGINT)
+        words = "" if text is None else text.words
+        return [
+            self._result(run, row, seed, job, words) for run, seed in zip(runs, seeds, strict=True)
+        ]
+
+    def _result(self, run: Run, row: Row, seed: int, job: Job, corpus: str) -> Result:
+        events = run.events()
+        with run.precision():
+            trial = Trial(run, run.network(), run.task(), row, job)
+            found = self.measure(trial)
+        unusual = {k: v for k, v in run.config.unusual().items() if k != "file"}
+        return Result(
+            row=row.name,
+            seed=seed,
+            quick=job.quick,
+            settings=unusual,
+            changes={**dict(job.changes), **_limit(job)},
+            corpus=corpus,
+            parameters=count_parameters(trial.network),
+            steps=events[-1]["step"],
+            seconds=round(sum(e["took"] for e in events if e["kind"] == "train"), 1),
+            device=next(e["device"] for e in events if e["kind"] in ("start", "resume")),
+            numbers=found.numbers,
+            curves={**course(events), **found.curves},
+            words=found.words,
+        )
+
+
+def course(events: list[dict]) -> dict[str, Curve]:
+    """The validations of a run by step and by second of training, and its training loss."""
+    seconds, at = 0.0, {}
+    for event in events:
+        if event["kind"] == "train":
+            seconds += event["took"]
+            at[event["step"]] = round(seconds, 2)
+    factor = next((e["loss_factor"] for e in events if e["kind"] == "start"), None)
+    learned = [e for e in events if e["kind"] == "train"] if factor is not None else []
+    valid = [event for event in events if event["kind"] == "valid"]
+    values = [event["value"] for event in valid]
+    return {
+        "validation": {"x": [event["step"] for event in valid], "y": values},
+        "by second": {"x": [at.get(event["step"], 0.0) for event in valid], "y": values},
+        "training": {
+            "x": [event["step"] for event in learned],
+            "y": [None if e["loss"] is None else factor * e["loss"] for e in learned],
+        },
+    }
+
+
+def _limit(job: Job) -> dict[str, float]:
+    return {} if job.minutes is None else {"minutes": job.minutes}
+
+
+def _check_same(config: Config, run: Run) -> None:
+    """Refuse a folder in which the same row was trained with other settings."""
+    own, asked = run.config.flat(), config.flat()
+    for name in own.keys() | asked.keys():
+        if name not in MAY_CHANGE and own.get(name) != asked.get(name):
+            raise BadInput(
+                f"{run.path} was trained with {name} = {own.get(name)}, not {asked.get(name)}; "
+                "choose another --folder"
+            )

@@ -1,0 +1,183 @@
+"""The page of an experiment: published numbers beside those obtained."""
+
+import itertools
+import statistics
+
+from ..report.charts import Chart, Lines, Series
+from ..report.page import Section, Table, Words, tables_page
+from ._recipe import Recipe, Result, Row
+
+NOTICE = (
+    "Quick size: small networks, little data and few steps. It shows that everything runs; the "
+    "numbers cannot be compared with the published ones."
+)
+
+
+def page_of(recipe: Recipe, results: list[Result]) -> str:
+    """The page as HTML."""
+    parts: list[Table | Section | Words] = [
+        table_of(recipe, results),
+        Words("What the runs showed", _words(recipe, results)),
+        Section("Charts", recipe.charts(recipe, results)),
+        Words("What differs here", _differences(recipe, results)),
+        _runs(recipe, results),
+    ]
+    return tables_page(
+        recipe.title,
+        f"{recipe.source}. {recipe.shows}",
+        [part for part in parts if part[1]],
+        notice=NOTICE if any(result.quick for result in results) else "",
+    )
+
+
+def table_of(recipe: Recipe, results: list[Result]) -> Table:
+    """A line per row: parameters and each column, published and obtained."""
+    counted = any(row.parameters for row in recipe.rows) or any(r.parameters for r in results)
+    header = [""] + (["parameters (published)", "here"] if counted else [])
+    for column in recipe.columns:
+        header += [f"{column} (published)", "obtained"]
+    lines = []
+    for row in recipe.rows:
+        own = [result for result in results if result.row == row.name]
+        line = [row.title]
+        if counted:
+            line.append("–" if row.parameters is None else f"{row.parameters:,}")
+            line.append(f"{own[0].parameters:,}" if own and own[0].parameters else "–")
+        for column in recipe.columns:
+            line.append(_published(recipe, row, column))
+            line.append(_obtained(recipe, own, column))
+        lines.append(line)
+    return Table("Published and obtained", header, lines, " ".join(verdict_of(recipe, results)))
+
+
+def order_of(recipe: Recipe, results: list[Result]) -> tuple[list[str], list[str], int, int] | None:
+    """The rows in published and in obtained order, and how many pairs agree of how many.
+
+    Only rows that have both numbers are ranked; pairs with equal published numbers do not count.
+    """
+    if recipe.order is None:
+        return None
+    sign = -1 if recipe.higher_is_better else 1
+    both: list[tuple[float, float, str]] = []
+    for row in recipe.rows:
+        published = row.published.get(recipe.order)
+        values = values_of([r for r in results if r.row == row.name], recipe.order)
+        if isinstance(published, int | float) and values:
+            both.append((sign * published, sign * statistics.mean(values), row.title))
+    pairs = [(a, b) for a, b in itertools.combinations(both, 2) if a[0] != b[0]]
+    agree = sum((a[0] < b[0]) == (a[1] < b[1]) for a, b in pairs)
+    if not pairs:
+        return None
+    first, second = ([x[2] for x in sorted(both, key=lambda x: x[at])] for at in (0, 1))
+    return first, second, agree, len(pairs)
+
+
+def values_of(results: list[Result], column: str) -> list[float]:
+    """The numbers of a column that are there."""
+    found = (result.numbers.get(column) for result in results)
+    return [value for value in found if value is not None]
+
+
+def curves(
+    recipe: Recipe,
+    results: list[Result],
+    name: str,
+    words: dict[str, str],
+    **more: bool,
+) -> list[Chart]:
+    """One chart with the curve called `name` of every result that has it.
+
+    `words` has the chart's `title`, `caption`, `x_title` and `y_title`.
+    """
+    several = len({result.seed for result in results}) > 1
+    series = [
+        Series(
+            recipe.titled(result.row) + (f", seed {result.seed}" if several else ""),
+            result.curves[name]["x"],
+            result.curves[name]["y"],
+        )
+        for result in results
+        if result.curves.get(name, {}).get("x")
+    ]
+    return [Lines(name=name.replace(" ", "-"), series=series, **words, **more)] if series else []  # type: ignore[arg-type]
+
+
+def learning_curves(y_title: str, log_y: bool = False):  # type: ignore[no-untyped-def]
+    """Charts of the validations of all runs, by step and by second of training."""
+
+    def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
+        words = {"caption": "A line per run.", "y_title": y_title}
+        by_step = {"title": "Validation by step", "x_title": "step", **words}
+        by_second = {"title": "Validation by time", "x_title": "seconds of training", **words}
+        return [
+            *curves(recipe, results, "validation", by_step, log_y=log_y),
+            *curves(recipe, results, "by second", by_second, log_y=log_y),
+        ]
+
+    return charts
+
+
+def _published(recipe: Recipe, row: Row, column: str) -> str:
+    value = row.published.get(column)
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else _shown(value, recipe.digits)
+
+
+def _obtained(recipe: Recipe, own: list[Result], column: str) -> str:
+    values = values_of(own, column)
+    if not values:
+        return "–"
+    mean = _shown(statistics.mean(values), recipe.digits)
+    if len(values) == 1:
+        return mean
+    return f"{mean} ± {_shown(statistics.stdev(values), recipe.digits)} ({len(values)} seeds)"
+
+
+def _shown(value: float, digits: int) -> str:
+    """With so many digits after the point, or three significant ones if those do not fit."""
+    fits = value == 0 or 10**-digits <= abs(value) < 1e5
+    return f"{value:.{digits}f}" if fits else f"{value:.3g}"
+
+
+def verdict_of(recipe: Recipe, results: list[Result]) -> list[str]:
+    """Whether the rows are in the published order, in a sentence; nothing if that is no matter."""
+    found = order_of(recipe, results)
+    if found is None or any(result.quick for result in results):
+        return []
+    published, obtained, agree, pairs = found
+    return [
+        f"Order by {recipe.order}, best first. Published: {'; '.join(published)}. "
+        f"Obtained: {'; '.join(obtained)}. {agree} of {pairs} pairs are in the published order."
+    ]
+
+
+def _words(recipe: Recipe, results: list[Result]) -> list[str]:
+    return [f"{recipe.titled(r.row)}: {r.words}" for r in results if r.words]
+
+
+def _differences(recipe: Recipe, results: list[Result]) -> list[str]:
+    texts = sorted({result.corpus for result in results if result.corpus})
+    words = [*recipe.differs, *(texts or [f"Data: {recipe.data}."])]
+    changed = {(name, str(x)) for result in results for name, x in result.changes.items()}
+    if changed:
+        said = ", ".join(f"{name} = {value}" for name, value in sorted(changed))
+        words.append(f"Changed for these runs: {said}.")
+    return words
+
+
+def _runs(recipe: Recipe, results: list[Result]) -> Table:
+    header = ["", "seed", "steps", "minutes of training", "device", "settings"]
+    lines = [
+        [
+            recipe.titled(result.row),
+            str(result.seed),
+            f"{result.steps:,}",
+            f"{result.seconds / 60:.1f}",
+            result.device,
+            ", ".join(f"{k}={v}" for k, v in result.settings.items() if k not in ("split", "seed")),
+        ]
+        for result in results
+        if result.steps
+    ]
+    return Table("Runs", header if lines else [], lines)

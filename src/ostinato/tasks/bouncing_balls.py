@@ -1,0 +1,114 @@
+"""Predict the next frame of a film of bouncing balls."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..data import Batch
+from ..data.generated.balls import paths, rendered
+from ..errors import BadInput
+from ..settings import setting
+from .epochs import in_order
+from .losses import BinaryCrossEntropy
+from .metrics import NatsPerStep, StepMean
+from .synthetic import PLACES, Length, Synthetic
+from .task import checked_count, checked_part, random
+
+HELD_OUT = 200
+MOST_BALLS = 4  # more do not fit without touching
+
+
+@dataclasses.dataclass(frozen=True)
+class FrameError(StepMean):
+    """The squared error of a frame: summed over its pixels, averaged over frames."""
+
+    name = "squared error per frame"
+
+    def score(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        return jnp.sum((jax.nn.sigmoid(outputs) - targets) ** 2, axis=-1)
+
+
+class BouncingBalls(Synthetic):
+    """Read a film frame by frame, and predict each next frame.
+
+    Three balls bounce in a box; where they go is not in a single frame, so a network has to
+    remember the frame before. The loss is the cross-entropy of the pixels, whose values are from 0
+    to 1, and the metric the squared error per frame, as in the literature. `chance` is that of the
+    mean frame; a yardstick is the frame before, shown again.
+
+    Validation and test have 200 films each, as in the literature; training films are new ones.
+
+    Source: Sutskever, Hinton and Taylor (2008), The recurrent temporal restricted Boltzmann
+    machine; `data/generated/balls.py` has the equations.
+
+    Shapes: xs and targets `(T, B, pixels²)`.
+
+    Example:
+        >>> BouncingBalls(pixels=10, length=20).batch(0, size=4).inputs.shape
+        (20, 4, 100)
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(Length):
+        pixels: int = setting(15, "width and height of a frame", least=2)
+        balls: int = setting(3, "balls in the box", least=1, most=MOST_BALLS)
+
+    name = "bouncing-balls"
+    predicts_next = True
+    loss = BinaryCrossEntropy()
+    metrics = (FrameError(), NatsPerStep(loss))
+    length = 99
+    least = 1
+    held_out_together = HELD_OUT
+
+    def __init__(
+        self, length: int | None = None, pixels: int = 15, balls: int = 3, seed: int = 0
+    ) -> None:
+        """
+        Args:
+            length: predicted frames per film; a film has one more.
+            pixels: width and height of a frame.
+            balls: how many there are.
+            seed: random seed of all films.
+        """
+        super().__init__(length, seed)
+        self.pixels = checked_count(pixels, "pixels of a frame")
+        self.balls = checked_count(balls, "balls")
+        if self.balls > MOST_BALLS:
+            raise BadInput(f"at most {MOST_BALLS} balls fit into the box, got {balls}")
+        self.inputs = self.outputs = self.pixels**2
+
+    @functools.cached_property
+    def chance(self) -> float:  # type: ignore[override]
+        """The variance of all pixels together, from the validation films."""
+        frames = self._held_out("valid").targets.reshape(-1, self.outputs)
+        return float(frames.var(axis=0, dtype=np.float64).sum())
+
+    @property
+    def lag(self) -> int:
+        return 1
+
+    def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
+        film = rendered(paths(rng, size, length + 1, self.balls), self.pixels)
+        return Batch(film[:-1], film[1:], np.ones((length, size), np.float32))
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        every = self._held_out(checked_part(part))
+        for some in in_order(HELD_OUT, size):
+            yield every.take(some)
+
+    def yardsticks(self, part: str) -> dict[str, float]:
+        every = self._held_out(checked_part(part))
+        again = np.sum((every.inputs - every.targets) ** 2, axis=-1, dtype=np.float64)
+        return {"the frame before": float(again.mean())}
+
+    def baselines(self) -> dict[str, float]:
+        return {**super().baselines(), **self.yardsticks("valid")}
+
+    @functools.cache  # noqa: B019 - a task lives as long as its run
+    def _held_out(self, part: str) -> Batch:
+        return self.draw(random(self.seed, PLACES[part], 0), HELD_OUT, self.length)

@@ -1,0 +1,145 @@
+"""The search: the same from its seed, resumed as if never interrupted, and early rejection."""
+
+import json
+import signal
+
+import numpy as np
+import pytest
+
+from ostinato.errors import BadInput
+from ostinato.evolve import (
+    KNOWN,
+    Budget,
+    Plan,
+    Problem,
+    best_of,
+    evolve,
+    line_of,
+    read_ancestry,
+    search,
+)
+from ostinato.evolve.ancestry import FILE
+
+TINY = Budget(rungs=2, steps=2, batch=4, units=3, seeds=1, rates=(0.01,))
+PLAN = Plan(("adding:length=4",), population=3, budget=TINY)
+
+
+class Pretended:
+    """A problem that needs no training: progress is a function of the graph."""
+
+    def __init__(self, task, budget):
+        self.budget = budget
+
+    def run(self, graph):
+        for rung in range(self.budget.rungs):
+            known = np.random.default_rng(len(str(graph)) + 7 * len(graph.linears))
+            yield float(known.random()) * (rung + 1) / self.budget.rungs
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    monkeypatch.setattr(search, "Problem", Pretended)
+
+
+def test_resumed_anywhere_it_is_the_same(pretended, tmp_path):
+    evolve(PLAN, tmp_path / "whole", 30)
+    whole = (tmp_path / "whole" / FILE).read_bytes()
+    parts = tmp_path / "parts"
+    for number, count in enumerate((4, 17, 30)):
+        evolve(PLAN, parts, count, resume=number > 0)
+        with (parts / FILE).open("ab") as file:
+            file.write(b'{"number": 4, "gra')  # a line that a crash left
+    evolve(PLAN, parts, 30, resume=True)
+    assert (parts / FILE).read_bytes() == whole
+    assert (parts / "best.py").read_bytes() == (tmp_path / "whole" / "best.py").read_bytes()
+
+
+def test_a_signal_interrupts_it_and_loses_no_cell(pretended, tmp_path):
+    def interrupt(entries):
+        if len(entries) == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    entries, number = evolve(PLAN, tmp_path / "a", 20, listener=interrupt)
+    assert number == signal.SIGINT and len(entries) == 5 == len(read_ancestry(tmp_path / "a"))
+    entries, number = evolve(PLAN, tmp_path / "a", 20, resume=True)
+    assert number is None and len(entries) == 20
+    assert evolve(PLAN, tmp_path / "b", 20)[0] == entries
+
+
+def test_no_cell_is_tried_twice_and_ancestors_are_earlier(pretended, tmp_path):
+    entries, _ = evolve(PLAN, tmp_path / "a", 60)
+    assert len({entry.graph for entry in entries}) == 60
+    assert all(entries[parent].finished for entry in entries for parent in entry.parents)
+    (best,) = best_of(entries)
+    assert line_of(entries, best)[0].number == 0
+    assert best.score > entries[0].score
+    rejected = [entry for entry in entries if not entry.finished]
+    assert 10 < len(rejected) < 50
+    assert {name for entry in entries for name in entry.changes} >= {"crossover", "gate", "keep"}
+
+
+def test_seeds_differ(pretended, tmp_path):
+    one, _ = evolve(PLAN, tmp_path / "a", 5)
+    other, _ = evolve(Plan(PLAN.tasks, seed=1, budget=TINY), tmp_path / "b", 5)
+    assert [entry.graph for entry in one] != [entry.graph for entry in other]
+
+
+def test_rejection_goes_by_the_median_and_skips_what_cannot_help():
+    class Counted(Pretended):
+        asked = 0
+
+        def run(self, graph):
+            for value in (0.2, 0.9):
+                Counted.asked += 1
+                yield value
+
+    problems = [Counted(None, TINY)] * 2
+    assert search.tried(search.SIMPLE, problems, [0.1]) == (((0.2, 0.2), (0.9, 0.9)), True)
+    assert search.tried(search.SIMPLE, problems, [0.3]) == (((0.2, 0.2),), False)
+    Counted.asked = 0
+    assert search.tried(search.SIMPLE, problems, [0.7]) == (((0.2,),), False)
+    assert Counted.asked == 1  # with 1 on the second task the mean would be 0.6
+
+
+def test_training_really_happens():
+    """A rate at which nothing is learned does not count, because the best rate does."""
+    budget = Budget(rungs=2, steps=40, batch=16, units=6, seeds=2, rates=(1e-6, 0.03))
+    first, second = Problem(search.task_of("adding:length=4"), budget).run(KNOWN["gru"])
+    assert first < second and second > 0.5
+
+
+BAD = {
+    "there is no task 'nope'": {"tasks": ("nope",)},
+    "the task adding:length=1: ": {"tasks": ("adding:length=1",)},
+    "the task adding:depth=3: ": {"tasks": ("adding:depth=3",)},
+    "at least one task": {"tasks": ()},
+    "population must be at least 1": {"population": 0},
+    "needs a network of its own kind": {"tasks": ("addition",)},
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_bad_settings(words, tmp_path):
+    with pytest.raises(BadInput, match=words):
+        evolve(Plan(**{"tasks": PLAN.tasks, "budget": TINY, **BAD[words]}), tmp_path / "a", 2)
+    assert not (tmp_path / "a").exists()
+
+
+def test_bad_folders(pretended, tmp_path):
+    with pytest.raises(BadInput, match="has no search to continue"):
+        evolve(PLAN, tmp_path, 2, resume=True)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match="is not empty"):
+        evolve(PLAN, tmp_path, 2)
+    evolve(PLAN, tmp_path / "a", 2)
+    with pytest.raises(BadInput, match="already has a search; add --resume"):
+        evolve(PLAN, tmp_path / "a", 2)
+    with pytest.raises(BadInput, match="a search with other settings"):
+        evolve(Plan(PLAN.tasks, seed=4, budget=TINY), tmp_path / "a", 2, resume=True)
+    file = tmp_path / "a" / FILE
+    file.write_text(json.dumps({"number": 0}) + "\n")
+    with pytest.raises(BadInput, match="line 1, is not an entry"):
+        evolve(PLAN, tmp_path / "a", 2, resume=True)
+    (tmp_path / "a" / "evolution.json").write_text("{}")
+    with pytest.raises(BadInput, match="cannot be read: these are not the settings"):
+        evolve(PLAN, tmp_path / "a", 2, resume=True)

@@ -1,0 +1,220 @@
+"""Every recipe is complete, its networks have the published sizes, and its quick size runs."""
+
+import dataclasses
+import json
+import re
+import signal
+
+import equinox as eqx
+import jax
+import pytest
+
+from everyday import some
+from ostinato.errors import BadInput
+from ostinato.experiments import RECIPES, Job, Result, collect, recipe, reproduce
+from ostinato.experiments import _trained as trained
+from ostinato.experiments.page import order_of, table_of
+from ostinato.runs import Diverged
+from ostinato.runs.build import build_learner, build_network, build_task
+from ostinato.runs.parts import Sizes
+from ostinato.runs.signals import Interrupted
+from ostinato.tasks import TASKS
+from ostinato.weights import count_parameters
+from tasks.members import write_data
+
+CHEAP = ("toy-net", "temporal-xor")
+ROWS = [
+    (name, row.name)
+    for name, found in RECIPES.items()
+    if found.trains
+    for row in found.chosen(None)
+]
+
+
+@pytest.fixture(autouse=True)
+def single_precision():
+    with jax.enable_x64(False):
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    write_data(folder)
+    return folder
+
+
+def row_of(name, row):
+    return next(x for x in RECIPES[name].rows if x.name == row)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_has_everything_that_its_page_needs(name):
+    found = RECIPES[name]
+    assert found.name == name and re.fullmatch("[a-z-]+", name)
+    assert found.title and found.shows.endswith(".") and re.search(r"\((19|20)\d\d\)", found.source)
+    assert found.columns and found.differs and all(x.endswith(".") for x in found.differs)
+    names = [row.name for row in found.rows]
+    assert len(set(names)) == len(names) and all(re.fullmatch("[a-z0-9-]+", x) for x in names)
+    for row in found.rows:
+        assert row.published.keys() <= set(found.columns), row.name
+        assert not (row.reference and row.settings)
+    assert found.order is None or found.order in found.columns
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS)
+@pytest.mark.parametrize("quick", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_row_builds_with_the_published_number_of_parameters(
+    name, row, quick, data, tmp_path, monkeypatch
+):
+    """Shapes only: nothing is trained, and no array is made."""
+    monkeypatch.setenv("OSTINATO_DATA", str(data))
+    found, one = RECIPES[name], row_of(name, row)
+    config = found.config(one, Job(tmp_path, quick), seed=0)
+    if found.corpus is not None:
+        symbols = found.corpus.symbols
+        sizes = Sizes("text", symbols, symbols, True, TASKS["text"].readout_bias)
+        task = TASKS["text"].of("some words " * 9)
+    else:
+        task = build_task(config)
+        sizes = Sizes.of(task)
+    count = count_parameters(eqx.filter_eval_shape(lambda: build_network(config, sizes)))
+    build_learner(config, task)
+    if one.parameters is not None and not quick:
+        assert count == one.parameters
+    budget = one.settings.get("budget")
+    if budget and not quick:
+        assert abs(count - budget) < 0.02 * budget
+
+
+def test_krauses_rows_have_his_initial_weights(tmp_path):
+    found = RECIPES["krause-table"]
+    for name, std in (("rnn", 0.1), ("stack", 0.05)):
+        config = found.config(row_of("krause-table", name), Job(tmp_path), seed=0)
+        sizes = Sizes("text", 70, 70, True, False)
+        network = eqx.filter_jit(build_network)(config, sizes)
+        matrices = [x for x in jax.tree.leaves(network) if eqx.is_array(x) and x.ndim == 2]
+        for matrix in matrices:
+            inside = matrix[matrix != 0]
+            assert abs(float(inside.std()) - std) < 0.05 * std
+            kept = inside.size / matrix.size
+            assert abs(kept - 0.1) < 0.01 if matrix.shape == (400, 400) else kept == 1
+
+
+@pytest.mark.parametrize("name", some(RECIPES, CHEAP))
+def test_the_quick_size_runs_and_writes_a_page(name, tmp_path):
+    """With the data sets of this machine: nothing is downloaded."""
+    found = RECIPES[name]
+    results = reproduce(found, Job(tmp_path, quick=True))
+    assert {result.row for result in results} == {row.name for row in found.chosen(None)}
+    columns = {column for result in results for column in result.numbers}
+    assert columns <= set(found.columns)
+    page = (tmp_path / "report.html").read_text()
+    assert ("Quick size" in page) == found.trains
+    for row in found.rows:
+        assert row.title.split(",")[0] in page
+    outside = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.search(r"(src|href)=[\"']?https?://", outside)
+
+
+def test_a_finished_result_is_not_obtained_again_and_an_unfinished_run_goes_on(
+    tmp_path, monkeypatch
+):
+    found = RECIPES["temporal-xor"]
+    job = Job(tmp_path, True, rows=["simple-2"], changes={"steps": 4, "units": 2})
+    (first,) = reproduce(found, job)
+    monkeypatch.setattr(
+        "ostinato.experiments._trained.train_many", lambda *_, **__: pytest.fail("trained again")
+    )
+    (again,) = reproduce(found, job)
+    assert again == first and first.changes == {"steps": 4, "units": 2} and first.steps == 4
+    monkeypatch.undo()
+    (tmp_path / "results" / "simple-2-0.json").unlink()
+    (opened,) = reproduce(found, job)  # the run folder is still there
+    assert opened == first
+    other = dataclasses.replace(job, changes={"steps": 4, "units": 3})
+    with pytest.raises(BadInput, match=r"has other changes \(--set\): steps=4, units=2"):
+        reproduce(found, other)
+    (tmp_path / "results" / "simple-2-0.json").unlink()
+    with pytest.raises(BadInput, match="was trained with units = 2, not 3"):
+        reproduce(found, other)
+
+
+def test_an_interrupted_run_is_saved_and_goes_on(tmp_path):
+    found = RECIPES["temporal-xor"]
+
+    asked = []
+
+    def stop(row, seed, event):
+        if event["kind"] == "train" and not asked:
+            asked.append(event)
+            signal.raise_signal(signal.SIGTERM)
+
+    job = Job(tmp_path, True, rows=["simple-2"], changes={"steps": 40}, seeds=2, listener=stop)
+    with pytest.raises(Interrupted) as end:
+        reproduce(found, job)
+    assert end.value.number == signal.SIGTERM
+    assert "simple-2-0" in [path.name for path in (tmp_path / "runs").iterdir()]
+    results = reproduce(found, dataclasses.replace(job, listener=None, seeds=1))
+    assert [result.steps for result in results] == [40]
+
+
+def test_a_run_that_diverges_does_not_stop_the_other_rows(tmp_path, monkeypatch):
+    found, train_many = RECIPES["temporal-xor"], trained.train_many
+
+    def diverging(configs, folders, **more):
+        if configs[0].units == 2:
+            raise Diverged("the loss became NaN")
+        return train_many(configs, folders, **more)
+
+    monkeypatch.setattr(trained, "train_many", diverging)
+    with pytest.raises(Diverged):
+        reproduce(found, Job(tmp_path, True, changes={"steps": 2}))
+    assert [result.row for result in collect(found, tmp_path)] == ["simple-8"]
+
+
+def made(row, seed, **numbers):
+    return Result(row, seed, False, numbers, parameters=216_400, steps=7, device="cpu")
+
+
+def test_results_of_two_machines_are_merged_by_copying_files(tmp_path):
+    from ostinato.experiments._results import write_result
+
+    found = RECIPES["krause-table"]
+    (tmp_path / "results").mkdir()
+    for seed, test in ((0, 2.0), (1, 2.2)):
+        write_result(tmp_path, made("rnn", seed, train=1.9, val=2.1, test=test))
+    write_result(tmp_path, made("mlstm", 0, train=1.6, val=1.8, test=1.9))
+    results = collect(found, tmp_path)
+    assert [(r.row, r.seed) for r in results] == [("rnn", 0), ("rnn", 1), ("mlstm", 0)]
+    lines = {line[0]: line for line in table_of(found, results).rows}
+    assert lines["RNN, structural"][-2:] == ["1.99", "2.10 ± 0.14 (2 seeds)"]
+    assert lines["LSTM, online"][-2:] == ["1.98", "–"]
+    published, obtained, agree, pairs = order_of(found, results)
+    assert published == obtained == ["mLSTM", "RNN, structural"] and (agree, pairs) == (1, 1)
+
+
+def test_the_order_counts_pairs_that_disagree():
+    found = RECIPES["krause-table"]
+    results = [made("rnn", 0, test=1.5), made("mrnn", 0, test=1.6), made("mlstm", 0, test=1.7)]
+    assert order_of(found, results)[2:] == (0, 3)
+
+
+def test_what_is_not_a_result_is_refused(tmp_path):
+    (tmp_path / "results").mkdir()
+    with pytest.raises(BadInput, match="has no results of toy-net"):
+        collect(RECIPES["toy-net"], tmp_path)
+    path = tmp_path / "results" / "one-0.json"
+    path.write_text("{}")
+    with pytest.raises(BadInput, match="is not a result"):
+        collect(RECIPES["toy-net"], tmp_path)
+    path.write_text(json.dumps({**vars(made("other", 0))}))
+    with pytest.raises(BadInput, match="'other', not a row"):
+        collect(RECIPES["toy-net"], tmp_path)
+
+
+def test_names_are_checked(tmp_path):
+    with pytest.raises(BadInput, match="did you mean krause-table"):
+        recipe("krause-tables")
+    with pytest.raises(BadInput, match="no row 'gru'; there are rnn,"):
+        reproduce(RECIPES["krause-table"], Job(tmp_path, rows=["gru"]))

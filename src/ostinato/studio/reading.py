@@ -102,7 +102,7 @@ def pieces(chunk: bytes) -> Iterator[Piece]:
     Example:
         >>> line = b'{"kind": "train", "step": 3, "loss": 4.5}\\n'
         >>> [(piece.steps.tolist(), piece.values[0, 0].item()) for piece in pieces(line)]
-        [([3], 4.5)]
+        [([3.0], 4.5)]
     """
     try:
         events = _DECODER.decode_lines(chunk)

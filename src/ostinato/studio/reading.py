@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runs.events import readable
 
-CHUNK = 4 << 20  # bytes
+CHUNK = 1 << 20  # bytes; other requests wait while one is decoded
 LARGEST = 8 << 20  # bytes of a file that is read whole
 NUMBERS = (
     *("loss", "norm", "largest_norm", "rate", "clipped", "seconds", "took", "symbols"),

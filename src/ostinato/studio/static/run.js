@@ -77,7 +77,7 @@ function showState() {
 
 async function load() {
   const started = performance.now();
-  view = await ask("run", { name });
+  view = await ask("run", { name, sample: view === null ? 1 : 0 });
   offset = view.offset;
   showState();
   showNumbers();
@@ -113,7 +113,7 @@ async function load() {
   showSettings();
   cost = performance.now() - started;
   reading.hidden = !view.sampled;
-  if (view.sampled) setTimeout(() => (document.hidden ? (dirty = true) : load().catch(() => {})), 1000);
+  if (view.sampled) setTimeout(() => load().catch(() => (dirty = true)), 1500); // after it was drawn
 }
 
 function showSamples() {

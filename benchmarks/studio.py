@@ -28,7 +28,7 @@ from serving import START, a_log, served, train_event, write_run
 
 MILLION, FOLDERS, BESIDE = 1_000_000, 500, 10_000
 DRAWN = "document.querySelector('[data-chart=loss] .main-svg')"
-TRAIN = ("--units", "128", "--length", "50", "--steps", "500", "--validate-every", "250")
+TRAIN = ("--units", "128", "--length", "50", "--steps", "300", "--validate-every", "150")
 TRACKIO = """
 import sys, trackio
 trackio.init(project="beside", name="run")
@@ -164,7 +164,7 @@ def trained(folder: Path, watched: bool) -> tuple[float, float]:
         if watched:
             share = spent / passed
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
-    own = [event["took"] for event in events if event["kind"] == "train" and event["step"] > 100]
+    own = [event["took"] for event in events if event["kind"] == "train" and event["step"] > 50]
     return sum(own), share
 
 

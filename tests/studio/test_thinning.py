@@ -42,6 +42,8 @@ def test_every_extreme_of_every_bucket_is_kept(rows, parts):
 def test_extremes_of_ties_are_one_row_each():
     chosen = extremes(np.array([0, 0, 0, 1, 1]), np.zeros((5, 1)), np.arange(5))
     assert chosen.tolist() == [True, False, False, True, True]
+    lost = extremes(np.array([0, 0, 1, 1]), np.full((4, 1), np.nan), np.arange(4))
+    assert lost.tolist() == [True, False, True, True]
 
 
 def test_a_spike_among_many_events_is_seen_and_zooming_shows_them_all(tmp_path):

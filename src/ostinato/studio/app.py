@@ -35,7 +35,7 @@ PAGES = {
 }
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PLOTLY = "plotly.min.js"
-LONG = 16 << 20  # bytes of a log for which nobody should wait
+LONG = 8 << 20  # bytes of a log for which nobody should wait
 SHARED = ("look.js",)  # files that a report uses too
 
 
@@ -54,7 +54,6 @@ class Studio:
         self.measuring, self.claiming, self.looking = Worker(), Worker(), Worker()
         self._reading = asyncio.Lock()  # one long log at a time
         self._kept: dict[str, Any] = {}
-        self._ahead: dict[Path, asyncio.Task] = {}
 
     def app(self) -> Starlette:
         """The ASGI application."""
@@ -125,25 +124,17 @@ class Studio:
         return {"folder": str(self.folder.path), "runs": rows, "mark": mark}
 
     async def run(self, request: Request) -> Any:
+        """A run; with `sample=1`, a long log that is not known yet is only sampled."""
         name = request.query_params.get("name", "")
         row = await asyncio.to_thread(self.folder.row, name)
         path = self.folder.find(name)
         job = {"job": self.jobs.state(name)}
-        if self.digests.left(path) > LONG:  # a sample of it at once, and all of it when asked again
-            self._read_ahead(path)
+        if request.query_params.get("sample") == "1" and self.digests.left(path) > LONG:
             sample = await asyncio.to_thread(Digest.sampled, path)
             return await asyncio.to_thread(run_view, row, sample, sampled=True) | job
-        return await asyncio.to_thread(run_view, row, await self._digest(path)) | job
-
-    async def _digest(self, path: Path) -> Digest:
         async with self._reading:
-            return await asyncio.to_thread(self.digests.of, path)
-
-    def _read_ahead(self, path: Path) -> None:
-        """Read a long log in the background, once."""
-        if path not in self._ahead:
-            self._ahead[path] = task = asyncio.create_task(self._digest(path))
-            task.add_done_callback(lambda done: self._ahead.pop(path, None) and done.exception())
+            digest = await asyncio.to_thread(self.digests.of, path)
+        return await asyncio.to_thread(run_view, row, digest) | job
 
     async def chart(self, request: Request) -> Any:
         path = self.folder.find(request.query_params.get("name", ""))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..runs.events import readable
 
-CHUNK = 4 << 20  # bytes
+CHUNK = 1 << 20  # bytes; other requests wait while one is decoded
 LARGEST = 8 << 20  # bytes of a file that is read whole
 NUMBERS = (
     *("loss", "norm", "largest_norm", "rate", "clipped", "seconds", "took", "symbols"),
@@ -102,7 +102,7 @@ def pieces(chunk: bytes) -> Iterator[Piece]:
     Example:
         >>> line = b'{"kind": "train", "step": 3, "loss": 4.5}\\n'
         >>> [(piece.steps.tolist(), piece.values[0, 0].item()) for piece in pieces(line)]
-        [([3], 4.5)]
+        [([3.0], 4.5)]
     """
     try:
         events = _DECODER.decode_lines(chunk)

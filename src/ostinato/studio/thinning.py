@@ -96,6 +96,7 @@ def extremes(buckets: np.ndarray, values: np.ndarray, places: np.ndarray) -> np.
     own = np.cumsum(np.diff(buckets, prepend=buckets[0]) != 0)
     for column in values.T:
         if np.isnan(column).all():
+            chosen[firsts] = True
             continue
         for reduce in (np.fmin, np.fmax):
             best = reduce.reduceat(column, firsts)

@@ -36,8 +36,12 @@ export function sparkline(values, width = 96, height = 24) {
   return svg;
 }
 
-export const asNumber = (x, digits = 4) =>
-  x === null || x === undefined ? "–" : Number(x.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+export function asNumber(x, digits = 4) {
+  if (x === null || x === undefined) return "–";
+  const size = Math.abs(x);
+  if (size && (size < 1e-4 || size >= 1e9)) return x.toExponential(digits - 2);
+  return Number(x.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+}
 export const asCount = (x) => (x === null || x === undefined ? "–" : Math.round(x).toLocaleString("en"));
 
 // A duration in its two largest units.

@@ -7,7 +7,7 @@ import { tabs } from "./tabs.js";
 const main = document.getElementById("main");
 const name = new URLSearchParams(location.search).get("name") ?? "";
 const charts = new Map();
-let view = null, source = null, dirty = false, next = 0, cost = 0, offset = 0, asked = false;
+let shown = null, view = null, source = null, dirty = false, next = 0, cost = 0, offset = 0, asked = false;
 
 const state = h("span", { class: "state" });
 const title = h("h1", {}, name);
@@ -77,7 +77,7 @@ function showState() {
 
 async function load() {
   const started = performance.now();
-  view = await ask("run", { name });
+  view = await ask("run", { name, sample: view === null ? 1 : 0 });
   offset = view.offset;
   showState();
   showNumbers();
@@ -113,7 +113,7 @@ async function load() {
   showSettings();
   cost = performance.now() - started;
   reading.hidden = !view.sampled;
-  if (view.sampled) setTimeout(() => (document.hidden ? (dirty = true) : load().catch(() => {})), 1000);
+  if (view.sampled) setTimeout(() => load().catch(() => (dirty = true)), 1500); // after it was drawn
 }
 
 function showSamples() {
@@ -187,7 +187,7 @@ function hear(event) {
     if (better) found.best = { step: event.step, value: event.value };
   } else if (["start", "resume", "end", "trouble"].includes(event.kind)) setTimeout(reload, 700);
   dirty = true;
-  showNumbers();
+  shown ??= setTimeout(() => { shown = null; showNumbers(); }, 250); // once for all that come together
   main.dataset.heard = String(event.step);
 }
 
@@ -219,14 +219,14 @@ async function reload() {
   }
 }
 
-// Drawing may take a fiftieth of the time, so that an open page costs a run next to nothing.
+// Drawing may take a hundredth of the time, so that an open page costs a run next to nothing.
 setInterval(async () => {
   if (!dirty || document.hidden || performance.now() < next) return;
   dirty = false;
   const started = performance.now();
   await load().catch(() => {});
   const drawn = [...charts.values()].reduce((sum, chart) => sum + (chart.visible ? chart.cost : 0), 0);
-  next = performance.now() + Math.min(60000, Math.max(1000, 50 * (drawn + Math.min(cost, performance.now() - started))));
+  next = performance.now() + Math.min(60000, Math.max(2000, 100 * (drawn + Math.min(cost, performance.now() - started))));
 }, 500);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) source?.close();

@@ -2,7 +2,7 @@
 
 A log may have a gigabyte, so it is read as a stream of chunks that end with a line. Most of its
 lines are `train` events, of which a few numbers are needed: they are decoded by msgspec, which
-takes a sixth of the time of `json`.
+takes about a tenth of the time of `json`.
 """
 
 import json

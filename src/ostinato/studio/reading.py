@@ -105,7 +105,7 @@ def pieces(chunk: bytes) -> Iterator[Piece]:
         [([3.0], 4.5)]
     """
     try:
-        events = _DECODER.decode_lines(chunk)
+        events: list[Any] = _DECODER.decode_lines(chunk)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         yield from _with_care(chunk)
         return

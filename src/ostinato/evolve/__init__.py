@@ -4,8 +4,8 @@ from .ancestry import Entry as Entry
 from .ancestry import best_of as best_of
 from .ancestry import line_of as line_of
 from .ancestry import read_ancestry as read_ancestry
-from .canonical import canonical as canonical
-from .canonical import simplified as simplified
+from .canonical_form import canonical as canonical
+from .canonical_form import simplified as simplified
 from .cell import GraphCell as GraphCell
 from .graph import Graph as Graph
 from .graph import Node as Node

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .canonical import canonical
+from .canonical_form import canonical
 from .graph import OPERATIONS, STATE_NAMES, Graph, Node
 
 TRIES = 200

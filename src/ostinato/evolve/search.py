@@ -29,7 +29,7 @@ from ..runs.config import Config
 from ..runs.signals import Stop, stop_signals
 from ..tasks import Task
 from .ancestry import Entry, add_entry, best_of, read_ancestry
-from .canonical import canonical
+from .canonical_form import canonical
 from .graph import Graph
 from .known import SIMPLE
 from .mutation import crossed, mutated

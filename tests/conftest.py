@@ -51,6 +51,7 @@ def pytest_runtest_teardown(item, nextitem):
     if nextitem is None or nextitem.path != item.path:
         jax.clear_caches()
         gc.collect()
+        gc.freeze()  # what is left now stays, so that later collections need not look at it
 
 
 @pytest.fixture

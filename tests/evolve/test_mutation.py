@@ -20,7 +20,7 @@ def quick_compilation():
     jax.config.update("jax_disable_most_optimizations", False)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs())
 def test_every_graph_is_valid_and_canonical(graph):
     assert graph.fault() is None and fits(graph)

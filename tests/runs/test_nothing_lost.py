@@ -490,6 +490,7 @@ def test_a_run_of_an_earlier_format_opens_and_goes_on(old, name):
     refused(old / name, more.replace(units=5), "started with units = 4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", [2], indirect=True)
 def test_a_text_of_an_earlier_format_is_sampled_and_reported(old):
     run = open_run("text")

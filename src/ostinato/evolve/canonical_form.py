@@ -10,17 +10,20 @@ The rules keep what a graph can compute, not always its number of weights:
 
 The canonical form is simplified, and its states, nodes and operands have an order that depends on
 the structure alone. It is found by colour refinement (Weisfeiler and Leman, 1968): the colour of a
-value is refined by the colours of what it reads and of what reads it, until no more differ. Values
-of the same colour are taken as they come; that is right for all but very regular graphs, where the
-same graph may get two forms. Two different graphs never get the same one.
+value is refined by the colours of what it reads and of what reads it, until no more differ. Where
+values still have the same colour, each of them is tried as the first of them, and of all forms the
+smallest is taken, as in McKay (1981). At most 64 forms are made, so a graph of very many values
+that play the same part may get two forms. Two different graphs never get the same one.
 """
 
 import hashlib
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 
 from ..errors import BadInput
 from .graph import COMMUTATIVE, Graph, Node
 
+MOST_FORMS = 64
 ROUNDS = 30  # far more than there are rules to apply one after the other
 
 
@@ -52,7 +55,27 @@ def canonical(graph: Graph) -> Graph:
     graph = simplified(graph)
     if fault := graph.fault():
         raise BadInput(fault)
-    colours = _colours(graph)
+    names = ["state"] * graph.states + [node.name for node in graph.nodes]
+    start = [_hash(name, value == graph.output) for value, name in enumerate(names)]
+    forms = itertools.islice(_forms(graph, _refined(graph, start)), MOST_FORMS)
+    return min(forms, key=lambda form: (form.nodes, form.updates, form.output))
+
+
+def _forms(graph: Graph, colours: list[str]) -> Iterator[Graph]:
+    """The forms of a graph, one for each way to tell values of the same colour apart."""
+    tied = [value for value, colour in enumerate(colours) if colours.count(colour) > 1]
+    if not tied:
+        yield _in_order(graph, colours)
+        return
+    first = min(colours[value] for value in tied)
+    for value in tied:
+        if colours[value] == first:
+            apart = [*colours[:value], _hash(first, "first"), *colours[value + 1 :]]
+            yield from _forms(graph, _refined(graph, apart))
+
+
+def _in_order(graph: Graph, colours: list[str]) -> Graph:
+    """The graph with its states and nodes in the order of their colours."""
     place: dict[int, int] = {}
     for state in sorted(
         range(graph.states), key=lambda s: (graph.updates[s] != graph.output, colours[s])
@@ -76,10 +99,8 @@ def canonical(graph: Graph) -> Graph:
     return Graph(graph.states, tuple(nodes), tuple(updates), place[graph.output])
 
 
-def _colours(graph: Graph) -> list[str]:
-    """A colour for each value, the same for values that play the same part."""
-    names = ["state"] * graph.states + [node.name for node in graph.nodes]
-    colours = [_hash(name, value == graph.output) for value, name in enumerate(names)]
+def _refined(graph: Graph, colours: list[str]) -> list[str]:
+    """Colours that tell apart all values whose surroundings differ."""
     readers: list[list[int]] = [[] for _ in range(graph.size)]
     for value, node in graph.numbered():
         for operand in node.operands:

@@ -1,4 +1,4 @@
-"""Words in place of the paths of weights, for readers that need no network."""
+"""Names for readers: words in place of the paths of weights and of classes."""
 
 import re
 
@@ -17,6 +17,16 @@ def plain_name(path: str) -> str:
     words = re.sub(r" (tanh|sigmoid|relu) (\d+)$", _numbered, words)
     words = re.sub(r"\.(?=\w)", ", ", words)
     return words.strip(" ,")
+
+
+def class_name(name: str) -> str:
+    """The name of a member without the module or file of a user's own class.
+
+    Example:
+        >>> class_name("mine/cells.py:SLSTM"), class_name("lstm")
+        ('SLSTM', 'lstm')
+    """
+    return name.rpartition(":")[2]
 
 
 def _numbered(found: re.Match) -> str:

@@ -15,7 +15,7 @@ from test_training import TEXT, numbers, same
 
 from ostinato.errors import BadInput
 from ostinato.runs import Config, many, open_run, pack, train
-from ostinato.runs.many import has_ended, side_by_side, train_many
+from ostinato.runs.many import is_over, side_by_side, train_many
 from ostinato.runs.pack import Meeting
 from ostinato.runs.step import SharedSteps
 
@@ -102,7 +102,7 @@ def test_curves_are_those_of_separate_runs_though_one_diverges(
         assert run.config == other.config and run.events()[-1]["reason"] == "done"
     assert len({tuple(curve(run)) for run in runs}) == 4
     assert runs[DIVERGING].events()[-1]["kind"] == "trouble"
-    assert all(has_ended(run) for run in runs)
+    assert all(is_over(run.path) for run in runs)
     assert heard.count((0, "resume")) == heard.count((0, "valid")) == heard.count((0, "end")) == 1
     assert heard.count((2, "start")) == 1 and heard.count((2, "valid")) == 4
     ((step,),) = [found.known for found in steps]
@@ -189,7 +189,7 @@ def test_unlike_runs_are_trained_too(way, configs, tmp_path):
     short = [config.replace(steps=2, validate_every=None) for config in configs[:2]]
     unlike = [*short, short[0].replace(units=5)]
     runs = train_many(unlike, folders(tmp_path, 3))
-    assert [run.config for run in runs] == unlike and all(has_ended(run) for run in runs)
+    assert [run.config for run in runs] == unlike and all(is_over(run.path) for run in runs)
 
 
 def test_what_a_device_can_map(monkeypatch):

@@ -14,8 +14,9 @@ from typing import Any
 from ..errors import BadInput
 from ..runs import Config
 from ..runs.log import read_events
+from ..runs.many import is_over
 from .measures import measure_all
-from .training import Job, Listener, Trainer, finish, is_over
+from .training import Job, Listener, Trainer, finish
 
 RETRIES = 5
 

@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 
 from ..errors import BadInput
+from ..names import class_name
 from ..runs import Config
 from ..runs.budget import units_of
 from ..runs.build import build_learner, build_network, build_task, precision
@@ -113,10 +114,15 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
     config.replace(**usual)
     task_name = chosen["tasks"][0] or str(config.task)
     several = [axis for axis in AXES if len(getattr(spec, axis)) > 1]
-    parts = [_short(chosen[axis][0]) for axis in several]
+    parts = [class_name(chosen[axis][0]) for axis in several]
     label = _label(spec, chosen) or str(config.cell)
     return Entry(
-        _slug("-".join(parts) or str(config.cell)), label, _short(task_name), config, ranges, usual
+        name=_slug("-".join(parts) or str(config.cell)),
+        label=label,
+        task=class_name(task_name),
+        config=config,
+        ranges=ranges,
+        usual=usual,
     )
 
 
@@ -130,12 +136,7 @@ def _within(usual: Any, low: float, high: float) -> float:
 def _label(spec: Spec, chosen: dict) -> str:
     """The variants on the axes that have several, except the task."""
     several = [axis for axis in AXES if axis != "tasks" and len(getattr(spec, axis)) > 1]
-    return ", ".join(_short(chosen[axis][0]) for axis in several) or _short(chosen["cells"][0])
-
-
-def _short(name: str) -> str:
-    """The name of a class without its module or file."""
-    return name.rpartition(":")[2]
+    return ", ".join(class_name(chosen[axis][0]) for axis in several or ["cells"])
 
 
 def _slug(words: str) -> str:

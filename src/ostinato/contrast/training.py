@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from ..errors import BadInput
 from ..runs import Config, Diverged
-from ..runs.folder import is_run
 from ..runs.log import read_events
-from ..runs.many import train_many
+from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
 from .measures import measure_all
 
@@ -78,16 +77,6 @@ class _Hearing:
         if event["kind"] == "end" and event["reason"] == "interrupted":
             self.stopped = event.get("signal") or int(signal.SIGINT)
         self.listener(self.folders[place], event)
-
-
-def is_over(folder: Path) -> bool:
-    """Whether a run has nothing left to do: it has ended or diverged."""
-    if not is_run(folder):
-        return False
-    last = next(reversed(read_events(folder)), {"kind": "none"})
-    if last["kind"] == "end":
-        return last["reason"] != "interrupted"
-    return last["kind"] == "trouble"
 
 
 def best_of(folder: Path) -> tuple[float | None, bool]:

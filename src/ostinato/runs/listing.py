@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import is_locked
+from ..names import class_name
 from .log import NAME as LOG
 
 CONFIG, MODEL = "config.json", "model.json"
@@ -86,9 +87,9 @@ def listed(folder: Path) -> Listed:
         state = f"broken: its {LOG} cannot be read"
     return Listed(
         run=name,
-        task=_short(settings.get("task")),
-        cell=_short(settings.get("cell")),
-        learner=_short(settings.get("learner")),
+        task=short_name(settings.get("task")),
+        cell=short_name(settings.get("cell")),
+        learner=short_name(settings.get("learner")),
         parameters=_number(start.get("parameters")),
         steps=_number(last.get("step")),
         best=_best(events, bool(start.get("higher_is_better"))),
@@ -169,6 +170,6 @@ def _number(x: Any) -> Any:
     return x if isinstance(x, int | float) and not isinstance(x, bool) else None
 
 
-def _short(name: Any) -> str | None:
-    """The name of a class without its module or file."""
-    return name.rpartition(":")[2] if isinstance(name, str) else None
+def short_name(name: Any) -> str | None:
+    """`class_name` of a setting, or `None` if it is no name."""
+    return class_name(name) if isinstance(name, str) else None

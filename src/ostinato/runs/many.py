@@ -24,6 +24,7 @@ from .build import batch_size
 from .config import Config
 from .fit import room
 from .folder import Run, is_run, open_run
+from .log import read_events
 from .pack import Company, Pack
 from .signals import Stop, stop_signals
 from .step import SharedSteps
@@ -70,7 +71,7 @@ def train_many(
     jobs = [_Job(*job) for job in zip(range(len(paths)), configs, paths, strict=True)]
     groups: dict[tuple, list[_Job]] = {}
     for job in jobs:
-        if not (is_run(job.path) and has_ended(open_run(job.path))):
+        if not is_over(job.path):
             groups.setdefault(_shared_settings(job.config), []).append(job)
     with stop_signals() as stop:
         for group in groups.values():
@@ -78,12 +79,14 @@ def train_many(
     return [open_run(path) for path in paths if stop.number is None or is_run(path)]
 
 
-def has_ended(run: Run) -> bool:
-    """Whether a run has nothing left to do, because it has ended or diverged."""
-    events = run.events()
-    if not events or events[-1]["kind"] != "end":
-        return bool(events) and events[-1]["kind"] == "trouble"
-    return events[-1]["reason"] != "interrupted"
+def is_over(folder: Path) -> bool:
+    """Whether a folder holds a run that has nothing left to do: it has ended or diverged."""
+    if not is_run(folder):
+        return False
+    last = next(reversed(read_events(folder)), {"kind": "none"})
+    if last["kind"] == "end":
+        return last["reason"] != "interrupted"
+    return last["kind"] == "trouble"
 
 
 class _Group:
@@ -121,7 +124,7 @@ class _Group:
     def _run(self, job: _Job, company: Company) -> None:
         try:
             hear = None if self.listener is None else lambda event: self._hear(job.number, event)
-            train_with(job.config, job.path, is_run(job.path), hear, company=company)
+            train_with(company, job.config, job.path, is_run(job.path), hear)
         except Diverged:
             pass  # its last event says so
         except BaseException as error:

@@ -72,22 +72,16 @@ def train(
         >>> run.steps()[-1]  # of the last checkpoint
         5
     """
-    return train_with(config, folder, resume, listener, task, network, learner)
+    with precision(config):
+        return _train(config, Path(folder), resume, listener, task, network, learner)
 
 
 def train_with(
-    config: Config,
-    folder: str | Path,
-    resume: bool = False,
-    listener: Listener | None = None,
-    task: Task | None = None,
-    network: Network | None = None,
-    learner: optax.GradientTransformation | None = None,
-    company: "Company | None" = None,
+    company: "Company", config: Config, folder: Path, resume: bool, listener: Listener | None
 ) -> Run:
-    """`train`, in the company of other runs if there are any."""
+    """`train`, in the company of other runs."""
     with precision(config):
-        return _train(config, Path(folder), resume, listener, task, network, learner, company)
+        return _train(config, folder, resume, listener, company=company)
 
 
 class Company(Protocol):
@@ -112,10 +106,10 @@ def _train(
     path: Path,
     resume: bool,
     listener: Listener | None,
-    task: Task | None,
-    network: Network | None,
-    learner: optax.GradientTransformation | None,
-    company: Company | None,
+    task: Task | None = None,
+    network: Network | None = None,
+    learner: optax.GradientTransformation | None = None,
+    company: Company | None = None,
 ) -> Run:
     run = None
     if resume:

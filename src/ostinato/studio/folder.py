@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import is_locked
-from ..runs.listing import CONFIG, MODEL, flat_settings, run_folders
+from ..runs.listing import CONFIG, MODEL, flat_settings, run_folders, short_name
 from ..runs.log import NAME as LOG
 from .reading import read_json
 from .summary import Summary
@@ -154,9 +154,9 @@ def _read(name: str, path: Path, log: Summary) -> Row:
     return Row(
         name=name,
         state=log.state,
-        task=_short(settings.get("task")),
-        cell=_short(settings.get("cell")),
-        learner=_short(settings.get("learner")),
+        task=short_name(settings.get("task")),
+        cell=short_name(settings.get("cell")),
+        learner=short_name(settings.get("learner")),
         parameters=log.start.get("parameters"),
         step=log.step,
         total=total if isinstance(total, int) else None,
@@ -167,7 +167,3 @@ def _read(name: str, path: Path, log: Summary) -> Row:
         changed=log.changed,
         settings=settings,
     )
-
-
-def _short(name: Any) -> str | None:
-    return name.rpartition(":")[2] if isinstance(name, str) else None

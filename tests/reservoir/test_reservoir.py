@@ -17,9 +17,7 @@ KEY = jax.random.key(3)
 XS = jax.random.normal(jax.random.key(4), (30, 2, 3))
 
 
-@pytest.mark.parametrize(
-    ("units", "connectivity"), [(1, 1.0), (7, 0.5), (50, 0.1), (203, 0.4), (450, 0.1)]
-)
+@pytest.mark.parametrize(("units", "connectivity"), [(1, 1.0), (7, 0.5), (203, 0.4)])
 def test_product_is_that_of_the_dense_matrix(units, connectivity):
     R = BlockSparse.random(KEY, units, connectivity).with_radius(0.8)
     h = jax.random.normal(KEY, (2, 3, units))

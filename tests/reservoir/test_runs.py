@@ -52,6 +52,7 @@ def test_resumes_to_the_same_numbers(learner, tmp_path):
     np.testing.assert_array_equal(whole.readout.V, parts.readout.V)
 
 
+@pytest.mark.slow
 def test_any_learner_trains_the_readout_alone(tmp_path):
     config = Config(**MACKEY, learner="adam", steps=30, batch=2, hidden=8)
     run = train(config, tmp_path / "run")
@@ -80,6 +81,7 @@ def test_washout_does_not_count():
     assert total == 200 - 1 - 70
 
 
+@pytest.mark.slow
 def test_output_feedback_from_the_command_line(ostinato):
     words = {**MACKEY, "task": "narma10", "input_scaling": 0.1, "samples": 1500, "strength": 0.01}
     code, _, err = ostinato(

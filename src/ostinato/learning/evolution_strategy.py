@@ -56,7 +56,8 @@ class EvolutionStrategy(Learner):
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
         >>> learner = EvolutionStrategy(Objective(SquaredError()), steps=100, directions=4)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> network, memory, state, report = step(network, memory, state, batch)
         >>> int(memory.steps)
         1
     """

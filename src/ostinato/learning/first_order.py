@@ -119,7 +119,8 @@ class FirstOrder(Learner):
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
         >>> learner = FirstOrder("adam", Objective(SquaredError()), steps=1000)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> network, memory, state, report = step(network, memory, state, batch)
         >>> sorted(report)
         ['clipped', 'loss', 'norm', 'norms', 'rate']
     """

@@ -48,8 +48,9 @@ class Perceptron(Learner):
         >>> batch = Batch(xs, (xs[..., 0] > 0).astype(int), jnp.ones((10, 4)))
         >>> learner = Perceptron(Objective(CrossEntropy()))
         >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> step = eqx.filter_jit(learner.step)
         >>> for _ in range(30):
-        ...     network, memory, _, report = learner.step(network, memory, state, batch)
+        ...     network, memory, _, report = step(network, memory, state, batch)
         >>> int(report["mistakes"])
         0
     """

@@ -126,7 +126,8 @@ class SaddleFree(Curved):
         >>> network = Network(LSTM(2, 4, key=key), Readout(4, 1, key=key))  # for the adding problem
         >>> learner = SaddleFree(Objective(SquaredError()), count=5, curvature=2)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> network, memory, state, report = step(network, memory, state, batch)
         >>> bool(report["after"] < report["loss"])
         True
     """

@@ -77,7 +77,8 @@ class HessianFree(Curved):
         >>> network = Network(LSTM(2, 4, key=key), Readout(4, 1, key=key))  # for the adding problem
         >>> learner = HessianFree(Objective(SquaredError()), Damping(0.01, 0.003), curvature=2)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> network, memory, state, report = step(network, memory, state, batch)
         >>> bool(report["after"] < report["loss"]), REASONS[report["reason"]]
         (True, 'progress')
     """

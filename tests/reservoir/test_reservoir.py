@@ -28,6 +28,15 @@ def test_product_is_that_of_the_dense_matrix(units, connectivity):
     assert np.mean(whole != 0) == pytest.approx(connectivity, abs=0.08)
 
 
+def test_spectral_radius_of_a_thousand_units():
+    """Arnoldi iterations must not miss the largest of many eigenvalues of about the same size."""
+    R = BlockSparse.random(jax.random.key(0), 1000, 0.1).with_radius(0.9)
+    found = np.linalg.eigvals(np.asarray(R.dense()))
+    sizes = np.sort(np.abs(found))[::-1][:6]
+    assert sizes[0] == pytest.approx(0.9, rel=1e-6)
+    np.testing.assert_allclose(np.abs(R.outermost()), sizes, rtol=1e-8)
+
+
 def test_is_a_leaky_cell():
     cell = Reservoir(3, 40, key=KEY, radius=1.1, leak=0.3, bias_scaling=0.5, input_scaling=0.7)
     leaky = Leaky(3, 40, key=KEY, alpha=0.7)

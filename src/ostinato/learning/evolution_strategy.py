@@ -28,6 +28,7 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from ._learner import Learner
+from .norms import norms_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
@@ -121,13 +122,13 @@ class EvolutionStrategy(Learner):
             noise,
             parameters,
         )
-        norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
+        norms, norm = norms_of(gradient)
         updates, direction = optax.scale_by_adam().update(gradient, memory.direction, parameters)
         rate = self.rate * factor(self.schedule, self.steps)(memory.steps)
         after = jax.tree.map(lambda p, u: (p - rate * u).astype(p.dtype), parameters, updates)
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm,
             "norms": norms,
             "rate": jnp.asarray(rate),
             "clipped": jnp.zeros((), norms.dtype),

@@ -12,6 +12,7 @@ from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
 from ._learner import Learner
+from .norms import norms_of
 from .objective import Objective
 
 RATE = 1.0
@@ -96,10 +97,10 @@ class Perceptron(Learner):
 
         after, wrong = jax.lax.scan(learn, readout, examples)
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(readout), strict=True)
-        norms = jnp.stack([jnp.linalg.norm((a - b).reshape(-1)) for a, b in pairs])
+        norms, norm = norms_of([a - b for a, b in pairs])
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm,
             "norms": norms,
             "rate": jnp.asarray(self._rate),
             "clipped": jnp.zeros(()),

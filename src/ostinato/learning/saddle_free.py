@@ -40,6 +40,7 @@ from ..weights import trained
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
+from .norms import norm_of
 from .objective import Objective
 
 # Multiples of the machine epsilon: a Lanczos vector shorter than LEFT, relative to the largest
@@ -199,7 +200,7 @@ class SaddleFree(Curved):
         norms = whole.norms(gradient)
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm_of(norms),
             "norms": norms,
             "rate": jnp.where(refused, 0, length),
             "clipped": jnp.zeros_like(value),

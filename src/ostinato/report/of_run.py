@@ -14,6 +14,7 @@ from .of_network import (
     three_ways,
     units_over_time,
 )
+from .of_reservoir import reservoir_spectra
 from .page import Page, Sample, Section
 from .subject import Course, Subject
 
@@ -54,7 +55,7 @@ def sections_of(course: Course) -> list[Section]:
         maps = maps or [gradient_profiles(course, gradient)]
         memory = [three_ways(course, gradient), *memory]
         looked = [*looks(course), *heads_and_memory(course)]
-        inside = [*gates(course), *spectrum(course)]
+        inside = [*gates(course), *spectrum(course), *reservoir_spectra(course)]
         if course.symbols is None:
             inside.append(units_over_time(course))
     sections = [

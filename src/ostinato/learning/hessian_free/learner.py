@@ -31,6 +31,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
+from ..norms import norm_of
 from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
 from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
@@ -225,7 +226,7 @@ class HessianFree(Curved):
         )
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm_of(norms),
             "norms": norms,
             "rate": jnp.where(refused, 0, length),
             "clipped": jnp.zeros_like(value),

@@ -12,7 +12,7 @@ from ostinato.errors import BadInput
 from ostinato.learning import Objective
 from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
 from ostinato.reservoir.moments import errors, fitted, no_moments, with_steps
-from ostinato.tasks import SquaredError
+from ostinato.tasks import BinaryCrossEntropy, SquaredError
 from ostinato.wiring import Network, Readout
 
 KEY = jax.random.key(5)
@@ -126,6 +126,18 @@ def test_classes_are_fitted_as_vectors():
     learner = Ridge(Objective(CrossEntropy()), 1, 0.1)
     by_label = learner.step(start, learner.initial(start), None, batch.arrays)[0]
     np.testing.assert_allclose(by_label.readout.V, by_vector.readout.V, atol=1e-12)
+
+
+def test_bits_are_fitted_so_that_the_sign_of_the_logit_is_right():
+    bits = (RANDOM.random((120, 2, 2)) < 0.2).astype(np.float32)
+    start = network(True)
+    for kind in (lambda o: Ridge(o, 1, 0.1), RecursiveLeastSquares):
+        signs, plain = kind(Objective(BinaryCrossEntropy())), kind(Objective(SquaredError()))
+        found = [
+            learner.step(start, learner.initial(start), None, Batch(XS, ys, WEIGHTS).arrays)[0]
+            for learner, ys in ((signs, bits), (plain, 2 * bits - 1))
+        ]
+        np.testing.assert_allclose(found[0].readout.V, found[1].readout.V, atol=1e-12)
 
 
 def test_needs_a_linear_readout():

@@ -27,6 +27,7 @@ from ..files import locked, remove_leftovers, write_whole
 from ..runs.build import build_task
 from ..runs.config import Config
 from ..runs.signals import Stop, stop_signals
+from ..settings import settings_of
 from ..tasks import Task
 from .ancestry import Entry, add_entry, best_of, read_ancestry
 from .canonical_form import canonical
@@ -97,7 +98,10 @@ def task_of(words: str) -> Task:
         except ValueError:
             values[setting] = value
     try:
-        return build_task(Config(**{"task": name, **values}))
+        config = Config(**{"task": name, **values})
+        if strange := values.keys() - settings_of(type(config.task.settings)).keys():
+            raise BadInput(f"{min(strange)} is not a setting of the task")
+        return build_task(config)
     except BadInput as error:
         raise BadInput(f"the task {words}: {error}") from None
 

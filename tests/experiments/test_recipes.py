@@ -233,7 +233,7 @@ def test_a_damaged_result_is_refused_with_the_place(tmp_path, field):
     damage = {"numbers": {"test": float("nan")}} if field == "nan" else {field: DAMAGE[field]}
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "rnn-0.json").write_text(json.dumps({**found, **damage}))
-    with pytest.raises(BadInput, match=f"rnn-0.json is not .*: see '{[*damage][0]}'"):
+    with pytest.raises(BadInput, match=f"rnn-0.json is not .*: see '{next(iter(damage))}'"):
         collect(RECIPES["krause-table"], tmp_path)
     assert not (tmp_path / "report.html").exists()
 

@@ -118,6 +118,7 @@ BAD = {
     "needs at least .* fewer --steps or --rungs": {"budget": Budget(steps=10**9)},
     "needs at least .* fewer --units": {"budget": Budget(units=10**7)},
     "at least one task": {"tasks": ()},
+    "a task is given by its name, got 3": {"tasks": (3,)},
     "population must be at least 1": {"population": 0},
     "needs a network of its own kind": {"tasks": ("addition",)},
 }

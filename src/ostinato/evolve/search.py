@@ -64,6 +64,8 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise BadInput("evolution needs at least one task")
+        if strange := [words for words in self.tasks if not isinstance(words, str)]:
+            raise BadInput(f"a task is given by its name, got {strange[0]!r:.40}")
         if self.population < 1:
             raise BadInput(f"the population must be at least 1, got {self.population}")
         Config(seed=self.seed)

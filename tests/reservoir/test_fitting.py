@@ -10,6 +10,7 @@ from ostinato import unroll
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective
+from ostinato.report.activity import activity
 from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
 from ostinato.reservoir.moments import errors, fitted, no_moments, with_steps
 from ostinato.tasks import BinaryCrossEntropy, SquaredError
@@ -155,6 +156,14 @@ def test_output_feedback_is_taught_by_targets():
     x, y = (np.asarray(a)[WEIGHTS > 0] for a in (hs, YS))
     V = np.linalg.solve(x.T @ x + 0.1 * np.eye(10), x.T @ y)
     np.testing.assert_allclose(readout.V, V, atol=1e-10)
+
+
+def test_the_report_shows_the_units_of_the_closed_loop():
+    start = OutputFeedback(Reservoir(3 + 2, 10, key=KEY), Readout(10, 2, key=KEY))
+    ys, state = unroll(start, jnp.asarray(XS))
+    np.testing.assert_allclose(start.readout(activity(start, XS)), ys, atol=1e-12)
+    later, _ = unroll(start, jnp.asarray(XS), state)
+    np.testing.assert_allclose(start.readout(activity(start, XS, state)), later, atol=1e-12)
 
 
 def test_output_feedback_closes_the_loop():

@@ -31,7 +31,7 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
     """
     path = Path(path)
     if not path.parent.is_dir():
-        raise ValueError(f"there is no folder {path.parent} to save {path.name} in")
+        raise BadInput(f"there is no folder {path.parent} to save {path.name} in")
     beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_PART}")
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
@@ -39,9 +39,10 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except OSError:
+    except OSError as error:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+        error.filename, error.filename2 = os.fspath(path), None
         raise
     if os.name == "posix":  # sync the rename itself
         folder = os.open(path.parent, os.O_RDONLY)

@@ -420,6 +420,11 @@ BAD = {
         {"output_delays": (0,)},
         "output_delays must be whole numbers from 1, one at least, got (0,)",
     ),
+    "delays of x": (
+        AdditiveDelay,
+        {"input_delays": (0, 3, 0)},
+        "input_delays has the same delay twice, got (0, 3, 0)",
+    ),
     "dt": (
         Delay,
         {"dt": 0.0},

@@ -21,6 +21,10 @@ def test_a_table_a_page_and_again_with_resume(ostinato, tmp_path):
     (row,) = found["groups"][0]["rows"]
     assert row["entry"] == "simple" and len(row["values"]) == 1
     assert found["groups"][0]["comparisons"] == []
+    again = ("contrast", "--out", "found", "--resume")
+    code, out, err = ostinato(*again, "--seeds", "3")
+    assert code == 2 and not out and err.count("\n") == 1
+    assert "started with seeds = [1], so it cannot continue with [1, 2, 3]" in err
     code, out, _ = ostinato("runs", "found", "--json")
     assert code == 0 and len(json.loads(out)) == 2
     code, out, err = ostinato("compare", "found/trials/simple/1", "found/seeds/simple/1")
@@ -29,12 +33,18 @@ def test_a_table_a_page_and_again_with_resume(ostinato, tmp_path):
     assert (tmp_path / "comparison.html").stat().st_size > 1_000_000
     code, out, _ = ostinato("compare", "found/seeds/simple/1", "--html", "one.html", "--json")
     assert code == 0 and json.loads(out)["page"] == "one.html"
+    (tmp_path / "found" / "tuning.db").write_bytes(100 * b"no database")
+    code, out, err = ostinato(*again)
+    assert code == 2 and not out and err.count("\n") == 1
+    assert "found/tuning.db cannot be read or written" in err
 
 
 WRONG = [
     (["--cells", "lstn"], "there is no cell 'lstn'"),
     (["--cells", "lstm", "--set", "lenth=5"], "(did you mean length?)"),
     (["--cells", "lstm", "--set", "length"], "--set is name=value"),
+    (["--cells", ","], "--cells is names separated by commas; got ','"),
+    (["--set", "length=5", "--set", "length=6"], "--set length is given twice"),
     (["--budget", "3"], "more than the budget of 3"),
     (["--seeds", "1", "--test"], "it needs at least two; there is one"),
     (["--seeds", "0"], "seeds is a whole number from 1 on, got 0"),

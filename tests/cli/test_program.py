@@ -59,7 +59,10 @@ WRONG = [
     (["gcd", "--inputs", "a"], "an input is written as variable=number, like a=3; got 'a'"),
     (["gcd", "a=1", "a=2"], "the input a is given twice"),
     (["gcd", "a=16777217"], "a = 16777217 is larger than 16777216, up to which float32 holds"),
+    (["gcd", "a=" + 40 * "9"], "9999 is larger than 16777216, up to which float32 holds"),
     (["gcd", "--steps", "0"], "invalid value for '--steps'"),
+    (["gcd", "--picture", "no/x.png"], "--picture must be a file in an existing folder, got no/x"),
+    (["gcd", "--picture", "."], "--picture must be a file in an existing folder, got ."),
 ]
 
 

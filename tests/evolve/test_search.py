@@ -16,9 +16,11 @@ from ostinato.evolve import (
     evolve,
     line_of,
     read_ancestry,
+    read_plan,
     search,
 )
 from ostinato.evolve.ancestry import FILE
+from ostinato.evolve.known import SIMPLE
 
 TINY = Budget(rungs=2, steps=2, batch=4, units=3, seeds=1, rates=(0.01,))
 PLAN = Plan(("adding:length=4",), population=3, budget=TINY)
@@ -113,7 +115,11 @@ BAD = {
     "there is no task 'nope'": {"tasks": ("nope",)},
     "the task adding:length=1: ": {"tasks": ("adding:length=1",)},
     "the task adding:depth=3: ": {"tasks": ("adding:depth=3",)},
+    "the task adding:units=3: units is not a setting of the task": {"tasks": ("adding:units=3",)},
+    "needs at least .* fewer --steps or --rungs": {"budget": Budget(steps=10**9)},
+    "needs at least .* fewer --units": {"budget": Budget(units=10**7)},
     "at least one task": {"tasks": ()},
+    "a task is given by its name, got 3": {"tasks": (3,)},
     "population must be at least 1": {"population": 0},
     "needs a network of its own kind": {"tasks": ("addition",)},
 }
@@ -141,6 +147,16 @@ def test_bad_folders(pretended, tmp_path):
     file.write_text(json.dumps({"number": 0}) + "\n")
     with pytest.raises(BadInput, match="line 1, is not an entry"):
         evolve(PLAN, tmp_path / "a", 2, resume=True)
+    whole = {"number": 0, "graph": SIMPLE.as_json(), "parents": [], "changes": []}
+    for rungs in ([], [[]], [[float("nan")]], [["x"]]):
+        file.write_text(json.dumps({**whole, "rungs": rungs, "finished": True}) + "\n")
+        with pytest.raises(BadInput, match="line 1, is not an entry"):
+            evolve(PLAN, tmp_path / "a", 2, resume=True)
+    settings = PLAN.as_json()
+    settings["budget"]["units"] = 0
+    (tmp_path / "a" / "evolution.json").write_text(json.dumps(settings))
+    with pytest.raises(BadInput, match="units must be a whole number from 1 on, got 0"):
+        read_plan(tmp_path / "a")
     (tmp_path / "a" / "evolution.json").write_text("{}")
     with pytest.raises(BadInput, match="cannot be read: these are not the settings"):
         evolve(PLAN, tmp_path / "a", 2, resume=True)

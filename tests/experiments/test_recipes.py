@@ -214,6 +214,43 @@ def test_what_is_not_a_result_is_refused(tmp_path):
         collect(RECIPES["toy-net"], tmp_path)
 
 
+DAMAGE = {
+    "row": ["rnn"],
+    "seed": "0",
+    "quick": None,
+    "numbers": {"test": "1.5"},
+    "curves": {"validation": {"x": [1, 2], "y": [1]}},
+    "words": 3,
+    "changes": [],
+    "parameters": "many",
+    "seconds": None,
+}
+
+
+@pytest.mark.parametrize("field", [*DAMAGE, "nan"])
+def test_a_damaged_result_is_refused_with_the_place(tmp_path, field):
+    found = vars(made("rnn", 0, test=1.5))
+    damage = {"numbers": {"test": float("nan")}} if field == "nan" else {field: DAMAGE[field]}
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "rnn-0.json").write_text(json.dumps({**found, **damage}))
+    with pytest.raises(BadInput, match=f"rnn-0.json is not .*: see '{next(iter(damage))}'"):
+        collect(RECIPES["krause-table"], tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_no_result_counts_twice_and_sizes_are_not_mixed(tmp_path):
+    (tmp_path / "results").mkdir()
+    one = vars(made("rnn", 0, test=1.5))
+    (tmp_path / "results" / "rnn-0.json").write_text(json.dumps(one))
+    other = tmp_path / "results" / "copy.json"
+    other.write_text(json.dumps(one))
+    with pytest.raises(BadInput, match="two results of rnn, seed 0"):
+        collect(RECIPES["krause-table"], tmp_path)
+    other.write_text(json.dumps({**one, "seed": 1, "quick": True}))
+    with pytest.raises(BadInput, match="results of both sizes"):
+        collect(RECIPES["krause-table"], tmp_path)
+
+
 def test_names_are_checked(tmp_path):
     with pytest.raises(BadInput, match="did you mean krause-table"):
         recipe("krause-tables")

@@ -11,9 +11,10 @@ from ostinato import unroll
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective
+from ostinato.report.activity import activity
 from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
 from ostinato.reservoir.moments import errors, fitted, no_moments, with_steps
-from ostinato.tasks import SquaredError
+from ostinato.tasks import BinaryCrossEntropy, SquaredError
 from ostinato.wiring import Network, Readout
 
 KEY = jax.random.key(5)
@@ -129,6 +130,18 @@ def test_classes_are_fitted_as_vectors():
     np.testing.assert_allclose(by_label.readout.V, by_vector.readout.V, atol=1e-12)
 
 
+def test_bits_are_fitted_so_that_the_sign_of_the_logit_is_right():
+    bits = (RANDOM.random((120, 2, 2)) < 0.2).astype(np.float32)
+    start = network(True)
+    for kind in (lambda o: Ridge(o, 1, 0.1), RecursiveLeastSquares):
+        signs, plain = kind(Objective(BinaryCrossEntropy())), kind(Objective(SquaredError()))
+        found = [
+            learner.step(start, learner.initial(start), None, Batch(XS, ys, WEIGHTS).arrays)[0]
+            for learner, ys in ((signs, bits), (plain, 2 * bits - 1))
+        ]
+        np.testing.assert_allclose(found[0].readout.V, found[1].readout.V, atol=1e-12)
+
+
 def test_needs_a_linear_readout():
     start = Network(Reservoir(3, 10, key=KEY), MLP(10, 4, 2, key=KEY))
     with pytest.raises(BadInput, match="need a network with a linear readout"):
@@ -144,6 +157,14 @@ def test_output_feedback_is_taught_by_targets():
     x, y = (np.asarray(a)[WEIGHTS > 0] for a in (hs, YS))
     V = np.linalg.solve(x.T @ x + 0.1 * np.eye(10), x.T @ y)
     np.testing.assert_allclose(readout.V, V, atol=1e-10)
+
+
+def test_the_report_shows_the_units_of_the_closed_loop():
+    start = OutputFeedback(Reservoir(3 + 2, 10, key=KEY), Readout(10, 2, key=KEY))
+    ys, state = unroll(start, jnp.asarray(XS))
+    np.testing.assert_allclose(start.readout(activity(start, XS)), ys, atol=1e-12)
+    later, _ = unroll(start, jnp.asarray(XS), state)
+    np.testing.assert_allclose(start.readout(activity(start, XS, state)), later, atol=1e-12)
 
 
 def test_output_feedback_closes_the_loop():

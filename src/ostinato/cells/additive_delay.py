@@ -105,6 +105,8 @@ class AdditiveDelay(Cell):
                 raise ValueError(
                     f"{name} must be whole numbers from {least}, one at least, got {given}"
                 )
+            if len(set(given)) < len(given):
+                raise ValueError(f"{name} has the same delay twice, got {given}")
         if dt <= 0:
             raise ValueError(f"dt must be positive, got {dt}")
         b, w = jax.random.split(key)

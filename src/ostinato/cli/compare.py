@@ -7,11 +7,10 @@ from rich.console import Console
 from typer import Argument, Option
 
 from ..contrast.comparison import comparison_page, results_table, settings_table
-from ..errors import BadInput
 from ..files import write_whole
 from ..runs import open_run
 from .output import print_json, writing
-from .paths import path
+from .paths import check_new_file, path
 from .tables import show_table
 
 PAGE = "comparison.html"
@@ -35,8 +34,7 @@ def compare(
     """
     found = [open_run(run) for run in runs]
     target = html or Path(PAGE)
-    if target.is_dir() or not target.parent.is_dir():
-        raise BadInput(f"--html must be a file in an existing folder, got {target}")
+    check_new_file(target, "--html")
     results, settings = results_table(found), settings_table(found)
     write_whole(target, comparison_page(found).encode(errors="backslashreplace"))
     if as_json:

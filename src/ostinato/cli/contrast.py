@@ -91,9 +91,9 @@ def contrast(
         ostinato contrast --out contrasts/deep --resume
     """
     options = {
-        "cells": _listed(cells),
-        "learners": _listed(learners),
-        "tasks": _listed(tasks),
+        "cells": _listed(cells, "--cells"),
+        "learners": _listed(learners, "--learners"),
+        "tasks": _listed(tasks, "--tasks"),
         "budget": budget,
         "seeds": seeds,
         "trials": trials,
@@ -105,8 +105,9 @@ def contrast(
         flat["steps"] = steps
     if resume and out is None:
         raise BadInput("--resume needs --out, the folder of the contrast to continue")
-    if resume and out is not None and file is None and not given and not flat:
-        spec = spec_of(out)
+    if resume and out is not None and file is None:
+        own = spec_of(out).as_json()
+        spec = Spec.from_dict({**own, **given, "settings": {**own["settings"], **flat}})
     else:
         spec = _spec(file, given, flat)
     if out is None:
@@ -145,8 +146,13 @@ def _spec(file: Path | None, given: dict[str, Any], settings: dict[str, Any]) ->
     return Spec.from_dict({**given, "settings": settings})
 
 
-def _listed(words: str | None) -> list[str] | None:
-    return None if words is None else [part.strip() for part in words.split(",") if part.strip()]
+def _listed(words: str | None, option: str) -> list[str] | None:
+    if words is None:
+        return None
+    found = [part.strip() for part in words.split(",") if part.strip()]
+    if not found:
+        raise BadInput(f"{option} is names separated by commas; got {words!r:.60}")
+    return found
 
 
 def _settings(given: list[str]) -> dict[str, Any]:
@@ -164,6 +170,8 @@ def _settings(given: list[str]) -> dict[str, Any]:
         name = name.strip().replace("-", "_")
         if not equals or not name:
             raise BadInput(f"--set is name=value, such as length=100; got {one:.60}")
+        if name in found:
+            raise BadInput(f"--set {name} is given twice")
         try:
             found[name] = value if name in words else tomllib.loads(f"x = {value}")["x"]
         except tomllib.TOMLDecodeError:

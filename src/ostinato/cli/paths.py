@@ -51,3 +51,15 @@ def check_new_folder(folder: Path, option: str) -> None:
         raise BadInput(f"{option} {folder} cannot be created: {above} is a file")
     if not os.access(above, os.W_OK | os.X_OK):
         raise BadInput(f"{option} {folder} cannot be written to: no permission in {above}")
+
+
+def check_new_file(target: Path, option: str) -> None:
+    """Refuse a file that cannot be written because of where it is.
+
+    Example:
+        >>> check_new_file(Path("nowhere/page.html"), "--html")
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: --html must be a file in an existing folder, got nowhere/page.html
+    """
+    if target.is_dir() or not target.parent.is_dir():
+        raise BadInput(f"{option} must be a file in an existing folder, got {target}")

@@ -15,7 +15,7 @@ from ..symbolic.comparison import Comparison, Row, compare
 from ..symbolic.interpreter import State, starting_values
 from ..symbolic.picture import write_network_picture
 from .output import print_json, writing
-from .paths import path
+from .paths import check_new_file, path
 
 app = typer.Typer(
     no_args_is_help=True, help="Compile programs to recurrent networks, and run them."
@@ -57,6 +57,8 @@ def run_(
     program = load_program(file)
     given = _values([*(inputs or []), *(more or [])])
     starting_values(program, given)
+    if picture is not None:
+        check_new_file(picture, "--picture")
     network = compile_program(program, "float64" if float64 else "float32")
     if picture is not None:
         write_network_picture(network, picture)
@@ -104,7 +106,7 @@ def _values(given: list[str]) -> dict[str, int]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise BadInput(f"an input is written as variable=number, like a=3; got {word!r:.60}")
-        if not re.fullmatch("[0-9]{1,30}", value):
+        if not re.fullmatch("[0-9]{1,300}", value):
             raise BadInput(f"an input is a whole number from 0 on; got {word!r:.60}")
         if name in found:
             raise BadInput(f"the input {name} is given twice")

@@ -63,7 +63,9 @@ def reproduce(
     found = recipe(name)
     where = folder or Path("reproduce") / (f"{name}-quick" if quick and found.trains else name)
     check_new_folder(where, "--folder")
-    names = None if rows is None else [x for x in rows.split(",") if x]
+    names = None if rows is None else [x.strip() for x in rows.split(",") if x.strip()]
+    if names == []:
+        raise BadInput(f"--rows is names separated by commas, as in lstm,mlstm; got {rows!r:.60}")
     job = Job(where, quick, seeds, names, minutes, _changes(settings or []), corpus)
     if page:
         results = collect(found, where)
@@ -104,10 +106,13 @@ def _changes(given: list[str]) -> dict[str, Any]:
         name, equals, value = words.partition("=")
         if not equals or not name:
             raise BadInput(f"--set is written as NAME=VALUE, like units=20; got {words!r:.60}")
+        name = name.strip().replace("-", "_")
+        if name in found:
+            raise BadInput(f"--set {name} is given twice")
         try:
-            found[name.replace("-", "_")] = json.loads(value)
+            found[name] = json.loads(value)
         except ValueError:
-            found[name.replace("-", "_")] = value
+            found[name] = value
     return found
 
 

@@ -110,8 +110,11 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
         for name, factor in TUNED.items()
         if name not in origin and isinstance(values.get(name), float) and values[name] > 0
     } | {name: bounds for name, bounds in (spec.tune or {}).items() if name in own}
+    for name in spec.tune or {}:
+        origin[name] = ("tune", name)  # for the line of an error
+        for bound in ranges.get(name, ()):
+            config.replace(**{name: bound})
     usual = {name: _within(values[name], *bounds) for name, bounds in ranges.items()}
-    config.replace(**usual)
     task_name = chosen["tasks"][0] or str(config.task)
     several = [axis for axis in AXES if len(getattr(spec, axis)) > 1]
     parts = [class_name(chosen[axis][0]) for axis in several]

@@ -104,7 +104,9 @@ class Spec:
         settings = {"steps": STEPS, **_section(given.get("settings", {}), "settings", source)}
         for name, where in (("seed", "seeds"), ("budget", "budget")):
             if name in settings:
-                raise source.error(f"give {where} beside the settings, not among them", "settings")
+                raise source.error(
+                    f"give {where} beside the settings, not among them", "settings", name
+                )
         if isinstance(settings.get("file"), str):
             settings["file"] = source.beside_file(settings["file"])
         sized = "units" in settings or any(
@@ -193,6 +195,10 @@ def _variants(axis: str, given: Any, source: Source) -> Variants:
         raise source.error(f"{axis} is {kind}; got {shown(given)}", axis)
     for name, part in found.items():
         if role is not None:
+            if not isinstance(part[role], str):
+                raise source.error(
+                    f"{axis}.{name}.{role} is a name, got {shown(part[role])}", axis, name, role
+                )
             try:
                 part[role] = find(role, source.beside(part[role]))[0]
             except BadInput as error:

@@ -93,13 +93,18 @@ def _studies(entries: list[Entry], folder: Path) -> Iterator[dict[str, Any]]:
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        storage = optuna.storages.RDBStorage(f"sqlite:///{(folder / STORAGE).resolve()}")
-        yield {
-            entry.name: optuna.create_study(
-                storage=storage, study_name=entry.name, load_if_exists=True
-            )
-            for entry in entries
-        }
+        try:
+            storage = optuna.storages.RDBStorage(f"sqlite:///{(folder / STORAGE).resolve()}")
+            studies = {
+                entry.name: optuna.create_study(
+                    storage=storage, study_name=entry.name, load_if_exists=True
+                )
+                for entry in entries
+            }
+        except Exception as error:  # of sqlalchemy, which depends on the kind of damage
+            reason = str(error).partition("\n")[0]
+            raise BadInput(f"{folder / STORAGE} cannot be read or written: {reason}") from None
+        yield studies
         storage.remove_session()
         storage.engine.dispose()
     finally:

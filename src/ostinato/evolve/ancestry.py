@@ -102,6 +102,14 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
         )
         if entry.number != number or not all(0 <= parent < number for parent in entry.parents):
             raise ValueError
+        if not all(isinstance(change, str) for change in entry.changes):
+            raise ValueError
+        if (
+            not entry.rungs
+            or not entry.rungs[0]
+            or not np.isfinite(np.concatenate(entry.rungs)).all()
+        ):
+            raise ValueError
     except (ValueError, TypeError, KeyError):
         raise BadInput(f"{path}, line {number + 1}, is not an entry of an ancestry") from None
     return entry

@@ -27,6 +27,7 @@ from ..files import locked, remove_leftovers, write_whole
 from ..runs.build import build_task
 from ..runs.config import Config
 from ..runs.signals import Stop, stop_signals
+from ..settings import settings_of
 from ..tasks import Task
 from .ancestry import Entry, add_entry, best_of, read_ancestry
 from .canonical_form import canonical
@@ -63,6 +64,8 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise BadInput("evolution needs at least one task")
+        if strange := [words for words in self.tasks if not isinstance(words, str)]:
+            raise BadInput(f"a task is given by its name, got {strange[0]!r:.40}")
         if self.population < 1:
             raise BadInput(f"the population must be at least 1, got {self.population}")
         Config(seed=self.seed)
@@ -97,7 +100,10 @@ def task_of(words: str) -> Task:
         except ValueError:
             values[setting] = value
     try:
-        return build_task(Config(**{"task": name, **values}))
+        config = Config(**{"task": name, **values})
+        if strange := values.keys() - settings_of(type(config.task.settings)).keys():
+            raise BadInput(f"{min(strange)} is not a setting of the task")
+        return build_task(config)
     except BadInput as error:
         raise BadInput(f"the task {words}: {error}") from None
 

@@ -27,6 +27,7 @@ import numpy as np
 from ..data import Batch
 from ..errors import BadInput
 from ..learning import FirstOrder, Objective
+from ..memory import FLOAT, check_memory
 from ..tasks import Task
 from ..wiring import Network, OneHot, Readout, outputs_of
 from .cell import GraphCell
@@ -61,6 +62,14 @@ class Budget:
     seeds: int = 2
     rates: tuple[float, ...] = (0.01, 0.03)
 
+    def __post_init__(self) -> None:
+        for name in ("rungs", "steps", "batch", "units", "seeds"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise BadInput(f"{name} must be a whole number from 1 on, got {value!r:.40}")
+        if not self.rates or any(type(x) not in (int, float) or not x > 0 for x in self.rates):
+            raise BadInput(f"rates must be positive numbers, got {self.rates!r:.40}")
+
 
 class Problem:
     """A task with its batches in memory, ready for any cell."""
@@ -80,6 +89,7 @@ class Problem:
             raise BadInput(f"the task {task.name} has no chance level to measure progress from")
         self.task, self.budget = task, budget
         count = budget.rungs * budget.steps
+        _check_fits(task, budget)
         batches = [task.batch(index, budget.batch).arrays for index in range(count)]
         self.rungs = [
             _stacked(batches[n * budget.steps : (n + 1) * budget.steps])
@@ -129,6 +139,20 @@ class Problem:
         ]
         found = [0.0 if value is None else self.progress(value) for value in values]
         return float(np.mean(np.reshape(found, (rates, -1)), axis=1).max())
+
+
+def _check_fits(task: Task, budget: Budget) -> None:
+    """Refuse what certainly needs more memory than there is: the batches, or the smallest cell."""
+    first = sum(np.asarray(x).nbytes for x in jax.tree.leaves(task.batch(0, budget.batch).arrays))
+    networks = budget.seeds * len(budget.rates)
+    weights = (task.inputs + budget.units + task.outputs) * budget.units
+    check_memory(
+        {
+            "batches": first * budget.rungs * budget.steps,
+            "weights": 4 * FLOAT * networks * weights,  # with the gradient and Adam's two averages
+        },
+        {"batches": "fewer --steps or --rungs", "weights": "fewer --units"},
+    )
 
 
 def _stacked(batches: list[Batch]) -> Batch:

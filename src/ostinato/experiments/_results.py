@@ -10,7 +10,9 @@ their files into one folder; `collect` then writes the page without training any
 
 import dataclasses
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 from ..errors import BadInput
 from ..files import write_whole
@@ -19,7 +21,21 @@ from ._recipe import Job, Recipe, Result
 from .page import page_of
 
 PAGE = "report.html"
-FIELDS = {field.name for field in dataclasses.fields(Result)}
+TYPES: dict[str, tuple[type, ...]] = {
+    "row": (str,),
+    "seed": (int,),
+    "quick": (bool,),
+    "numbers": (dict,),
+    "curves": (dict,),
+    "words": (str,),
+    "settings": (dict,),
+    "changes": (dict,),
+    "corpus": (str,),
+    "parameters": (int,),
+    "steps": (int,),
+    "seconds": (int, float),
+    "device": (str,),
+}
 
 
 def reproduce(recipe: Recipe, job: Job) -> list[Result]:
@@ -72,9 +88,15 @@ def collect(recipe: Recipe, folder: Path) -> list[Result]:
     found = [read_result(path) for path in sorted((folder / "results").glob("*.json"))]
     if not found:
         raise BadInput(f"{folder} has no results of {recipe.name}")
+    there: set[tuple[str, int]] = set()
     for result in found:
         if result.row not in order:
             raise BadInput(f"{folder} has a result {result.row!r:.40}, not a row of {recipe.name}")
+        if (result.row, result.seed) in there:
+            raise BadInput(f"{folder} has two results of {result.row}, seed {result.seed}")
+        there.add((result.row, result.seed))
+    if len({result.quick for result in found}) > 1:
+        raise BadInput(f"{folder} has results of both sizes, with and without --quick")
     found.sort(key=lambda result: (order[result.row], result.seed))
     page = page_of(recipe, found)
     write_whole(folder / PAGE, page.encode(errors="backslashreplace"))
@@ -93,9 +115,28 @@ def read_result(path: Path) -> Result:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict) or found.keys() != FIELDS:
+    if not isinstance(found, dict) or found.keys() != TYPES.keys():
         raise BadInput(f"{path} is not a result of an experiment")
+    wrong = [name for name, kinds in TYPES.items() if type(found[name]) not in kinds]
+    if not wrong and not all(map(_is_number, found["numbers"].values())):
+        wrong = ["numbers"]
+    if not wrong and not all(map(_is_curve, found["curves"].values())):
+        wrong = ["curves"]
+    if wrong:
+        raise BadInput(f"{path} is not a result of an experiment: see {wrong[0]!r}")
     return Result(**found)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and math.isfinite(value))
+
+
+def _is_curve(curve: Any) -> bool:
+    if not isinstance(curve, dict) or curve.keys() != {"x", "y"}:
+        return False
+    x, y = curve["x"], curve["y"]
+    both = isinstance(x, list) and isinstance(y, list)
+    return both and len(x) == len(y) and all(map(_is_number, [*x, *y]))
 
 
 def _check_same(path: Path, job: Job) -> None:

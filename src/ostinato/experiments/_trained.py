@@ -17,6 +17,13 @@ from ._recipe import Curve, Found, Job, Recipe, Result, Row
 from .corpus import Prepared
 
 MAY_CHANGE = ("file", "steps", "minutes")
+# Settings that --set cannot change, and what to do instead.
+FIXED = {
+    "task": "an experiment is about its task",
+    "seed": "give --seeds",
+    "file": "give --corpus",
+    "minutes": "give --minutes",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +66,9 @@ class Trained(Recipe):
         return Config(**(settings | dict(job.changes)))
 
     def obtain(self, row: Row, seeds: Sequence[int], job: Job) -> list[Result]:
+        for name in job.changes:
+            if name in FIXED:
+                raise BadInput(f"--set cannot change {name}; {FIXED[name]}")
         if self.corpus is None and job.corpus is not None:
             raise BadInput(f"{self.name} reads no text; leave out --corpus")
         text = None

@@ -3,12 +3,14 @@
 import dataclasses
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..data import Batch
 from ..decoding import as_text
+from ..reservoir import OutputFeedback
 from ..through_time import unroll
-from ..wiring import Network
 from .subject import Subject
 
 CHARACTERS = 1500
@@ -51,17 +53,29 @@ def reading(subject: Subject) -> Reading | None:
     return Reading(pieces, values, slowest(values), caption)
 
 
-def activity(network: Network, xs: Any, state: Any = None) -> np.ndarray:
+def activity(network: Any, xs: Any, state: Any = None) -> np.ndarray:
     """The activation h of every unit that the readout reads: `(T, *batch, units)`.
 
     Example:
         >>> activity(network, xs).shape
         (10, 4, 8)
     """
+    return np.asarray(unroll(network.cell, *inputs_of_cell(network, xs, state))[0], float)
+
+
+def inputs_of_cell(network: Any, xs: Any, state: Any = None) -> tuple[jax.Array, Any]:
+    """What the cell of a network reads, `(T, batch, inputs)`, and its initial state.
+
+    With output feedback it also reads the network's previous outputs.
+    """
     inputs = jnp.asarray(xs)
+    if isinstance(network, OutputFeedback):
+        ys, _ = unroll(network, inputs, state)
+        state, batch = network.taught(Batch(inputs, ys, np.ones(ys.shape[:2])), state)
+        return batch.inputs, state
     if network.encoding is not None:
         inputs = network.encoding(inputs, network.dtype)
-    return np.asarray(unroll(network.cell, inputs, state)[0], float)
+    return inputs, state
 
 
 def slowest(values: np.ndarray) -> int:

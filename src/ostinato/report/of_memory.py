@@ -8,6 +8,7 @@ import numpy as np
 
 from ..through_time import unroll
 from ..wiring import NeuralTuringMachine, Stack
+from .activity import inputs_of_cell
 from .charts import Chart, Heat, numbers
 from .subject import Subject
 
@@ -90,8 +91,7 @@ def _inputs(subject: Subject) -> Any:
     """The inputs of the first sequence, without padding."""
     batch, network = subject.batch, subject.network
     steps = batch.steps if batch.lengths is None else int(batch.lengths[0])
-    xs = jnp.asarray(batch.inputs)[:steps, 0]
-    return xs if network.encoding is None else network.encoding(xs, network.dtype)
+    return inputs_of_cell(network, jnp.asarray(batch.inputs)[:steps, :1])[0][:, 0]
 
 
 def _names(heads: int) -> Sequence[tuple[str, int]]:

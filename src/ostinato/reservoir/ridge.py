@@ -12,6 +12,7 @@ from ..errors import BadInput
 from ..learning import Learner, Objective
 from ..learning.norms import norms_of
 from ..settings import options, setting
+from ..tasks.losses import BinaryCrossEntropy
 from ..weights import trained
 from ..wiring import Network, Readout
 from .feedback import OutputFeedback
@@ -38,7 +39,7 @@ class Ridge(Learner):
     Without a given strength it is the one of `STRENGTHS` with the least error in cross-validation,
     computed from the same sums: batches belong to the folds in turn, or the sequences of a batch if
     there are enough of them; a single batch is divided in time. Classes are fitted as vectors of
-    zeros with a single one.
+    zeros with a single one, bits as -1 and 1.
 
     One epoch is enough, so a run ends there.
 
@@ -100,7 +101,7 @@ class Ridge(Learner):
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
-        x, y, weights = regression(network.readout, hs, batch)
+        x, y, weights = regression(network.readout, hs, batch, self.objective)
         moments = self._added(memory, x, y, weights, batch)
         count = memory.batches + 1
         strengths = STRENGTHS if self.strength is None else (self.strength,)
@@ -155,7 +156,7 @@ def states_of(
 
 
 def regression(
-    readout: Readout, hs: jax.Array, batch: Batch
+    readout: Readout, hs: jax.Array, batch: Batch, objective: Objective
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Features `(n, F)`, targets `(n, O)` and weights `(n,)` of all steps of a batch."""
     outputs = readout.V.shape[1]
@@ -164,6 +165,8 @@ def regression(
         raise BadInput("the learners ridge and rls need a target at every step of a sequence")
     if jnp.issubdtype(targets.dtype, jnp.integer):
         targets = jax.nn.one_hot(targets, outputs, dtype=hs.dtype)
+    elif isinstance(objective.loss, BinaryCrossEntropy):
+        targets = 2 * targets - 1  # the output is a logit, which is negative for 0
     x = hs.reshape(-1, hs.shape[-1])
     if readout.b is not None:
         x = jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=1)

@@ -98,7 +98,7 @@ class RecursiveLeastSquares(Learner):
             after = (P - jnp.outer(k, product)) / self.forgetting, V + jnp.outer(k, y - x @ V)
             return jax.tree.map(lambda a, b: jnp.where(weight > 0, b, a), (P, V), after), None
 
-        data = regression(readout, hs, batch)
+        data = regression(readout, hs, batch, self.objective)
         (P, solution), _ = jax.lax.scan(
             learned, (memory.P, solution), tuple(x.astype(dtype) for x in data)
         )

@@ -100,6 +100,9 @@ class NetworkSettings:
         ):
             if getattr(self, one) and getattr(self, other):
                 raise BadInput(f"{one} cannot be combined with {other}; leave one of them out")
+        for name in ("heads", "head_shift"):
+            if self.turing is None and getattr(self, name) != 1:
+                raise BadInput(f"{name} is a setting of --turing; give it a memory, such as 128x20")
         if self.turing is not None and 2 * self.head_shift >= memory_size(self.turing)[0]:
             raise BadInput(
                 f"head_shift must be less than half of the memory's rows, {self.turing}; got "

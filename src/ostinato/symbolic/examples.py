@@ -35,6 +35,6 @@ def load_program(path: str | os.PathLike) -> Program:
         return parse(example_text(name), name)
     if not os.path.lexists(name) and os.path.basename(name) == name and "." not in name:
         near = difflib.get_close_matches(name, EXAMPLES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(EXAMPLES)}"
-        raise BadInput(f"there is no file or example {name}; {hint}, or the path of a file")
+        hint = f"did you mean {near[0]}?" if near else f"the examples are {', '.join(EXAMPLES)}"
+        raise BadInput(f"there is no file or example {name}; {hint}")
     return parse(read_utf8(name, "program"), name)

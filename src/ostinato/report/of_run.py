@@ -14,6 +14,7 @@ from .of_network import (
     three_ways,
     units_over_time,
 )
+from .of_series import forecasts, forecasts_of, place_of
 from .page import Page, Sample, Section
 from .subject import Course, Subject
 
@@ -49,6 +50,7 @@ def sections_of(course: Course) -> list[Section]:
     """All charts of a run."""
     maps, memory, inside = gradient_maps(course), memory_over_training(course), []
     looked: list = []
+    ahead: list = []
     if isinstance(course, Subject):
         gradient = gradient_now(course)
         maps = maps or [gradient_profiles(course, gradient)]
@@ -57,10 +59,13 @@ def sections_of(course: Course) -> list[Section]:
         inside = [*gates(course), *spectrum(course)]
         if course.symbols is None:
             inside.append(units_over_time(course))
+        if forecasts_of(course.task):
+            ahead = forecasts(course.whole, course.task, place_of(course.task))
     sections = [
         Section("Learning", losses(course)),
         Section("Where the gradient goes", maps),
         Section("Memory", memory),
+        Section("Forecast", ahead),
         Section("Where the network looks", looked),
         Section("Inside the network", inside),
         Section("Steps", steps_taken(course)),

@@ -68,6 +68,7 @@ class Studio:
             "findings": self.findings,
             "claims": self.claims,
             "job": self.job,
+            "forecast": self.forecast,
             "pictures": self.pictures,
         }
         routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
@@ -206,6 +207,12 @@ class Studio:
         asked = {key: sent[key] for key in known if key in sent}
         return await self.looking.ask(300.0, do="inside", path=str(path), **asked)
 
+    async def forecast(self, request: Request) -> Any:
+        """A series continued from a place; see `looking.forecast`."""
+        path = self.folder.find(request.query_params.get("name", ""))
+        asked = {key: _whole(request, key) for key in ("series", "begin", "steps")}
+        return await self.looking.ask(300.0, do="forecast", path=str(path), **asked)
+
     async def pictures(self, request: Request) -> Any:
         path = self.folder.find(request.query_params.get("name", ""))
         return await self.looking.ask(300.0, do="pictures", path=str(path))
@@ -304,6 +311,16 @@ def _number(request: Request, key: str) -> float:
     if found != found:
         raise BadInput(f"{key} must be a step")
     return found
+
+
+def _whole(request: Request, key: str) -> int | None:
+    """A whole number of a query; `None` where there is none."""
+    words = request.query_params.get(key, "")
+    if not words:
+        return None
+    if not words.isascii() or not words.isdecimal() or len(words) > 15:
+        raise BadInput(f"{key} must be a whole number from 0, got {words:.40}")
+    return int(words)
 
 
 def _part(name: str) -> str:

@@ -3,6 +3,7 @@
 The networks looked at last are kept, so that one question after the other is quick.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,27 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> str:
         start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
         symbols, _ = decoding.beam(run.network(), start, count, width)
         return "".join(decoding.as_text(iter([symbols]), vocabulary))
+
+
+def forecast(request: dict) -> Any:
+    """A series continued from a place, as charts; no charts if the run forecasts nothing."""
+    from ..report.of_series import forecasts, forecasts_of, place_of
+
+    run = open_run(request["path"])
+    with run.precision():
+        task = run.task()
+        if not forecasts_of(task):
+            return {"charts": []}
+        wanted = {name: request.get(name) for name in ("series", "begin", "steps")}
+        place = place_of(task, **wanted)
+        charts = forecasts(run.network(), task, place)
+    return {
+        "charts": [as_json(chart) for chart in charts],
+        "place": dataclasses.asdict(place),
+        "count": len(task.series),
+        "length": len(task.series[place.series]),
+        "valid": task.begins("valid", place.series),
+    }
 
 
 def pictures(request: dict) -> Any:

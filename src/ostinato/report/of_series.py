@@ -84,7 +84,7 @@ def _continued(
     task: SeriesTask, place: Place, n: int, path: Any, ahead: np.ndarray, read: int
 ) -> Chart:
     """One column: what came, the closed loop, and the forecast over the task's horizon."""
-    name, begin, last = task.names[task.targets[n]], place.begin, place.begin + place.steps
+    name, begin, last = _name(task, task.targets[n]), place.begin, place.begin + place.steps
     shown = max(0, begin - max(place.steps, task.horizon))
     came = task.series[place.series][shown : max(last, begin + task.horizon), task.targets[n]]
     series = [Series("what came", list(range(shown, shown + len(came))), numbers(came))]
@@ -99,7 +99,7 @@ def _continued(
         words += f" At step {begin - 1:,} it forecast {far} at once{_interval_words(task)}."
     return Lines(
         name=f"forecast-{n + 1}",
-        title=f"{name}, forecast from step {begin:,}",
+        title=f"Forecast of {name} from step {begin:,}",
         caption=(
             f"The network has read the {read:,} steps before step {begin:,}, and nothing after "
             f"it.{words}"
@@ -126,11 +126,11 @@ def _at_every_step(network: Any, task: SeriesTask, place: Place) -> list[Chart]:
         inside = (values[:, 0] <= came) & (came <= values[:, -1])
         share = np.mean(inside[~np.isnan(came)]) if np.any(~np.isnan(came)) else np.nan
         covers = f" {share:.0%} of what came lies between them; {high - low:.0%} should."
-        name = task.names[column]
+        name = _name(task, column)
         found.append(
             Lines(
                 name=f"ahead-{n + 1}",
-                title=f"{name}, {far} ahead",
+                title=f"Forecast of {name}, {far} ahead",
                 caption=(
                     f"At every step, what was forecast {far} before it from the true values until "
                     f"then{_interval_words(task)}.{covers if len(task.quantiles) > 1 else ''}"
@@ -144,6 +144,12 @@ def _at_every_step(network: Any, task: SeriesTask, place: Place) -> list[Chart]:
             )
         )
     return found
+
+
+def _name(task: SeriesTask, column: int) -> str:
+    """The name of a column; one without a header is called by its number."""
+    name = task.names[column]
+    return f"column {name}" if name.isdecimal() else name
 
 
 def _interval(task: SeriesTask, steps: list[int], values: np.ndarray) -> Series:

@@ -203,8 +203,11 @@ class Studio:
         """A question to a network about a text; see `looking.inside`."""
         sent = await _sent(request)
         path = self.folder.find(str(sent.get("name")))
-        known = ("what", "text", "begin", "unit", "pattern", "at")
+        known = ("what", "text", "begin", "unit", "pattern", "at", "labels", "label")
         asked = {key: sent[key] for key in known if key in sent}
+        if sent.get("file"):
+            file = str(sent["file"])
+            asked |= {"labels": await asyncio.to_thread(self.folder.text, file), "source": file}
         return await self.looking.ask(300.0, do="inside", path=str(path), **asked)
 
     async def forecast(self, request: Request) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..lens.names import weight_name
+from ..lens.patterns import Pattern, labelled
 from ..report.charts import Lines, Series, numbers
 from ..runs import look_inside, open_run
 from ..runs.inside import Inside
@@ -42,7 +43,7 @@ def inside(request: dict) -> Any:
         values = looked.unit(str(request["unit"]))
         return {"values": [round(x, 5) for x in values[begin : begin + PAGE]]}
     if what == "find":
-        return looked.find(_pattern(request), count=12)
+        return looked.find(_pattern(request, looked), count=12)
     at = int(request["at"])
     if not 0 <= at < len(looked.passage.pieces):
         raise BadInput(f"there is no piece {at}")
@@ -61,11 +62,26 @@ def inside(request: dict) -> Any:
     raise BadInput("the question must be read, unit, find, reach or similar")
 
 
-def _pattern(request: dict) -> str:
+def _pattern(request: dict, looked: Inside) -> str | Pattern:
+    """The pattern that is asked for: by its name, or labels, one per line.
+
+    A name never makes this process read a file: the server reads it, if it is in its folder.
+    """
     words = str(request["pattern"])
     if words.startswith("labels:"):
-        raise BadInput("labels from a file are read by ostinato inside --find labels:FILE")
-    return words
+        raise BadInput("labels are pasted, or in a file below the folder of the studio")
+    if words != "labels":
+        return words
+    labels, one = request.get("labels"), request.get("label")
+    if not isinstance(labels, str) or not labels.strip():
+        raise BadInput("there are no labels; give one per line")
+    return labelled(
+        labels,
+        len(looked.passage.pieces),
+        str(one) if one else None,
+        whole=looked.whole,
+        source=str(request.get("source") or "the pasted list"),
+    )
 
 
 def _reach(looked: Inside, at: int) -> Any:

@@ -180,13 +180,12 @@ def forecast(request: dict) -> Any:
 
 def pictures(request: dict) -> Any:
     """Charts of the network on a few sequences, as in a report: attention, heads, states, gates."""
-    from ..report.of_run import sections_of
+    from ..report.of_run import pictures_of
     from ..report.subject import subject
 
     run = open_run(request["path"])
     with run.precision():
-        wanted = ("Where the network looks", "Inside the network")
-        found = [one for one in sections_of(subject(run)) if one.heading in wanted]
+        found = pictures_of(subject(run))
     return [
         {"heading": one.heading, "charts": [as_json(chart) for chart in one.charts]}
         for one in found

@@ -25,7 +25,7 @@ export class Chart {
       h("button", { type: "button", click: () => this.svg() }, "SVG"),
       h("button", { type: "button", click: () => this.csv() }, "CSV"));
     this.element = h("figure", {}, h("div", { class: "head" }, this.title, bar), this.plot, this.caption);
-    this.visible = this.drawn = this.stale = false;
+    this.visible = this.drawn = this.stale = this.anew = false;
     this.range = null;
     this.cost = 0;
     this.set(found);
@@ -33,8 +33,11 @@ export class Chart {
       this.visible = entries.at(-1).isIntersecting;
       if (this.visible && this.stale) this.draw();
     }, { rootMargin: "200px" }).observe(this.element);
-    for (const screen of [OstinatoLook.dark, OstinatoLook.narrow])
-      screen.addEventListener("change", () => this.redraw());
+    OstinatoLook.dark.addEventListener("change", () => this.redraw());
+    OstinatoLook.narrow.addEventListener("change", () => {
+      this.anew = this.drawn; // plotly.js leaves parts of a scale behind that lies elsewhere now
+      this.redraw();
+    });
   }
 
   set(found) {
@@ -53,6 +56,10 @@ export class Chart {
     this.stale = false;
     const Plotly = await plotly();
     const started = performance.now();
+    if (this.anew) {
+      Plotly.purge(this.plot);
+      this.anew = this.drawn = false;
+    }
     const { data, layout } = this.found.figure;
     const own = { ...layout, uirevision: "kept", xaxis: { ...layout.xaxis }, yaxis: { ...layout.yaxis } };
     if (this.range) own.xaxis.range = this.range;

@@ -6,7 +6,7 @@ import pytest
 
 from ostinato.cells import GRU
 from ostinato.errors import BadInput
-from ostinato.report.of_series import Place, forecasts, forecasts_of, place_of
+from ostinato.report.of_series import Place, can_forecast, forecasts, place_of
 from ostinato.tasks import Series, closed_loop
 from ostinato.tasks.applying import Applying
 from ostinato.tasks.continuing import continuations, forecasts_at_each
@@ -88,4 +88,4 @@ def test_places():
         with pytest.raises(BadInput, match=words):
             place_of(task, *wrong)
     assert place_of(Series(VALUES, split=(1, 0, 0))).begin == 200
-    assert not forecasts_of(Series(VALUES, VALUES[:, 0]))
+    assert not can_forecast(Series(VALUES, VALUES[:, 0]))

@@ -14,7 +14,7 @@ from .of_network import (
     three_ways,
     units_over_time,
 )
-from .of_series import forecasts, forecasts_of, place_of
+from .of_series import can_forecast, forecasts, place_of
 from .page import Page, Sample, Section
 from .subject import Course, Subject
 
@@ -55,7 +55,7 @@ def sections_of(course: Course) -> list[Section]:
         maps = maps or [gradient_profiles(course, gradient)]
         memory = [three_ways(course, gradient), *memory]
         pictures = pictures_of(course)
-        if forecasts_of(course.task):
+        if can_forecast(course.task):
             ahead = forecasts(course.whole, course.task, place_of(course.task))
     sections = [
         Section("Learning", losses(course)),

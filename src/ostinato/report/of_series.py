@@ -1,7 +1,7 @@
 """Charts of forecasts: a series continued from a place, beside what really came."""
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Place:
     steps: int
 
 
-def forecasts_of(task: Any) -> bool:
+def can_forecast(task: Any) -> TypeGuard[SeriesTask]:
     """Whether a task forecasts a series, so that it can be drawn on."""
     return isinstance(task, SeriesTask) and task.forecasts
 

@@ -159,12 +159,12 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> str:
 
 def forecast(request: dict) -> Any:
     """A series continued from a place, as charts; no charts if the run forecasts nothing."""
-    from ..report.of_series import forecasts, forecasts_of, place_of
+    from ..report.of_series import can_forecast, forecasts, place_of
 
     run = open_run(request["path"])
     with run.precision():
         task = run.task()
-        if not forecasts_of(task):
+        if not can_forecast(task):
             return {"charts": []}
         wanted = {name: request.get(name) for name in ("series", "begin", "steps")}
         place = place_of(task, **wanted)

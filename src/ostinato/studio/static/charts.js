@@ -14,6 +14,13 @@ function plotly() {
 }
 export const ready = plotly;
 
+let before = Promise.resolve();
+// Charts are drawn one after the other, so that the first can be seen before the next is begun.
+function inTurn(draw) {
+  before = before.catch(() => {}).then(() => new Promise((done) => setTimeout(done))).then(draw);
+  return before;
+}
+
 export class Chart {
   // `found` is a chart as the server sends it; `zoom(first, last)` asks for one with more detail.
   constructor(found, zoom = null) {
@@ -55,6 +62,10 @@ export class Chart {
   async draw() {
     this.stale = false;
     const Plotly = await plotly();
+    await inTurn(() => this.drawNow(Plotly));
+  }
+
+  async drawNow(Plotly) {
     const started = performance.now();
     if (this.anew) {
       Plotly.purge(this.plot);

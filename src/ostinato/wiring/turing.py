@@ -78,7 +78,8 @@ class NeuralTuringMachine(Cell):
     γ ≈ 3, so that shifts do not blur them before the controller has learned to sharpen. With
     g ≈ 0.12 they go by their place more than by content, which is the same in all rows as long as
     nothing is written. Write heads move on by a row per step at first, so that what is written does
-    not replace what was before. Read heads stay, so that they are at its beginning when reading starts.
+    not replace what was before. Read heads stay, so that they are at the beginning when reading
+    starts.
 
     Source: Graves, Wayne and Danihelka (2014), Neural Turing machines.
 

@@ -2,12 +2,14 @@
 
 import json
 import re
+import warnings
 from pathlib import Path
 
 import pytest
 
 from ostinato.cli import program as verb
-from ostinato.symbolic import EXAMPLES, State, parse
+from ostinato.symbolic import EXAMPLES, State, compile_program, parse
+from ostinato.symbolic.picture import _figure
 
 ENDLESS = "again: inc x\ngoto again\n"
 
@@ -36,6 +38,26 @@ def test_your_own_file_and_a_picture(ostinato, tmp_path):
     code, out, _ = ostinato("program", "run", "mine.txt", "x=41", "--picture", "network.png")
     assert code == 0 and "picture: network.png" in out and "│ 1    │ halted      │ 42" in out
     assert (tmp_path / "network.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_narrow_terminal_loses_no_column(ostinato, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    code, out, _ = ostinato("program", "run", "prime", "n=2")
+    assert code == 0 and "│ 0    │ 2: ifzero n │ 2  0" in out
+    assert "step ┃ instruction" in out and out.count("d_kept  prime") == 2
+
+
+@pytest.mark.parametrize("name", ["a", "a_variable_whose_name_is_longer_than_a_line"])
+def test_names_in_a_picture_are_not_cut_off(name):
+    drawn = _figure(compile_program(parse(f"inc {name}\ndec {name}\n")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn.canvas.draw()
+    (axes,) = drawn.axes
+    words = [*axes.get_xticklabels(), *axes.get_yticklabels(), drawn.texts[0]]
+    for box in (text.get_window_extent() for text in words):
+        assert box.x0 >= 0 and box.y0 >= 0
+        assert box.x1 <= drawn.bbox.x1 and box.y1 <= drawn.bbox.y1
 
 
 def test_float64_goes_beyond_float32(ostinato, tmp_path):

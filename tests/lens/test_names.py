@@ -5,9 +5,18 @@ import pytest
 
 from ostinato.cells import GRU, LSTM, LSTM1997, MLSTM, Jordan, KrauseLSTM, PeepholeLSTM, Simple
 from ostinato.cells.building import split
-from ostinato.lens import gradient_by_lag, recurrent_matrices
+from ostinato.lens import gradient_by_lag, recurrent_matrices, saturation
 from ostinato.lens.names import plain_name, weight_name
-from ostinato.wiring import Bidirectional, LayerNorm, Network, Readout, Stack, Zoneout
+from ostinato.reservoir import Reservoir
+from ostinato.wiring import (
+    Bidirectional,
+    LayerNorm,
+    Network,
+    NeuralTuringMachine,
+    Readout,
+    Stack,
+    Zoneout,
+)
 
 KEY = jax.random.key(0)
 FOUR = ["input gate", "forget gate", "block input", "output gate"]
@@ -76,3 +85,25 @@ def test_whole_weights(cell):
     found = gradient_by_lag(made, jax.numpy.ones((3, 2, 3)), lambda y: y[..., 0])
     words = {LSTM: ["gates (R)"], GRU: ["gates (R)", "candidate (U)"], Jordan: ["R", "V"]}[cell]
     assert sorted(weight_name(name, made) for name in found) == sorted(words)
+
+
+def test_a_neural_turing_machine():
+    machine = NeuralTuringMachine.of(LSTM, 2, 3, rows=4, columns=2, key=KEY)
+    xs = jax.numpy.ones((3, 2, 2))
+    found = gradient_by_lag(machine, xs, lambda y: y[..., 0])
+    assert sorted(weight_name(name, machine) for name in found) == [
+        "gates (R)",
+        "gates (W)",
+        "heads (P)",
+    ]
+    gates = [plain_name(name) for name in saturation(machine, xs)]
+    assert gates[-4:] == ["heads, key", "heads, gate", "heads, erase", "heads, add"]
+
+
+def test_a_sparse_weight_is_one_weight():
+    deep = Stack.of(Reservoir, 3, [20, 20], key=KEY)
+    found = gradient_by_lag(deep, jax.numpy.ones((3, 2, 3)), lambda y: y[..., 0])
+    assert sorted(weight_name(name, deep) for name in found) == [
+        "layer 1, units (R)",
+        "layer 2, units (R)",
+    ]

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 
+import numpy as np
 import pytest
 
 from ostinato.report.charts import (
@@ -135,6 +136,18 @@ def test_a_logarithmic_axis_has_ticks_where_the_numbers_are(values):
     assert len(inside) >= 2 and len(axis["ticktext"]) == len(axis["tickvals"])
 
 
+def test_a_logarithmic_axis_leaves_out_what_is_not_positive():
+    """A zero is no line down to the bottom of the chart."""
+    chart = dataclasses.replace(
+        LINES, series=[Series("one", [1, 2, 3], [0.0, 2.0, -1.0])], levels={}, log_y=True
+    )
+    assert figure(chart)["data"][0]["y"] == [None, 2.0, None]
+    drawn = picture(chart).axes[0]
+    np.testing.assert_array_equal(drawn.lines[0].get_ydata(), [math.nan, 2.0, math.nan])
+    zeros = dataclasses.replace(chart, series=[Series("one", [1, 2], [0.0, 0.0])])
+    assert picture(zeros).axes[0].lines[0].get_ydata().tolist() == [0, 0]
+
+
 def test_a_level_is_seen_beside_a_single_point():
     chart = dataclasses.replace(LINES, series=[Series("one", [7], [2.0])])
     level = figure(chart)["data"][-1]
@@ -149,7 +162,12 @@ def test_maps():
     assert trace["z"] == values and trace["customdata"] == MAP.values
     assert trace["text"][2][1] == "step 20, lag 3"
     (trace,) = figure(UNITS)["data"]
-    assert (trace["zmin"], trace["zmax"]) == (-0.5, 0.5) and extent(UNITS) == 0.5
+    assert (trace["zmin"], trace["zmax"]) == (-0.5, 0.5) and extent(UNITS) == (-0.5, 0.5)
+    weights = dataclasses.replace(UNITS, values=[[0.5, None]])
+    (trace,) = figure(weights)["data"]
+    assert (trace["zmin"], trace["zmax"]) == (0, 0.5) and trace["colorscale"][0][1] == "#f7f7f7"
+    assert picture(weights).axes[0].images[0].get_clim() == (0, 0.5)
+    assert extent(dataclasses.replace(UNITS, values=[[0.0, None]])) == (0, 1)
 
 
 def test_bars_and_plane():

@@ -37,6 +37,7 @@ def test_fits_forecasts_and_reports(ostinato, tmp_path):
     assert code == 0 and "No finding" in out, out + err
     page = (tmp_path / "one" / "report.html").read_text()
     assert 'data-chart="reservoir-spectrum"' in page and "All 60 eigenvalues" in page
+    assert 'data-chart="rate"' not in page, "ridge has no learning rate"
     np.save(tmp_path / "x.npy", run.task().series[0][:500])
     code, out, err = ostinato("apply", "one", "x.npy", "--steps", "30", "--json")
     assert code == 0, err

@@ -126,7 +126,8 @@ def _show(program: Program, units: tuple[str, ...], found: Comparison) -> None:
 
     table = Table("step", "instruction")
     for title in ("interpreter", "network"):
-        table.add_column(f"{title}\n{aligned(program.variables)}", no_wrap=True)
+        names = aligned(program.variables)
+        table.add_column(f"{title}\n{names}", no_wrap=True, min_width=len(names))
     for number, row in enumerate(rows):
         if number == len(found.first) and found.between:
             table.add_row("…", f"({found.between:,} more)", "…", "…")
@@ -135,8 +136,10 @@ def _show(program: Program, units: tuple[str, ...], found: Comparison) -> None:
         if row.network.position != row.interpreted.position:
             where += f" (interpreter: {_where(program, row.interpreted)})"
         table.add_row(str(row.step), where, aligned(row.interpreted.values), network)
+    # A terminal that is too narrow wraps lines; Rich would leave out the first columns instead.
+    least = Console(width=10_000).measure(table).minimum
     console = Console()
-    console.print(table)
+    Console(width=max(console.width, least)).print(table)
     verdict = "the traces agree" if found.differs is None else "THE TRACES DIFFER"
     console.print(
         f"{len(units)} units, {found.steps:,} steps; {verdict}", highlight=False, soft_wrap=True

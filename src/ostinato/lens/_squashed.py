@@ -31,7 +31,7 @@ from jax.tree_util import keystr, tree_leaves_with_path
 
 from ..cells import GRU, LSTM, LSTM1997, MLSTM, Cell, KrauseLSTM, PeepholeLSTM
 from ..through_time.step import Step
-from ..wiring import GatedFeedback
+from ..wiring import GatedFeedback, NeuralTuringMachine
 
 # The kind and the name of every block of a cell, in the order in which its step computes them.
 _I, _F, _O = ("sigmoid", "input gate"), ("sigmoid", "forget gate"), ("sigmoid", "output gate")
@@ -43,6 +43,12 @@ _KNOWN: dict[type, list[tuple[str, str]]] = {
     KrauseLSTM: [_I, _F, _O, ("tanh", "output")],
     MLSTM: [_I, _F, _O, ("tanh", "output")],
     GRU: [("sigmoid", "update gate"), ("sigmoid", "reset gate"), ("tanh", "candidate")],
+    NeuralTuringMachine: [
+        ("tanh", "heads, key"),
+        ("sigmoid", "heads, gate"),
+        ("sigmoid", "heads, erase"),
+        ("tanh", "heads, add"),
+    ],
 }
 _CALLS = ("custom_jvp_call", "custom_vjp_call", "jit", "pjit")
 

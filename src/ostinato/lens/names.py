@@ -12,6 +12,7 @@ from typing import Any
 
 from ..cells import GRU, LSTM, LSTM1997, MLSTM, MRNN, KrauseLSTM, Leaky, PeepholeLSTM, Simple
 from ..names import plain_name
+from ..wiring import NeuralTuringMachine
 from ._squashed import cells_within
 
 _FOUR = ("input gate", "forget gate", "block input", "output gate")
@@ -28,6 +29,8 @@ _WEIGHTS: dict[tuple[type, str], str] = {
     (Simple, "R"): "units (R)",
     (Leaky, "R"): "units (R)",
     (MRNN, "R"): "units (R)",
+    (LSTM, "W"): "gates (W)",
+    (NeuralTuringMachine, "P"): "heads (P)",
     (GRU, "U"): "candidate (U)",
     (MLSTM, "Rm"): "factor m (Rm)",
     (MRNN, "Rm"): "factor m (Rm)",
@@ -45,16 +48,19 @@ def weight_name(path: str, network: Any) -> str:
         >>> weight_name(".cell.R[1]", network), weight_name(".cell.R", network)
         ('forget gate', 'gates (R)')
     """
-    parts = re.fullmatch(r"(.*)\.(\w+)(?:\[(\d+)\])?", path)
-    if parts is None:
+    cells = cells_within(network)
+    # The innermost cell, since a sparse weight is a module with arrays of its own: `.R.blocks`.
+    owner = max((one for one in cells if path.startswith(f"{one}.")), key=len, default=None)
+    parts = owner is not None and re.match(r"\.(\w+)(?:\[(\d+)\])?", path[len(owner) :])
+    if owner is None or not parts:
         return plain_name(path)
-    owner, weight, block = parts.groups()
-    cell = cells_within(network).get(owner)
+    cell, (weight, block) = cells[owner], parts.groups()
     known = _BLOCKS.get(type(cell), ()) if weight == "R" else ()
+    named = [kind for kind in type(cell).__mro__ if (kind, weight) in _WEIGHTS]
     if known:
         words = known[int(block)] if block else "gates (R)"
-    elif (type(cell), weight) in _WEIGHTS:
-        words = _WEIGHTS[type(cell), weight]
+    elif named:
+        words = _WEIGHTS[named[0], weight]
     else:
         return plain_name(path)
     where = plain_name(owner)

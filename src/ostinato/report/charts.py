@@ -110,7 +110,8 @@ class Heat(Chart):
     Attributes:
         x, y: labels of columns and rows, which are evenly spaced whatever their values.
         x_title, y_title, z_title: titles of the axes and of the colour bar.
-        log: a logarithmic scale from dark to light; else blue to red with white at zero.
+        log: a logarithmic scale from dark to light; else blue to red with white at zero, or white
+            to red if no value is negative.
     """
 
     x: Sequence[float]
@@ -188,9 +189,30 @@ def _logarithm(x: float | None) -> float | None:
     return math.log10(x) if x is not None and x > 0 else None
 
 
-def extent(heat: Heat) -> float:
-    """The largest absolute value of a heat map, or 1 if all are zero."""
-    return max((abs(x) for row in heat.values for x in row if x is not None), default=1.0) or 1.0
+def extent(heat: Heat) -> tuple[float, float]:
+    """The lower and upper end of a linear colour scale.
+
+    The upper end is the largest absolute value, or 1 if all are zero. The lower end is its
+    negative, or 0 if no value is negative.
+
+    Example:
+        >>> words = {"name": "", "title": "", "caption": "", "x_title": "", "y_title": ""}
+        >>> extent(Heat(**words, x=[0, 1], y=[0], values=[[0.5, 2.0]], z_title=""))
+        (0.0, 2.0)
+    """
+    known = [x for row in heat.values for x in row if x is not None]
+    most = max(map(abs, known), default=1.0) or 1.0
+    return (-most if min(known, default=0.0) < 0 else 0.0), most
+
+
+def positive(values: Iterable[float | None]) -> list[float | None]:
+    """The values that a logarithmic axis can show; `None` for the others.
+
+    Example:
+        >>> positive([0.1, 0.0, None])
+        [0.1, None, None]
+    """
+    return [x if x is not None and x > 0 else None for x in values]
 
 
 def thinned(count: int, most: int = 12) -> list[int]:

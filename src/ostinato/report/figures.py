@@ -18,12 +18,14 @@ from .charts import (
     extent,
     level_lines,
     logarithms,
+    positive,
     thinned,
 )
 
 GREY = "#888888"
 NAMED = 60  # rows or columns that can all be named
 BLUE_RED = [[0, "#2166ac"], [0.25, "#92c5de"], [0.5, "#f7f7f7"], [0.75, "#f4a582"], [1, "#b2182b"]]
+WHITE_RED = [[0, "#f7f7f7"], [0.5, "#f4a582"], [1, "#b2182b"]]
 
 
 @singledispatch
@@ -52,7 +54,7 @@ def _lines(chart: Lines) -> dict:
                 "name": one.name,
                 "legendgroup": one.name,
                 "x": list(one.x),
-                "y": one.y,
+                "y": positive(one.y) if chart.log_y else one.y,
                 "mode": "lines+markers" if len(one.x) <= 30 and not one.dashed else "lines",
                 "line": {"color": colour, "width": 2, "dash": "dot" if one.dashed else "solid"},
                 "marker": {"size": 6},
@@ -137,8 +139,9 @@ def _heat(chart: Heat) -> dict:
             bar |= {"tickvals": places, "ticktext": [f"{10**p:.2g}" for p in places]}
         trace |= {"z": values, "zmin": low, "zmax": high, "colorscale": "Viridis"}
     else:
-        most = extent(chart)
-        trace |= {"z": chart.values, "zmin": -most, "zmax": most, "colorscale": BLUE_RED}
+        low, high = extent(chart)
+        colours = BLUE_RED if low < 0 else WHITE_RED
+        trace |= {"z": chart.values, "zmin": low, "zmax": high, "colorscale": colours}
     layout = {
         "xaxis": _axis(chart.x_title) | _named(chart.x),
         "yaxis": _axis(chart.y_title) | _named(chart.y),

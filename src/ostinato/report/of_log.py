@@ -154,6 +154,10 @@ def _damped(course: Course) -> bool:
 
 
 def _rate(course: Course) -> list[Chart]:
+    """Clipping and learning rate, if the learner has a rate."""
+    rates = _series(course, "train", "rate", "rate")
+    if not any(rates.y):
+        return []
     clipped = Lines(
         name="clipped",
         title="Clipped steps",
@@ -170,7 +174,7 @@ def _rate(course: Course) -> list[Chart]:
         name="rate",
         title="Learning rate",
         caption="The learning rate after warm-up, schedule and line search.",
-        series=[_series(course, "train", "rate", "rate")],
+        series=[rates],
         x_title=STEP,
         y_title="learning rate",
         from_zero=True,

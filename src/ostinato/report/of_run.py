@@ -1,6 +1,7 @@
 """The contents of a report, in order."""
 
 from ..lens.doctor.finding import Finding
+from ..runs import Config
 from .activity import reading
 from .key_numbers import key_numbers
 from .of_log import gradient_maps, losses, memory_over_training, steps_taken
@@ -36,7 +37,7 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
     with course.run.precision():
         return Page(
             title=course.run.path.resolve().name,
-            subtitle=f"{config.task}, {config.cell} cells, trained with {config.learner}",
+            subtitle=f"{config.task}, {_cells(config)}, trained with {config.learner}",
             notice=trouble[-1]["words"] if trouble else "",
             numbers=key_numbers(course),
             findings=findings,
@@ -45,6 +46,13 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
             reading=reading(course) if isinstance(course, Subject) else None,
             config=config,
         )
+
+
+def _cells(config: Config) -> str:
+    """What the network is made of, in words."""
+    if getattr(config, "turing", None):
+        return f"a neural Turing machine of {config.turing} with {config.cell} cells"
+    return f"{config.cell} cells"
 
 
 def sections_of(course: Course) -> list[Section]:

@@ -20,6 +20,7 @@ from .charts import (
     extent,
     level_lines,
     logarithms,
+    positive,
     thinned,
 )
 
@@ -63,8 +64,10 @@ def _draw(chart: Chart, axes: Any, figure: Any) -> None:
 
 @_draw.register
 def _lines(chart: Lines, axes: Any, figure: Any) -> None:
+    log_y = chart.log_y and any(y for one in chart.series for y in positive(one.y))
     for i, one in enumerate(chart.series):
-        y = [math.nan if value is None else value for value in one.y]
+        shown = positive(one.y) if log_y else one.y
+        y = [math.nan if value is None else value for value in shown]
         mark = "o" if len(one.x) <= 30 and not one.dashed else ""
         line = ":" if one.dashed else "-"
         colour = COLOURS[i % len(COLOURS)]
@@ -75,7 +78,7 @@ def _lines(chart: Lines, axes: Any, figure: Any) -> None:
         axes.plot(ends(chart), (level, level), label=name, **style)
     if chart.log_x:
         axes.set_xscale("log")
-    if chart.log_y and any(y is not None and y > 0 for one in chart.series for y in one.y):
+    if log_y:
         axes.set_yscale("log")
     if chart.from_zero:
         axes.set_ylim(bottom=0)
@@ -95,8 +98,9 @@ def _heat(chart: Heat, axes: Any, figure: Any) -> None:
         values, low, high = logarithms(chart)
         colours = {"cmap": "viridis", "vmin": low, "vmax": high}
     else:
-        most = extent(chart)
-        values, colours = chart.values, {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
+        low, high = extent(chart)
+        reds = "RdBu_r" if low < 0 else "Reds"
+        values, colours = chart.values, {"cmap": reds, "vmin": low, "vmax": high}
     table = np.array([[math.nan if x is None else x for x in row] for row in values])
     shown = axes.imshow(table, aspect="auto", origin="lower", interpolation="nearest", **colours)
     bar = figure.colorbar(shown, ax=axes)

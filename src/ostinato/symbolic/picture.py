@@ -12,6 +12,7 @@ from ..files import write_whole
 from .compiler import ProgramNetwork
 
 MOST_DRAWN = 200
+LONGEST_NAME = 40  # characters
 
 
 def write_network_picture(network: ProgramNetwork, path: Path) -> None:
@@ -42,7 +43,10 @@ def _figure(network: ProgramNetwork) -> Any:
     from matplotlib.figure import Figure
 
     R, count = np.asarray(network.cell.R), len(network.units)
-    size = 3.5 + 0.22 * count
+    names = [_shortened(name) for name in network.units]
+    title = f"{_shortened(network.program.name)}: {count} units, h ← relu(h R)"
+    # Inches: the names, the cells, and at least the title.
+    size = max(1.0 + 0.09 * max(map(len, names)) + 0.26 * count, 0.5 + 0.09 * len(title), 4.0)
     figure = Figure(figsize=(size, size), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
@@ -50,8 +54,8 @@ def _figure(network: ProgramNetwork) -> Any:
     for source, target in np.argwhere(R):
         sign = "+" if R[source, target] > 0 else "−"
         axes.text(target, source, sign, ha="center", va="center", color="white", weight="bold")
-    axes.set_xticks(range(count), network.units, rotation=90)
-    axes.set_yticks(range(count), network.units)
+    axes.set_xticks(range(count), names, rotation=90)
+    axes.set_yticks(range(count), names)
     axes.tick_params(labelsize=9, top=True, labeltop=True, bottom=False, labelbottom=False)
     axes.set_xticks(np.arange(count + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(count + 1) - 0.5, minor=True)
@@ -62,9 +66,9 @@ def _figure(network: ProgramNetwork) -> Any:
         axes.axhline(border - 0.5, color="0.4", linewidth=1)
         axes.axvline(border - 0.5, color="0.4", linewidth=1)
     axes.set(xlabel="to", ylabel="from")
-    axes.set_title(
-        f"{network.program.name}: {count} units, h ← relu(h R); + is a weight of 1, − of -1",
-        fontsize=10,
-        loc="left",
-    )
+    figure.suptitle(f"{title}\n+ is a weight of 1, − of -1", fontsize=10, x=0.02, ha="left")
     return figure
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"

@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import pytest
 
 from doctest_names import RUN, run_folder
@@ -12,6 +13,13 @@ from studio.serving import a_log, served, write_run
 
 TEXT = "The name is bound. The value is a name."
 LABELS = "\n".join("yes" if c in "aeiou" else "no" for c in TEXT)
+
+
+@pytest.fixture(autouse=True)
+def default_precision():
+    """As in the process that answers, and in the examples that share the run."""
+    with jax.enable_x64(False):
+        yield
 
 
 def find(**more):

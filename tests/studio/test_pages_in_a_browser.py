@@ -12,9 +12,11 @@ import subprocess
 import sys
 import time
 
+import jax
 import pytest
 
 from ostinato.files import locked
+from ostinato.runs import Config, train
 from studio.browser import BROWSER, Browser
 from studio.serving import START, a_log, served, train_event, write_run
 
@@ -182,6 +184,44 @@ def test_a_run_that_trains_in_another_process_is_stopped_resumed_and_looked_into
     finally:
         training.kill()
         training.wait()
+
+
+SMALL = {"cell": "gru", "units": 6, "steps": 2, "batch": 2}
+PLAYED = {
+    "series": {"task": "lorenz", "samples": 400, "washout": 10, "length": 20},
+    "heads": {"task": "ntm-copy", "turing": "8x4", "most": 3},
+    "attention": {"task": "addition", "attention": "dot"},
+}
+
+
+@pytest.mark.slow
+def test_play_shows_forecasts_heads_and_attention_on_any_screen(tmp_path):
+    with jax.enable_x64(False):  # as in the process that answers
+        for name, settings in PLAYED.items():
+            train(Config(**SMALL, **settings), tmp_path / name)
+    maps = "[...document.querySelectorAll('.plot')].filter((x) => x.data?.[0].type === 'heatmap')"
+    with served(tmp_path) as studio, browsing(studio, width=1200) as page:
+        page.open(f"{studio.address}play?name=series")
+        page.wait("document.querySelectorAll('#ahead .svg-container').length === 3", 120)
+        assert "Forecast of column 3 from step 240" in page.text("#ahead")
+        page.type("#at-begin", "399")
+        page.type("#at-steps", "7")
+        page.click("#forecast")
+        page.wait("document.querySelector('[data-chart=forecast-1]').data[1].x[0] === 399")
+        assert page.run("document.querySelector('[data-chart=forecast-1]').data[1].x.length") == 7
+        for name, count in (("heads", 4), ("attention", 1)):
+            page.size(1200)
+            page.open(f"{studio.address}play?name={name}")
+            page.wait(f"{maps}.length >= {count}", 120)
+            page.size(400, 9000)
+            page.wait(
+                f"{maps}.every((x) => x.data[0].colorbar?.orientation !== undefined"
+                " || !x.data[0].colorbar)"
+            )
+            high = "x.querySelector('.heatmaplayer').getBoundingClientRect().height > 100"
+            page.wait(f"{maps}.every((x) => {high})")  # no part of the other scale takes its place
+            assert page.run("document.documentElement.scrollWidth") <= 400
+        assert "Attention" in page.text("#sections")
 
 
 @pytest.mark.slow

@@ -173,7 +173,9 @@ def labelled(
     """
     labels = [label.strip() for label in words.removesuffix("\n").split("\n")]
     if len(labels) not in (count, whole):
-        raise BadInput(f"{source} has {len(labels)} labels for a text of {count} pieces; one each")
+        raise BadInput(
+            f"{source} has {len(labels)} labels for a text of {count} pieces; give one per piece"
+        )
     labels = labels[:count]
     name = f"labels:{source}" if one is None else f"labels:{source}:{one}"
     kinds = sorted(set(labels))

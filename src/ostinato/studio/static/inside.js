@@ -20,7 +20,7 @@ const pattern = h("select", { id: "pattern", "aria-label": "Pattern", change: ()
 const expression = h("input", { type: "text", id: "expression", placeholder: "def \\w+", hidden: true, "aria-label": "Regular expression", spellcheck: "false" });
 const LONGEST = 60_000; // characters of a request
 const file = h("input", { type: "text", id: "labels-file", placeholder: "labels.txt", spellcheck: "false", autocomplete: "off" });
-const one = h("input", { type: "text", id: "label", placeholder: "of two or of numbers: none", spellcheck: "false", autocomplete: "off" });
+const one = h("input", { type: "text", id: "label", placeholder: "only if there are several", spellcheck: "false", autocomplete: "off" });
 const pasted = h("textarea", { id: "labels", rows: 4, placeholder: "One label per line and piece of the text: two different labels, or numbers", spellcheck: "false", "aria-label": "Labels" });
 const labels = h("div", { class: "play", id: "own-labels", hidden: true }, pasted,
   h("div", { class: "fields" },

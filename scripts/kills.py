@@ -256,12 +256,12 @@ def damages(count: int, chance: random.Random, found: collections.Counter) -> No
 def stopped(path: Path, step: int) -> None:
     """A run that was interrupted, with several checkpoints."""
     code = (
-        "import os, signal, sys; from ostinato.runs import training\n"
-        "advance = training._Training._advance\n"
+        "import os, signal, sys; from ostinato.runs import loop\n"
+        "advance = loop.Training._advance\n"
         "def _advance(self, now, fresh, step):\n"
         f"    if step == {step}: os.kill(os.getpid(), signal.SIGINT)\n"
         "    return advance(self, now, fresh, step)\n"
-        "training._Training._advance = _advance\n"
+        "loop.Training._advance = _advance\n"
         "from ostinato.cli import main; main()"
     )
     line = [sys.executable, "-c", code, *new(path)]

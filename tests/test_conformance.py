@@ -62,6 +62,7 @@ ALIKE = {
     "network, jordan",
     "neural turing machine",  # takes long to compile; tests/wiring/test_turing.py is for every day
     "neural turing machine, feedforward, two heads",
+    "reservoir",
     "simple identity",
     "simple relu",
     "simple sigmoid",

@@ -35,6 +35,7 @@ def test_from_a_file_to_a_sample(ostinato, text):
     assert json.loads(out)["run"] == "runs/text-mlstm-2" and json.loads(out)["reason"] == "done"
 
 
+@pytest.mark.slow
 def test_hessian_free(ostinato):
     settings = ("--cell", "simple", "--units", "16", "--incoming", "5", "--spectral-radius", "1.1")
     sizes = ("--length", "6", "--batch", "64", "--curvature-batch", "32", "--input-scale", "0.1")

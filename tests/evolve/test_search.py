@@ -103,6 +103,7 @@ def test_rejection_goes_by_the_median_and_skips_what_cannot_help():
     assert Counted.asked == 1  # with 1 on the second task the mean would be 0.6
 
 
+@pytest.mark.slow
 def test_training_really_happens():
     """A rate at which nothing is learned does not count, because the best rate does."""
     budget = Budget(rungs=2, steps=40, batch=16, units=6, seeds=2, rates=(1e-6, 0.03))

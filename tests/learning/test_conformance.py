@@ -61,7 +61,7 @@ def test_learner(name, problem, tmp_path):
 
 # Most of the others differ from these in what they do with a gradient, not in how they find it.
 DIFFERENT = (
-    "sgd", "adam, truncated", "adam, rtrl", "hf",
+    "sgd", "adam, rtrl", "hf",
 )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ def test_the_estimate_is_that_of_a_loop(problem):
     np.testing.assert_allclose(report["norm"], np.linalg.norm(flat), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_with_many_directions_it_points_along_the_gradient(problem):
     network, batch = problem
     objective = Objective(SquaredError())

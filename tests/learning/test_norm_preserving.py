@@ -227,6 +227,7 @@ def test_a_state_with_a_count_of_steps():
     assert abs(ours(cell, last, XS, targets)[0] - ours(bare, last, XS, targets)[0]) < 1e-12
 
 
+@pytest.mark.slow
 def test_a_given_state():
     """Ω is the sum of what two windows have, if the first is given the error at the border."""
     cell, targets = Simple(INPUTS, 3, key=ONE), normal(4, BATCH, 3)

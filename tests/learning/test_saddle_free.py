@@ -132,6 +132,7 @@ def losses(learner, network, batch, steps):
     return np.asarray([report["loss"] for report in found]), found
 
 
+@pytest.mark.slow
 def test_it_leaves_a_saddle_where_others_stay(saddle):
     network, batch = saddle
     objective, level = Objective(SquaredError()), 0.5 * 0.1**2

@@ -25,6 +25,7 @@ def test_a_linear_cell_forgets_at_its_spectral_radius():
     assert found.forgets
 
 
+@pytest.mark.slow
 def test_a_reservoir_far_beyond_1_is_chaotic_until_inputs_are_strong():
     xs = jax.random.normal(KEY, (300, 1, 1))
     chaotic = Reservoir(1, 50, key=KEY, radius=3.0, input_scaling=0.01, connectivity=0.5)

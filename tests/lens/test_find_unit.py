@@ -166,6 +166,7 @@ def test_labels_from_a_file(tmp_path):
         pattern(f"labels:{file}:ADV", list("abc"))
     with pytest.raises(BadInput, match="3 labels for a text of 4 pieces"):
         pattern(f"labels:{file}", list("abcd"))
+    assert pattern(f"labels:{file}:VERB", list("ab"), whole=3).values.tolist() == [False, True]
     file.write_text("0.5\n2\n-1\n")
     assert pattern(f"labels:{file}", list("abc")).values.tolist() == [0.5, 2, -1]
 

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from everyday import some
 from ostinato import unroll
 from ostinato.data import Batch
 from ostinato.errors import BadInput
@@ -56,7 +57,7 @@ def dense(bias, strength, penalised=False):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("windows", [1, 8])
+@pytest.mark.parametrize("windows", some([1, 8], [8]))
 def test_ridge_is_the_dense_solution(bias, windows):
     readout, _, _ = learned(Ridge(Objective(SquaredError()), windows, 0.1), network(bias), windows)
     V, b = dense(bias, 0.1)

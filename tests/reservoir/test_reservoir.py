@@ -17,9 +17,7 @@ KEY = jax.random.key(3)
 XS = jax.random.normal(jax.random.key(4), (30, 2, 3))
 
 
-@pytest.mark.parametrize(
-    ("units", "connectivity"), [(1, 1.0), (7, 0.5), (50, 0.1), (203, 0.4), (450, 0.1)]
-)
+@pytest.mark.parametrize(("units", "connectivity"), [(1, 1.0), (7, 0.5), (203, 0.4)])
 def test_product_is_that_of_the_dense_matrix(units, connectivity):
     R = BlockSparse.random(KEY, units, connectivity).with_radius(0.8)
     h = jax.random.normal(KEY, (2, 3, units))
@@ -28,6 +26,15 @@ def test_product_is_that_of_the_dense_matrix(units, connectivity):
     whole = np.asarray(R.dense())
     assert np.abs(np.linalg.eigvals(whole)).max() == pytest.approx(0.8, rel=1e-6)
     assert np.mean(whole != 0) == pytest.approx(connectivity, abs=0.08)
+
+
+def test_spectral_radius_of_a_thousand_units():
+    """Arnoldi iterations must not miss the largest of many eigenvalues of about the same size."""
+    R = BlockSparse.random(jax.random.key(0), 1000, 0.1).with_radius(0.9)
+    found = np.linalg.eigvals(np.asarray(R.dense()))
+    sizes = np.sort(np.abs(found))[::-1][:6]
+    assert sizes[0] == pytest.approx(0.9, rel=1e-6)
+    np.testing.assert_allclose(np.abs(R.outermost()), sizes, rtol=1e-8)
 
 
 def test_is_a_leaky_cell():

@@ -35,7 +35,8 @@ def test_fits_forecasts_and_reports(ostinato, tmp_path):
     assert found["metrics"]["NRMSE84"] < 0.2
     code, out, err = ostinato("lens", "one")
     assert code == 0 and "No finding" in out, out + err
-    assert (tmp_path / "one" / "report.html").exists()
+    page = (tmp_path / "one" / "report.html").read_text()
+    assert 'data-chart="reservoir-spectrum"' in page and "All 60 eigenvalues" in page
     np.save(tmp_path / "x.npy", run.task().series[0][:500])
     code, out, err = ostinato("apply", "one", "x.npy", "--steps", "30", "--json")
     assert code == 0, err
@@ -52,6 +53,7 @@ def test_resumes_to_the_same_numbers(learner, tmp_path):
     np.testing.assert_array_equal(whole.readout.V, parts.readout.V)
 
 
+@pytest.mark.slow
 def test_any_learner_trains_the_readout_alone(tmp_path):
     config = Config(**MACKEY, learner="adam", steps=30, batch=2, hidden=8)
     run = train(config, tmp_path / "run")
@@ -80,6 +82,7 @@ def test_washout_does_not_count():
     assert total == 200 - 1 - 70
 
 
+@pytest.mark.slow
 def test_output_feedback_from_the_command_line(ostinato):
     words = {**MACKEY, "task": "narma10", "input_scaling": 0.1, "samples": 1500, "strength": 0.01}
     code, _, err = ostinato(

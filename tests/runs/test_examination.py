@@ -46,6 +46,7 @@ def test_moved_is_the_share_of_the_weights(run):
     assert found == pytest.approx(0.1 * 0.001 / size, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_baselines_are_those_of_the_start(tmp_path):
     (tmp_path / "text").write_text("the cat sat on the mat. " * 40)
     config = Config(file=str(tmp_path / "text"), length=5, cell="simple", units=2, steps=1)

@@ -17,7 +17,7 @@ import safetensors.numpy
 
 from ostinato import settings as all_settings
 from ostinato.errors import BadInput
-from ostinato.runs import Config, Diverged, checkpoints, open_run, train, training
+from ostinato.runs import Config, Diverged, checkpoints, loop, open_run, train
 from ostinato.tasks import SquaredError
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -221,7 +221,7 @@ def test_divergence_is_told_in_words(config, tmp_path):
 
 def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monkeypatch):
     """A failed kernel gives NaN: the run continues from its last checkpoint with the scan."""
-    compiled, backends = training.compiled_step, []
+    compiled, backends = loop.compiled_step, []
 
     def failing(network, learner, seed):
         advance, backend = compiled(network, learner, seed), learner.objective.backend
@@ -235,8 +235,8 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
 
         return step
 
-    monkeypatch.setattr(training, "_by_kernels", lambda *_: True)
-    monkeypatch.setattr(training, "compiled_step", failing)
+    monkeypatch.setattr(loop, "_by_kernels", lambda *_: True)
+    monkeypatch.setattr(loop, "compiled_step", failing)
     with pytest.warns(RuntimeWarning, match="continues with the scan .* checkpoint: step 6"):
         run = train(config, tmp_path / "run")
     same(undisturbed, run)
@@ -244,7 +244,7 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
 
 
 def test_divergence_is_no_fault_of_a_kernel(config, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "_by_kernels", lambda *_: True)
+    monkeypatch.setattr(loop, "_by_kernels", lambda *_: True)
     monkeypatch.setattr(all_settings, "MOST_FLOAT", 1e308)  # tests are in float64
     wild = {**config.flat(), "learner": "sgd", "rate": 1e300, "clip": "off"}
     with pytest.warns(RuntimeWarning, match="none yet"), pytest.raises(Diverged):

@@ -159,7 +159,8 @@ class Learned(LSTM):
         return h, jnp.zeros_like(h)
 
 
-@pytest.mark.parametrize("reverse", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("reverse", [False, True])
 def test_packed_sequences(reverse, by):
     by(partial(simulated_scan, programs=3, rows=16))
     options = {"resets": RESETS, "lengths": jnp.array([4, 2, 0, 3, 1]), "reverse": reverse}
@@ -215,7 +216,7 @@ def test_a_cell_of_ones_own(by):
     assert_same(mine, sequences())
 
 
-@pytest.mark.parametrize("kind", [LSTM, Simple])
+@pytest.mark.parametrize("kind", some([LSTM, Simple], [Simple]))
 def test_in_bfloat16(kind, by):
     """Roundings come where the scan has them; sums are in another order."""
     by(partial(simulated_scan, programs=3, rows=16))
@@ -355,6 +356,7 @@ def test_full_float32(by):
     assert off("persistent") < 2 * off("scan")
 
 
+@pytest.mark.slow
 def test_memory_and_other_transforms(by):
     """What a kernel cannot do is done by the scan: second derivatives, batches of networks."""
     by(partial(persistent_scan, fitted=ONE_PROGRAM))

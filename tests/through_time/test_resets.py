@@ -150,7 +150,7 @@ def test_what_is_watched(name, watch):
         same([pieces(p)[i] for p in packed], alone)
 
 
-@pytest.mark.parametrize("name", some(["lstm", "bidirectional"], ["bidirectional"]))
+@pytest.mark.parametrize("name", some(["lstm", "bidirectional"], ["lstm"]))
 def test_taps(name):
     """The errors at the pre-activations are those of each sequence alone."""
     cell = CELLS[name]()
@@ -262,6 +262,7 @@ def test_truncation_stops_the_error_at_borders_of_windows_and_sequences():
     same(packed[:2], jax.tree.map(lambda *x: sum(x), *parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "start"), [(rtrl, rtrl_start), (online1997, online1997_start)])
 def test_what_goes_on_from_window_to_window(method, start):
     """In windows of 2 steps, a border of sequences within one of them: the same as in one."""

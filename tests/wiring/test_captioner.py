@@ -85,6 +85,7 @@ def test_a_padded_batch_equals_its_pictures_one_by_one(attention, cell):
         assert float(jnp.abs(one).max()) > 0
 
 
+@pytest.mark.slow
 def test_the_gradient_is_that_of_finite_differences():
     captioner, batch = made("additive"), batch_of([0, 1, 2, 3], 6)
     moving, rest = trained(captioner)

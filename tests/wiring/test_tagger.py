@@ -106,6 +106,7 @@ def test_a_part_of_a_batch_gives_the_same_outputs(task):
     np.testing.assert_allclose(some, whole[:, [3, 1]], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_dropout_keeps_the_mean_and_can_be_turned_off(task):
     tagger, quiet = made(task, rate=0.5), made(task)
     (batch,) = task.held_out("valid", 10)

@@ -202,6 +202,35 @@ def test_ten_thousand_steps_with_extreme_parameters(scale):
             assert np.isfinite(x).all()
 
 
+@pytest.mark.parametrize("steps", [3, 100])
+def test_errors_that_grow_with_every_step(steps):
+    """Equal rows stay equal, but a difference grows by γ ≈ 9 per step, and so does its error."""
+
+    def gradient(dtype):
+        machine = NeuralTuringMachine.of(Feedforward, 2, 3, rows=5, columns=2, key=key(0))
+        gamma = jnp.zeros((2, 8)).at[:, 4].set(8)  # of a read and a write head
+        bias = machine.b.at[:16].add(gamma.reshape(-1))
+        machine = eqx.tree_at(lambda m: (m.P, m.b), machine, (0 * machine.P, bias))
+        machine, start = jax.tree.map(lambda x: x.astype(dtype), (machine, machine.initial((1,))))
+        start = start._replace(weightings=jnp.full_like(start.weightings, 0.2))
+
+        def loss(given):
+            _, state = ostinato.unroll(given[0], jnp.zeros((steps, 1, 2), dtype), given[1])
+            return jnp.sum(state.weightings[..., 0])
+
+        return jax.jit(jax.grad(loss))((machine, start))
+
+    found = jax.tree.leaves(gradient(jnp.float32))
+    assert all(np.isfinite(x).all() for x in found)
+    largest = max(np.abs(x).max() for x in found)
+    if steps == 3:
+        exact = gradient(jnp.float64)[1].weightings
+        assert np.abs(exact).max() > 100
+        np.testing.assert_allclose(found[-2], exact, rtol=1e-4, atol=1e-3)
+    else:
+        assert largest > 1e12
+
+
 def test_write_heads_move_on_before_anything_is_learned():
     machine = NeuralTuringMachine.of(Feedforward, 2, 3, rows=8, columns=2, heads=2, key=key(0))
     (_, states), _ = ostinato.unroll(machine, np.zeros((5, 1, 2)), watch="states")

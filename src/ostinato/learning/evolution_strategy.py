@@ -28,6 +28,7 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from ._learner import Learner
+from .norms import norms_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
@@ -56,7 +57,8 @@ class EvolutionStrategy(Learner):
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
         >>> learner = EvolutionStrategy(Objective(SquaredError()), steps=100, directions=4)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> network, memory, state, report = step(network, memory, state, batch)
         >>> int(memory.steps)
         1
     """
@@ -120,13 +122,13 @@ class EvolutionStrategy(Learner):
             noise,
             parameters,
         )
-        norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
+        norms, norm = norms_of(gradient)
         updates, direction = optax.scale_by_adam().update(gradient, memory.direction, parameters)
         rate = self.rate * factor(self.schedule, self.steps)(memory.steps)
         after = jax.tree.map(lambda p, u: (p - rate * u).astype(p.dtype), parameters, updates)
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm,
             "norms": norms,
             "rate": jnp.asarray(rate),
             "clipped": jnp.zeros((), norms.dtype),

@@ -33,6 +33,7 @@ from ..weights import trained
 from ._learner import Learner
 from .clipping import Average, check_clip, clip_factor, no_average, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
+from .norms import norms_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
@@ -119,7 +120,8 @@ class FirstOrder(Learner):
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
         >>> learner = FirstOrder("adam", Objective(SquaredError()), steps=1000)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> network, memory, state, report = step(network, memory, state, batch)
         >>> sorted(report)
         ['clipped', 'loss', 'norm', 'norms', 'rate']
     """
@@ -226,8 +228,7 @@ class FirstOrder(Learner):
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
-        norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
-        norm = jnp.linalg.norm(norms)
+        norms, norm = norms_of(gradient)
         scale, average = clip_factor(numbers.get("clip", self.clip), norm, memory.average)
         rate = numbers["rate"] * factor(self.schedule, self.steps, self.warmup)(memory.steps)
         rate = rate * memory.plateau.scale

@@ -12,6 +12,7 @@ from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
 from ._learner import Learner
+from .norms import norms_of
 from .objective import Objective
 
 RATE = 1.0
@@ -48,8 +49,9 @@ class Perceptron(Learner):
         >>> batch = Batch(xs, (xs[..., 0] > 0).astype(int), jnp.ones((10, 4)))
         >>> learner = Perceptron(Objective(CrossEntropy()))
         >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> step = eqx.filter_jit(learner.step)
         >>> for _ in range(30):
-        ...     network, memory, _, report = learner.step(network, memory, state, batch)
+        ...     network, memory, _, report = step(network, memory, state, batch)
         >>> int(report["mistakes"])
         0
     """
@@ -95,10 +97,10 @@ class Perceptron(Learner):
 
         after, wrong = jax.lax.scan(learn, readout, examples)
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(readout), strict=True)
-        norms = jnp.stack([jnp.linalg.norm((a - b).reshape(-1)) for a, b in pairs])
+        norms, norm = norms_of([a - b for a, b in pairs])
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm,
             "norms": norms,
             "rate": jnp.asarray(self._rate),
             "clipped": jnp.zeros(()),

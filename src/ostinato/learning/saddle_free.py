@@ -40,6 +40,7 @@ from ..weights import trained
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
+from .norms import norm_of
 from .objective import Objective
 
 # Multiples of the machine epsilon: a Lanczos vector shorter than LEFT, relative to the largest
@@ -126,7 +127,8 @@ class SaddleFree(Curved):
         >>> network = Network(LSTM(2, 4, key=key), Readout(4, 1, key=key))  # for the adding problem
         >>> learner = SaddleFree(Objective(SquaredError()), count=5, curvature=2)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> network, memory, state, report = step(network, memory, state, batch)
         >>> bool(report["after"] < report["loss"])
         True
     """
@@ -198,7 +200,7 @@ class SaddleFree(Curved):
         norms = whole.norms(gradient)
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm_of(norms),
             "norms": norms,
             "rate": jnp.where(refused, 0, length),
             "clipped": jnp.zeros_like(value),

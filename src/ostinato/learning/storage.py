@@ -30,6 +30,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..weights import trained
 from ._learner import Learner
+from .norms import norms_of
 from .objective import Objective
 
 KNOWN = 1e-5  # a pattern whose distance from those stored is less, relative to its size, is stored
@@ -86,10 +87,10 @@ class Storage(Learner):
             lambda network: network.cell.R, network, self.stored(R, patterns, counts, memory.seen)
         )
         change = jax.tree.map(jnp.subtract, trained(after)[0], trained(network)[0])
-        norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(change)])
+        norms, norm = norms_of(change)
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm,
             "norms": norms,
             "rate": jnp.ones(()),
             "clipped": jnp.zeros(()),

@@ -23,6 +23,7 @@ from ..weights import trained
 from ._learner import Learner
 from .first_order import GradientSettings
 from .gradients import Full, Gradient
+from .norms import norms_of
 from .objective import Objective
 
 RATES = ("learning_rate", "rate")
@@ -84,8 +85,7 @@ class Transformation(Learner):
     ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
-        norms = jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in jax.tree.leaves(gradient)])
-        norm = jnp.linalg.norm(norms)
+        norms, norm = norms_of(gradient)
         updates, memory = optax.with_extra_args_support(self.transformation).update(
             gradient,
             memory,

@@ -51,7 +51,7 @@ class Pattern(NamedTuple):
         return self.values.dtype == bool
 
 
-def pattern(name: str, pieces: Sequence[str]) -> Pattern:
+def pattern(name: str, pieces: Sequence[str], whole: int | None = None) -> Pattern:
     """The values of a pattern for each piece of a text: its characters, bytes or words.
 
     A piece of several characters has the largest value of its characters; each byte of a character
@@ -62,6 +62,7 @@ def pattern(name: str, pieces: Sequence[str]) -> Pattern:
             per line: `labels:FILE` for numbers or two labels, `labels:FILE:LABEL` for one label
             against all others.
         pieces: the text.
+        whole: how many pieces the text had before it was cut to these; labels may be of all of it.
 
     Example:
         >>> pattern("brackets", list("f(x[0]) + 1")).values.astype(int)
@@ -71,7 +72,7 @@ def pattern(name: str, pieces: Sequence[str]) -> Pattern:
     """
     kind, _, rest = name.partition(":")
     if kind == "labels" and rest:
-        return Pattern(name, _labels(rest, len(pieces)))
+        return _of_file(rest, len(pieces), whole)
     text = "".join(pieces)
     if kind == "regex" and rest:
         found = _matches(rest, text)
@@ -139,28 +140,56 @@ def _of_pieces(values: np.ndarray, pieces: Sequence[str]) -> np.ndarray:
     return np.maximum.reduceat(values, starts)
 
 
-def _labels(given: str, count: int) -> np.ndarray:
-    """One label per line, for as many pieces as there are."""
+def _of_file(given: str, count: int, whole: int | None) -> Pattern:
     file, one = given, None
     if not Path(given).exists() and ":" in given:
         file, _, one = given.rpartition(":")
-    labels = read_utf8(file, "file of labels, one per line").removesuffix("\n").split("\n")
-    labels = [label.strip() for label in labels]
-    if len(labels) != count:
-        raise BadInput(f"{file} has {len(labels)} labels for a text of {count} pieces; one each")
+    words = read_utf8(file, "file of labels, one per line")
+    return labelled(words, count, one, whole=whole, source=file)
+
+
+def labelled(
+    words: str,
+    count: int,
+    one: str | None = None,
+    *,
+    whole: int | None = None,
+    source: str = "the list",
+) -> Pattern:
+    """A pattern from labels, one per line: numbers or two labels, or one label against all others.
+
+    Args:
+        words: the lines.
+        count: the number of pieces.
+        one: the label to follow; needed if there are more than two that are not numbers.
+        whole: how many pieces the text had before it was cut, if it was.
+        source: where the labels are from, for messages.
+
+    Example:
+        >>> labelled("noun\\nverb\\nnoun\\n", 3).values
+        array([False,  True, False])
+        >>> labelled("a\\nb\\nc", 3, "a").values
+        array([ True, False, False])
+    """
+    labels = [label.strip() for label in words.removesuffix("\n").split("\n")]
+    if len(labels) not in (count, whole):
+        raise BadInput(f"{source} has {len(labels)} labels for a text of {count} pieces; one each")
+    labels = labels[:count]
+    name = f"labels:{source}" if one is None else f"labels:{source}:{one}"
     kinds = sorted(set(labels))
     if one is not None:
         if one not in kinds:
-            raise BadInput(f"{file} has no label {one!r:.40}; it has {', '.join(kinds)}"[:300])
-        return np.array([label == one for label in labels])
+            raise BadInput(f"{source} has no label {one!r:.40}; it has {', '.join(kinds)}"[:300])
+        return Pattern(name, np.array([label == one for label in labels]))
     if len(kinds) == 2:
-        return np.array([label == kinds[1] for label in labels])
+        return Pattern(name, np.array([label == kinds[1] for label in labels]))
     try:
         values = np.array([float(label) for label in labels])
     except ValueError:
         raise BadInput(
-            f"{file} has {len(kinds)} different labels; name one: labels:{file}:{kinds[-1]}"[:300]
+            f"{source} has {len(kinds)} different labels; name one of them, such as {kinds[-1]}: "
+            f"labels:{source}:{kinds[-1]}"[:300]
         ) from None
     if not np.all(np.isfinite(values)):
-        raise BadInput(f"{file} has labels that are not finite numbers")
-    return values
+        raise BadInput(f"{source} has labels that are not finite numbers")
+    return Pattern(name, values)

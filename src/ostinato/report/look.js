@@ -9,7 +9,7 @@ const OstinatoLook = (() => {
     if (!narrow.matches || onPaper) return data;
     const above = { orientation: "h", x: 0.5, y: 1.02, yanchor: "bottom", len: 1, tickangle: 0 };
     return data.map((trace) => {
-      if (trace.type !== "heatmap") return trace;
+      if (trace.type !== "heatmap" || !trace.colorbar) return trace;
       const title = { ...trace.colorbar.title, side: "top" };
       return { ...trace, colorbar: { ...trace.colorbar, ...above, title } };
     });

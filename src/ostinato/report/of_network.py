@@ -28,6 +28,7 @@ from ..through_time import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .of_log import LAG
+from .of_reservoir import reservoir_matrices
 from .subject import Subject
 
 FADED = 0.01
@@ -126,9 +127,11 @@ def gates(subject: Subject) -> list[Chart]:
 
 
 def spectrum(subject: Subject) -> list[Chart]:
-    """The eigenvalues of the recurrent matrices."""
-    points = {}
+    """The eigenvalues of the recurrent matrices, except those of reservoirs."""
+    points, elsewhere = {}, tuple(reservoir_matrices(subject.network))
     for name, matrix in recurrent_matrices(subject.network).items():
+        if name.startswith(elsewhere):
+            continue
         radius, stretch = float(spectral_radius(matrix)), float(largest_singular_value(matrix))
         words = weight_name(name, subject.network)
         label = f"{words}: radius {radius:.3g}, σ {stretch:.3g}"

@@ -14,6 +14,8 @@ from .of_network import (
     three_ways,
     units_over_time,
 )
+from .of_reservoir import reservoir_spectra
+from .of_series import can_forecast, forecasts, place_of
 from .page import Page, Sample, Section
 from .subject import Course, Subject
 
@@ -47,23 +49,34 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
 
 def sections_of(course: Course) -> list[Section]:
     """All charts of a run."""
-    maps, memory, inside = gradient_maps(course), memory_over_training(course), []
-    looked: list = []
+    maps, memory, ahead = gradient_maps(course), memory_over_training(course), []
+    pictures: list[Section] = []
     if isinstance(course, Subject):
         gradient = gradient_now(course)
         maps = maps or [gradient_profiles(course, gradient)]
         memory = [three_ways(course, gradient), *memory]
-        looked = [*looks(course), *heads_and_memory(course)]
-        inside = [*gates(course), *spectrum(course)]
-        if course.symbols is None:
-            inside.append(units_over_time(course))
+        pictures = pictures_of(course)
+        if can_forecast(course.task):
+            ahead = forecasts(course.whole, course.task, place_of(course.task))
     sections = [
         Section("Learning", losses(course)),
         Section("Where the gradient goes", maps),
         Section("Memory", memory),
-        Section("Where the network looks", looked),
-        Section("Inside the network", inside),
+        Section("Forecast", ahead),
+        *pictures,
         Section("Steps", steps_taken(course)),
+    ]
+    return [section for section in sections if section.charts]
+
+
+def pictures_of(subject: Subject) -> list[Section]:
+    """Charts of the network at work on a few sequences: attention, heads, gates and units."""
+    inside = [*gates(subject), *spectrum(subject), *reservoir_spectra(subject)]
+    if subject.symbols is None:
+        inside.append(units_over_time(subject))
+    sections = [
+        Section("Where the network looks", [*looks(subject), *heads_and_memory(subject)]),
+        Section("Inside the network", inside),
     ]
     return [section for section in sections if section.charts]
 

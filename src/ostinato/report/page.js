@@ -11,12 +11,14 @@
     Plotly.newPlot(plot, traces(data, false), layoutOf(layout, false, data.length), options);
   }
 
+  // Where the scale of a map moves, plotly.js leaves parts of it behind, unless it draws anew.
   function redraw(onPaper) {
     for (const plot of plots) {
       const { data, layout } = charts[plot.dataset.chart];
       const size = onPaper ? { width: PRINTED, autosize: false } : { autosize: true };
       const look = { ...layoutOf(layout, onPaper, data.length), ...size };
-      Plotly.react(plot, traces(data, onPaper), look, options);
+      const draw = data.some((trace) => trace.type === "heatmap") ? Plotly.newPlot : Plotly.react;
+      draw(plot, traces(data, onPaper), look, options);
     }
   }
   for (const screen of [dark, narrow]) screen.addEventListener("change", () => redraw(false));

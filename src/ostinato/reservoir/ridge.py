@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from ..data import Batch
 from ..errors import BadInput
 from ..learning import Learner, Objective
+from ..learning.norms import norms_of
 from ..memory import check_memory
 from ..settings import options, setting
 from ..tasks.losses import BinaryCrossEntropy
@@ -199,11 +200,11 @@ def reported(
     )
     whole = jax.tree.map(jnp.zeros_like, trained(network)[0])
     whole = eqx.tree_at(lambda network: network.readout, whole, slope)
-    norms = jnp.stack([jnp.linalg.norm(x.ravel()) for x in jax.tree.leaves(whole)])
+    norms, norm = norms_of(whole)
     zero = jnp.zeros((), loss.dtype)
     return {
         "loss": loss,
-        "norm": jnp.linalg.norm(norms),
+        "norm": norm,
         "norms": norms,
         "rate": zero,
         "clipped": zero,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..lens.find_unit import DRAWS, Ranking, find_unit
-from ..lens.patterns import pattern
+from ..lens.patterns import Pattern, pattern
 from ..lens.reach import WINDOW, reach
 from ..lens.reading import Reading, read, read_gates
 from ..lens.similar import APART, similar_states
@@ -32,6 +32,7 @@ class Inside:
         passage: the text in pieces: characters, bytes or words.
         network: that of the best checkpoint.
         where: where the text is from, in words.
+        whole: how many pieces the text had before it was cut to the passage.
 
     Example:
         >>> inside = look_inside(open_run("runs/text-mlstm-1"), "The value is bound.")
@@ -43,10 +44,13 @@ class Inside:
         19
     """
 
-    def __init__(self, run: Run, passage: Passage, where: str, top: int = TOP):
+    def __init__(
+        self, run: Run, passage: Passage, where: str, top: int = TOP, whole: int | None = None
+    ):
         if top < 1:
             raise BadInput(f"top must be at least 1, got {top}")
         self.run, self.passage, self.where, self.top = run, passage, where, top
+        self.whole = len(passage.pieces) if whole is None else whole
         self.network = run.network()
 
     @cached_property
@@ -90,23 +94,24 @@ class Inside:
         ]
 
     def find(
-        self, name: str, count: int = 10, draws: int = DRAWS, untrained: bool = True
+        self, name: str | Pattern, count: int = 10, draws: int = DRAWS, untrained: bool = True
     ) -> dict[str, Any]:
         """The units that follow a pattern best; see `lens.pattern` and `lens.find_unit`.
 
         Args:
-            name: the pattern.
+            name: the pattern, or its name.
             count: how many units to return.
             draws: how many rotated patterns to search for.
             untrained: also find and score the best unit of the network as it was before training,
                 which reads the text once more. The result is `None` without it, and if the run was
                 given its network from Python.
         """
-        wanted = pattern(name, self.passage.pieces)
+        pieces = self.passage.pieces
+        wanted = name if isinstance(name, Pattern) else pattern(name, pieces, self.whole)
         ranking = find_unit(self.reading.values, wanted.values, count=count, draws=draws)
         chance = ranking.chance
         return {
-            "pattern": name,
+            "pattern": wanted.name,
             "measure": ranking.measure,
             "pieces": len(wanted.values),
             "split": ranking.split,
@@ -196,6 +201,7 @@ def look_inside(
             passage, where = run.task_on(file).passage("valid"), str(file)
         else:
             passage, where = run.task().passage("valid"), "the validation part"
-    if len(passage.pieces) > limit:
+    whole = len(passage.pieces)
+    if whole > limit:
         passage = passage.first(limit)
-    return Inside(run, passage, where, top)
+    return Inside(run, passage, where, top, whole)

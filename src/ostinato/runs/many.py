@@ -21,11 +21,12 @@ from ..errors import BadInput
 from ..learning import Learner, Objective
 from ..tasks import CrossEntropy
 from .build import batch_size
+from .company import Company
 from .config import Config
 from .fit import room
 from .folder import Run, is_run, open_run
 from .log import read_events
-from .pack import Company, Pack
+from .pack import Pack
 from .signals import Stop, stop_signals
 from .step import SharedSteps
 from .training import train_with

@@ -25,47 +25,13 @@ from ..data import Batch
 from ..learning import Learner
 from ..tasks import Metric, Task
 from ..wiring import Network
-from .build import steps_of
 from .checkpoints import Checkpoint
+from .company import Company
 from .config import Config
 from .devices import Spread
 from .evaluation import alike, measured, measured_together, shapes_of, stacked
 from .signals import Stop
-from .step import Alone, Inputs, SharedStep, SharedSteps, Steps, compiled_step, strongly_typed
-
-
-class Company:
-    """Runs that are trained at the same time and share what they compile.
-
-    Attributes:
-        stop: set by the signal that asks all of them to stop.
-        shared: their compiled steps; `None` for a run that has no others beside it.
-    """
-
-    mapped = False
-
-    def __init__(self, stop: Stop, shared: SharedSteps | None):
-        self.stop, self.shared = stop, shared
-
-    def steps(
-        self, task: Task, network: Network, learner: Learner, config: Config, spread: Spread
-    ) -> Steps:
-        """How a run takes its steps."""
-        if self.shared is None:
-            return Alone(compiled_step(network, learner, config.seed), spread)
-        step, inputs = self._shared(task, network, learner, config)
-        return Alone(step.compiled(inputs), spread)
-
-    def leave(self) -> None:
-        """A run has ended."""
-
-    def _shared(
-        self, task: Task, network: Network, learner: Learner, config: Config
-    ) -> tuple[SharedStep, Inputs]:
-        assert self.shared is not None
-        backend = getattr(getattr(learner, "objective", None), "backend", None)
-        kind = task.loss, steps_of(config, task), backend
-        return self.shared.of(network, learner, kind), Inputs.of(network, learner, config.seed)
+from .step import Inputs, SharedStep, SharedSteps, Steps, strongly_typed
 
 
 class Meeting:

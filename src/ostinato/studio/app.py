@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 from starlette.applications import Starlette
@@ -53,6 +54,7 @@ class Studio:
         self.jobs = Jobs(self.folder)
         self.measuring, self.claiming, self.looking = Worker(), Worker(), Worker()
         self._reading = asyncio.Lock()  # one long log at a time
+        self._turns: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
         self._kept: dict[str, Any] = {}
 
     def app(self) -> Starlette:
@@ -68,6 +70,7 @@ class Studio:
             "findings": self.findings,
             "claims": self.claims,
             "job": self.job,
+            "forecast": self.forecast,
             "pictures": self.pictures,
         }
         routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
@@ -132,16 +135,16 @@ class Studio:
         if request.query_params.get("sample") == "1" and self.digests.left(path) > LONG:
             sample = await asyncio.to_thread(Digest.sampled, path)
             return await asyncio.to_thread(run_view, row, sample, sampled=True) | job
-        async with self._reading:
-            digest = await asyncio.to_thread(self.digests.of, path)
-        return await asyncio.to_thread(run_view, row, digest) | job
+        async with self._turn(path):
+            digest = await self._digest(path)
+            return await asyncio.to_thread(run_view, row, digest) | job
 
     async def chart(self, request: Request) -> Any:
         path = self.folder.find(request.query_params.get("name", ""))
         chart = request.query_params.get("chart", "")
         first, last = (_number(request, key) for key in ("from", "to"))
-        async with self._reading:
-            digest = await asyncio.to_thread(self.digests.of, path)
+        async with self._turn(path):
+            digest = await self._digest(path)
             return await asyncio.to_thread(chart_view, digest, chart, first, last)
 
     async def compare(self, request: Request) -> Any:
@@ -149,13 +152,24 @@ class Studio:
         if not names:
             raise BadInput("no run has been chosen")
         over_seeds = request.query_params.get("seeds", "1") == "1"
+        rows = [await asyncio.to_thread(self.folder.row, name) for name in names]
+        paths = [self.folder.find(name) for name in names]
+        async with contextlib.AsyncExitStack() as stack:
+            for path in sorted({*paths}):  # in one order, so that two requests cannot block
+                await stack.enter_async_context(self._turn(path))
+            runs = [(row, await self._digest(path)) for row, path in zip(rows, paths, strict=True)]
+            return await asyncio.to_thread(compare_view, runs, over_seeds)
 
-        def found() -> Any:
-            paths = [(self.folder.row(name), self.folder.find(name)) for name in names]
-            return compare_view([(row, self.digests.of(path)) for row, path in paths], over_seeds)
+    def _turn(self, path: Path) -> asyncio.Lock:
+        """The lock of a run: its digest is read and used by one request at a time."""
+        return self._turns.setdefault(path, asyncio.Lock())
 
+    async def _digest(self, path: Path) -> Digest:
+        """The digest of a run whose turn it is. A short log need not wait for a long one."""
+        if self.digests.left(path) <= LONG:
+            return await asyncio.to_thread(self.digests.of, path)
         async with self._reading:
-            return await asyncio.to_thread(found)
+            return await asyncio.to_thread(self.digests.of, path)
 
     async def events(self, request: Request) -> Response:
         try:
@@ -202,9 +216,18 @@ class Studio:
         """A question to a network about a text; see `looking.inside`."""
         sent = await _sent(request)
         path = self.folder.find(str(sent.get("name")))
-        known = ("what", "text", "begin", "unit", "pattern", "at")
+        known = ("what", "text", "begin", "unit", "pattern", "at", "labels", "label")
         asked = {key: sent[key] for key in known if key in sent}
+        if sent.get("file"):
+            file = str(sent["file"])
+            asked |= {"labels": await asyncio.to_thread(self.folder.text, file), "source": file}
         return await self.looking.ask(300.0, do="inside", path=str(path), **asked)
+
+    async def forecast(self, request: Request) -> Any:
+        """A series continued from a place; see `looking.forecast`."""
+        path = self.folder.find(request.query_params.get("name", ""))
+        asked = {key: _whole(request, key) for key in ("series", "begin", "steps")}
+        return await self.looking.ask(300.0, do="forecast", path=str(path), **asked)
 
     async def pictures(self, request: Request) -> Any:
         path = self.folder.find(request.query_params.get("name", ""))
@@ -304,6 +327,16 @@ def _number(request: Request, key: str) -> float:
     if found != found:
         raise BadInput(f"{key} must be a step")
     return found
+
+
+def _whole(request: Request, key: str) -> int | None:
+    """A whole number of a query; `None` where there is none."""
+    words = request.query_params.get(key, "")
+    if not words:
+        return None
+    if not words.isascii() or not words.isdecimal() or len(words) > 15:
+        raise BadInput(f"{key} must be a whole number from 0, got {words:.40}")
+    return int(words)
 
 
 def _part(name: str) -> str:

@@ -13,7 +13,7 @@ from ..errors import BadInput
 from ..files import is_locked
 from ..runs.listing import CONFIG, MODEL, flat_settings, run_folders, short_name
 from ..runs.log import NAME as LOG
-from .reading import read_json
+from .reading import LARGEST, opened, read_json
 from .summary import Summary
 
 MOST = 5000  # runs in a list
@@ -87,15 +87,33 @@ class Folder:
 
     def find(self, name: str) -> Path:
         """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
-        if "\0" in name or len(name) > 1000 or Path(name).as_posix() != name:
+        path = self._inside(name)
+        if path is None or not any(_is_file(path / x) for x in (CONFIG, MODEL, LOG)):
             raise NoRun(f"there is no run {name:.200}")
+        return path
+
+    def text(self, name: str) -> str:
+        """The text of a file below the folder, which is read whole if it is not too long."""
+        path = self._inside(name)
+        if path is None or not _is_file(path):
+            raise BadInput(f"there is no file {name:.200} below the folder of the studio")
+        with opened(path) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                raise BadInput(f"{name:.200} is larger than {LARGEST >> 20} MB")
+            data = file.read(LARGEST)
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{name:.200} is not UTF-8: byte {error.start} is wrong") from None
+
+    def _inside(self, name: str) -> Path | None:
+        """The path of a name; `None` if it is spelled oddly, or leads elsewhere."""
+        if "\0" in name or len(name) > 1000 or Path(name).as_posix() != name:
+            return None
         path = self.path / name
         real = os.path.realpath(path)
         inside = real == str(self.path) or real.startswith(str(self.path).rstrip(os.sep) + os.sep)
-        normal = os.path.normpath(path) == real  # without `..`, and without links
-        if not inside or not normal or not any(_is_file(path / x) for x in (CONFIG, MODEL, LOG)):
-            raise NoRun(f"there is no run {name:.200}")
-        return path
+        return path if inside and str(path) == real else None  # without `..`, and without links
 
     def new(self, name: str) -> Path:
         """The folder of a run to come, below that of the studio."""

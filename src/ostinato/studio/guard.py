@@ -57,6 +57,8 @@ class Guard:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refused = self._refusal(scope, headers)
         if refused is not None:
+            if scope["method"] not in ("GET", "HEAD"):
+                await _body(receive)  # or the connection is reset before the answer has been read
             return await _answer(send, 403, refused)
         if int(headers.get(b"content-length", "0") or 0) > BODY:
             return await _answer(send, 413, "the request is too large")

@@ -3,12 +3,14 @@
 The networks looked at last are kept, so that one question after the other is quick.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
 from ..lens.names import weight_name
+from ..lens.patterns import Pattern, labelled
 from ..report.charts import Lines, Series, numbers
 from ..runs import look_inside, open_run
 from ..runs.inside import Inside
@@ -41,7 +43,7 @@ def inside(request: dict) -> Any:
         values = looked.unit(str(request["unit"]))
         return {"values": [round(x, 5) for x in values[begin : begin + PAGE]]}
     if what == "find":
-        return looked.find(_pattern(request), count=12)
+        return looked.find(_pattern(request, looked), count=12)
     at = int(request["at"])
     if not 0 <= at < len(looked.passage.pieces):
         raise BadInput(f"there is no piece {at}")
@@ -60,11 +62,26 @@ def inside(request: dict) -> Any:
     raise BadInput("the question must be read, unit, find, reach or similar")
 
 
-def _pattern(request: dict) -> str:
+def _pattern(request: dict, looked: Inside) -> str | Pattern:
+    """The pattern that is asked for: by its name, or labels, one per line.
+
+    A name never makes this process read a file: the server reads it, if it is in its folder.
+    """
     words = str(request["pattern"])
     if words.startswith("labels:"):
-        raise BadInput("labels from a file are read by ostinato inside --find labels:FILE")
-    return words
+        raise BadInput("labels are pasted, or in a file below the folder of the studio")
+    if words != "labels":
+        return words
+    labels, one = request.get("labels"), request.get("label")
+    if not isinstance(labels, str) or not labels.strip():
+        raise BadInput("there are no labels; give one per line")
+    return labelled(
+        labels,
+        len(looked.passage.pieces),
+        str(one) if one else None,
+        whole=looked.whole,
+        source=str(request.get("source") or "the pasted list"),
+    )
 
 
 def _reach(looked: Inside, at: int) -> Any:
@@ -140,15 +157,35 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> str:
         return "".join(decoding.as_text(iter([symbols]), vocabulary))
 
 
+def forecast(request: dict) -> Any:
+    """A series continued from a place, as charts; no charts if the run forecasts nothing."""
+    from ..report.of_series import can_forecast, forecasts, place_of
+
+    run = open_run(request["path"])
+    with run.precision():
+        task = run.task()
+        if not can_forecast(task):
+            return {"charts": []}
+        wanted = {name: request.get(name) for name in ("series", "begin", "steps")}
+        place = place_of(task, **wanted)
+        charts = forecasts(run.network(), task, place)
+    return {
+        "charts": [as_json(chart) for chart in charts],
+        "place": dataclasses.asdict(place),
+        "count": len(task.series),
+        "length": len(task.series[place.series]),
+        "valid": task.begins("valid", place.series),
+    }
+
+
 def pictures(request: dict) -> Any:
     """Charts of the network on a few sequences, as in a report: attention, heads, states, gates."""
-    from ..report.of_run import sections_of
+    from ..report.of_run import pictures_of
     from ..report.subject import subject
 
     run = open_run(request["path"])
     with run.precision():
-        wanted = ("Where the network looks", "Inside the network")
-        found = [one for one in sections_of(subject(run)) if one.heading in wanted]
+        found = pictures_of(subject(run))
     return [
         {"heading": one.heading, "charts": [as_json(chart) for chart in one.charts]}
         for one in found

@@ -1,8 +1,9 @@
 """What a list says about a log, without reading most of it.
 
-Validations, starts and ends are rare, and every log writes its events in the same way: so they are
-searched for as bytes, which takes a second per gigabyte. Of the many `train` events only a few are
-looked at, for the last step and for a line. A log that has grown is searched from where it ended.
+Validations, starts and ends are rare, and every log writes its events in the same way: so lines are
+told apart by a letter of their kind, which takes a second per gigabyte. Of the many `train` events
+only a few are looked at, for the last step and for a line. A log that has grown is searched from
+where it ended.
 """
 
 import json
@@ -10,11 +11,15 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from ..runs.events import readable
 from .reading import CHUNK, opened
 
 KINDS = ("start", "resume", "valid", "trouble", "end")
-WANTED = [b'{"kind": "%s"' % kind.encode() for kind in KINDS]
+WANTED = tuple(b'{"kind": "%s"' % kind.encode() for kind in KINDS)
+LETTER = len('\n{"kind": "')  # from the end of the line before to the first letter of a kind
+FIRST = np.isin(np.arange(256), [ord(kind[0]) for kind in KINDS])
 TAIL = 1 << 13  # bytes
 POINTS = 48  # of a line
 
@@ -73,15 +78,10 @@ class Summary:
                 self.losses = self._some(file, self.offset)
 
     def _search(self, lines: bytes) -> None:
-        places = []
-        for words in WANTED:
-            place = lines.find(b"\n" + words)
-            while place >= 0:
-                places.append(place + 1)
-                place = lines.find(b"\n" + words, place + 1)
-        for place in sorted(places):
-            for event in _events([lines[place : lines.index(b"\n", place)]]):
-                self._hear(event)
+        for place in _maybe_wanted(lines):
+            if lines.startswith(WANTED, place):
+                for event in _events([lines[place : lines.index(b"\n", place)]]):
+                    self._hear(event)
 
     def _hear(self, event: dict) -> None:
         kind, step = event["kind"], event["step"]
@@ -118,6 +118,20 @@ class Summary:
             events = _events(lines[1:3] if i else lines[:3])
             found += [e["loss"] for e in events if e["kind"] == "train" and e["loss"] is not None]
         return found
+
+
+def _maybe_wanted(lines: bytes) -> list[int]:
+    """Where lines begin that may be of a wanted kind: most `train` events are not among them.
+
+    Example:
+        >>> _maybe_wanted(b'\\n{"kind": "train", "step": 1}\\n{"kind": "valid", "step": 1}\\n')
+        [30]
+    """
+    letters = np.frombuffer(lines, np.uint8)
+    ends = np.flatnonzero(letters[: -LETTER - 2] == ord("\n"))
+    first, third = letters[ends + LETTER], letters[ends + LETTER + 2]
+    train = (first == ord("t")) & (third == ord("a"))
+    return (ends[FIRST[first] & ~train] + 1).tolist()
 
 
 def _events(lines: list[bytes]) -> list[dict]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import statistics
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -217,18 +218,26 @@ def _words(value: Any) -> str:
 
 
 class Digests:
-    """The digests of the runs that were looked at last."""
+    """The digests of the runs that were looked at last.
+
+    Different runs can be read in different threads; one run is read in one thread at a time.
+    """
 
     def __init__(self, most: int = 64):
         self.most = most
         self._found: dict[Path, Digest] = {}
+        self._lock = threading.Lock()
 
     def of(self, path: Path) -> Digest:
         """The digest of a run, as far as its log goes now."""
-        digest = self._found.pop(path, None) or Digest(path)
-        self._found[path] = digest = digest.read()
-        while len(self._found) > self.most:
-            self._found.pop(next(iter(self._found)))
+        with self._lock:
+            digest = self._found.get(path) or Digest(path)
+        digest = digest.read()
+        with self._lock:
+            self._found.pop(path, None)
+            self._found[path] = digest
+            while len(self._found) > self.most:
+                self._found.pop(next(iter(self._found)))
         return digest
 
     def left(self, path: Path) -> int:

@@ -58,6 +58,8 @@ class Worker:
                     if "error" in found:
                         raise BadInput(found["error"])
                     yield found
+            except BadInput:  # a ValueError too, whose words must be kept
+                raise
             except TimeoutError:
                 raise BadInput(f"no answer within {seconds:.0f} s; it was given up") from None
             except (OSError, ValueError):

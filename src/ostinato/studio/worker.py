@@ -122,6 +122,13 @@ def play(request: dict) -> Iterator[Any]:
     yield from looking.play(request)
 
 
+def forecast(request: dict) -> Any:
+    """A series continued by a network."""
+    from . import looking
+
+    return looking.forecast(request)
+
+
 def pictures(request: dict) -> Any:
     """Charts of a network on a few sequences."""
     from . import looking
@@ -136,6 +143,7 @@ DO: dict[str, Callable[[dict], Any]] = {
     "claims": claims,
     "claim": claim,
     "inside": inside,
+    "forecast": forecast,
     "pictures": pictures,
 }
 STREAMS: dict[str, Callable[[dict], Iterator[Any]]] = {"play": play}

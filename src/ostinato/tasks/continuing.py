@@ -46,14 +46,8 @@ def closed_loop(network: Any, task: Series, history: Any, steps: int) -> np.ndar
     """
     steps = checked_count(steps, "steps of a forecast")
     width = len(task.names)
-    if not task.forecasts or sorted(set(task.targets)) != list(range(width)):
-        known = [task.names[n] for n in task.targets] if task.forecasts else []
-        raise BadInput(
-            "a closed loop needs forecasts of all columns, because it reads them; this task "
-            f"forecasts {', '.join(known[:20]) or 'none'} of {', '.join(task.names[:20])}"
-        )
-    if not can_step(network):
-        raise BadInput("a closed loop needs a network with a step, not one that sees the future")
+    if problem := no_loop(network, task):
+        raise BadInput(problem)
     found = as_series(history)
     if len(found) != 1 or found[0].shape[1] != width:
         raise BadInput(f"the history must be (T, {width}), got {np.shape(history)}")
@@ -71,6 +65,19 @@ def closed_loop(network: Any, task: Series, history: Any, steps: int) -> np.ndar
     )
     scaled = np.asarray(rows, float)[:, 0, :width]
     return scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
+
+
+def no_loop(network: Any, task: Series) -> str | None:
+    """Why a network cannot read its own forecasts; `None` if it can."""
+    if not task.forecasts or sorted(set(task.targets)) != list(range(len(task.names))):
+        known = [task.names[n] for n in task.targets] if task.forecasts else []
+        return (
+            "a closed loop needs forecasts of all columns, because it reads them; this task "
+            f"forecasts {', '.join(known[:20]) or 'none'} of {', '.join(task.names[:20])}"
+        )
+    if not can_step(network):
+        return "a closed loop needs a network with a step, not one that sees the future"
+    return None
 
 
 @eqx.filter_jit
@@ -127,16 +134,38 @@ def continuations(network: Any, how: Applying) -> Iterator[dict[str, Any]]:
 
 def _ahead(network: Any, task: Series, x: np.ndarray) -> tuple[list[str], np.ndarray]:
     """The names and the values `(horizon, columns)` that the network forecasts at the last step."""
+    levels: tuple[Any, ...] = task.quantiles or (None,)
+    names = [task.names[n] for n in task.targets]
+    columns = [name if q is None else f"{name} {q:g}" for name in names for q in levels]
+    return columns, forecasts_at_each(network, task, x)[-1].reshape(task.horizon, len(columns))
+
+
+def forecasts_at_each(network: Any, task: Series, x: np.ndarray) -> np.ndarray:
+    """What the network forecasts at each step of a series, in the units of the data.
+
+    Args:
+        network: trained on the task.
+        task: a `Series` that forecasts.
+        x: `(T, columns)`.
+
+    Returns:
+        `(T, horizon, target columns, levels)`; without quantiles there is one level.
+
+    Example:
+        >>> task = Series(np.sin(np.arange(200) / 5), horizon=3)
+        >>> network = Network(LSTM(1, 8, key=key), Readout(8, 3, key=key))
+        >>> forecasts_at_each(network, task, task.series[0][:20]).shape
+        (20, 3, 1, 1)
+    """
     inputs = task.scaler(x)[:, None]
     batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32))
     outputs, _ = _outputs(eqx.nn.inference_mode(network), batch.arrays)
     levels: tuple[Any, ...] = task.quantiles or (None,)
-    scaler, names = task.answers.scaler, [task.names[n] for n in task.targets]
+    scaler = task.answers.scaler
     assert scaler is not None
-    scaled = sorted_quantiles(np.asarray(outputs, float)[-1, 0], levels)
+    scaled = sorted_quantiles(np.asarray(outputs, float)[:, 0], levels)
     values = scaled * np.array(scaler.factor)[:, None] + np.array(scaler.shift)[:, None]
-    columns = [name if q is None else f"{name} {q:g}" for name in names for q in levels]
-    return columns, values.reshape(task.horizon, len(columns))
+    return values.reshape(len(x), task.horizon, len(task.targets), len(levels))
 
 
 @eqx.filter_jit

@@ -239,6 +239,11 @@ class Series(Task):
         length = length or self.length
         return windows.epochs(self.parts["train"], batches, size, length, self.carry)
 
+    def begins(self, part: str, number: int = 0) -> int:
+        """The first step of a part of a series; its length if the part is empty."""
+        cut = self._cuts[number][checked_part(part)]
+        return cut.start if cut.start < cut.stop else len(self.series[number])
+
     def baselines(self) -> dict[str, float]:
         return super().baselines() | self.yardsticks("valid")
 

@@ -45,6 +45,8 @@ class Task(abc.ABC):
         lag: the least number of steps back that an answer depends on; `None` if unknown.
         held_out_together: how many generated held-out sequences are in memory at once.
         predicts_next: whether the targets are later inputs, which a network must not see.
+        forecasts: whether it forecasts a series, which a network can then continue; see
+            `continuing`.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/models.py`.
@@ -66,6 +68,7 @@ class Task(abc.ABC):
     length: int
     held_out_together: int = 0
     predicts_next: bool = False
+    forecasts: bool = False
     readout_bias: bool = True
     model: Mapping[str, Any] | None = None
     apply_options: ClassVar[tuple[str, ...]] = ()

@@ -37,7 +37,9 @@ def toy_sentences(count: int, rng: np.random.Generator) -> list[Tagged]:
 
 
 def _syllable(rng: np.random.Generator) -> str:
-    return rng.choice(list(CONSONANTS)) + rng.choice(list(VOWELS)) + rng.choice(["", "n", "r", "l"])
+    return "".join(
+        str(rng.choice(some)) for some in ([*CONSONANTS], [*VOWELS], ["", "n", "r", "l"])
+    )
 
 
 def _sentence(rng: np.random.Generator, stems: list[str]) -> Tagged:

@@ -65,7 +65,7 @@ def watched(cell, xs, state):
     return ys, jnp.concatenate([x.reshape(-1) for x in states])
 
 
-USUAL = {"simple tanh", "lstm", "network, raw"}
+USUAL = {"lstm", "network, raw"}
 
 
 @pytest.mark.parametrize("name", some(MEMBERS, USUAL))
@@ -257,6 +257,7 @@ def test_in_pieces_and_with_less_memory(small):
             near(same, one, 1e-12)
 
 
+@pytest.mark.slow
 def test_squares(small):
     cell, xs, state = small
     f = on_batch(cell, xs, state)

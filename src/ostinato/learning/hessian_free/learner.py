@@ -31,6 +31,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
+from ..norms import norm_of
 from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
 from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
@@ -77,7 +78,8 @@ class HessianFree(Curved):
         >>> network = Network(LSTM(2, 4, key=key), Readout(4, 1, key=key))  # for the adding problem
         >>> learner = HessianFree(Objective(SquaredError()), Damping(0.01, 0.003), curvature=2)
         >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> network, memory, state, report = step(network, memory, state, batch)
         >>> bool(report["after"] < report["loss"]), REASONS[report["reason"]]
         (True, 'progress')
     """
@@ -224,7 +226,7 @@ class HessianFree(Curved):
         )
         report = {
             "loss": value,
-            "norm": jnp.linalg.norm(norms),
+            "norm": norm_of(norms),
             "norms": norms,
             "rate": jnp.where(refused, 0, length),
             "clipped": jnp.zeros_like(value),

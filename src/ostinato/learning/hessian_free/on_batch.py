@@ -31,6 +31,7 @@ from jax.flatten_util import ravel_pytree
 from ...data import Batch
 from ...errors import BadInput
 from ...weights import trained
+from ..norms import norms_of
 from ..objective import Objective
 
 FORMS = {"pre-activation": "products", "activation": "states"}
@@ -92,8 +93,7 @@ class OnBatch:
 
     def norms(self, vector: jax.Array) -> jax.Array:
         """The norm of each parameter's part of a vector, in the order of the network's leaves."""
-        parts = jax.tree.leaves(trained(self.at(vector))[0])
-        return jnp.stack([jnp.linalg.norm(x.reshape(-1)) for x in parts])
+        return norms_of(trained(self.at(vector))[0])[0]
 
     def value(self, flat: jax.Array) -> jax.Array:
         """`f(θ)`."""

@@ -14,6 +14,13 @@ function plotly() {
 }
 export const ready = plotly;
 
+let before = Promise.resolve();
+// Charts are drawn one after the other, so that the first can be seen before the next is begun.
+function inTurn(draw) {
+  before = before.catch(() => {}).then(() => new Promise((done) => setTimeout(done))).then(draw);
+  return before;
+}
+
 export class Chart {
   // `found` is a chart as the server sends it; `zoom(first, last)` asks for one with more detail.
   constructor(found, zoom = null) {
@@ -25,7 +32,7 @@ export class Chart {
       h("button", { type: "button", click: () => this.svg() }, "SVG"),
       h("button", { type: "button", click: () => this.csv() }, "CSV"));
     this.element = h("figure", {}, h("div", { class: "head" }, this.title, bar), this.plot, this.caption);
-    this.visible = this.drawn = this.stale = false;
+    this.visible = this.drawn = this.stale = this.anew = false;
     this.range = null;
     this.cost = 0;
     this.set(found);
@@ -33,8 +40,11 @@ export class Chart {
       this.visible = entries.at(-1).isIntersecting;
       if (this.visible && this.stale) this.draw();
     }, { rootMargin: "200px" }).observe(this.element);
-    for (const screen of [OstinatoLook.dark, OstinatoLook.narrow])
-      screen.addEventListener("change", () => this.redraw());
+    OstinatoLook.dark.addEventListener("change", () => this.redraw());
+    OstinatoLook.narrow.addEventListener("change", () => {
+      this.anew = this.drawn; // plotly.js leaves parts of a scale behind that lies elsewhere now
+      this.redraw();
+    });
   }
 
   set(found) {
@@ -52,7 +62,15 @@ export class Chart {
   async draw() {
     this.stale = false;
     const Plotly = await plotly();
+    await inTurn(() => this.drawNow(Plotly));
+  }
+
+  async drawNow(Plotly) {
     const started = performance.now();
+    if (this.anew) {
+      Plotly.purge(this.plot);
+      this.anew = this.drawn = false;
+    }
     const { data, layout } = this.found.figure;
     const own = { ...layout, uirevision: "kept", xaxis: { ...layout.xaxis }, yaxis: { ...layout.yaxis } };
     if (this.range) own.xaxis.range = this.range;

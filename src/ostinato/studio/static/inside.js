@@ -15,9 +15,17 @@ const by = h("div", { class: "choice", role: "group", "aria-label": "Colour by" 
 const group = h("select", { "aria-label": "State, memory or gate", id: "group", change: () => { number.max = String(view.groups[group.value] - 1); showUnit(); } });
 const number = h("input", { type: "number", id: "unit", min: 0, value: 0, "aria-label": "Unit", input: () => showUnit() });
 const unit = h("span", { class: "unit" }, group, number);
-const pattern = h("select", { id: "pattern", "aria-label": "Pattern", change: () => { expression.hidden = pattern.value !== "regex"; } },
-  ...[["brackets", "inside brackets"], ["quotes", "inside quotes"], ["line", "position in the line"], ["word", "position in the word"], ["regex", "a regular expression"]].map(([key, words]) => h("option", { value: key }, words)));
+const pattern = h("select", { id: "pattern", "aria-label": "Pattern", change: () => { expression.hidden = pattern.value !== "regex"; labels.hidden = pattern.value !== "labels"; } },
+  ...[["brackets", "inside brackets"], ["quotes", "inside quotes"], ["line", "position in the line"], ["word", "position in the word"], ["regex", "a regular expression"], ["labels", "labels of your own"]].map(([key, words]) => h("option", { value: key }, words)));
 const expression = h("input", { type: "text", id: "expression", placeholder: "def \\w+", hidden: true, "aria-label": "Regular expression", spellcheck: "false" });
+const LONGEST = 60_000; // characters of a request
+const file = h("input", { type: "text", id: "labels-file", placeholder: "labels.txt", spellcheck: "false", autocomplete: "off" });
+const one = h("input", { type: "text", id: "label", placeholder: "of two or of numbers: none", spellcheck: "false", autocomplete: "off" });
+const pasted = h("textarea", { id: "labels", rows: 4, placeholder: "One label per line and piece of the text: two different labels, or numbers", spellcheck: "false", "aria-label": "Labels" });
+const labels = h("div", { class: "play", id: "own-labels", hidden: true }, pasted,
+  h("div", { class: "fields" },
+    h("label", { class: "small wider", title: "a file below the folder of the studio, with one label per line" }, h("span", {}, "or a file below the studio's folder"), file),
+    h("label", { class: "small wider", title: "needed if there are several labels" }, h("span", {}, "this label against all others"), one)));
 const found = h("div", { id: "found" });
 const own = h("textarea", { id: "own", rows: 3, placeholder: "Type a text, or leave this empty for the validation part", "aria-label": "Your own text", spellcheck: "false" });
 const place = h("div", { id: "text", class: "text", lang: "zxx", tabindex: "0", click: (event) => event.target.dataset?.at && choose(Number(event.target.dataset.at)) });
@@ -29,7 +37,7 @@ const body = h("div", { hidden: true },
   scale, h("div", { class: "beside" }, h("div", {}, place, more), detail),
   h("section", {}, h("h2", {}, "Find a unit"),
     h("p", { class: "hint" }, "Ranks all units by how well they follow a pattern. Unit, sign and threshold are chosen on the first half of the text and scored on the second; chance is the best of as many units with the pattern rotated."),
-    h("div", { class: "bar" }, pattern, expression, h("button", { type: "button", id: "find", class: "main", click: () => find() }, "Find")), found),
+    h("div", { class: "bar" }, pattern, expression, h("button", { type: "button", id: "find", class: "main", click: () => find() }, "Find")), labels, found),
   h("section", {}, h("h2", {}, "Your own text"), own, h("p", {}, h("button", { type: "button", id: "read", click: () => { text = own.value; begin = 0; load(); } }, "Read it"))));
 main.append(h("div", { class: "title" }, h("h1", {}, name)), tabs(name, "inside"), wait, body);
 
@@ -106,11 +114,19 @@ async function showUnit() {
   }
 }
 
+// What to look for. Labels are sent as they are, or as the name of a file that the server reads.
+function wanted() {
+  if (pattern.value === "regex") return { pattern: `regex:${expression.value}` };
+  if (pattern.value !== "labels") return { pattern: pattern.value };
+  const label = one.value.trim(), name = file.value.trim();
+  if (!name && JSON.stringify(pasted.value).length > LONGEST) throw new Error("These are too many labels to paste; put them into a file below the studio's folder.");
+  return { pattern: "labels", label, ...(name ? { file: name } : { labels: pasted.value }) };
+}
+
 async function find() {
-  const wanted = pattern.value === "regex" ? `regex:${expression.value}` : pattern.value;
   found.replaceChildren(h("p", { class: "hint wait" }, "Looking at all units, and at what chance would reach …"));
   try {
-    const answer = await question("find", { pattern: wanted });
+    const answer = await question("find", wanted());
     const chance = answer.chance;
     const rows = answer.units.map((one) => [one.unit, asNumber(one.chosen, 3), asNumber(one.score, 3), one.threshold === null ? (one.sign > 0 ? "+" : "−") : `${one.sign > 0 ? "above" : "below"} ${asNumber(one.threshold, 3)}`]);
     const head = ["Unit", "Where it was chosen", "Held out", "Rule"];

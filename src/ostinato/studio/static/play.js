@@ -2,6 +2,7 @@
 import { ask, h, say } from "./dom.js";
 import { Chart } from "./charts.js";
 import { keys } from "./frame.js";
+import { forecast } from "./forecast.js";
 import { tabs } from "./tabs.js";
 
 const main = document.getElementById("main");
@@ -87,6 +88,11 @@ if (row.task === "text") {
   const wait = h("p", { class: "hint wait" }, "The network is running on a few sequences …");
   main.append(h("p", { class: "subtitle" }, `This run learns ${row.task ?? "something"}, not a text: here is what its network does on sequences it was not trained on. New input goes through `, h("code", {}, "ostinato apply"), "."), wait, pictures);
   try {
+    const ahead = await forecast(name);
+    if (ahead) {
+      pictures.append(ahead);
+      keys([["/", "from which step", () => document.getElementById("at-begin").select()]]);
+    }
     for (const { heading, charts } of await ask("pictures", { name }))
       pictures.append(h("section", {}, h("h2", {}, heading), h("div", { class: "grid" }, ...charts.map((found) => new Chart(found).element))));
     wait.remove();

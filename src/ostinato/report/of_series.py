@@ -1,0 +1,178 @@
+"""Charts of forecasts: a series continued from a place, beside what really came."""
+
+import dataclasses
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from ..errors import BadInput
+from ..tasks.continuing import closed_loop, forecasts_at_each, no_loop
+from ..tasks.series import Series as SeriesTask
+from .charts import Chart, Lines, Series, numbers
+
+STEP = "step of the series"
+READ = 1000  # steps before the place that the network reads
+STEPS, MOST = 100, 2000  # that are forecast: by default, and at most
+COLUMNS = 12  # that are drawn
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a forecast begins.
+
+    Attributes:
+        series: the number of the series, where a task has several.
+        begin: the first step that is forecast; all before it is known.
+        steps: how many steps to forecast.
+    """
+
+    series: int
+    begin: int
+    steps: int
+
+
+def can_forecast(task: Any) -> TypeGuard[SeriesTask]:
+    """Whether a task forecasts a series, so that it can be drawn on."""
+    return task.forecasts
+
+
+def place_of(
+    task: SeriesTask, series: int | None = None, begin: int | None = None, steps: int | None = None
+) -> Place:
+    """A place to forecast from: by default where the validation part begins.
+
+    Args:
+        task: forecasts a series.
+        series: which, if there are several; 0 by default.
+        begin: the first step to forecast, from 1 to the length of the series, after its end.
+        steps: how many; by default the larger of `STEPS` and the horizon of the task.
+
+    Example:
+        >>> place_of(SeriesTask(np.sin(np.arange(400) / 5)))
+        Place(series=0, begin=360, steps=100)
+    """
+    series = 0 if series is None else series
+    if not 0 <= series < len(task.series):
+        raise BadInput(f"the series is a number from 0 to {len(task.series) - 1}, got {series}")
+    length = len(task.series[series])
+    begin = max(task.begins("valid", series), 1) if begin is None else begin
+    if not 1 <= begin <= length:
+        raise BadInput(f"a forecast begins at a step from 1 to {length}, got {begin}")
+    steps = min(max(STEPS, task.horizon), MOST) if steps is None else steps
+    if not 1 <= steps <= MOST:
+        raise BadInput(f"from 1 to {MOST} steps can be forecast, got {steps}")
+    return Place(series, begin, steps)
+
+
+def forecasts(network: Any, task: SeriesTask, place: Place) -> list[Chart]:
+    """For each column its continuation, and with quantiles what was forecast at every step."""
+    x = task.series[place.series]
+    known = x[max(0, place.begin - READ) : place.begin]
+    problem = no_loop(network, task)
+    loop = None if problem else closed_loop(network, task, known, place.steps)
+    ahead = forecasts_at_each(network, task, known)[-1]
+    found: list[Chart] = []
+    for n, column in enumerate(task.targets[:COLUMNS]):
+        path = None if loop is None else loop[:, column]
+        found.append(_continued(task, place, n, path, ahead[:, n], len(known)))
+    if task.quantiles is not None and task.horizon < len(x) > place.begin:
+        found += _at_every_step(network, task, place)
+    return found
+
+
+def _continued(
+    task: SeriesTask, place: Place, n: int, path: Any, ahead: np.ndarray, read: int
+) -> Chart:
+    """One column: what came, the closed loop, and the forecast over the task's horizon."""
+    name, begin, last = _name(task, task.targets[n]), place.begin, place.begin + place.steps
+    shown = max(0, begin - max(place.steps, task.horizon))
+    came = task.series[place.series][shown : max(last, begin + task.horizon), task.targets[n]]
+    series = [Series("what came", list(range(shown, shown + len(came))), numbers(came))]
+    words = ""
+    if path is not None:
+        series.append(Series("closed loop", list(range(begin, last)), numbers(path)))
+        words = " In the closed loop it goes on from its own forecasts alone"
+        words += f"{_error(came[begin - shown :], path)}."
+    if task.horizon > 1 or path is None:
+        series.append(_interval(task, list(range(begin, begin + task.horizon)), ahead))
+        far = "a step" if task.horizon == 1 else f"{task.horizon:,} steps"
+        words += f" At step {begin - 1:,} it forecast {far} at once{_interval_words(task)}."
+    return Lines(
+        name=f"forecast-{n + 1}",
+        title=f"Forecast of {name} from step {begin:,}",
+        caption=(
+            f"The network has read the {read:,} steps before step {begin:,}, and nothing after "
+            f"it.{words}"
+        ),
+        series=series,
+        x_title=STEP,
+        y_title=name,
+    )
+
+
+def _at_every_step(network: Any, task: SeriesTask, place: Place) -> list[Chart]:
+    """Quantiles of each column, forecast `horizon` steps before, while the series came."""
+    first = max(0, place.begin - READ)
+    x = task.series[place.series][first : place.begin + place.steps]
+    made = forecasts_at_each(network, task, x)[: -task.horizon, -1]  # the furthest
+    shown = max(place.begin - first - task.horizon, 0)
+    steps = list(range(first + shown + task.horizon, first + len(x)))
+    assert task.quantiles is not None
+    low, high = task.quantiles[0], task.quantiles[-1]
+    far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
+    found: list[Chart] = []
+    for n, column in enumerate(task.targets[:COLUMNS]):
+        came, values = x[shown + task.horizon :, column], made[shown:, n]
+        inside = (values[:, 0] <= came) & (came <= values[:, -1])
+        share = np.mean(inside[~np.isnan(came)]) if np.any(~np.isnan(came)) else np.nan
+        covers = f" {share:.0%} of what came lies between them; {high - low:.0%} should."
+        name = _name(task, column)
+        found.append(
+            Lines(
+                name=f"ahead-{n + 1}",
+                title=f"Forecast of {name}, {far} ahead",
+                caption=(
+                    f"At every step, what was forecast {far} before it from the true values until "
+                    f"then{_interval_words(task)}.{covers if len(task.quantiles) > 1 else ''}"
+                ),
+                series=[
+                    Series("what came", steps, numbers(came)),
+                    _interval(task, steps, values),
+                ],
+                x_title=STEP,
+                y_title=name,
+            )
+        )
+    return found
+
+
+def _name(task: SeriesTask, column: int) -> str:
+    """The name of a column; one without a header is called by its number."""
+    name = task.names[column]
+    return f"column {name}" if name.isdecimal() else name
+
+
+def _interval(task: SeriesTask, steps: list[int], values: np.ndarray) -> Series:
+    """The level next to the median as a line, with a band from the lowest to the highest."""
+    levels = task.quantiles or (0.5,)
+    middle = min(range(len(levels)), key=lambda n: abs(levels[n] - 0.5))
+    far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
+    line = Series(f"forecast, {far}", steps, numbers(values[:, middle]))
+    if len(levels) == 1:
+        return line
+    return dataclasses.replace(line, low=numbers(values[:, 0]), high=numbers(values[:, -1]))
+
+
+def _interval_words(task: SeriesTask) -> str:
+    if task.quantiles is None:
+        return ""
+    if len(task.quantiles) == 1:
+        return f" (quantile {task.quantiles[0]:g})"
+    return f", with a band from quantile {task.quantiles[0]:g} to {task.quantiles[-1]:g}"
+
+
+def _error(came: np.ndarray, path: np.ndarray) -> str:
+    """The mean absolute error in words, where something came."""
+    apart = np.abs(came[: len(path)] - path[: len(came)])
+    apart = apart[~np.isnan(apart)]
+    return f", with a mean absolute error of {apart.mean():.3g}" if len(apart) else ""

@@ -1,0 +1,54 @@
+// A series drawn on by a network, from a place of one's choice, beside what really came.
+import { asCount, ask, h, say } from "./dom.js";
+import { Chart } from "./charts.js";
+
+const FIELDS = [
+  ["series", "series", "which of several series, counted from 0"],
+  ["begin", "from step", "the first step that is forecast; the network reads only what is before it"],
+  ["steps", "steps", "how many steps to forecast"],
+];
+
+// The form and its charts; `null` if the run does not forecast.
+export async function forecast(name) {
+  let found = await ask("forecast", { name });
+  if (!found.charts.length) return null;
+  const inputs = Object.fromEntries(FIELDS.map(([key]) => [key, h("input", { type: "text", inputmode: "numeric", id: `at-${key}`, autocomplete: "off" })]));
+  const go = h("button", { type: "submit", class: "main", id: "forecast" }, "Forecast");
+  const fields = FIELDS.filter(([key]) => key !== "series" || found.count > 1);
+  const form = h("form", { class: "play", submit: draw, novalidate: true },
+    h("div", { class: "fields" }, ...fields.map(([key, words, help]) => h("label", { class: "small", title: help }, h("span", {}, words), inputs[key])), go));
+  const hint = h("p", { class: "hint" });
+  const grid = h("div", { class: "grid" });
+  const charts = new Map();
+
+  function show() {
+    for (const [key, input] of Object.entries(inputs)) input.value = found.place[key];
+    hint.textContent = `The series has ${asCount(found.length)} steps, from 0` +
+      (found.valid < found.length ? `; validation begins at step ${asCount(found.valid)}.` : ".") +
+      ` From step ${asCount(found.length)} on nothing is known to compare with.`;
+    const seen = new Set(found.charts.map((one) => one.name));
+    for (const one of found.charts) {
+      if (charts.has(one.name)) charts.get(one.name).set(one);
+      else {
+        charts.set(one.name, new Chart(one));
+        grid.append(charts.get(one.name).element);
+      }
+    }
+    for (const [key, chart] of charts) chart.element.hidden = !seen.has(key);
+  }
+
+  async function draw(event) {
+    event?.preventDefault();
+    go.disabled = true;
+    try {
+      const asked = Object.entries(inputs).map(([key, input]) => [key, input.value.replaceAll(",", "").trim()]);
+      found = await ask("forecast", { name, ...Object.fromEntries(asked) });
+      show();
+    } catch (error) {
+      say(error.message, true);
+    }
+    go.disabled = false;
+  }
+  show();
+  return h("section", { id: "ahead" }, h("h2", {}, "Forecast"), form, hint, grid);
+}

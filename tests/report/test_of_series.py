@@ -1,0 +1,91 @@
+"""Charts of forecasts say what the network forecast, and what really came."""
+
+import jax
+import numpy as np
+import pytest
+
+from ostinato.cells import GRU
+from ostinato.errors import BadInput
+from ostinato.report.of_series import Place, can_forecast, forecasts, place_of
+from ostinato.tasks import Series, closed_loop
+from ostinato.tasks.applying import Applying
+from ostinato.tasks.continuing import continuations, forecasts_at_each
+from ostinato.wiring import Network, Readout
+
+TIME = np.arange(200)
+VALUES = np.stack([np.sin(TIME / 5), 3 + np.cos(TIME / 5)], axis=1)
+LEVELS = (0.1, 0.5, 0.9)
+
+
+def network_for(task, units=4):
+    keys = jax.random.split(jax.random.key(0))
+    return Network(GRU(task.inputs, units, key=keys[0]), Readout(units, task.outputs, key=keys[1]))
+
+
+def test_the_closed_loop_beside_what_came():
+    task = Series(VALUES, names=["a", "2"])
+    network = network_for(task)
+    first, second = forecasts(network, task, Place(0, 150, 20))
+    came, loop = first.series
+    assert first.title == "Forecast of a from step 150" and second.y_title == "column 2"
+    assert came.x == list(range(130, 170)) and came.y == VALUES[130:170, 0].tolist()
+    found = closed_loop(network, task, VALUES[:150], 20)
+    assert loop.x == list(range(150, 170))
+    np.testing.assert_allclose(loop.y, found[:, 0])
+    np.testing.assert_allclose(second.series[1].y, found[:, 1])
+    error = np.abs(found[:, 0] - VALUES[150:170, 0]).mean()
+    assert f"mean absolute error of {error:.3g}" in first.caption
+
+
+def test_after_the_end_it_is_what_apply_prints(tmp_path):
+    np.save(tmp_path / "x.npy", VALUES)
+    task = Series(VALUES, horizon=3, quantiles=LEVELS)
+    network = network_for(task)
+    chart, other = forecasts(network, task, Place(0, 200, 5))  # nothing came: no second pair
+    how = {"settings": Series.Settings(horizon=3, quantiles="0.1,0.5,0.9")}
+    how |= {"artefacts": task.artefacts(), "file": tmp_path / "x.npy"}
+    (loop,) = continuations(network, Applying(**how, steps=5))
+    np.testing.assert_allclose(chart.series[1].y, np.array(loop["forecast"])[:, 0], rtol=1e-5)
+    (ahead,) = continuations(network, Applying(**how))
+    rows, line = np.array(ahead["forecast"]), other.series[2]
+    assert ahead["columns"][3:] == ["2 0.1", "2 0.5", "2 0.9"] and line.x == [200, 201, 202]
+    for column, found in zip((3, 4, 5), (line.low, line.y, line.high), strict=True):
+        np.testing.assert_allclose(found, rows[:, column], rtol=1e-5)
+    assert "error" not in chart.caption and chart.series[0].x[-1] == 199
+
+
+def test_quantiles_at_every_step():
+    task = Series(VALUES[:, :1], horizon=2, quantiles=LEVELS)
+    network = network_for(task)
+    _, chart = forecasts(network, task, Place(0, 100, 30))
+    came, band = chart.series
+    made = forecasts_at_each(network, task, VALUES[:130, :1])[:, 1, 0]  # the second step
+    assert came.x == band.x == list(range(100, 130))
+    for t, low, y, high in zip(band.x, band.low, band.y, band.high, strict=True):
+        np.testing.assert_allclose([low, y, high], made[t - 2], rtol=1e-5)
+    values = VALUES[100:130, 0]
+    inside = (np.array(band.low) <= values) & (values <= np.array(band.high))
+    assert f"{inside.mean():.0%} of what came lies between them; 80% should" in chart.caption
+
+
+def test_without_a_closed_loop_the_horizon_remains():
+    task = Series(VALUES, targets=[1])
+    (chart,) = forecasts(network_for(task), task, Place(0, 100, 10))
+    assert [one.name for one in chart.series] == ["what came", "forecast, 1 step"]
+    assert chart.series[1].x == [100]
+
+
+def test_places():
+    task = Series([VALUES, VALUES[:60]])
+    assert place_of(task) == Place(0, 180, 100) and place_of(task, 1).begin == 54
+    assert place_of(task, 1, 60, 7) == Place(1, 60, 7)
+    for wrong, words in {
+        (2, None, None): "from 0 to 1, got 2",
+        (1, 61, None): "from 1 to 60, got 61",
+        (0, 0, None): "from 1 to 200, got 0",
+        (0, None, 2001): "from 1 to 2000 steps",
+    }.items():
+        with pytest.raises(BadInput, match=words):
+            place_of(task, *wrong)
+    assert place_of(Series(VALUES, split=(1, 0, 0))).begin == 200
+    assert not can_forecast(Series(VALUES, VALUES[:, 0]))

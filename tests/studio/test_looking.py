@@ -1,0 +1,75 @@
+"""What the pages Inside and Play ask of a network, without a browser."""
+
+import json
+
+import pytest
+
+from doctest_names import RUN, run_folder
+from ostinato.errors import BadInput
+from ostinato.runs import Config, train
+from ostinato.studio import looking
+from studio.serving import a_log, served, write_run
+
+TEXT = "The name is bound. The value is a name."
+LABELS = "\n".join("yes" if c in "aeiou" else "no" for c in TEXT)
+
+
+def find(**more):
+    path = str(run_folder() / RUN)
+    return looking.inside({"path": path, "what": "find", "text": TEXT, **more})
+
+
+def test_labels_are_a_pattern_like_the_others():
+    found = find(pattern="labels", labels=LABELS)
+    as_regex = find(pattern="regex:[aeiou]")
+    assert found["units"] == as_regex["units"] and found["pattern"] == "labels:the pasted list"
+    three = LABELS.replace("no", "other", 1)
+    assert find(pattern="labels", labels=three, label="yes")["units"] == found["units"]
+
+
+@pytest.mark.parametrize(
+    "asked, words",
+    [
+        ({"pattern": "labels", "labels": " \n"}, "there are no labels; give one per line"),
+        ({"pattern": "labels", "labels": 7}, "there are no labels"),
+        ({"pattern": "labels", "labels": "a\nb"}, "the pasted list has 2 labels for a text of 39"),
+        ({"pattern": "labels", "labels": LABELS, "label": "x"}, "no label 'x'; it has no, yes"),
+        ({"pattern": "labels:/etc/passwd"}, "labels are pasted, or in a file below the folder"),
+    ],
+)
+def test_bad_labels_are_one_clear_line(asked, words):
+    with pytest.raises(BadInput, match=words):
+        find(**asked)
+
+
+def test_labels_of_a_file_below_the_folder_only(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (tmp_path / "secret.txt").write_text(LABELS)
+    (folder / "labels.txt").write_text(LABELS)
+    (folder / "bytes.txt").write_bytes(b"yes\n\xff\n")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    write_run(folder / "run", a_log())
+    with served(folder) as studio:
+        asked = {"name": "run", "what": "find", "pattern": "labels", "text": TEXT}
+        outside = ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "run/../labels.txt")
+        for file in (*outside, "run", "none.txt", "./labels.txt", "x" * 2000):
+            status, found = studio.send("/api/inside", **asked, file=file)
+            assert status == 400 and "below the folder of the studio" in found["error"], file
+        status, found = studio.send("/api/inside", **asked, file="labels.txt")
+        assert status == 400 and "model.json" in found["error"]  # it was read; the run is none
+        status, found = studio.send("/api/inside", **asked, file="bytes.txt")
+        assert status == 400 and found["error"] == "bytes.txt is not UTF-8: byte 4 is wrong"
+
+
+def test_a_series_is_drawn_on(tmp_path):
+    settings = {"task": "mackey-glass", "samples": 400, "washout": 10, "length": 20}
+    train(Config(**settings, cell="gru", units=4, steps=2), tmp_path / "run")
+    found = looking.forecast({"path": str(tmp_path / "run")})
+    json.dumps(found)
+    assert found["place"] == {"series": 0, "begin": 240, "steps": 100}
+    assert (found["count"], found["length"], found["valid"]) == (1, 400, 240)
+    assert [one["name"] for one in found["charts"]] == ["forecast-1"]
+    again = looking.forecast({"path": str(tmp_path / "run"), "begin": 400, "steps": 3})
+    assert len(again["charts"][0]["figure"]["data"][1]["y"]) == 3
+    assert looking.forecast({"path": str(run_folder() / RUN)}) == {"charts": []}

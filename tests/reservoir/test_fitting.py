@@ -148,6 +148,13 @@ def test_needs_a_linear_readout():
         Ridge(Objective(SquaredError()), 1).initial(start)
 
 
+@pytest.mark.parametrize("kind", [lambda o: Ridge(o, 1), RecursiveLeastSquares])
+def test_what_memory_cannot_hold_is_refused(kind):
+    wide = eqx.filter_eval_shape(lambda: Network(None, Readout(10**7, 2, key=KEY)))
+    with pytest.raises(BadInput, match=r"this needs at least .* TiB of memory .* fewer --units"):
+        kind(Objective(SquaredError())).initial(wide)
+
+
 def test_output_feedback_is_taught_by_targets():
     one, two = jax.random.split(KEY)
     start = OutputFeedback(Reservoir(3 + 2, 10, key=one), Readout(10, 2, key=two, bias=False))

@@ -92,3 +92,11 @@ def test_liquid_against_a_loop():
 def test_refuses(options, words):
     with pytest.raises(BadInput, match=words):
         Reservoir(3, 8, key=KEY, **options)
+
+
+@pytest.mark.parametrize("connectivity", [0.1, 1e-6])
+def test_a_reservoir_that_memory_cannot_hold_is_refused(connectivity):
+    with pytest.raises(BadInput, match=r"needs at least .* of memory .* try fewer --units"):
+        Reservoir(3, 10**7, key=KEY, connectivity=connectivity)
+    with pytest.raises(BadInput, match="try fewer --units"):
+        eqx.filter_eval_shape(lambda: Reservoir(3, 400_000, key=KEY, connectivity=1e-4))

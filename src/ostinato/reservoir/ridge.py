@@ -11,6 +11,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..learning import Learner, Objective
 from ..learning.norms import norms_of
+from ..memory import check_memory
 from ..settings import options, setting
 from ..tasks.losses import BinaryCrossEntropy
 from ..weights import trained
@@ -18,6 +19,7 @@ from ..wiring import Network, Readout
 from .feedback import OutputFeedback
 from .moments import STRENGTHS, Moments, fitted, no_moments, with_block, with_steps
 
+TIP = "fewer --units, no --expand, or a learner such as adam"
 SOLUTIONS = 5  # per run, the last of them after its last step
 
 
@@ -93,6 +95,7 @@ class Ridge(Learner):
         rows, outputs = readout.V.shape
         features = rows + (readout.b is not None)
         folds = 1 if self.strength is not None else self.folds
+        check_square(features, folds)
         moments = no_moments(folds, features, outputs)
         return Memory(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
 
@@ -139,6 +142,12 @@ def linear_readout(network: Any) -> Readout:
             "such as adam, or leave out what replaces the readout"
         )
     return network.readout
+
+
+def check_square(features: int, count: int = 1) -> None:
+    """Refuse matrices `(count, features, features)` in float64 that memory cannot hold."""
+    size = 8 * count * features**2
+    check_memory({"sums of products of features": size}, {"sums of products of features": TIP})
 
 
 def states_of(

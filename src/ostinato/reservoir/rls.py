@@ -11,7 +11,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..learning import Learner, Objective
 from ..settings import options, setting
-from .ridge import filled, linear_readout, regression, reported, states_of
+from .ridge import check_square, filled, linear_readout, regression, reported, states_of
 
 
 class Memory(NamedTuple):
@@ -78,6 +78,7 @@ class RecursiveLeastSquares(Learner):
     def initial(self, network: Any) -> Memory:
         readout = linear_readout(network)
         features = readout.V.shape[0] + (readout.b is not None)
+        check_square(features)
         return Memory(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
 
     def step(

@@ -10,12 +10,14 @@ import scipy.sparse.linalg
 
 from ..cells.building import is_size
 from ..errors import BadInput
+from ..memory import check_memory
 
 BLOCK = 16  # the most units of a block
 FEWEST = 5  # blocks that a block reads, if the connectivity allows
 DENSE_BELOW = 400  # units up to which all eigenvalues are computed
 OUTERMOST = 6  # eigenvalues that are computed of a larger matrix
 KRYLOV = 80  # vectors of an Arnoldi iteration; with 20 it misses the largest of 1,000 at times
+TIP = "fewer --units"
 
 
 class BlockSparse(eqx.Module):
@@ -55,6 +57,9 @@ class BlockSparse(eqx.Module):
         size = min(max(incoming // FEWEST, 1), BLOCK)
         groups = -(-units // size)
         count = min(max(round(incoming / size), 1), groups)
+        number = jnp.result_type(float).itemsize
+        parts = {"weights": number * groups * count * size**2, "random order": number * groups**2}
+        check_memory(parts, {"weights": TIP, "random order": TIP})
         which, value = jax.random.split(key)
         order = jnp.argsort(jax.random.uniform(which, (groups, groups)), axis=1)
         reads = jnp.sort(order[:, :count], axis=1)
@@ -125,6 +130,7 @@ class BlockSparse(eqx.Module):
 
     def with_radius(self, radius: Any) -> "BlockSparse":
         """The matrix scaled to a spectral radius."""
+        check_memory({"spectral radius": 8 * self.units**2}, {"spectral radius": TIP})
         whole = self.dense()
         if isinstance(whole, jax.core.Tracer):
             # JAX computes eigenvalues of a general matrix on the CPU only, hence the callback. It

@@ -13,7 +13,6 @@ from ..learning import Learner, Objective
 from ..learning.norms import norms_of
 from ..memory import check_memory
 from ..settings import options, setting
-from ..tasks.losses import BinaryCrossEntropy
 from ..weights import trained
 from ..wiring import Network, Readout
 from .feedback import OutputFeedback
@@ -48,7 +47,7 @@ class Ridge(Learner):
     Sources: Hoerl and Kennard (1970); for reservoirs, Jaeger (2001) and Lukoševičius (2012).
 
     Attributes:
-        objective: its loss is only reported.
+        objective: its loss is reported, and says what targets mean as numbers.
         steps: the number of steps of the run.
         strength: λ, or `None` to choose it.
         folds: of the cross-validation.
@@ -172,10 +171,7 @@ def regression(
     targets, weights = jnp.asarray(batch.targets), jnp.asarray(batch.counted)
     if weights.shape != hs.shape[:2]:
         raise BadInput("the learners ridge and rls need a target at every step of a sequence")
-    if jnp.issubdtype(targets.dtype, jnp.integer):
-        targets = jax.nn.one_hot(targets, outputs, dtype=hs.dtype)
-    elif isinstance(objective.loss, BinaryCrossEntropy):
-        targets = 2 * targets - 1  # the output is a logit, which is negative for 0
+    targets = objective.loss.regressed(targets, outputs)
     x = hs.reshape(-1, hs.shape[-1])
     if readout.b is not None:
         x = jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=1)

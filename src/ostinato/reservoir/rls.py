@@ -36,7 +36,7 @@ class RecursiveLeastSquares(Learner):
     Sources: Haykin (2002), chapter 9; for reservoirs, Jaeger (2003).
 
     Attributes:
-        objective: its loss is only reported.
+        objective: its loss is reported, and says what targets mean as numbers.
         forgetting: γ, above 0 and at most 1.
         strength: of the penalty at the start.
 

@@ -69,6 +69,15 @@ class Loss(abc.ABC):
         """
         return jax.linearize(jax.grad(lambda outputs: self.total(outputs, batch)), outputs)[1]
 
+    def regressed(self, targets: jax.Array, outputs: int) -> jax.Array:
+        """The outputs `(..., outputs)` that least squares should aim at, for given targets.
+
+        Symbols become vectors of zeros with a single one; numbers stay as they are.
+        """
+        if jnp.issubdtype(targets.dtype, jnp.integer):
+            return jax.nn.one_hot(targets, outputs)
+        return targets
+
 
 @dataclasses.dataclass(frozen=True)
 class StepLoss(Loss):
@@ -143,6 +152,9 @@ class BinaryCrossEntropy(StepLoss):
     def hessian_at(self, outputs: jax.Array) -> Product:
         s = jax.nn.sigmoid(outputs)
         return lambda v: s * (1 - s) * v
+
+    def regressed(self, targets: jax.Array, outputs: int) -> jax.Array:
+        return 2 * targets - 1  # an output is a logit, which is negative for 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ..runs.events import readable
 from ..runs.log import NAME as LOG
 from .reading import opened
 
-EVERY = 0.5  # seconds between looks at a file
+EVERY = 1.0  # seconds between looks at a file
 BEAT = 15.0  # seconds after which a quiet connection gets a comment, so that a dead one is noticed
 KEPT = 512  # events
 MOST = 1 << 18  # bytes read at a time

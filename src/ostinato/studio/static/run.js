@@ -219,14 +219,14 @@ async function reload() {
   }
 }
 
-// Drawing may take a hundredth of the time, so that an open page costs a run next to nothing.
+// Drawing may take half a hundredth of the time, so that an open page costs a run next to nothing.
 setInterval(async () => {
   if (!dirty || document.hidden || performance.now() < next) return;
   dirty = false;
   const started = performance.now();
   await load().catch(() => {});
   const drawn = [...charts.values()].reduce((sum, chart) => sum + (chart.visible ? chart.cost : 0), 0);
-  next = performance.now() + Math.min(60000, Math.max(2000, 100 * (drawn + Math.min(cost, performance.now() - started))));
+  next = performance.now() + Math.min(60000, Math.max(2000, 200 * (drawn + Math.min(cost, performance.now() - started))));
 }, 500);
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) source?.close();

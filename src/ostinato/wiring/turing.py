@@ -16,7 +16,6 @@ from ..through_time.paired import paired
 from .addressing import Focus, address, read, write
 
 CONSTANT = 1e-6  # the memory at first
-SHARP = 2.0  # the bias of γ at first
 ONWARD = 2.0  # the bias of a write head's shift by one row at first
 STAY = 2.0  # the bias of a read head's shift by no row at first
 BY_PLACE = -2.0  # the bias of g at first
@@ -75,11 +74,11 @@ class NeuralTuringMachine(Cell):
 
     All of the memory is 1e-6 at first, which Collier and Beel (2018) found to train fastest and
     most reliably. All heads start at row 0, so that rows differ from the first step on, and with
-    γ ≈ 3, so that shifts do not blur them before the controller has learned to sharpen. With
-    g ≈ 0.12 they go by their place more than by content, which is the same in all rows as long as
-    nothing is written. Write heads move on by a row per step at first, so that what is written does
-    not replace what was before. Read heads stay, so that they are at the beginning when reading
-    starts.
+    γ ≈ 1.7: where heads are sharper at first, fewer seeds learn to copy, and they go less far beyond
+    the lengths of training. With g ≈ 0.12 they go by their place more than by content, which is the
+    same in all rows as long as nothing is written. Write heads move on by a row per step at first,
+    so that what is written does not replace what was before. Read heads stay, so that they are at
+    the beginning when reading starts.
 
     Source: Graves, Wayne and Danihelka (2014), Neural Turing machines.
 
@@ -142,7 +141,7 @@ class NeuralTuringMachine(Cell):
         count = 2 * heads * self._focus_size + 2 * heads * columns
         self.P = draw(glorot(), key, output_size(cell, whole), count)
         focus = zeros(2 * heads, self._focus_size)
-        focus = focus.at[:, columns + 1].set(BY_PLACE).at[:, columns + 2].set(SHARP)
+        focus = focus.at[:, columns + 1].set(BY_PLACE)
         focus = focus.at[heads:, columns + 3 + min(shift + 1, 2 * shift)].set(ONWARD)
         focus = focus.at[:heads, columns + 3 + shift].set(STAY)
         self.b = jnp.concatenate([focus.reshape(-1), zeros(2 * heads * columns)])

@@ -205,7 +205,7 @@ def main():
     parser.add_argument("--show", type=int, default=0, help="print the losses every so many steps")
     parser.add_argument("--small", action="store_true", help="easy tasks, for a CPU")
     parser.add_argument("--no-lstm", action="store_true", help="without the LSTM alone")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if strange := set(given.tasks) - set(STEPS):
         parser.error(f"the tasks are {', '.join(STEPS)}; got {', '.join(sorted(strange))}")
     if given.what == "speed":

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..data import Batch
 from ..decoding import as_text
-from ..reservoir import OutputFeedback
 from ..through_time import unroll
 from .subject import Subject
 
@@ -64,18 +63,10 @@ def activity(network: Any, xs: Any, state: Any = None) -> np.ndarray:
 
 
 def inputs_of_cell(network: Any, xs: Any, state: Any = None) -> tuple[jax.Array, Any]:
-    """What the cell of a network reads, `(T, batch, inputs)`, and its initial state.
-
-    With output feedback it also reads the network's previous outputs.
-    """
+    """What the cell of a network reads, `(T, *batch, inputs)`, and its initial state."""
     inputs = jnp.asarray(xs)
-    if isinstance(network, OutputFeedback):
-        ys, _ = unroll(network, inputs, state)
-        state, batch = network.taught(Batch(inputs, ys, np.ones(ys.shape[:2])), state)
-        return batch.inputs, state
-    if network.encoding is not None:
-        inputs = network.encoding(inputs, network.dtype)
-    return inputs, state
+    batch, state = network.to_cell(Batch(inputs, None, jnp.ones(inputs.shape[:2])), state)
+    return batch.inputs, state
 
 
 def slowest(values: np.ndarray) -> int:

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..cells.sizes import parameter_dtype
 from ..data import Batch
-from ..through_time import can_step
+from ..through_time import can_step, unroll
 
 
 class OutputFeedback(Cell):
     """`h_t = cell([x_t, o_{t-1}])`, `o_t = readout(h_t)`, with `o_0 = 0`.
 
     The learners `ridge` and `rls` fit the readout with teacher forcing: while they fit, the cell
-    reads the previous target instead of the previous output (`taught`). In use, and for all
+    reads the previous target instead of the previous output (`to_cell`). In use, and for all
     other learners, the loop is closed.
 
     Source: Jaeger (2001), whose reservoirs for signal generation have nothing but this input.
@@ -64,15 +64,22 @@ class OutputFeedback(Cell):
         o = self.readout(h)
         return (inner, o), o
 
-    def taught(self, batch: Batch, state: Any) -> tuple[Any, Batch]:
-        """The cell's state, and the batch with the previous targets as further inputs.
+    def to_cell(self, batch: Batch, state: Any) -> tuple[Batch, Any]:
+        """The batch with the previous targets as further inputs, and the cell's state.
 
-        What comes before the first step is the last output or target in `state`.
+        In a batch without targets the outputs take their place. What comes before the first step
+        is the last output or target in `state`.
         """
         inner, o = self.initial((batch.sequences,)) if state is None else state
-        targets = jnp.asarray(batch.targets, o.dtype)
-        before = jnp.concatenate([o[None], targets[:-1]])
+        targets = batch.targets
+        if targets is None:
+            targets, _ = unroll(self, jnp.asarray(batch.inputs), state, **batch.marks)
+        before = jnp.concatenate([o[None], jnp.asarray(targets, o.dtype)[:-1]])
         if batch.resets is not None:
             before = jnp.where(jnp.asarray(batch.resets)[..., None], 0, before)
         inputs = jnp.concatenate([jnp.asarray(batch.inputs, o.dtype), before], axis=-1)
-        return inner, batch._replace(inputs=inputs)
+        return batch._replace(inputs=inputs), inner
+
+    def from_cell(self, state: Any, batch: Batch) -> tuple[Any, jax.Array]:
+        """The state of the network, from that of the cell after a batch with targets."""
+        return state, jnp.asarray(batch.targets, self.dtype)[-1]

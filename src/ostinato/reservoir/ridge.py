@@ -14,8 +14,7 @@ from ..learning.norms import norms_of
 from ..memory import check_memory
 from ..settings import options, setting
 from ..weights import trained
-from ..wiring import Network, Readout
-from .feedback import OutputFeedback
+from ..wiring import Readout
 from .moments import STRENGTHS, Moments, fitted, no_moments, with_block, with_steps
 
 TIP = "fewer --units, no --expand, or a learner such as adam"
@@ -134,13 +133,13 @@ class Ridge(Learner):
 
 def linear_readout(network: Any) -> Readout:
     """The readout of a network, which must be linear."""
-    known = isinstance(network, Network | OutputFeedback)
-    if not known or not isinstance(network.readout, Readout):
+    readout = getattr(network, "readout", None)
+    if not isinstance(readout, Readout) or not hasattr(network, "to_cell"):
         raise BadInput(
             "the learners ridge and rls need a network with a linear readout; give another learner "
             "such as adam, or leave out what replaces the readout"
         )
-    return network.readout
+    return readout
 
 
 def check_square(features: int, count: int = 1) -> None:
@@ -156,11 +155,9 @@ def states_of(
 
     With output feedback the network is taught: it reads the previous targets.
     """
-    if isinstance(network, OutputFeedback):
-        inner, taught = network.taught(batch, state)
-        hs, inner = objective.outputs(Network(network.cell, None), taught, inner)
-        return hs, (inner, jnp.asarray(batch.targets, hs.dtype)[-1])
-    return objective.outputs(Network(network.cell, None, network.encoding), batch, state)
+    read, inner = network.to_cell(batch, state)
+    hs, inner = objective.outputs(network.cell, read, inner)
+    return hs, network.from_cell(inner, batch)
 
 
 def regression(

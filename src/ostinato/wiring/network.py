@@ -12,6 +12,7 @@ from ..cells import Cell
 from ..cells.building import draw, project, zeros
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..cells.sizes import input_size, output_size, parameter_dtype
+from ..data import Batch
 from ..through_time import can_step
 from .noise import Drop
 from .stack import Stack
@@ -130,7 +131,8 @@ class Dropped(eqx.Module):
 class Network(Cell):
     """`o_t = readout(h_t)`, where h is the cell's output on the encoded input.
 
-    A network is itself a cell: unroll it, step it, wrap it.
+    A network is itself a cell: unroll it, step it, wrap it. Who needs what the readout reads
+    unrolls `network.cell` on what `to_cell` gives.
 
     Shapes: x integers `(...)` with an encoding, vectors `(..., inputs)` without; state the
     cell's; y `(..., outputs)`.
@@ -209,6 +211,14 @@ class Network(Cell):
             cell, xs = self.cell, self._encode(xs)
         hs, state = run(cell, xs, state)
         return self._read(hs), state
+
+    def to_cell(self, batch: Batch, state: Any) -> tuple[Batch, Any]:
+        """The batch as the cell reads it, and the cell's state, from a state of the network."""
+        return batch._replace(inputs=self._encode(batch.inputs)), state
+
+    def from_cell(self, state: Any, batch: Batch) -> Any:
+        """The state of the network, from that of the cell after the batch."""
+        return state
 
     def _encode(self, x: Any) -> Any:
         return x if self.encoding is None else self.encoding(x, self.dtype)

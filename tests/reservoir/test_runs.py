@@ -60,7 +60,7 @@ def test_any_learner_trains_the_readout_alone(tmp_path):
     run = train(config, tmp_path / "run")
     events = [event["value"] for event in run.events() if event["kind"] == "valid"]
     assert events[-1] < 0.9
-    before = Config(**MACKEY, learner="adam", steps=1, batch=2, hidden=8)
+    before = Config(**MACKEY, learner="adam", steps=2, batch=2, hidden=8)
     other = train(before, tmp_path / "other")
     assert np.array_equal(run.network().cell.W, other.network().cell.W)
 
@@ -81,6 +81,15 @@ def test_washout_does_not_count():
     assert counted == [0, 30, 50]
     total = sum(batch.weights.sum() for batch in task.held_out("valid", 32))
     assert total == 200 - 1 - 70
+
+
+def test_a_run_of_nothing_but_washout_is_refused(ostinato, tmp_path):
+    """Its readout would stay as it was initialised."""
+    words = options(**MACKEY, learner="ridge", steps=1, run="one")
+    code, _, err = ostinato("train", *words)
+    assert code != 0 and err.count("\n") == 1
+    assert "no target counts in a single batch of 100 steps; give more --steps" in err
+    assert not (tmp_path / "one").exists()
 
 
 @pytest.mark.slow

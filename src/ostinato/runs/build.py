@@ -101,6 +101,17 @@ def steps_of(config: Config, task: Task) -> int:
     return steps if not share else min(steps, math.ceil(wanted / share - 1e-9))
 
 
+def check_counts(config: Config, task: Task) -> None:
+    """Refuse a run in whose steps no target counts, because all of it is washout."""
+    steps, size = steps_of(config, task), batch_size(config)
+    if not any(np.any(task.batch(n, size).counted) for n in range(steps)):
+        what = f"{steps} batches" if steps > 1 else "a single batch"
+        raise BadInput(
+            f"nothing would be learned: no target counts in {what} of {task.batch(0, size).steps} "
+            "steps; give more --steps, or a shorter --washout"
+        )
+
+
 @contextlib.contextmanager
 def precision(config: Config) -> Iterator[None]:
     """A context in which a run's numbers have the precision that it needs."""

@@ -8,7 +8,14 @@ from ..files import locked
 from ..tasks import Task
 from ..wiring import Network
 from .budget import units_of
-from .build import batch_size, build_learner, build_network, build_task, precision
+from .build import (
+    batch_size,
+    build_learner,
+    build_network,
+    build_task,
+    check_counts,
+    precision,
+)
 from .company import Company
 from .config import Config
 from .devices import over_devices
@@ -84,6 +91,7 @@ def _train(
     given = [name for name, x in own.items() if x is not None]
     if task is None:
         task = run.task() if run else build_task(config)
+    check_counts(config, task)
     method, units = build_learner(config, task, learner), None
     if network is None:
         units = (run.units if run else None) or units_of(config, task)

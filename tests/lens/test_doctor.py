@@ -10,7 +10,8 @@ import typer
 from ostinato.cli import app
 from ostinato.lens.doctor import RULES, Evidence, diagnose, look_at_batches
 from ostinato.lens.doctor.again import again
-from ostinato.runs import Config
+from ostinato.runs import Config, train
+from ostinato.runs.examination import gather
 from ostinato.tasks import Text
 
 from .doctor_cases import CASES, FAULTS, HEALTHY, rounded
@@ -150,6 +151,25 @@ def test_batches_of_a_text_of_a_few_characters(count):
     found = look_at_batches(task, task.batch(0, 32), task.batch(1, 32), 32)
     assert found.shape[0] == min(50, len(task.parts["train"]) - 1)
     assert found.next == (1.0 if found.shape[0] > 1 else None)
+
+
+@pytest.mark.parametrize("name", ["little text", "some text"])
+def test_a_fitted_readout_is_not_advised_dropout(name):
+    """Dropout and patience are no cure where nothing but a linear readout is fitted."""
+    evidence = CASES[name].recorded()
+    (finding,) = diagnose(evidence)
+    assert "--dropout" in finding.advice
+    (fitted,) = diagnose(replace(evidence, remedy="a larger --strength"))
+    assert fitted.name == finding.name and fitted.advice.endswith("a larger --strength")
+    assert "--dropout" not in fitted.advice and "--patience" not in fitted.advice
+
+
+def test_a_learner_that_fits_once_says_its_own_remedy(tmp_path):
+    fast = {"task": "mackey-glass", "samples": 400, "washout": 20, "cell": "reservoir", "units": 5}
+    for learner, steps, words in (("rls", 3, "--strength"), ("adam", 1, None)):
+        run = train(Config(learner=learner, steps=steps, **fast), tmp_path / learner)
+        remedy = gather(run).remedy
+        assert words in remedy if words else remedy is None
 
 
 def test_evidence_without_the_newer_fields_can_be_read():

@@ -13,7 +13,7 @@ from ..lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_ba
 from ..lens.doctor import Network as Measured
 from ..tasks import Task
 from ..wiring import Network
-from .build import batch_size
+from .build import batch_size, build_learner
 from .evaluation import measured
 from .events import readable
 from .folder import Run
@@ -64,6 +64,7 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
         data=look_at_batches(task, one, two, size),
         network=network,
         first_order=not (kind.exact or kind.epochs),  # a learner that fits once has no rate
+        remedy=build_learner(run.config, task).advice(0.0) if kind.epochs else None,
     )
 
 

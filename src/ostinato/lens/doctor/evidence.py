@@ -132,6 +132,8 @@ class Evidence:
         settings: the run's settings that are not defaults.
         network: `None` if there is no checkpoint.
         first_order: whether the learner follows the gradient, without curvature.
+        remedy: what a learner that fits once, such as rls, advises against memorising; neither
+            dropout nor patience helps it.
     """
 
     goal: Goal
@@ -140,6 +142,7 @@ class Evidence:
     data: Data
     network: Network | None
     first_order: bool = True
+    remedy: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

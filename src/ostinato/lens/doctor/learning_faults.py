@@ -143,7 +143,7 @@ def overfitting(e: Evidence) -> Finding | None:
         "The network memorises its training sequences.",
         f"{e.goal.metric}: {e.network.score:.3g} in training and {values[-1][1]:.3g} in "
         f"validation, which was best ({values[best][1]:.3g}) at step {values[best][0]}.",
-        again(e.settings, dropout=0.3, patience=3),
+        _less_memorising(e),
     )
 
 
@@ -162,8 +162,13 @@ def generalisation_gap(e: Evidence) -> Finding | None:
         "The network predicts its training text far better than other text.",
         f"{e.goal.metric}: {trained:.3g} in training and {last:.3g} in validation, where {name} "
         f"reaches {baseline:.3g} by counting.",
-        "more text; or " + again(e.settings, dropout=0.3, patience=3),
+        "more text; or " + _less_memorising(e),
     )
+
+
+def _less_memorising(e: Evidence) -> str:
+    """What to try against a network that memorises."""
+    return e.remedy or again(e.settings, dropout=0.3, patience=3)
 
 
 def window_too_short(e: Evidence) -> Finding | None:

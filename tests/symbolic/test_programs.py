@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 
 import jax
 import numpy as np
@@ -102,6 +103,14 @@ def test_chunks_do_not_show():
     assert last.step > 4 * 1024
     *_, cut = network_trace(network, inputs, steps=2500)
     assert cut.step in (2499, 2500)
+
+
+def test_a_step_of_a_long_program_costs_no_square():
+    """4,000 units for 4,000 steps: with a dense product that takes most of a minute."""
+    program = parse("\n".join(f"inc v{i % 7}" for i in range(4000)))
+    network, before = compile_program(program), time.process_time()
+    assert list(network_trace(network, {}))[-1].state.values == (572, 572, 572, 571, 571, 571, 571)
+    assert time.process_time() - before < 20
 
 
 def test_float32_is_exact_to_its_limit_and_says_where_it_ends():

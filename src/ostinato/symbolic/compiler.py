@@ -105,6 +105,7 @@ def compile_program(program: Program, dtype: Any = "float32") -> ProgramNetwork:
         )
     variables = {name: place for place, name in enumerate(program.variables)}
     first, last = len(variables), len(variables) + len(program.instructions)
+    transitions = {i: last + 2 * n for n, i in enumerate(branches)}
     R = np.zeros((len(names), len(names)), dtype)
 
     def activate(unit: int, target: int, weight: int = 1) -> None:
@@ -121,7 +122,7 @@ def compile_program(program: Program, dtype: Any = "float32") -> ProgramNetwork:
         elif instruction.kind == "goto":
             activate(unit, instruction.target or 0)
         elif instruction.kind == "ifzero":
-            reached = last + 2 * branches.index(i)
+            reached = transitions[i]
             zero = reached + 1
             R[unit, reached] = R[unit, zero] = 1
             R[variables[instruction.variable or ""], zero] = -1

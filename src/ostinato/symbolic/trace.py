@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.sparse import BCOO
 
 from ..errors import BadInput
 from ..through_time import unroll
@@ -13,6 +15,7 @@ from .compiler import ProgramNetwork
 from .interpreter import State
 
 CHUNK = 1024
+SPARSE_ABOVE = 1000  # units; with fewer, compiling a sparse product costs more than it saves
 
 
 class Step(NamedTuple):
@@ -83,16 +86,25 @@ def _chunks(
     """The states from the initial one on, `(T, units)` at a time."""
     state = network.initial(inputs)
     yield state[None]
-    left = steps
+    left, cell = steps, network.cell
     while left is None or left > 0:
         # "highest" because some devices round the operands of products.
         with jax.enable_x64(state.dtype == np.float64), jax.default_matmul_precision("highest"):
+            if len(network.units) > SPARSE_ABOVE and cell is network.cell:
+                cell = eqx.tree_at(lambda cell: cell.R, cell, _sparse(cell.R))
             xs = jnp.zeros((CHUNK, 1), state.dtype)
-            found, _ = unroll(network.cell, xs, jnp.asarray(state), backend="scan")
+            found, _ = unroll(cell, xs, jnp.asarray(state), backend="scan")
         states = np.asarray(found)[:left]
         yield states
         state = states[-1]
         left = None if left is None else left - len(states)
+
+
+def _sparse(R: jax.Array) -> BCOO:
+    """The same matrix; a unit has few connections, so the product is linear in the units."""
+    dense = np.asarray(R)
+    places = np.nonzero(dense)
+    return BCOO((jnp.asarray(dense[places]), jnp.asarray(np.stack(places, 1))), shape=R.shape)
 
 
 def _check_exact(network: ProgramNetwork, states: np.ndarray, done: int) -> None:

@@ -13,6 +13,7 @@ reservoirpy is no dependency: install it beside (`pip install reservoirpy`).
 """
 
 import argparse
+import hashlib
 import resource
 import statistics
 import sys
@@ -50,14 +51,22 @@ SAMPLES = 20_000  # of Mackey-Glass: 60 % for training, 20 % for the test
 
 
 def fit(seed=0, **settings):
-    """The task and the network of a run."""
+    """The scores of a run, those of yardsticks, and a digest of each of its parts."""
     with tempfile.TemporaryDirectory() as folder:
         config = Config(**{**RIDGE, "seed": seed, **settings})
         run = train(config, f"{folder}/run")
         with run.precision():
             task, network = run.task(), run.network("last")
             (score,) = errors(network, task)
-            return score, task.scores(network, "test"), task.yardsticks("test")
+            parts = {"series": task.series, "cell": network.cell, "readout": network.readout}
+            digests = {name: digest(part) for name, part in parts.items()}
+            return score, task.scores(network, "test"), task.yardsticks("test"), digests
+
+
+def digest(tree):
+    """A checksum of all arrays."""
+    arrays = [np.asarray(x) for x in jax.tree.leaves(eqx.filter(tree, eqx.is_array_like))]
+    return hashlib.sha256(b"".join(x.tobytes() for x in arrays)).hexdigest()
 
 
 def errors(network, task, part="test"):
@@ -75,13 +84,23 @@ def spread(values):
     return f"{statistics.median(values):.2e} ({min(values):.1e} to {max(values):.1e})"
 
 
+def again(seed, before, **settings):
+    """Fit again what came out far off, and say which of its parts are not the same."""
+    after = fit(seed, **settings)
+    apart = [name for name, digest in after[3].items() if digest != before[3][name]]
+    words = f"seed {seed}: {before[:2]}, fitted again {after[:2]}; differ: {apart or 'nothing'}"
+    print(words, file=sys.stderr, flush=True)
+
+
 def mackey_glass(count):
     rows = []
     for tau, published in ((17, "6.3e-05 (Jaeger and Haas, 2004)"), (30, "3.2e-02")):
-        found = [
-            fit(seed, task="mackey-glass", tau=tau, samples=SAMPLES, units=UNITS, **MACKEY[tau])
-            for seed in seeds(count)
-        ]
+        settings = {"tau": tau, "samples": SAMPLES, "units": UNITS, **MACKEY[tau]}
+        found = [fit(seed, task="mackey-glass", **settings) for seed in seeds(count)]
+        usual = statistics.median(x[1]["NRMSE84"] for x in found)
+        for seed, x in zip(seeds(count), found, strict=True):
+            if x[1]["NRMSE84"] > 10 * usual:
+                again(seed, x, task="mackey-glass", **settings)
         one, ahead = [x[0] for x in found], [x[1]["NRMSE84"] for x in found]
         rows.append([str(tau), str(count), spread(one), spread(ahead), published])
         print(rows[-1], file=sys.stderr, flush=True)

@@ -164,6 +164,7 @@ def test_a_fitted_readout_is_not_advised_dropout(name):
     assert "--dropout" not in fitted.advice and "--patience" not in fitted.advice
 
 
+@pytest.mark.slow
 def test_a_learner_that_fits_once_says_its_own_remedy(tmp_path):
     fast = {"task": "mackey-glass", "samples": 400, "washout": 20, "cell": "reservoir", "units": 5}
     for learner, steps, words in (("rls", 3, "--strength"), ("adam", 1, None)):

@@ -13,7 +13,7 @@ from ostinato.errors import BadInput
 from ostinato.learning import Objective
 from ostinato.report.activity import activity
 from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
-from ostinato.reservoir.moments import errors, fitted, no_moments, with_steps
+from ostinato.reservoir.moments import errors, fitted, no_moments, solutions, with_steps
 from ostinato.tasks import BinaryCrossEntropy, SquaredError
 from ostinato.wiring import Network, Readout
 
@@ -181,3 +181,30 @@ def test_output_feedback_closes_the_loop():
     before = jnp.concatenate([jnp.zeros((1, 2, 2)), ys[:-1]])
     hs, _ = unroll(network.cell, jnp.concatenate([jnp.asarray(XS), before], axis=-1))
     np.testing.assert_allclose(ys, network.readout(hs), atol=1e-12)
+
+
+@pytest.mark.parametrize("power", [0, 8, 15, 30])
+def test_a_solution_is_known_to_be_right_at_any_condition_number(power):
+    """Also where the smallest eigenvalues are nothing but rounding errors."""
+    rng = np.random.default_rng(power)
+    x = rng.normal(size=(50, 30)) @ (
+        np.logspace(0, -power, 30)[:, None] * rng.normal(size=(30, 30))
+    )
+    y = rng.normal(size=(50, 2))
+    with jax.enable_x64(True):
+        found = solutions(x.T @ x, x.T @ y, jnp.asarray([0.0, 1e-12, 1.0, 1e6]), bias=False)
+    assert np.all(np.isfinite(found))
+
+
+def test_a_wrong_decomposition_is_not_taken_for_a_solution(monkeypatch):
+    """A library that returns one wrong eigenvector must not give a wrong readout."""
+    right = jnp.linalg.eigh
+
+    def wrong(xx):
+        values, vectors = right(xx)
+        return values, vectors.at[:, -1].multiply(1.01)
+
+    x = np.random.default_rng(0).normal(size=(50, 5))
+    monkeypatch.setattr(jnp.linalg, "eigh", wrong)
+    with jax.enable_x64(True):
+        assert np.all(np.isnan(solutions(x.T @ x, x.T @ x[:, :1], jnp.asarray([1e-3]), bias=False)))

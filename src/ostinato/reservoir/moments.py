@@ -84,7 +84,8 @@ def solutions(xx: jax.Array, xy: jax.Array, strengths: jax.Array, bias: bool) ->
     """The ridge solutions `(strengths, F, O)` of one matrix of sums, by its eigenvectors.
 
     With a bias the last feature is 1, and its weight is not penalised: the other features and the
-    targets are centred first.
+    targets are centred first. A solution that does not solve its equations is not a number, because
+    libraries of linear algebra have been seen to go wrong.
     """
     if bias:
         inner, mean, centre = _centred(xx, xy)
@@ -96,7 +97,20 @@ def solutions(xx: jax.Array, xy: jax.Array, strengths: jax.Array, bias: bool) ->
     least = jnp.finfo(xx.dtype).eps * jnp.max(jnp.abs(values))
     values = jnp.maximum(values, 0) + least
     scaled = rotated / (values[:, None] + strengths[:, None, None])
-    return vectors @ scaled
+    found = vectors @ scaled
+    return jnp.where(_solve(xx, xy, strengths, found)[:, None, None], found, jnp.nan)
+
+
+def _solve(xx: jax.Array, xy: jax.Array, strengths: jax.Array, found: jax.Array) -> jax.Array:
+    """Whether solutions are those of equations that differ from the given ones by rounding.
+
+    That is what a stable method achieves for any matrix: the residual is small beside the terms
+    from which it is computed, even where the solution itself is uncertain.
+    """
+    norm = jnp.linalg.norm
+    residual = xx @ found + strengths[:, None, None] * found - xy
+    terms = (norm(xx) + strengths) * norm(found, axis=(1, 2)) + norm(xy)
+    return norm(residual, axis=(1, 2)) <= jnp.sqrt(jnp.finfo(xx.dtype).eps) * terms
 
 
 def solution(xx: jax.Array, xy: jax.Array, strength: jax.Array, bias: bool) -> jax.Array:

@@ -74,8 +74,8 @@ class NeuralTuringMachine(Cell):
 
     All of the memory is 1e-6 at first, which Collier and Beel (2018) found to train fastest and
     most reliably. All heads start at row 0, so that rows differ from the first step on, and with
-    γ ≈ 1.7: where heads are sharper at first, fewer seeds learn to copy, and they go less far beyond
-    the lengths of training. With g ≈ 0.12 they go by their place more than by content, which is the
+    γ ≈ 1.7: where heads are sharper at first, fewer seeds learn to copy, and go less far beyond the
+    lengths of training. With g ≈ 0.12 they go by their place more than by content, which is the
     same in all rows as long as nothing is written. Write heads move on by a row per step at first,
     so that what is written does not replace what was before. Read heads stay, so that they are at
     the beginning when reading starts.

@@ -108,7 +108,7 @@ def test_what_is_never_forgotten_is_read_one_after_the_other(monkeypatch):
     cell = Sum(jax.random.normal(jax.random.key(0), (SIZE, 3)), jnp.eye(3))
     whole, streams, rows = read_both(network(cell, 3), monkeypatch)
     chunks = -(-len(TEXT) // 25)
-    assert rows == [8] * 44 + [1] * (chunks - 44)
+    assert rows == [8] * 88 + [1] * (chunks - 88)
     np.testing.assert_allclose(streams.values, whole.values, rtol=1e-5, atol=1e-4)
 
 

@@ -27,6 +27,7 @@ import numpy as np
 CHUNK = 100  # pieces that are read at a time
 STREAMS = 64  # side by side, at most
 SHORTEST = 15  # chunks of a stream
+PATIENCE = 4  # streams whose text each of them may read, its own included, while others do
 CLOSE = 1e-5  # of the largest size that a unit's state has had
 
 Run = Callable[[np.ndarray, Any], tuple[Any, Any]]
@@ -63,7 +64,7 @@ def side_by_side(run: Run, symbols: np.ndarray) -> Iterator[tuple[Any, np.ndarra
     for turn in count():
         if not waiting:
             return
-        if turn == 2 * each:  # each stream has read the whole of the next one's text
+        if turn == PATIENCE * each:
             rows = 1
         now = sorted(waiting)[:rows]
         states = [waiting.pop(chunk) for chunk in now]

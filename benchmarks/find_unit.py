@@ -5,9 +5,9 @@
 The network is an LSTM with new weights, and the text is the documentation that comes with Python.
 With --run it is a trained network, on its validation part or on --file, and its best units are
 printed as well: it remembers for longer, so that the streams in which a text is read overlap more.
-All states are searched, h and c, so an LSTM of 512 units has 1,024. The search includes 20 rotations
-of the pattern for the score of chance, but not the network before training, which reads the text
-once more.
+All states are searched, h and c, so an LSTM of 512 units has 1,024. The search includes 20
+rotations of the pattern for the score of chance, but not the network before training, which reads
+the text once more.
 
 Seconds are those of the clock and, because other programs may run beside it, of the processors.
 """

@@ -1,6 +1,5 @@
 """A network on a text: surprise, states, gates, reach and similar states, against plain loops."""
 
-from functools import partial
 from itertools import chain
 
 import equinox as eqx
@@ -18,7 +17,7 @@ from ostinato.lens import find_unit, gradient_by_lag, reach, read, similar_state
 from ostinato.lens.patterns import pattern
 from ostinato.lens.reading import read_gates
 from ostinato.lens.units import Unit, state_names
-from ostinato.tasks import passages
+from ostinato.tasks import side_by_side
 from ostinato.tasks.passages import TaggedPassage, TextPassage
 from ostinato.tasks.tag_code import TagCode
 from ostinato.wiring import Bidirectional, Embedding, Network, OneHot, Readout, Stack, Tagger
@@ -55,7 +54,7 @@ def test_surprise_and_alternatives_are_those_of_a_loop():
 
 
 def test_gates_make_the_states(monkeypatch):
-    monkeypatch.setattr(passages, "CHUNK", 40)  # three parts, the last not full
+    monkeypatch.setattr(side_by_side, "CHUNK", 40)  # three of them, the last not full
     net, text = network(), passage()
     states, gates = read(net, text).states, read_gates(net, text)
     c = np.tanh(states["c"])
@@ -64,20 +63,6 @@ def test_gates_make_the_states(monkeypatch):
     before = np.concatenate([np.zeros((1, 6)), states["c"][:-1]])
     new = gates["forget gate"] * before + gates["input gate"] * gates["block input"]
     np.testing.assert_allclose(new, states["c"], atol=1e-6)
-
-
-def test_a_long_text_in_streams_is_read_as_in_one(monkeypatch):
-    net, text = network(partial(LSTM, forget=-3.0)), passage()  # forgets quickly
-    whole = read(net, text)
-    for name, value in {"LONG": 50, "WARM": 60, "STREAMS": 4, "CHUNK": 25}.items():
-        monkeypatch.setattr(passages, name, value)
-    parts = list(text.parts())
-    seen = np.concatenate([part.places.ravel() for part in parts])
-    assert parts[0].batch.sequences == 4
-    assert sorted(seen[seen >= 0]) == list(range(len(TEXT)))  # each once
-    streams = read(net, text)
-    np.testing.assert_allclose(streams.surprise, whole.surprise, atol=1e-6)
-    np.testing.assert_allclose(streams.values, whole.values, atol=1e-6)
 
 
 def test_names_of_states():

@@ -14,6 +14,9 @@ Source: Karpathy, Johnson and Fei-Fei (2015) found such units by eye; Youden (19
 threshold.
 """
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,10 +142,13 @@ def _thresholds(
     totals = patterns[:split].sum(axis=0)
     gains = np.empty((states.shape[1], patterns.shape[1]), np.float32)
     places = np.empty(gains.shape, np.int32)
-    for unit in range(states.shape[1]):
+
+    def choose(unit: int) -> None:
         j = _youden(_counts(bins[unit, :split], patterns[:split]), totals, split)
         places[unit] = np.argmax(np.abs(j), axis=0)
         gains[unit] = np.take_along_axis(j, places[unit][None], axis=0)[0]
+
+    _at_once(choose, range(states.shape[1]))
     scores = 0.5 + np.abs(gains) / 2
     # A rotated pattern that does not change in a part has no score.
     there = (totals > 0) & (totals < split)
@@ -165,11 +171,20 @@ def _binned(states: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray, np.
     low, high = states[:split].min(axis=0), states[:split].max(axis=0)
     width = np.where(high > low, (high - low) / BINS, 1)
     bins = np.empty(states.shape[::-1], np.int32)
-    for begin in range(0, states.shape[1], TOGETHER):
+
+    def fill(begin: int) -> None:
         some = slice(begin, begin + TOGETHER)
         scaled = (states[:, some] - low[some]) / width[some]
         bins[some] = np.clip(scaled, 0, BINS - 1).astype(np.int32).T
+
+    _at_once(fill, range(0, states.shape[1], TOGETHER))
     return bins, low, width
+
+
+def _at_once(work: Callable[[int], None], over: range) -> None:
+    """`work(n)` for each n, in threads: nearly all of it is arithmetic on arrays."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(work, over))
 
 
 def _counts(bins: np.ndarray, patterns: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What a network expects and what its units do, over a text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..data import Batch
 from ..errors import BadInput
-from ..tasks.passages import Part, Passage
+from ..tasks.passages import Passage
 from ..through_time import unroll
 from ..wiring import prepared
 from .gates import gates_over_time
@@ -72,7 +73,7 @@ def read(network: Any, passage: Passage, top: int = 5) -> Reading:
     surprise = np.full(size, np.nan)
     expected, probabilities = np.full((size, top), -1), np.zeros((size, top))
     values, groups = np.empty((size, 0), np.float32), dict[str, slice]()
-    for ys, watched, places in _passes(network, passage):
+    for (ys, watched), places in passage.over(_watching(network)):
         there = places >= 0
         about = places + passage.ahead
         asked = there & (about < size)
@@ -114,11 +115,12 @@ def read_gates(network: Any, passage: Passage) -> dict[str, np.ndarray]:
     """
     network, size = eqx.nn.inference_mode(network), len(passage.pieces)
     gates: dict[str, np.ndarray] = {}
-    state: Any = None
-    for part in passage.parts():
-        (layer, xs, begin), (batch, places) = _opened(network, part), part
-        state = (None if batch.first else state) if layer is network else begin
-        found, state = gates_over_time(layer, xs, state, **batch.marks)
+
+    def run(batch: Batch, state: Any) -> tuple[Any, Any]:
+        layer, xs, state = _opened(network, batch, state)
+        return gates_over_time(layer, xs, state, **batch.marks)
+
+    for found, places in passage.over(run):
         there = places >= 0
         for name, x in found.items():
             if name not in gates:
@@ -127,22 +129,24 @@ def read_gates(network: Any, passage: Passage) -> dict[str, np.ndarray]:
     return gates
 
 
-def _passes(network: Any, passage: Passage) -> Iterator[tuple[Any, dict[str, Any], np.ndarray]]:
-    """Outputs `(T, B, outputs)`, states by name and places of all parts."""
-    state, names = None, None
-    for part in passage.parts():
-        layer, xs, begin = _opened(network, part)
-        state = (None if part.batch.first else state) if layer is network else begin
-        (ys, watched), state = unroll(layer, xs, state, watch="states", **part.batch.marks)
-        names = names or state_names(layer, xs)
+def _watching(network: Any) -> Callable[[Batch, Any], tuple[Any, Any]]:
+    """Reads a batch: outputs `(T, B, outputs)` and states by name, and the state afterwards."""
+    names: list[str] = []
+
+    def run(batch: Batch, state: Any) -> tuple[Any, Any]:
+        layer, xs, state = _opened(network, batch, state)
+        (ys, watched), state = unroll(layer, xs, state, watch="states", **batch.marks)
+        names[:] = names or state_names(layer, xs)
         named = zip(names, watched, strict=True)
         # A state without an axis of units, such as a counter, is not shown; a matrix is, flat.
-        yield ys, {k: x.reshape(*x.shape[:2], -1) for k, x in named}, part.places
+        return (ys, {k: x.reshape(*x.shape[:2], -1) for k, x in named}), state
+
+    return run
 
 
-def _opened(network: Any, part: Part) -> tuple[Any, Any, Any]:
-    layer, xs, begin = prepared(network, part.batch.arrays)
-    return layer, jax.tree.map(jnp.asarray, xs), begin
+def _opened(network: Any, batch: Batch, state: Any) -> tuple[Any, Any, Any]:
+    layer, xs, begin = prepared(network, batch.arrays)
+    return layer, jax.tree.map(jnp.asarray, xs), state if layer is network else begin
 
 
 @eqx.filter_jit

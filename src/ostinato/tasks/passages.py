@@ -1,33 +1,21 @@
 """A passage of text that a trained network reads, piece by piece, to be looked at from inside."""
 
 import abc
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..data import Batch, Vocabulary
 from ..decoding import as_text
 from ..errors import BadInput
+from .side_by_side import side_by_side
 from .tag_code import TOGETHER, TagCode
 
-CHUNK = 500  # steps that are read at a time
-WARM = 1000  # steps that a stream reads before its own first piece
-LONG = 20_000  # pieces from which a text is read in streams
-STREAMS = 32
+CHUNK = 500  # steps that are read at a time before a window
 UNKNOWN = -1
 
-
-class Part(NamedTuple):
-    """Some steps of a passage.
-
-    Attributes:
-        batch: what is read.
-        places: `(T, B)`, the piece that is read at each step; -1 where it is not looked at.
-    """
-
-    batch: Batch
-    places: np.ndarray
+Run = Callable[[Batch, Any], tuple[Any, Any]]
 
 
 class Passage(abc.ABC):
@@ -48,8 +36,17 @@ class Passage(abc.ABC):
     unit: str
 
     @abc.abstractmethod
-    def parts(self) -> Iterator[Part]:
-        """All pieces, in parts of bounded size."""
+    def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
+        """Read all pieces, in batches of bounded size.
+
+        Args:
+            run: reads a batch from a state, `None` for the initial one, and returns whatever it
+                finds and the state afterwards.
+
+        Returns:
+            What was found, with the piece that each step read, `(T, B)`, or -1 where nothing is to
+            be looked at. What comes later takes the place of what came earlier.
+        """
 
     @abc.abstractmethod
     def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
@@ -75,16 +72,15 @@ class Passage(abc.ABC):
 class TextPassage(Passage):
     """A text of characters or bytes, of which a network predicts the next.
 
-    A text of less than 20,000 pieces is read from its beginning to its end. A longer one is read
-    in 32 streams side by side, which is many times faster; each begins 1,000 pieces before its own
-    first piece, so only what a unit remembers for longer than that is missing.
+    It is read from its beginning to its end; a long one in streams, see `side_by_side`.
 
     Example:
         >>> passage = TextPassage(np.array([0, 1, 1, 0]), Vocabulary.of_text("ab"))
         >>> passage.pieces, passage.targets.tolist()
         (['a', 'b', 'b', 'a'], [0, 1, 1, 0])
-        >>> next(passage.parts()).places[:5, 0].tolist()
-        [0, 1, 2, 3, -1]
+        >>> found = passage.over(lambda batch, state: (batch.inputs, state))
+        >>> [places[:5, 0].tolist() for _, places in found]
+        [[0, 1, 2, 3, -1]]
     """
 
     ahead = 1
@@ -107,20 +103,11 @@ class TextPassage(Passage):
     def first(self, count: int) -> "TextPassage":
         return TextPassage(self.symbols[:count], self.vocabulary)
 
-    def parts(self) -> Iterator[Part]:
-        size = len(self.symbols)
-        streams = STREAMS if size >= LONG else 1
-        warm = WARM if streams > 1 else 0
-        each = -(-(size - warm) // streams)
-        begins = each * np.arange(streams)
-        for start in range(0, warm + each, CHUNK):
-            times = np.arange(start, start + CHUNK)[:, None]
-            read = np.minimum(times + begins, size - 1)
-            there = (times < warm + each) & (times + begins < size)
-            there &= (times >= warm) | (begins == 0)
-            inputs = self.symbols[read]
-            batch = Batch(inputs, inputs, there.astype(np.float32), first=start == 0)
-            yield Part(batch, np.where(there, read, -1))
+    def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
+        def read(symbols: np.ndarray, state: Any) -> tuple[Any, Any]:
+            return run(Batch(symbols, symbols, np.ones(symbols.shape, np.float32)), state)
+
+        return side_by_side(read, self.symbols)
 
     def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
         if at < 1:
@@ -180,9 +167,10 @@ class TaggedPassage(Passage):
         tags = None if self.tags is None else self.tags[:some]
         return TaggedPassage(self.code, self.sentences[:some], tags)
 
-    def parts(self) -> Iterator[Part]:
+    def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
         for start in range(0, len(self.sentences), TOGETHER):
-            yield self._part(start, start + TOGETHER)
+            batch, places = self._part(start, start + TOGETHER)
+            yield run(batch, None)[0], places
 
     def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
         """The whole sentence, because a network may read it in both directions."""
@@ -193,9 +181,10 @@ class TaggedPassage(Passage):
     def before(self, at: int) -> Iterator[Batch]:
         return iter(())
 
-    def _part(self, start: int, stop: int) -> Part:
+    def _part(self, start: int, stop: int) -> tuple[Batch, np.ndarray]:
+        """Some sentences, and the piece at each step; -1 in the padding."""
         some = self.sentences[start:stop]
         batch = self.code.batch(some)
         begins = self.ends[start:stop] - [len(words) for words in some]
         times = np.arange(batch.steps)[:, None]
-        return Part(batch, np.where(times < batch.lengths, begins + times, -1))
+        return batch, np.where(times < batch.lengths, begins + times, -1)

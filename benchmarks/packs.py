@@ -5,17 +5,20 @@
 
 Four learning rates and five seeds of an LSTM with 128 units on the adding problem, 200 steps each,
 all else as usual. Both sides are commands, timed from start to end: `ostinato train` twenty times,
-and a script that calls `train_many` once. The last column is how far the validation curves of
-packed and separate runs are apart, relative, at most.
+and a script that calls `train_many` once. Processor time is that of all threads; it says what an
+hour of idle cores would give, where others use the cores too. The last column is how far the
+validation curves of packed and separate runs are apart, relative, at most.
 """
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,20 +41,25 @@ def settings(steps: int) -> list[dict]:
     return [{**usual, "rate": rate, "seed": seed} for rate in RATES for seed in SEEDS]
 
 
-def packed(every: list[dict], folder: Path) -> float:
-    """Seconds of all runs at once."""
+class Took(NamedTuple):
+    seconds: float
+    processor: float
+
+
+def packed(every: list[dict], folder: Path) -> Took:
+    """The time of all runs at once."""
     files = []
     for number, given in enumerate(every):
         files.append(folder / f"{number}.toml")
         files[-1].write_text(_toml(Config(**given)))
-    return _seconds([sys.executable, "-c", AT_ONCE, str(folder / "packed"), *map(str, files)])
+    return _took([sys.executable, "-c", AT_ONCE, str(folder / "packed"), *map(str, files)])
 
 
-def separate(given: dict, run: Path) -> float:
-    """Seconds of one run."""
+def separate(given: dict, run: Path) -> Took:
+    """The time of one run."""
     options = [part for name, x in given.items() for part in (f"--{name}", str(x))]
     line = [sys.executable, "-m", "ostinato", "train", *options, "--run", str(run), "--json"]
-    return _seconds(line)
+    return _took(line)
 
 
 def apart(one: Path, other: Path) -> float:
@@ -61,6 +69,10 @@ def apart(one: Path, other: Path) -> float:
         for path in (one, other)
     )
     return float(np.max(np.abs(first - second) / np.abs(second)))
+
+
+def _numbers(took: Took) -> list[str]:
+    return [f"{took.seconds:.1f}", f"{took.processor:.1f}", f"{3600 / took.seconds:.0f}"]
 
 
 def _toml(config: Config) -> str:
@@ -74,10 +86,16 @@ def _toml(config: Config) -> str:
     return "\n".join(lines)
 
 
-def _seconds(line: list[str]) -> float:
-    started = time.perf_counter()
+def _took(line: list[str]) -> Took:
+    started, before = time.perf_counter(), _processor()
     subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - started
+    return Took(time.perf_counter() - started, _processor() - before)
+
+
+def _processor() -> float:
+    """Processor seconds of all commands so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -91,24 +109,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         together = packed(every, folder)
-        print(f"{len(every)} at once: {together:.1f} s", flush=True)
+        print(f"{len(every)} at once: {together}", flush=True)
         times = []
         for number in chosen:
             times.append(separate(every[number], folder / "separate" / str(number)))
-            print(f"separate, {every[number]}: {times[-1]:.1f} s", flush=True)
+            print(f"separate, {every[number]}: {times[-1]}", flush=True)
         far = max(apart(folder / "packed" / str(n), folder / "separate" / str(n)) for n in chosen)
-    alone = float(np.mean(times))
+    alone = Took(*np.mean(times, axis=0))
+    each = Took(*(x / len(every) for x in together))
     rows = [
-        ["one after the other", f"{alone:.1f}", f"{3600 / alone:.0f}", "1", ""],
-        [
-            "at once",
-            f"{together / len(every):.1f}",
-            f"{3600 * len(every) / together:.0f}",
-            f"{alone * len(every) / together:.2f}",
-            f"{far:.1e}",
-        ],
+        ["one after the other", *_numbers(alone), "1", ""],
+        ["at once", *_numbers(each), f"{alone.seconds / each.seconds:.2f}", f"{far:.1e}"],
     ]
-    header = [f"{len(every)} runs", "seconds per run", "runs per hour", "times", "curves apart"]
+    header = [f"{len(every)} runs"]
+    header += ["seconds per run", "of processor time", "runs per hour", "times", "curves apart"]
     words = f"{asked.steps} steps each; separate: the mean of {len(chosen)} processes."
     load = f"Load average at the end: {os.getloadavg()[0]:.1f}."
     print(f"## Many runs at once\n{machine()}\n\n{table(header, rows)}\n\n{words} {load}")

@@ -233,4 +233,6 @@ def test_what_cannot_fit_is_refused_before_a_folder_is_made(ostinato, tmp_path):
         assert code == 2 and "this needs at least" in err and "of memory" in err, err
     code, _, err = ostinato("train", "--task", "adding", "--budget", 10**15)
     assert code == 2 and "fewer --units, --layers or --budget" in err
+    code, _, err = ostinato("train", "--task", "adding", "--learner", "es", "--units", 10**5)
+    assert code == 2 and "or fewer --directions" in err, err
     assert list(tmp_path.iterdir()) == []

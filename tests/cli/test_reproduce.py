@@ -57,9 +57,17 @@ def test_one_row_for_a_limited_time_and_then_the_page_alone(ostinato, tmp_path):
         (["temporal-xor", "--corpus", "x.txt"], "reads no text"),
         (["toy-net", "--minutes", "1"], "trains nothing"),
         (["toy-net", "--page"], "has no results"),
+        (["--quick"], "options need the name of an experiment"),
         (["krause-table", "--corpus", "none.txt"], "there is no file none.txt"),
     ],
 )
 def test_bad_input_gets_one_line(ostinato, arguments, words):
     code, _, errors = ostinato("reproduce", *arguments)
     assert code == 2 and words in errors and errors.count("\n") == 1
+
+
+def test_the_folder_of_a_run_is_left_alone(ostinato, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.json").write_text("{}")
+    code, _, errors = ostinato("reproduce", "temporal-xor", "--quick", "--folder", "run")
+    assert code == 2 and errors.endswith("is the folder of a run; give another one\n")

@@ -14,6 +14,7 @@ from ..errors import BadInput
 from ..experiments import RECIPES, Job, Recipe, Result, collect, recipe
 from ..experiments import reproduce as repeat
 from ..experiments.page import table_of, verdict_of
+from ..runs.folder import is_run
 from ..runs.signals import Interrupted
 from .output import print_json, writing
 from .paths import check_new_folder, path
@@ -59,10 +60,15 @@ def reproduce(
         ostinato reproduce krause-table --rows mrnn,mlstm --seeds 2 --minutes 6
     """
     if name is None:
+        given = [quick, rows, seeds != 1, minutes, corpus, settings, folder, page]
+        if any(x not in (None, False) for x in given):
+            raise BadInput("options need the name of an experiment; ostinato reproduce lists them")
         return _list(as_json)
     found = recipe(name)
     where = folder or Path("reproduce") / (f"{name}-quick" if quick and found.trains else name)
     check_new_folder(where, "--folder")
+    if is_run(where):
+        raise BadInput(f"--folder {where} is the folder of a run; give another one")
     names = None if rows is None else [x.strip() for x in rows.split(",") if x.strip()]
     if names == []:
         raise BadInput(f"--rows is names separated by commas, as in lstm,mlstm; got {rows!r:.60}")

@@ -32,6 +32,7 @@ class Learner(abc.ABC):
         packs: whether steps of several runs may be one mapped program (`jax.vmap`). A learner
             whose step branches or loops should say no: mapped, it takes every branch, and goes on
             until the last of its loops ends.
+        fewer_copies: how to make `copies` smaller, as a person would ask for it.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -42,6 +43,7 @@ class Learner(abc.ABC):
     precision: str | None = None
     epochs: int | None = None
     packs: bool = True
+    fewer_copies: ClassVar[str] = ""
 
     @classmethod
     def from_settings(

@@ -88,6 +88,8 @@ class EvolutionStrategy(Learner):
     ) -> "EvolutionStrategy":
         return cls(objective, steps, **options(settings))
 
+    fewer_copies = "fewer --directions"
+
     @property
     def copies(self) -> int:
         return 3 * self.directions  # the noise, and the two networks of each pair

@@ -88,6 +88,10 @@ class Hybrid(Learner):
     def copies(self) -> int:
         return self.second.copies
 
+    @property
+    def fewer_copies(self) -> str:  # type: ignore[override]
+        return self.second.fewer_copies
+
     def found(self) -> dict[str, Any]:
         return self.second.found()
 

@@ -158,6 +158,8 @@ class SaddleFree(Curved):
         damping = {} if settings.tikhonov is None else {"damping": settings.tikhonov}
         return cls(objective, settings.krylov, **damping, **settings.sizes(batch))
 
+    fewer_copies = "a smaller --krylov"
+
     @property
     def copies(self) -> int:
         return self.count

@@ -37,10 +37,11 @@ def check_fits(config: Config, task: Task, learner: Learner, units: Units) -> No
         Traceback (most recent call last):
         ostinato.errors.BadInput: this needs at least 72.8 TiB of memory...
     """
+    fewer = learner.fewer_copies
     check_memory(
         needed(config, task, learner, units),
         {
-            "weights": "fewer --units, --layers or --budget",
+            "weights": "fewer --units, --layers or --budget" + (f", or {fewer}" if fewer else ""),
             "states": "a smaller --batch or --length, or --memory sqrt",
             "influence": "fewer --units, or --gradient full",
             "outputs": "a smaller --batch or --length",

@@ -104,7 +104,7 @@ class Engine:
         states, vs, values = saved
         weights = self._cast(inputs.weights)
         offsets = list(changes.taps) or [None for _ in weights]
-        joined = self._joins_weight_tangents()
+        joined = self._is_plain_on_cpu()
         if not joined:
             of_weights = [
                 None if change is None else tap.spread(v, change, self.compute)
@@ -139,8 +139,11 @@ class Engine:
         xs = (states, inputs.us, values, changes.us, offsets)
         return self.choice.run(self._scan(body, d_state, xs))
 
-    def _joins_weight_tangents(self) -> bool:
-        """Whether `v @ dR` is part of each step's product: on a CPU, with the plain scan."""
+    def _is_plain_on_cpu(self) -> bool:
+        """Whether this is a plain scan on a CPU, in the precision of its arrays.
+
+        Then `v @ dR` is part of each step's product, and `Rᵀ` is copied once before a scan.
+        """
         on_cpu = jax.default_backend() == "cpu" and self.choice.backend.name == "scan"
         return self.compute is None and on_cpu
 
@@ -153,6 +156,9 @@ class Engine:
         given = iter(cotangents[:count])
         c_state = [None if x is None else _or_zeros(next(given), x) for x in like]
         choice, rows = self._rows_of_totals(inputs, moving.small)
+        turned = None
+        if self._is_plain_on_cpu():
+            turned = [tap.turned(w) for tap, w in zip(self.step.taps, weights, strict=True)]
 
         def small():
             """The small constants, one copy per row of the batch if their cotangents need it."""
@@ -171,7 +177,7 @@ class Engine:
             c_state, totals = carry
             state, u, value, c_y = x
             moves = (moving.small, always, moving.us)
-            pull = self._pull(weights, (small(), state, u), moves, value, c_y)
+            pull = self._pull(weights, (small(), state, u), moves, value, c_y, turned)
             (c_small, c_state, c_u), errors = pull(c_state)
             totals = jax.tree.map(jnp.add, totals, c_small)
             lean = _round(self.compute)
@@ -194,9 +200,9 @@ class Engine:
         c_taps = [e if move else None for e, move in zip(errors, moving.taps, strict=False)]
         return Inputs(c_weights, totals, c_state, c_us, c_taps)
 
-    def _pull(self, weights, constants, moving, value, c_y):
+    def _pull(self, weights, constants, moving, value, c_y, turned):
         """The cotangents of a step as a function of that of its new state."""
-        varied, step = self._known(weights, constants, moving, value)
+        varied, step = self._known(weights, constants, moving, value, turned=turned)
         (_, y), pull = jax.vjp(step, varied, self._zero_offsets())
         given = iter(c_y)
         c_y = [None if out is None else _or_zeros(next(given), out) for out in y]
@@ -241,7 +247,7 @@ class Engine:
 
         return jax.vmap(at)(states, inputs.us, values)
 
-    def _known(self, weights, constants, moving, values, d_weights=None):
+    def _known(self, weights, constants, moving, values, d_weights=None, turned=None):
         """The step for differentiation: each product's value is known from the forward scan.
 
         Args:
@@ -250,6 +256,7 @@ class Engine:
             moving: which of these are differentiated, booleans in the same structure.
             values: the value of each product at this time.
             d_weights: tangents of the weights, to be joined to each product's tangent, or `None`.
+            turned: the weights transposed, for the cotangents of the products, or `None`.
 
         Returns:
             The constants that move (`None` for the others), and a function
@@ -258,20 +265,22 @@ class Engine:
         """
         varied, fixed = eqx.partition(constants, moving)
         d_weights = d_weights or [None for _ in weights]
+        turned = turned or [None for _ in weights]
 
         def step(varied, offsets):
             small, state, u = eqx.combine(varied, fixed)
 
             def product(j, v, weight, addend):
                 known = values[j].astype(self.step.taps[j].shape.dtype)
-                return self._known_product(j, v, weight, addend, known, offsets[j], d_weights[j])
+                given = known, offsets[j], d_weights[j], turned[j]
+                return self._known_product(j, v, weight, addend, *given)
 
             new, y = self._step(weights, small, state, u, product)
             return _floats(new), _floats(y)
 
         return varied, step
 
-    def _known_product(self, j, v, weight, addend, value, offset, d_weight):
+    def _known_product(self, j, v, weight, addend, value, offset, d_weight, turned):
         """A product whose value is known: only its derivative costs anything.
 
         value     the known one
@@ -280,24 +289,30 @@ class Engine:
         tap, compute = self.step.taps[j], self.compute
 
         @jax.custom_jvp
-        def known(v, weight, addend, value, offset, d_weight):
+        def known(v, weight, addend, value, offset, d_weight, turned):
             return value
 
         def derivative(primals, tangents):
-            v, weight, _, value, _, d_weight = primals
+            v, weight, _, value, _, d_weight, turned = primals
             if d_weight is not None:
                 change = tap.change(v, tangents[0], weight, d_weight)
                 return value, _add(_add(change, tangents[2]), tangents[4])
+
+            def back(residuals, cotangents):
+                if turned is None:
+                    return [tap.back(cotangents[0], residuals[0], compute)]
+                return [tap.back_turned(cotangents[0], residuals[1])]
+
             (change,) = paired(
                 lambda residuals, arguments: [tap.value(arguments[0], residuals[0], compute)],
-                lambda residuals, cotangents: [tap.back(cotangents[0], residuals[0], compute)],
-                [weight],
+                back,
+                [weight] if turned is None else [weight, turned],
                 [tangents[0]],
             )
             return value, self._rounding_errors(_add(_add(change, tangents[2]), tangents[4]))
 
         known.defjvp(derivative)
-        return known(v, weight, addend, value, offset, d_weight)
+        return known(v, weight, addend, value, offset, d_weight, turned)
 
     def _rounding_errors(self, change):
         """`change`; the error that comes back through it is rounded to `compute`.

@@ -79,6 +79,15 @@ class Tap:
         like = self.changing.aval.dtype
         return self._einsum(f"{self.out},{self.w}->{self.v}", error, weight, compute, like)
 
+    def turned(self, weight: jax.Array) -> jax.Array:
+        """The weight transposed, for `back`: once before a scan, instead of in each step."""
+        return weight.T
+
+    def back_turned(self, error: jax.Array, turned: jax.Array) -> jax.Array:
+        """`back` with the weight that `turned` returns."""
+        like = self.changing.aval.dtype
+        return self._einsum(f"{self.out},{self.w[::-1]}->{self.v}", error, turned, None, like)
+
     def spread(self, vs: jax.Array, change: jax.Array, compute: Any = None) -> jax.Array:
         """`v_t @ change` for all times at once: the tangent that a weight's change brings.
 
@@ -110,11 +119,19 @@ class Tap:
         sizes = zip(self.v, vs.shape[1:], strict=True)
         rows = math.prod(size for axis, size in sizes if axis not in self.w)
         if (parts := _parts(len(vs), rows, like.size)) == 1:
-            subscripts = f"T{self.v},T{self.out}->{self.w}"
-            return self._einsum(subscripts, vs, errors, compute, like.dtype)
+            return self._gather_all(vs, errors, compute)
         vs, errors = (x.reshape(parts, -1, *x.shape[1:]) for x in (vs, errors))
         subscripts = f"PT{self.v},PT{self.out}->P{self.w}"
         return self._einsum(subscripts, vs, errors, compute, like.dtype).sum(0)
+
+    def _gather_all(self, vs: jax.Array, errors: jax.Array, compute: Any) -> jax.Array:
+        """`gather` as one product."""
+        v, out, dtype = self.v, self.out, self.weight.aval.dtype
+        if jax.default_backend() == "cpu" and v[:1] == out[:1] and v[0] not in self.w:
+            # The rows of all times as one axis: XLA would copy both operands to get there.
+            vs, errors = (x.reshape(-1, *x.shape[2:]) for x in (vs, errors))
+            return self._einsum(f"{v},{out}->{self.w}", vs, errors, compute, dtype)
+        return self._einsum(f"T{v},T{out}->{self.w}", vs, errors, compute, dtype)
 
     @property
     def _out(self) -> Any:

@@ -1,7 +1,6 @@
 """Series from dynamical systems: Mackey-Glass, Lorenz and NARMA."""
 
 import numpy as np
-import scipy.signal
 
 TRANSIENT = 2000  # samples that are discarded, so that a series lies on its attractor
 
@@ -32,6 +31,8 @@ def mackey_glass(
         >>> bool(0.2 < x.min() < x.max() < 1.4)
         True
     """
+    from scipy.signal import lfilter  # slow, and only needed here
+
     width, delay = 1 / fine, tau * fine
     steps = (samples + TRANSIENT) * fine + 1
     x = np.empty(steps + delay)
@@ -48,7 +49,7 @@ def mackey_glass(
         middle = (9 * (late[:-2] + late[1:-1]) - ends[:-3] - late[2:]) / 16
         first, between, last = (0.2 * y / (1 + y**power) for y in (late[:-2], middle, late[1:-1]))
         push = width / 6 * (decay * first + 4 * half * between + last)
-        found, _ = scipy.signal.lfilter([1.0], [1.0, -decay], push, zi=[decay * x[at]])
+        found, _ = lfilter([1.0], [1.0, -decay], push, zi=[decay * x[at]])
         x[at + 1 : at + 1 + count] = found
         at += count
     return x[-samples * fine :: fine].copy()

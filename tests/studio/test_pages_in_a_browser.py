@@ -169,6 +169,9 @@ def test_a_run_that_trains_in_another_process_is_stopped_resumed_and_looked_into
                 page.click("#find")
                 page.wait("document.querySelector('#found table')", 120)
                 assert "by chance" in page.text("#found")
+                page.wait(
+                    "document.querySelector('#found').innerText.includes('Before training')", 60
+                )
                 page.click("#text span:nth-child(120)")
                 page.wait("document.querySelector('#detail .main-svg')", 120)
                 assert "Similar states" in page.text("#detail")

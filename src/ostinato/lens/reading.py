@@ -58,7 +58,7 @@ def read(network: Any, passage: Passage, top: int = 5) -> Reading:
     Args:
         network: with one output per symbol or tag.
         passage: what to read.
-        top: how many of the most probable outputs to keep.
+        top: how many of the most probable outputs to keep; with 0 only states are read.
 
     Example:
         >>> passage = run.task().passage("valid")
@@ -74,26 +74,33 @@ def read(network: Any, passage: Passage, top: int = 5) -> Reading:
     expected, probabilities = np.full((size, top), -1), np.zeros((size, top))
     values, groups = np.empty((size, 0), np.float32), dict[str, slice]()
     for (ys, watched), places in passage.over(_watching(network)):
-        there = places >= 0
-        about = places + passage.ahead
-        asked = there & (about < size)
-        targets = np.where(asked, passage.targets[np.where(asked, about, 0)], -1)
-        said, best, shares = map(np.asarray, _judged(ys, targets, top))
-        some = about[asked]
-        surprise[some], expected[some], probabilities[some] = (
-            said[asked],
-            best[asked],
-            shares[asked],
-        )
+        if top:
+            about = places + passage.ahead
+            asked = (places >= 0) & (about < size)
+            targets = np.where(asked, passage.targets[np.where(asked, about, 0)], -1)
+            said, best, shares = map(np.asarray, _judged(ys, targets, top))
+            some = about[asked]
+            surprise[some], expected[some], probabilities[some] = (
+                said[asked],
+                best[asked],
+                shares[asked],
+            )
         if not groups:
             ends = [0, *accumulate(x.shape[-1] for x in watched.values())]
             groups = {name: slice(*cut) for name, cut in zip(watched, pairwise(ends), strict=True)}
             values = np.empty((size, _checked(size, ends[-1])), np.float32)
         for name, x in watched.items():
-            values[places[there], groups[name]] = np.asarray(x)[there]
+            _put(values[:, groups[name]], places, np.asarray(x))
     if not np.all(np.isfinite(probabilities)):
         raise BadInput("the network's outputs are not finite numbers; its training diverged")
     return Reading(surprise, expected, probabilities, values, groups)
+
+
+def _put(into: np.ndarray, places: np.ndarray, found: np.ndarray) -> None:
+    """Copy what was found, `(T, B, units)`, to its pieces, `(pieces, units)`, stream by stream."""
+    for stream, count in enumerate(np.sum(places >= 0, axis=0)):
+        if count:
+            into[places[0, stream] :][:count] = found[:count, stream]
 
 
 def _checked(pieces: int, units: int) -> int:
@@ -121,11 +128,10 @@ def read_gates(network: Any, passage: Passage) -> dict[str, np.ndarray]:
         return gates_over_time(layer, xs, state, **batch.marks)
 
     for found, places in passage.over(run):
-        there = places >= 0
         for name, x in found.items():
             if name not in gates:
                 gates[name] = np.empty((size, x.shape[-1]), np.float32)
-            gates[name][places[there]] = np.asarray(x)[there]
+            _put(gates[name], places, np.asarray(x))
     return gates
 
 

@@ -67,6 +67,12 @@ class Inside:
         """The number of units of each state, by name."""
         return {name: x.shape[1] for name, x in self.reading.states.items()}
 
+    def gate_units(self) -> dict[str, int]:
+        """The number of units of each gate, by name, from the first pieces of the text."""
+        with self.run.precision():
+            found = read_gates(self.network, self.passage.first(1))
+        return {name: x.shape[1] for name, x in found.items()}
+
     def unit(self, name: str) -> list[float]:
         """A state, memory or gate after each piece: `h[12]`, `layer 2, c[3]`, `forget gate[3]`."""
         asked, states = Unit.read(name), self.reading.states
@@ -102,12 +108,10 @@ class Inside:
             name: the pattern, or its name.
             count: how many units to return.
             draws: how many rotated patterns to search for.
-            untrained: also find and score the best unit of the network as it was before training,
-                which reads the text once more. The result is `None` without it, and if the run was
-                given its network from Python.
+            untrained: also give the best unit of the network before training, see `untrained`,
+                which reads the text once more; otherwise `None`.
         """
-        pieces = self.passage.pieces
-        wanted = name if isinstance(name, Pattern) else pattern(name, pieces, self.whole)
+        wanted = self._pattern(name)
         ranking = find_unit(self.reading.values, wanted.values, count=count, draws=draws)
         chance = ranking.chance
         return {
@@ -124,19 +128,25 @@ class Inside:
                 "highest": float(chance.max()) if len(chance) else None,
                 "scores": chance.tolist(),
             },
-            "untrained": self._untrained(wanted.values) if untrained else None,
+            "untrained": self.untrained(wanted) if untrained else None,
         }
+
+    def untrained(self, name: str | Pattern) -> dict[str, Any] | None:
+        """The unit of the network as it was before training that follows a pattern best.
+
+        `None` if the run was given its network from Python.
+        """
+        if self._before is None:
+            return None
+        found = find_unit(self._before.values, self._pattern(name).values, count=1, draws=0)
+        (best,) = self._named(found, self._before)
+        return best
+
+    def _pattern(self, name: str | Pattern) -> Pattern:
+        return name if isinstance(name, Pattern) else pattern(name, self.passage.pieces, self.whole)
 
     def _named(self, ranking: Ranking, reading: Reading) -> list[dict[str, Any]]:
         return [one._asdict() | {"unit": str(reading.unit(one.unit))} for one in ranking.units]
-
-    def _untrained(self, values: np.ndarray) -> dict[str, Any] | None:
-        if self._before is None:
-            return None
-        (best,) = self._named(
-            find_unit(self._before.values, values, count=1, draws=0), self._before
-        )
-        return best
 
     @cached_property
     def _before(self) -> Reading | None:
@@ -144,7 +154,7 @@ class Inside:
         if {"network", "task"} & {*run.made.get("given", [])}:
             return None
         with run.precision():
-            return read(build_network(run.config, run.sizes, run.units), self.passage, 1)
+            return read(build_network(run.config, run.sizes, run.units), self.passage, 0)
 
     def reach(self, at: int, window: int = WINDOW) -> dict[str, Any]:
         """How far back the loss of a piece reaches; see `lens.reach`."""

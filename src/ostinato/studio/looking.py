@@ -25,17 +25,16 @@ _kept: dict[tuple, Inside] = {}
 
 
 def inside(request: dict) -> Any:
-    """Answer one question: `read`, `unit`, `find`, `reach` or `similar`."""
+    """Answer one question: `read`, `unit`, `find`, `untrained`, `reach` or `similar`."""
     looked = _looked(request)
     what = request["what"]
     if what == "read":
         begin = int(request.get("begin") or 0)
-        groups = {**looked.units(), **{name: x.shape[1] for name, x in looked.gates.items()}}
         return {
             "where": looked.where,
             "unit": looked.passage.unit,
             "count": len(looked.passage.pieces),
-            "groups": groups,
+            "groups": looked.units() | looked.gate_units(),
             "pieces": looked.pieces(begin, begin + PAGE),
         }
     if what == "unit":
@@ -43,7 +42,9 @@ def inside(request: dict) -> Any:
         values = looked.unit(str(request["unit"]))
         return {"values": [round(x, 5) for x in values[begin : begin + PAGE]]}
     if what == "find":
-        return looked.find(_pattern(request, looked), count=12)
+        return looked.find(_pattern(request, looked), count=12, untrained=False)
+    if what == "untrained":
+        return looked.untrained(_pattern(request, looked))
     at = int(request["at"])
     if not 0 <= at < len(looked.passage.pieces):
         raise BadInput(f"there is no piece {at}")
@@ -59,7 +60,7 @@ def inside(request: dict) -> Any:
             }
             for one in looked.similar(at, 8)
         ]
-    raise BadInput("the question must be read, unit, find, reach or similar")
+    raise BadInput("the question must be read, unit, find, untrained, reach or similar")
 
 
 def _pattern(request: dict, looked: Inside) -> str | Pattern:

@@ -44,8 +44,9 @@ class Passage(abc.ABC):
                 finds and the state afterwards.
 
         Returns:
-            What was found, with the piece that each step read, `(T, B)`, or -1 where nothing is to
-            be looked at. What comes later takes the place of what came earlier.
+            What was found, with the piece that each step read, `(T, B)`: in each of the B sequences
+            pieces that follow each other, then -1 where nothing is to be looked at. What comes
+            later takes the place of what came earlier.
         """
 
     @abc.abstractmethod

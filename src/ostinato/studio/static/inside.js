@@ -126,20 +126,30 @@ function wanted() {
 async function find() {
   found.replaceChildren(h("p", { class: "hint wait" }, "Looking at all units, and at what chance would reach …"));
   try {
-    const answer = await question("find", wanted());
+    const asked = wanted(), answer = await question("find", asked), before = h("span", { class: "hint" }, " The network before training is asked, too …");
     const chance = answer.chance;
     const rows = answer.units.map((one) => [one.unit, asNumber(one.chosen, 3), asNumber(one.score, 3), one.threshold === null ? (one.sign > 0 ? "+" : "−") : `${one.sign > 0 ? "above" : "below"} ${asNumber(one.threshold, 3)}`]);
     const head = ["Unit", "Where it was chosen", "Held out", "Rule"];
     found.replaceChildren(
       h("p", {}, `The best of ${answer.searched.toLocaleString("en")} units is ${answer.units[0].unit}: ${answer.measure} ${asNumber(answer.units[0].score, 3)} on held-out text. `,
-        `The best by chance reaches ${asNumber(chance.mean, 3)} on average and ${asNumber(chance.highest, 3)} at most, in ${chance.draws} draws`,
-        answer.untrained ? `; before training the best reached ${asNumber(answer.untrained.score, 3)}.` : "."),
+        `The best by chance reaches ${asNumber(chance.mean, 3)} on average and ${asNumber(chance.highest, 3)} at most, in ${chance.draws} draws.`, before),
       h("div", { class: "wide" }, h("table", {}, h("thead", {}, h("tr", {}, ...head.map((words) => h("th", { scope: "col" }, words)))),
         h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, i) => h("td", {}, i ? cell : h("button", { type: "button", class: "quiet", click: () => goTo(cell) }, cell)))))))),
       tableDownload("units", () => [head, ...rows]));
     await goTo(answer.units[0].unit, false);
+    compare(asked, before);
   } catch (error) {
     found.replaceChildren(h("p", { class: "notice" }, error.message));
+  }
+}
+
+// The network before training reads the text once more, so its score comes later.
+async function compare(asked, words) {
+  try {
+    const best = await question("untrained", asked);
+    words.replaceWith(best ? ` Before training the best reached ${asNumber(best.score, 3)}.` : "");
+  } catch (error) {
+    words.replaceWith(` ${error.message}`);
   }
 }
 

@@ -100,6 +100,7 @@ def test_runs(show, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page, words", [("data", "persistence"), ("your_own", "Mean: chance is")])
 def test_the_code_of_a_page_runs(page, words, tmp_path):
     (code,) = re.findall(

@@ -32,6 +32,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_no_page_loads_anything_from_another_server(site):
     for path in [*site.rglob("*.html"), *site.rglob("*.css")]:
         text = path.read_text(encoding="utf-8")
@@ -62,6 +63,7 @@ def public(room):
             yield f"{found.__module__}.{found.__qualname__}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_has_an_entry(site, room):
     """A name is looked up in the inventory of the site, by the module that defines it."""
@@ -72,6 +74,7 @@ def test_every_public_name_has_an_entry(site, room):
     assert names <= entries, f"docs/reference lacks {sorted(names - entries)}"
 
 
+@pytest.mark.slow
 def test_the_code_of_the_first_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "getting_started.md").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ SMALL = ["--tasks", "adding", "--set", "length=5", "--set", "batch=4", "--steps"
 SMALL += ["--budget", "40", "--trials", "1", "--out", "found"]
 
 
+@pytest.mark.slow
 def test_a_table_a_page_and_again_with_resume(ostinato, tmp_path):
     code, out, err = ostinato("contrast", "--cells", "simple", "--seeds", "1", *SMALL)
     assert code == 0, err

@@ -50,6 +50,7 @@ def test_hessian_free(ostinato):
     assert code == 0 and json.loads(out)["value"] < 0.1
 
 
+@pytest.mark.slow
 def test_tensorboard(ostinato, text, tmp_path):
     assert ostinato("train", text, *SMALL, "--tensorboard", "--run", "tb")[0] == 0
     assert list((tmp_path / "tb" / "tensorboard").glob("events*"))

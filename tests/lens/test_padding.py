@@ -8,7 +8,6 @@ import pytest
 from jax.random import key
 
 from compare import same
-from everyday import some
 from ostinato import lens, unroll
 from ostinato.cells import GRU, LSTM
 from ostinato.wiring import Bidirectional, Network, Readout, Stack
@@ -34,7 +33,8 @@ def loss(output):
     return jnp.sum(jnp.sin(output), axis=-1)
 
 
-@pytest.mark.parametrize("at", some([-1, -2], [-2]))
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [-1, -2])
 def test_gradient_by_lag(at):
     """At each lag the root of the mean square over the sequences that are so long."""
     net = network()

@@ -307,6 +307,7 @@ def test_command(adding, ostinato_lens, monkeypatch):
         assert all(part in out for part in finding)
 
 
+@pytest.mark.slow
 def test_another_text(text, ostinato_lens, tmp_path):
     (tmp_path / "other.txt").write_text("the cat ran to the rat " * 2)
     code, _, err = ostinato_lens(

@@ -117,6 +117,7 @@ def test_learner_chooses_and_reports():
     assert report["norms"].shape == (2,) and report["loss"] > 0
 
 
+@pytest.mark.slow
 def test_classes_are_fitted_as_vectors():
     labels = RANDOM.integers(0, 2, (120, 2)).astype(np.int32)
     batch = Batch(XS, labels, WEIGHTS)

@@ -140,6 +140,7 @@ def learned(tmp_path_factory):
     return train(config, folder / "run")
 
 
+@pytest.mark.slow
 def test_a_run_learns_is_applied_and_is_evaluated_on_another_file(learned, tmp_path, ostinato):
     task, network = learned.task(), learned.network()
     scores = task.scores(network, "test")

@@ -100,6 +100,7 @@ def trained(tmp_path_factory):
     return train(config, folder / "run")
 
 
+@pytest.mark.slow
 def test_a_run_learns_and_is_evaluated_on_another_file(trained, tmp_path):
     task, network = trained.task(), trained.network()
     assert evaluate(network, task, "test") == 1
@@ -116,6 +117,7 @@ def test_a_run_learns_and_is_evaluated_on_another_file(trained, tmp_path):
         Tagging.on_file(tmp_path / "c.conllu", settings, kept)
 
 
+@pytest.mark.slow
 def test_what_is_tagged_is_valid_and_round_trips(trained):
     task, network = trained.task(), trained.network()
     text = (

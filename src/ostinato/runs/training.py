@@ -91,12 +91,12 @@ def _train(
     given = [name for name, x in own.items() if x is not None]
     if task is None:
         task = run.task() if run else build_task(config)
-    check_counts(config, task)
     method, units = build_learner(config, task, learner), None
     if network is None:
         units = (run.units if run else None) or units_of(config, task)
         check_fits(config, task, method, units)
         network = build_network(config, task, units)
+    check_counts(config, task)
     spread = over_devices(config.devices, batch_size(config))
     used = values_used(config, task, method, units)
     if run:

@@ -46,7 +46,8 @@ def test_at_most_as_many_iterations_as_unknowns():
 def test_of_low_rank_it_takes_as_many_as_the_rank():
     B, g = problem(rank=3)
     found = conjugate_gradient(lambda v: B @ v, g, jnp.zeros(12), iterations=50, tolerance=0.0)
-    assert why(found) == "solved" and found.done <= 5
+    # What is left then are rounding errors, perhaps in a direction without curvature.
+    assert why(found) in ("solved", "curvature") and found.done <= 5
     np.testing.assert_allclose(B @ found.iterates[found.last], -g, rtol=1e-8)
 
 

@@ -281,6 +281,7 @@ def test_products_that_are_nan_raise_the_damping_with_a_remark(problem, line_sea
     assert "damping was raised from λ 0.01, μ 0.003" in words["remark"]
 
 
+@pytest.mark.slow
 def test_a_quadratic_that_has_no_minimum_is_left_in_time(problem):
     """Symbols that all weigh the same leave the softmax flat: curvature is zero, not negative."""
     one, two = jax.random.split(key(2))

@@ -32,7 +32,6 @@ class Learner(abc.ABC):
         packs: whether steps of several runs may be one mapped program (`jax.vmap`). A learner
             whose step branches or loops should say no: mapped, it takes every branch, and goes on
             until the last of its loops ends.
-        fewer_copies: how to make `copies` smaller, as a person would ask for it.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -43,7 +42,6 @@ class Learner(abc.ABC):
     precision: str | None = None
     epochs: int | None = None
     packs: bool = True
-    fewer_copies: ClassVar[str] = ""
 
     @classmethod
     def from_settings(
@@ -64,6 +62,11 @@ class Learner(abc.ABC):
     def copies(self) -> int:
         """How many copies of the parameters a step holds, besides gradient and learner state."""
         return 0
+
+    @property
+    def fewer_copies(self) -> str:
+        """How to make `copies` smaller, as a person would ask for it; empty if it cannot be."""
+        return ""
 
     @property
     def carries_state(self) -> bool:

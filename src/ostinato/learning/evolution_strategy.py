@@ -88,11 +88,13 @@ class EvolutionStrategy(Learner):
     ) -> "EvolutionStrategy":
         return cls(objective, steps, **options(settings))
 
-    fewer_copies = "fewer --directions"
-
     @property
     def copies(self) -> int:
         return 3 * self.directions  # the noise, and the two networks of each pair
+
+    @property
+    def fewer_copies(self) -> str:
+        return "fewer --directions"
 
     def found(self) -> dict[str, Any]:
         return {"rate": self.rate}

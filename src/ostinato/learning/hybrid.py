@@ -89,7 +89,7 @@ class Hybrid(Learner):
         return self.second.copies
 
     @property
-    def fewer_copies(self) -> str:  # type: ignore[override]
+    def fewer_copies(self) -> str:
         return self.second.fewer_copies
 
     def found(self) -> dict[str, Any]:

@@ -158,11 +158,13 @@ class SaddleFree(Curved):
         damping = {} if settings.tikhonov is None else {"damping": settings.tikhonov}
         return cls(objective, settings.krylov, **damping, **settings.sizes(batch))
 
-    fewer_copies = "a smaller --krylov"
-
     @property
     def copies(self) -> int:
         return self.count
+
+    @property
+    def fewer_copies(self) -> str:
+        return "a smaller --krylov"
 
     def initial(self, network: Any) -> Memory:
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))

@@ -84,8 +84,8 @@ def solutions(xx: jax.Array, xy: jax.Array, strengths: jax.Array, bias: bool) ->
     """The ridge solutions `(strengths, F, O)` of one matrix of sums, by its eigenvectors.
 
     With a bias the last feature is 1, and its weight is not penalised: the other features and the
-    targets are centred first. A solution that does not solve its equations is not a number, because
-    libraries of linear algebra have been seen to go wrong.
+    targets are centred first. A solution that does not solve its equations is not a number, so that
+    a fault of the linear algebra cannot pass for a fit.
     """
     if bias:
         inner, mean, centre = _centred(xx, xy)

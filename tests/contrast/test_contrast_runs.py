@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 
 import pytest
 
@@ -23,7 +24,7 @@ GIVEN = {
 
 
 class Hearing:
-    """Keeps the folders of runs that start; at a training step of run `stop`, Ctrl-C is pressed."""
+    """Keeps the folders of runs that start; Ctrl-C is pressed at a step once run `stop` has."""
 
     def __init__(self, stop=None):
         self.started, self.stop = [], stop
@@ -31,8 +32,11 @@ class Hearing:
     def __call__(self, run, event):
         if event["kind"] in ("start", "resume"):
             self.started.append(run)
-        if event["kind"] == "train" and event["step"] == 2 and len(self.started) - 1 == self.stop:
+        reached = self.stop is not None and len(self.started) > self.stop
+        if reached and event["kind"] == "train" and event["step"] == 2:
+            self.stop = None
             signal.raise_signal(signal.SIGINT)
+            time.sleep(0.5)  # the main thread handles it, while this one may be that of a run
 
 
 def without_time(result):

@@ -9,6 +9,7 @@ import jax
 from ..settings import NoSettings
 from .building import check_vectors as check_vectors
 from .building import draw as draw
+from .building import of_rows as of_rows
 from .building import project as project
 from .building import rest as rest
 from .building import split as split

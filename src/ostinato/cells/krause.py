@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, Pair, draw, project, rest, split
+from ._cell import Cell, Pair, draw, of_rows, project, rest, split
 from .initialisers import Initialiser, InitialWeights, normal
 from .multiplicative import factor_size
 
@@ -114,7 +114,7 @@ class MLSTM(Cell):
         return rest(batch, self.R), rest(batch, self.R)
 
     def inputs(self, x: jax.Array) -> Pair:
-        return project(self, x, self.W), x[..., : self.Wm.shape[0]] @ self.Wm
+        return project(self, x, self.W), of_rows(x[..., : self.Wm.shape[0]], self.Wm)
 
     def step(self, state: Pair, u: Pair) -> tuple[Pair, jax.Array]:
         (h, c), (a, factor) = state, u

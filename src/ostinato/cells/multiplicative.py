@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, Pair, draw, project, rest, zeros
+from ._cell import Cell, Pair, draw, of_rows, project, rest, zeros
 from .initialisers import Initialiser, InitialWeights, normal
 
 
@@ -62,7 +62,7 @@ class MRNN(Cell):
         return rest(batch, self.R)
 
     def inputs(self, x: jax.Array) -> Pair:
-        return project(self, x, self.W, self.b), x[..., : self.Wm.shape[0]] @ self.Wm
+        return project(self, x, self.W, self.b), of_rows(x[..., : self.Wm.shape[0]], self.Wm)
 
     def step(self, state: jax.Array, u: Pair) -> tuple[jax.Array, jax.Array]:
         a, factor = u

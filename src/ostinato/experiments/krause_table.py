@@ -1,5 +1,6 @@
 """Krause (2015), table 4.5: eight character models of about 218,000 parameters."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ..runs.evaluation import measured
@@ -10,6 +11,7 @@ from .corpus import Corpus
 from .page import learning_curves
 
 STREAMS = 64
+PARTS = {"train": "train", "val": "valid", "test": "test"}  # by column
 
 # The gradient on everything: 13,920 of the 13,999 sequences of 200 characters, at an offset that
 # changes with every step, because the curvature batch must divide the batch. μ(i) is adapted in
@@ -50,17 +52,24 @@ NORMAL = {"input": "normal:0.1", "recurrent": "normal:0.1", "output_scale": 0.1}
 LSTM = {"cell": "krause", "units": 195, **NORMAL}
 
 
-def bits(trial: Trial) -> Found:
-    """Bits per character on all three parts, in contiguous streams with carried state."""
-    task, numbers = trial.task, {}
-    for column, part in (("train", "train"), ("val", "valid"), ("test", "test")):
-        batches = streams(task.parts[part], STREAMS, 200)  # type: ignore[attr-defined]
-        (numbers[column],) = measured(trial.network, batches, (task.metric,))
-    return Found(numbers)
+def bits(*columns: str) -> Callable[[Trial], Found]:
+    """The measure of a recipe with these columns, each a part of the text.
+
+    Bits per character, in contiguous streams with carried state.
+    """
+
+    def measure(trial: Trial) -> Found:
+        task, numbers = trial.task, {}
+        for column in columns:
+            batches = streams(task.parts[PARTS[column]], STREAMS, 200)  # type: ignore[attr-defined]
+            (numbers[column],) = measured(trial.network, batches, (task.metric,))
+        return Found(numbers)
+
+    return measure
 
 
 def row(name: str, title: str, settings: dict[str, Any], parameters: int, *published: float) -> Row:
-    columns = dict(zip(("train", "val", "test"), published, strict=True))
+    columns = dict(zip(PARTS, published, strict=True))
     units = settings["units"]
     quick: dict[str, Any] = {"units": 12 if isinstance(units, int) else (6,) * len(units)}
     if settings["learner"] == "hf":
@@ -89,7 +98,7 @@ RECIPE = Trained(
         "Errors are measured in contiguous streams with carried state; the source does not say.",
         "Training ends after ten validations without improvement; the source gives no number.",
     ),
-    columns=("train", "val", "test"),
+    columns=tuple(PARTS),
     order="test",
     corpus=Corpus(
         "the Penn Treebank, raw", "enwiki", (2_800_000, 200_000, 200_000), symbols=70
@@ -113,6 +122,6 @@ RECIPE = Trained(
         row("mlstm", "mLSTM", NORMAL | STRUCTURAL
             | {"cell": "mlstm", "units": 170, "structural": 0.1}, 215_900, 1.69, 1.86, 1.82),
     ),
-    measure=bits,
+    measure=bits(*PARTS),
     charts=learning_curves("bits per character"),
 )  # fmt: skip

@@ -189,7 +189,7 @@ def test_results_of_two_machines_are_merged_by_copying_files(tmp_path):
     results = collect(found, tmp_path)
     assert [(r.row, r.seed) for r in results] == [("rnn", 0), ("rnn", 1), ("mlstm", 0)]
     lines = {line[0]: line for line in table_of(found, results).rows}
-    assert lines["RNN, structural"][-2:] == ["1.99", "2.10 ± 0.14 (2 seeds)"]
+    assert lines["RNN, structural (2 seeds)"][-2:] == ["1.99", "2.10 ± 0.14"]
     assert lines["LSTM, online"][-2:] == ["1.98", "–"]
     published, obtained, agree, pairs = order_of(found, results)
     assert published == obtained == ["mLSTM", "RNN, structural"] and (agree, pairs) == (1, 1)

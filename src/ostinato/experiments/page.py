@@ -39,7 +39,7 @@ def table_of(recipe: Recipe, results: list[Result]) -> Table:
     lines = []
     for row in recipe.rows:
         own = [result for result in results if result.row == row.name]
-        line = [row.title]
+        line = [row.title + (f" ({len(own)} seeds)" if len(own) > 1 else "")]
         if counted:
             line.append("–" if row.parameters is None else f"{row.parameters:,}")
             line.append(f"{own[0].parameters:,}" if own and own[0].parameters else "–")
@@ -89,12 +89,12 @@ def curves(
 
     `words` has the chart's `title`, `caption`, `x_title` and `y_title`.
     """
-    several = len({result.seed for result in results}) > 1
     series = [
         Series(
-            recipe.titled(result.row) + (f", seed {result.seed}" if several else ""),
+            f"{recipe.titled(result.row)}, seed {result.seed}",
             result.curves[name]["x"],
             result.curves[name]["y"],
+            group=recipe.titled(result.row),
         )
         for result in results
         if result.curves.get(name, {}).get("x")
@@ -131,7 +131,8 @@ def _obtained(recipe: Recipe, own: list[Result], column: str) -> str:
     mean = _shown(statistics.mean(values), recipe.digits)
     if len(values) == 1:
         return mean
-    return f"{mean} ± {_shown(statistics.stdev(values), recipe.digits)} ({len(values)} seeds)"
+    fewer = f" ({len(values)} seeds)" if len(values) < len(own) else ""
+    return f"{mean} ± {_shown(statistics.stdev(values), recipe.digits)}{fewer}"
 
 
 def _shown(value: float, digits: int) -> str:

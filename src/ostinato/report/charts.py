@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 # Distinguishable with colour blindness, on white and on black (after Okabe and Ito).
 COLOURS = ("#2a7fbf", "#d9601a", "#12966f", "#c2699b", "#d99a1c", "#8a6fc0", "#5bb0dc", "#8c8c5a")
@@ -41,6 +41,7 @@ class Series:
         x, y: positions and values.
         dashed: for what does not come from the run, such as a bound.
         low, high: the lower and upper edge of a band around the line, if there is one.
+        group: series of a group share a colour and an entry of the legend, which has its name.
 
     Example:
         >>> Series("training", x=[1, 2, 3], y=[4.6, 4.1, None]).dashed
@@ -53,6 +54,7 @@ class Series:
     dashed: bool = False
     low: list[float | None] | None = None
     high: list[float | None] | None = None
+    group: str | None = None
 
     def band(self) -> tuple[list[float], list[float], list[float]]:
         """Positions, lower and upper edge of the band, where all of them are numbers.
@@ -64,6 +66,32 @@ class Series:
         edges = zip(self.x, self.low or [], self.high or [], strict=False)
         known = [(x, a, b) for x, a, b in edges if a is not None and b is not None]
         return [x for x, _, _ in known], [a for _, a, _ in known], [b for _, _, b in known]
+
+
+class Entry(NamedTuple):
+    """How a series is shown: its name in the legend, its colour, whether it is the first so."""
+
+    name: str
+    colour: str
+    first: bool
+
+
+def entries(series: Sequence[Series]) -> list[Entry]:
+    """How each of the series is shown.
+
+    Example:
+        >>> lines = [Series(f"GRU, seed {n}", x=[1], y=[2.0], group="GRU") for n in range(2)]
+        >>> [(entry.name, entry.first) for entry in entries(lines)]
+        [('GRU', True), ('GRU', False)]
+    """
+    colours: dict[object, str] = {}
+    found = []
+    for i, one in enumerate(series):
+        key = i if one.group is None else one.group
+        first = key not in colours
+        colour = colours.setdefault(key, COLOURS[len(colours) % len(COLOURS)])
+        found.append(Entry(one.name if one.group is None else one.group, colour, first))
+    return found
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

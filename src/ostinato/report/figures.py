@@ -15,6 +15,7 @@ from .charts import (
     Series,
     Weights,
     ends,
+    entries,
     extent,
     level_lines,
     logarithms,
@@ -46,17 +47,23 @@ def figure(chart: Chart) -> dict:
 @figure.register
 def _lines(chart: Lines) -> dict:
     data: list[dict] = []
-    for one, colour in zip(chart.series, _colours(len(chart.series)), strict=True):
-        data += _band(one, colour)
+    shown = entries(chart.series)
+    for one, entry in zip(chart.series, shown, strict=True):
+        data += _band(one, entry.colour)
         data.append(
             {
                 "type": "scatter",
-                "name": one.name,
-                "legendgroup": one.name,
+                "name": entry.name,
+                "legendgroup": entry.name,
+                "showlegend": entry.first,
                 "x": list(one.x),
                 "y": positive(one.y) if chart.log_y else one.y,
                 "mode": "lines+markers" if len(one.x) <= 30 and not one.dashed else "lines",
-                "line": {"color": colour, "width": 2, "dash": "dot" if one.dashed else "solid"},
+                "line": {
+                    "color": entry.colour,
+                    "width": 2,
+                    "dash": "dot" if one.dashed else "solid",
+                },
                 "marker": {"size": 6},
                 "hovertemplate": f"{chart.x_title} %{{x}}: %{{y:.4g}}",
             }
@@ -79,7 +86,7 @@ def _lines(chart: Lines) -> dict:
     layout: dict = {
         "xaxis": _axis(chart.x_title) | (_powers(places) if chart.log_x else {}),
         "yaxis": _axis(chart.y_title) | (_powers(heights) if chart.log_y else {}),
-        "showlegend": len(chart.series) + len(chart.levels) > 1,
+        "showlegend": sum(entry.first for entry in shown) + len(chart.levels) > 1,
         "hovermode": "closest",
     }
     if not chart.log_x and last - first <= 10:  # steps and lags are integers

@@ -17,6 +17,7 @@ from .charts import (
     Plane,
     Weights,
     ends,
+    entries,
     extent,
     level_lines,
     logarithms,
@@ -65,14 +66,17 @@ def _draw(chart: Chart, axes: Any, figure: Any) -> None:
 @_draw.register
 def _lines(chart: Lines, axes: Any, figure: Any) -> None:
     log_y = chart.log_y and any(y for one in chart.series for y in positive(one.y))
-    for i, one in enumerate(chart.series):
+    of_legend = entries(chart.series)
+    for one, entry in zip(chart.series, of_legend, strict=True):
         shown = positive(one.y) if log_y else one.y
         y = [math.nan if value is None else value for value in shown]
         mark = "o" if len(one.x) <= 30 and not one.dashed else ""
         line = ":" if one.dashed else "-"
-        colour = COLOURS[i % len(COLOURS)]
-        axes.fill_between(*one.band(), color=colour, alpha=0.16, linewidth=0)
-        axes.plot(one.x, y, line, marker=mark, markersize=3.5, color=colour, label=one.name)
+        label = (
+            entry.name if entry.first else "_"
+        )  # matplotlib leaves such a line out of the legend
+        axes.fill_between(*one.band(), color=entry.colour, alpha=0.16, linewidth=0)
+        axes.plot(one.x, y, line, marker=mark, markersize=3.5, color=entry.colour, label=label)
     for name, level, (colour, _, dash) in level_lines(chart):
         style = {"linestyle": dash, "color": colour, "linewidth": 1.2}
         axes.plot(ends(chart), (level, level), label=name, **style)
@@ -85,7 +89,7 @@ def _lines(chart: Lines, axes: Any, figure: Any) -> None:
     axes.set_xlabel(chart.x_title)
     axes.set_ylabel(chart.y_title)
     axes.grid(alpha=0.25)
-    count = len(chart.series) + len(chart.levels)
+    count = sum(entry.first for entry in of_legend) + len(chart.levels)
     if count > 1:
         figure.legend(loc="outside lower center", ncols=min(count, 4), fontsize=8, frameon=False)
 

@@ -191,6 +191,9 @@ def test_results_of_two_machines_are_merged_by_copying_files(tmp_path):
     lines = {line[0]: line for line in table_of(found, results).rows}
     assert lines["RNN, structural (2 seeds)"][-2:] == ["1.99", "2.10 ± 0.14"]
     assert lines["LSTM, online"][-2:] == ["1.98", "–"]
+    without = made("rnn", 2, train=1.9, val=2.1, test=None)
+    fewer = {line[0]: line for line in table_of(found, [results[0], without]).rows}
+    assert fewer["RNN, structural (2 seeds)"][-2:] == ["1.99", "2.00 (1 of 2)"]
     published, obtained, agree, pairs = order_of(found, results)
     assert published == obtained == ["mLSTM", "RNN, structural"] and (agree, pairs) == (1, 1)
 

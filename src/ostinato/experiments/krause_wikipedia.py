@@ -38,6 +38,6 @@ RECIPE = Trained(
         Row("line", "mLSTM, line-search", {**LINE_SEARCH, **BATCHES, **MEMORY},
             {"val": 1.68, "test": 1.69}, 21_188_000),
     ),
-    measure=bits("val", "test"),
+    measure=bits,
     charts=learning_curves("bits per character"),
 )  # fmt: skip

@@ -129,9 +129,9 @@ def _obtained(recipe: Recipe, own: list[Result], column: str) -> str:
     if not values:
         return "–"
     mean = _shown(statistics.mean(values), recipe.digits)
+    fewer = f" ({len(values)} of {len(own)})" if len(values) < len(own) else ""
     if len(values) == 1:
-        return mean
-    fewer = f" ({len(values)} seeds)" if len(values) < len(own) else ""
+        return mean + fewer
     return f"{mean} ± {_shown(statistics.stdev(values), recipe.digits)}{fewer}"
 
 

@@ -37,7 +37,7 @@ class Series:
     """Values y at positions x.
 
     Attributes:
-        name: in the legend.
+        name: in the legend, and of a group where one points at the line.
         x, y: positions and values.
         dashed: for what does not come from the run, such as a bound.
         low, high: the lower and upper edge of a band around the line, if there is one.

@@ -49,6 +49,7 @@ def _lines(chart: Lines) -> dict:
     data: list[dict] = []
     shown = entries(chart.series)
     for one, entry in zip(chart.series, shown, strict=True):
+        which = f"<extra>{one.name}</extra>" if one.group is not None else ""
         data += _band(one, entry.colour)
         data.append(
             {
@@ -65,7 +66,7 @@ def _lines(chart: Lines) -> dict:
                     "dash": "dot" if one.dashed else "solid",
                 },
                 "marker": {"size": 6},
-                "hovertemplate": f"{chart.x_title} %{{x}}: %{{y:.4g}}",
+                "hovertemplate": f"{chart.x_title} %{{x}}: %{{y:.4g}}{which}",
             }
         )
     places = [x for one in chart.series for x in one.x]

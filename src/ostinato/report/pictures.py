@@ -72,9 +72,7 @@ def _lines(chart: Lines, axes: Any, figure: Any) -> None:
         y = [math.nan if value is None else value for value in shown]
         mark = "o" if len(one.x) <= 30 and not one.dashed else ""
         line = ":" if one.dashed else "-"
-        label = (
-            entry.name if entry.first else "_"
-        )  # matplotlib leaves such a line out of the legend
+        label = entry.name if entry.first else "_"  # the legend leaves out what begins so
         axes.fill_between(*one.band(), color=entry.colour, alpha=0.16, linewidth=0)
         axes.plot(one.x, y, line, marker=mark, markersize=3.5, color=entry.colour, label=label)
     for name, level, (colour, _, dash) in level_lines(chart):

@@ -23,6 +23,14 @@ def test_the_users_text_is_cut_and_split_as_published(tmp_path):
     assert f"your text ({path}), 100 characters, 4 symbols" in found.words
 
 
+@pytest.mark.parametrize(("text", "fewer"), [("abc", True), ("abcd", False), ("abcde", False)])
+def test_a_text_of_too_few_symbols_is_said_to_give_smaller_networks(text, fewer, tmp_path):
+    path = tmp_path / "own.txt"
+    path.write_text(text * 40)
+    words = CORPUS.prepared(path, tmp_path, quick=False).words
+    assert ("fewer parameters than published" in words) == fewer
+
+
 def test_bad_corpora_get_one_line(tmp_path):
     with pytest.raises(BadInput, match="there is no file"):
         CORPUS.prepared(tmp_path / "none.txt", tmp_path, quick=False)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import signal
+from html import escape
 
 import equinox as eqx
 import jax
@@ -13,7 +14,8 @@ from everyday import some
 from ostinato.errors import BadInput
 from ostinato.experiments import RECIPES, Job, Result, collect, recipe, reproduce
 from ostinato.experiments import _trained as trained
-from ostinato.experiments.page import order_of, table_of
+from ostinato.experiments.page import order_of, page_of, table_of
+from ostinato.learning import Damping
 from ostinato.runs import Diverged
 from ostinato.runs.build import build_learner, build_network, build_task
 from ostinato.runs.parts import Sizes
@@ -85,6 +87,38 @@ def test_a_row_builds_with_the_published_number_of_parameters(
     budget = one.settings.get("budget")
     if budget and not quick:
         assert abs(count - budget) < 0.02 * budget
+
+
+@pytest.mark.parametrize(("row", "epochs"), [("rnn-1", 50), ("lstm-1", 50), ("rnn-2", 30)])
+def test_predictive_text_takes_the_steps_of_the_source(row, epochs, tmp_path):
+    """Delgado del Cerro (2021), section 5.2.2: ⌊(m - n) / T⌋ batches per epoch, with table 5.1."""
+    m, n, T = 2_703_202, 100, 128
+    found = RECIPES["predictive-text"]
+    config = found.config(row_of("predictive-text", row), Job(tmp_path), seed=0)
+    assert (config.steps, config.length, config.batch) == (epochs * ((m - n) // T), n, T)
+    assert f"{(m - n) // T:,} batches" in found.differs[0] and not config.carry
+
+
+@pytest.mark.parametrize("name", ["krause-table", "krause-penn", "krause-wikipedia"])
+def test_a_recipe_of_hessian_free_learning_says_how_damping_is_bounded(name):
+    (words,) = (x for x in RECIPES[name].differs if x.startswith("The damping cannot fall below"))
+    assert f"{Damping().least:.0%} of its initial strength" in words
+    assert f"above {Damping().most:,.0f} times" in words
+
+
+@pytest.mark.parametrize(
+    "name", ["krause-table", "krause-penn", "krause-wikipedia", "predictive-text"]
+)
+def test_what_was_never_run_in_full_says_so_on_its_page(name):
+    found = RECIPES[name]
+    (words,) = (x for x in found.differs if x.startswith("Never run in full"))
+    assert escape(words) in page_of(found, [made(found.rows[0].name, 0)])
+
+
+def test_the_time_lag_says_that_the_published_figure_is_not_reached():
+    found = RECIPES["time-lag"]
+    assert any("Figure 5.1 is not reached" in x for x in found.differs)
+    assert found.rows[0].published["steps the bracket is remembered"] == "at least 1000"
 
 
 @pytest.mark.slow

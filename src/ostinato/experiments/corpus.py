@@ -1,7 +1,7 @@
 """The text of an experiment: the original if the user has it, else an open stand-in.
 
 It is cut to the published number of characters and reduced to the published number of symbols, so
-that a network has the published number of parameters, whatever the text.
+that a network has the published number of parameters. On a text of fewer symbols it has fewer.
 """
 
 import collections
@@ -59,6 +59,8 @@ class Corpus:
             f"Text: {which}, {len(text):,} characters, {len(set(text))} symbols. Published: "
             f"{self.original}, {sum(self.parts):,} characters, {self.symbols} symbols."
         )
+        if len(set(text)) < self.symbols:
+            words += " With fewer symbols the networks have fewer parameters than published."
         return Prepared({"file": str(path), "split": split}, words)
 
 

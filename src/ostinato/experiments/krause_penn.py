@@ -3,7 +3,7 @@
 from ._recipe import Row
 from ._trained import Trained
 from .corpus import Corpus
-from .krause_table import NORMAL, STRUCTURAL, bits
+from .krause_table import BOUNDS, NORMAL, STRUCTURAL, bits
 from .page import learning_curves
 
 COMMON = {
@@ -30,6 +30,8 @@ RECIPE = Trained(
         "A step's gradient is over 7,200 sequences of 300 characters at random positions, its "
         "curvature over 720 of them, as published.",
         "ρ, the choice of the iterate and the last line search use the curvature batch.",
+        BOUNDS,
+        "Never run in full.",
     ),
     columns=("train", "val", "test"),
     order="test",

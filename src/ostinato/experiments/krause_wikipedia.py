@@ -3,7 +3,7 @@
 from ._recipe import Row
 from ._trained import Trained
 from .corpus import Corpus
-from .krause_table import LINE_SEARCH, NORMAL, STRUCTURAL, bits
+from .krause_table import BOUNDS, LINE_SEARCH, NORMAL, STRUCTURAL, bits
 from .page import learning_curves
 
 WIKIPEDIA = Corpus(
@@ -24,6 +24,8 @@ RECIPE = Trained(
         "The source does not say whether its loss is a sum or a mean over steps. With λ = 10 it is "
         "taken as a sum over the 1,000 steps of a sequence; here it is a mean, so λ = 0.01.",
         "ρ, the choice of the iterate and the last line search use the curvature batch.",
+        BOUNDS,
+        "Never run in full.",
     ),
     columns=("val", "test"),
     order="test",

@@ -58,6 +58,8 @@ RECIPE = Trained(
         "has 2,000 units and Hessian-free learning on sequences of 1,000.",
         "Remembered means: until a block of 10 steps whose mean is not above the control's by two "
         "standard errors over the trials. The source compares by eye.",
+        "Figure 5.1 is not reached. After four minutes of training on the stand-in text the mLSTM "
+        "remembered the bracket for 20 characters and the LSTM for 360.",
     ),
     columns=(REMEMBERED, APART, "test, bits"),
     digits=2,

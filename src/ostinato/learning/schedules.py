@@ -8,7 +8,8 @@
     plateau        halved after two consecutive validations without improvement
     line-search    chosen in every step by a backtracking line search, for large batches
 
-The first five depend only on the step. Source: Galvan (2015), section 1.4.
+The first five depend only on the step. Source: Galvan (2015), section 1.5, for all but `step` and
+`cosine`.
 """
 
 from collections.abc import Callable

@@ -100,7 +100,7 @@ class Captioner(EncoderDecoder):
     With attention, the decoder looks at the cells m_1 … m_S of the grid at each step.
 
     Source: Vinyals et al. (2015), Show and tell; with attention Xu et al. (2015), Show, attend and
-    tell; Lipton et al. (2015), section 6.
+    tell; Lipton et al. (2015), section 5.4.
 
     Shapes: inputs a `Pair` whose source is the pictures, `(height, B, width, channels)`; its
     lengths are not read. Outputs `(T, B, symbols)`.

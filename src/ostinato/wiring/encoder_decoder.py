@@ -42,7 +42,8 @@ class EncoderDecoder(eqx.Module):
     With attention, the decoder looks at m_1 … m_S at each step. The final state of the encoder
     becomes the initial state of the decoder, through a `Bridge` if their shapes differ.
 
-    Source: Sutskever et al. (2014); Lipton et al. (2015), section 6; for attention see there.
+    Source: Sutskever et al. (2014); Lipton et al. (2015), section 5.3; for attention see
+    `wiring/attention.py`.
 
     Shapes: inputs a `Pair`; outputs `(T, B, symbols)`.
 

@@ -224,7 +224,7 @@ class Drop(eqx.Module):
 class WeightNoise(_Wrapper):
     """Normal noise on every parameter of a cell, the same for a whole sequence.
 
-    Source: Graves (2011); Galvan (2015) section 1.
+    Source: Graves (2011), Practical variational inference for neural networks.
 
     Shapes: those of the cell.
     """

@@ -17,7 +17,7 @@ class Stack(Cell):
 
     With `skip=True` every layer also reads the input, and the outputs of all layers together are
     the output: layer l reads `[x_t, h_t^{l-1}]` and `y_t = [h_t^1, …, h_t^L]` (Krause,
-    2015, section 2.3 and 4.4-4.6).
+    2015, section 2.3 and equations 4.4 to 4.6).
 
     A stack of cells is a cell. A stack may also hold layers without a step, such as
     `Bidirectional`; then it can be unrolled but not stepped.

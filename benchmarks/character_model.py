@@ -1,4 +1,4 @@
-"""Document 004's mLSTM of 215,900 parameters, by Hessian-free learning and by Adam.
+"""The mLSTM of Krause (2015) with 215,900 parameters, by Hessian-free learning and by Adam.
 
     python benchmarks/character_model.py [--out rows.jsonl] [--seconds 150]
     python benchmarks/character_model.py --publish rows.jsonl

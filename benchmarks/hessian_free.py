@@ -2,7 +2,7 @@
 
     python benchmarks/hessian_free.py
 
-Document 004's character network, an mLSTM of 170 units on 70 symbols with 215,900 parameters, on
+The character network of Krause (2015), an mLSTM of 170 units on 70 symbols with 215,900 parameters, on
 sequences of 200 random symbols; all in full float32, on the CPU with two threads each. A product is
 made with the network linearised once, as within a step.
 
@@ -231,7 +231,7 @@ def main():
     share = (ITERATIONS + 2) * products[1] / step
     publish(
         f"Hessian-free step on the {'GPU' if GPU else 'CPU'}",
-        f"Document 004's mLSTM: {SYMBOLS} symbols, {UNITS} units, T = {LENGTH}; full float32"
+        f"The mLSTM of Krause (2015): {SYMBOLS} symbols, {UNITS} units, T = {LENGTH}; full float32"
         f"{'' if GPU else ', two threads each'}; the shortest of a few times. One "
         f"Gauss-Newton product, linearised once, over one gradient on the same {PART} sequences, "
         f"which takes {1e3 * gradient:.1f} ms:\n\n"

@@ -120,7 +120,7 @@ def test_a_linear_net_by_its_powers():
 
 @pytest.mark.parametrize("weight", [0.5, 1.0, 1.5])
 def test_one_linear_unit(weight):
-    """Document 002, figures 7 and 8: the first input fades, stays or grows as wᵗ."""
+    """Lipton et al. (2015), figures 7 and 8: the first input fades, stays or grows as wᵗ."""
     cell, xs = simple([[weight]]), RANDOM.standard_normal((20, 1, 2))
     powers = weight ** np.arange(21)
     near(jacobian_by_lag(cell, xs), powers)
@@ -318,7 +318,7 @@ def test_both_bounds_are_reached_where_all_weights_are_equal():
 
 
 def test_the_printed_power_is_one_too_few():
-    """Document 000 (1.66) and (1.71) have t - k - 1, with a product of t - k factors."""
+    """Galvan (2015) (1.66) and (1.71) have t - k - 1, with a product of t - k factors."""
     cell, xs = simple([[2.0]]), np.zeros((3, 2))
     norms = preactivation_jacobian_norms(cell, xs)
     for bound in (hochreiter_bound, singular_value_bound):

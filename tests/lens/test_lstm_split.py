@@ -91,7 +91,7 @@ def test_one_step_against_automatic_differentiation(kind):
 
 
 def test_the_equation_as_it_is_printed():
-    """Document 001 (4.16), with its R for column vectors: it is the transpose."""
+    """Delgado del Cerro (2021) (4.16), with its R for column vectors: it is the transpose."""
     cell = made("peephole")
     Q, f = memory_split(cell, XS, STATE)
     hs, cs = (x[1:] for x in states(cell, 0))

@@ -121,7 +121,7 @@ def test_radius_and_singular_value():
 
 
 def test_the_scalar_net_that_converges_though_its_weight_is_two():
-    """Document 001 section 2.4 calls a spectral radius below 1 necessary; it is not."""
+    """Delgado del Cerro (2021) section 2.4 calls a spectral radius below 1 necessary; it is not."""
     cell = simple([[2.0]])
     points = fixed_points(cell, starts=30, key=TWO)
     assert len(points) == 3

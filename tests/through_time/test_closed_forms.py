@@ -44,11 +44,11 @@ def outer(a, b, late=0):
     return sum(np.outer(a[t], b[t - late]) for t in range(1, STEPS + 1))
 
 
-# Document 001
+# Delgado del Cerro (2021)
 
 
 def rnn_001(w, x, y1, xi):
-    """Document 001 (2.5) and (2.8-2.11), with `e = |y - xi|^2 / 2` as in its section 3.3.
+    """Delgado del Cerro (2021) (2.5), (2.8-2.11), with `e = |y - xi|^2 / 2` as in section 3.3.
 
     Its `y(t) = sigma(c(t-1))`: y(1) is given, and x(1) ... x(T-1) lead to y(2) ... y(T). The
     gradient of y(1) is chi(1).
@@ -66,7 +66,7 @@ def rnn_001(w, x, y1, xi):
 
 
 def lstm_001(w, x, y0, c0, xi):
-    """Document 001 (4.1-4.5) and section 4.2, (4.6-4.14), with g = h = tanh.
+    """Delgado del Cerro (2021) (4.1-4.5) and section 4.2, (4.6-4.14), with g = h = tanh.
 
     Here x(0) ... x(T-1) lead to y(1) ... y(T). The gradients of y(0) and c(0) are phi_y(1) and
     phi_c(1).
@@ -103,7 +103,7 @@ def lstm_001(w, x, y0, c0, xi):
     return gradients | {("p", "o"): (d.o * s.c).sum(axis=0)}
 
 
-# Document 004. I(t) is called x, and `w["omega", "h"]` is the W with the indices omega and h.
+# Krause (2015). I(t) is called x, and `w["omega", "h"]` is the W with the indices omega and h.
 # (2.4), and "set dE/dO = O - gamma" in the appendix, name two things O: on the left it is the
 # input of the softmax, here out, and on the right its output.
 
@@ -114,7 +114,7 @@ def rnn_names(model):
 
 
 def rnn_forward(w, x):
-    """Document 004 (2.1), algorithm 1."""
+    """Krause (2015) (2.1), algorithm 1."""
     s = SimpleNamespace(x=padded(x), H_out=zeros("H").H)
     for t in range(1, STEPS + 1):
         s.H_out[t] = np.tanh(w["B"] + w["h", "i"] @ s.x[t] + w["h", "h"] @ s.H_out[t - 1])
@@ -122,7 +122,7 @@ def rnn_forward(w, x):
 
 
 def rnn_r_forward(w, v, s):
-    """Document 004, algorithm 4; R(W) is v."""
+    """Krause (2015), algorithm 4; R(W) is v."""
     r = zeros("H_out")
     for t in range(1, STEPS + 1):
         r.H_out[t] = v["B"] + v["h", "i"] @ s.x[t] + v["h", "h"] @ s.H_out[t - 1]
@@ -132,7 +132,7 @@ def rnn_r_forward(w, v, s):
 
 
 def rnn_backward(w, s, d_out):
-    """Document 004 (2.5-2.9), and the gradient of B_h, which it leaves out."""
+    """Krause (2015) (2.5-2.9), and the gradient of B_h, which it leaves out."""
     d_out, d = padded(d_out), zeros("H_in", "H_out")
     for t in range(STEPS, 0, -1):
         d.H_out[t] = w["o", "h"].T @ d_out[t] + w["h", "h"].T @ d.H_in[t + 1]  # (2.6)
@@ -157,7 +157,7 @@ def lstm_names(model):
 
 
 def lstm_forward(w, x):
-    """Document 004, algorithms 2 and 7 (which does not set its M(1); it is zero)."""
+    """Krause (2015), algorithms 2 and 7 (which does not set its M(1); it is zero)."""
     s = zeros(*GATES, "H_state", "H_out", "M", "chi", "xi")
     s.x = padded(x)
     for t in range(1, STEPS + 1):
@@ -175,7 +175,7 @@ def lstm_forward(w, x):
 
 
 def lstm_r_forward(w, v, s):
-    """Document 004, appendix 7.1 (7.1-7.8) and 7.3 (7.28-7.36).
+    """Krause (2015), appendix 7.1 (7.1-7.8) and 7.3 (7.28-7.36).
 
     Misprint: (7.2-7.4) and (7.30-7.32) are R of the inputs of the gates, but (7.5-7.6) and
     (7.33-7.34) use them as R of the gates. Between them belongs the derivative of the sigmoid, by
@@ -201,7 +201,7 @@ def lstm_r_forward(w, v, s):
 
 
 def lstm_backward(w, s, d_out):
-    """Document 004, appendix 7.2 (7.9-7.27) and 7.4 (7.37-7.60)."""
+    """Krause (2015), appendix 7.2 (7.9-7.27) and 7.4 (7.37-7.60)."""
     d_out, d = padded(d_out), zeros(*GATES, "H_state", "H_out", "M", "chi", "xi")
     for t in range(STEPS, 0, -1):
         later = w["m", "h"].T @ d.xi[t + 1] if ("m", "h") in w else d.M[t + 1]
@@ -298,7 +298,7 @@ def test_r_forward_pass(kind):
 
 @of_document_004
 def test_gauss_newton_product(kind):
-    """Document 004 (3.18), with (3.23) as `(diag(p) - p p^T) r = p * (r - p . r)`."""
+    """Krause (2015) (3.18), with (3.23) as `(diag(p) - p p^T) r = p * (r - p . r)`."""
     names, forward, r_forward, backward = REFERENCES[kind]
     model, v, xs, _ = setting(kind)
     w, direction = names(model), names(v)

@@ -1,18 +1,30 @@
-"""What the pages say can be done: their code, calls, names and links."""
+"""What the pages say can be done: their code, commands, options, names, files, counts and links."""
 
 import ast
 import importlib
 import inspect
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
 
 from everyday import some
-from ostinato import lens
+from ostinato import cli, lens
+from ostinato.claims import CLAIMS
+from ostinato.experiments import RECIPES
+from ostinato.learning.first_order import FIRST_ORDER
+from ostinato.learning.hessian_free.learner import DAMPINGS
+from ostinato.learning.schedules import SCHEDULES
+from ostinato.runs import Config
+from ostinato.runs.members import REGISTRIES
+from ostinato.tasks import TASKS
+from ostinato.tasks.synthetic import Synthetic
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+DOCS = [f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", "benchmarks/RESULTS.md", *DOCS]
 
 
 def text_of(page):
@@ -29,10 +41,10 @@ WITH_CODE = (
     "reproduce",
     "evolve",
 )
-PAGES = some([f"docs/{name}.md" for name in WITH_CODE], ["docs/lens.md", "docs/programs.md"])
+CODE = some([f"docs/{name}.md" for name in WITH_CODE], ["docs/lens.md", "docs/programs.md"])
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", CODE)
 def test_the_code_runs(page, capsys):
     """As it stands; that of README.md and docs/training.md is run in `test_readme.py`."""
     blocks = re.findall(r"```python\n(.+?)```", text_of(page), flags=re.DOTALL)
@@ -95,3 +107,134 @@ def test_links_lead_somewhere(page):
         assert target.exists(), f"{page}: {link}"
         if anchor:
             assert anchor in headings(target.relative_to(ROOT).as_posix()), f"{page}: {link}"
+
+
+def verbs():
+    found = typer.main.get_command(cli.app).commands
+    return {**found, **found["data"].commands, **found["program"].commands}
+
+
+# Options that are not ours: of scripts and benchmarks, of XLA, and of a cell on docs/training.md.
+OTHERS = {"CONTRIBUTING.md": {"--area", "--only"}, "docs/training.md": {"--keep", "--xla"}}
+OTHERS["docs/reliability.md"] = {"--cases", "--kills", "--damages"}
+OTHERS["benchmarks/RESULTS.md"] = {
+    "--oscillators", "--seconds", "--separate", "--small", "--trackio"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_option_is_one_that_a_verb_has(page):
+    options = [p.opts + p.secondary_opts for verb in verbs().values() for p in verb.params]
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text_of(page)))
+    assert named <= {"--help"}.union(OTHERS.get(page, ()), *options)
+
+
+def commands(page):
+    """The command lines in the blocks of a page, without comments, pipes and redirections."""
+    blocks = re.findall(r"```(?:bash|console)\n(.+?)```", text_of(page), flags=re.DOTALL)
+    lines = [line[4:] for line in text_of(page).splitlines() if line.startswith("    ")]
+    whole = "\n".join([*blocks, "\n".join(lines)]).replace("\\\n", " ")
+    for line in whole.splitlines():
+        for part in re.split(r" [|>] ", line):
+            if part.startswith("ostinato ") and not re.search(r"[\[…]|: ", part):
+                yield shlex.split(part, comments=True)[1:]
+
+
+# Files that a command of a page reads before anything else.
+GIVEN = ("settings.toml", "mine.py:", "mypackage", "best.py:")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_is_understood(page, ostinato, monkeypatch):
+    """Options and settings are read and checked; nothing is trained, and no data is opened."""
+
+    def build(asked, run, resume, *_):
+        resume or Config(**asked)
+
+    monkeypatch.setattr("ostinato.cli.train._train", build)
+    for verb, *rest in commands(page):
+        if verb == "train":
+            given = [x.replace("examples/", f"{ROOT}/examples/") for x in rest]
+            if not any(name in x for x in given for name in GIVEN):
+                code, _, errors = ostinato("train", *given)
+                assert code == 0, (rest, errors)
+            continue
+        command = typer.main.get_command(cli.app).commands[verb]
+        if verb in ("data", "program"):
+            command, rest = command.commands[rest[0]], rest[1:]
+        command.make_context(verb, rest)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/claims.md"])
+def test_every_file_that_is_named_exists(page):
+    """Paths below a folder of the repository, and those of a room of `src/ostinato`."""
+    rooms = {path.name for path in (ROOT / "src/ostinato").iterdir() if path.is_dir()}
+    tops = ("src", "tests", "benchmarks", "examples", "scripts", "docs")
+    for path in re.findall(
+        r"(?<![\w/.])((?:[\w-]+/)+[\w.-]*\w\.(?:py|md|jsonl|js|html))\b", text_of(page)
+    ):
+        first = path.split("/")[0]
+        if first in tops and path != "src/ostinato/cells/minimal.py":  # an example
+            assert (ROOT / path).exists(), path
+        elif first in rooms and not path.startswith("runs/evolve-"):
+            assert (ROOT / "src/ostinato" / path).exists(), path
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_every_member_is_on_a_page(kind):
+    words = " ".join(text_of(page) for page in DOCS)
+    assert [name for name in REGISTRIES[kind] if f"`{name}`" not in words] == []
+
+
+# Those that the README counts; it names bouncing balls and the tasks of the Turing machine apart.
+GENERATED = [
+    name
+    for name, task in TASKS.items()
+    if issubclass(task, Synthetic) and name != "bouncing-balls" and not name.startswith("ntm-")
+]
+NUMBERS = {"three": 3, "five": 5, "seven": 7, "eight": 8, "two": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "members"),
+    [
+        (r"(\w+) synthetic tasks", GENERATED),
+        (r"the (\w+)\s+tasks of the neural\s+Turing", [x for x in TASKS if x.startswith("ntm-")]),
+        (r"(\w+) first-order learners", FIRST_ORDER),
+        (r"(\w+) schedules", SCHEDULES),
+        (r"(\w+) kinds of damping", DAMPINGS),
+        (r"(\d+) statements", CLAIMS),
+        (r"(\d+) published experiments", RECIPES),
+    ],
+)
+def test_the_counts_of_the_readme(words, members):
+    (said,) = re.findall(words, text_of("README.md"))
+    assert NUMBERS.get(said, said) in (len(members), str(len(members)))
+
+
+def test_verbs_without_json_are_named():
+    """docs/training.md: every verb but these prints one JSON document."""
+    (said,) = re.findall(
+        r"Every verb but (.+?)\shas `--json`", text_of("docs/training.md"), re.DOTALL
+    )
+    without = {
+        name
+        for name, verb in verbs().items()
+        if not hasattr(verb, "commands")
+        and "--json" not in [x for p in verb.params for x in p.opts]
+    }
+    assert {x.split()[-1] for x in re.findall("`(.+?)`", said)} == without
+
+
+def test_the_table_of_differences_that_seeds_can_show():
+    from ostinato.contrast.statistics import smallest_effect
+
+    rows = re.findall(
+        r"(?m)^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", text_of("docs/contrast.md")
+    )
+    assert len(rows) == 4
+    for seeds, *said in rows:
+        for comparisons, value in zip((1, 3, 6), said, strict=True):
+            assert smallest_effect(int(seeds), comparisons) == pytest.approx(
+                float(value), rel=0.005
+            )

@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
-
-from ostinato.cli import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -91,15 +88,3 @@ def test_the_code_runs(page, tmp_path):
             [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert found.returncode == 0, found.stderr
-
-
-def test_the_commands_in_the_pages_have_real_options():
-    """Every `--option` in the pages is one that a verb has."""
-    verbs = typer.main.get_command(app).commands
-    verbs = {**verbs, **verbs["data"].commands, **verbs["program"].commands}
-    options = [p.opts + p.secondary_opts for verb in verbs.values() for p in verb.params]
-    known = {"--help", "--keep"}.union(*options)  # the last is of a cell in docs/training.md
-    pages = ("training", "lens", "hessian_free", "programs", "turing", "reservoirs", "contrast")
-    for page in ("README.md", *(f"docs/{name}.md" for name in pages)):
-        text = re.sub(r"--xla\S*", "", (ROOT / page).read_text())
-        assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text)) <= known

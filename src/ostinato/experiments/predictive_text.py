@@ -62,8 +62,8 @@ RECIPE = Trained(
         "4 % of the text are held out, half of them to choose the checkpoint; the source trains on "
         "all of it.",
         "The source gives neither a learning rate nor initial weights.",
-        "Never run in full: the networks of 2048 units not at all, those of 1024 units for 6,270 of "
-        f"{30 * BATCHES_PER_EPOCH:,} steps.",
+        "Never run in full: the networks of 2048 units not at all, those of 1024 units for 6,270 "
+        f"of {30 * BATCHES_PER_EPOCH:,} steps.",
     ),
     columns=("bits per character", FAIL),
     order=FAIL,

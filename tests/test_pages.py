@@ -238,3 +238,41 @@ def test_the_table_of_differences_that_seeds_can_show():
             assert smallest_effect(int(seeds), comparisons) == pytest.approx(
                 float(value), rel=0.005
             )
+
+
+def test_the_dampings_of_the_literature_are_those_of_the_recipes():
+    """A command line of docs/hessian_free.md has the λ and μ of the row that repeats the work."""
+    rows = re.findall(
+        r"(?m)^\| Krause \(2015\), his (.+?) \| `(.+)` \|$", text_of("docs/hessian_free.md")
+    )
+    said = {
+        name: dict(re.findall(r"--(tikhonov|structural) ([\d.]+)", line)) for name, line in rows
+    }
+    recipes = {
+        "RNN, LSTM": ("krause-table", "rnn", "lstm"),
+        "mRNN, alone and stacked": ("krause-table", "mrnn", "stack"),
+        "mLSTM": ("krause-table", "mlstm"),
+        "mLSTM on Wikipedia": ("krause-wikipedia", "structural"),
+    }
+    assert said.keys() == recipes.keys()
+    for name, (recipe, *parts) in recipes.items():
+        for row in RECIPES[recipe].chosen(parts):
+            for setting, value in said[name].items():
+                assert row.settings[setting] == float(value), (name, setting)
+
+
+def test_the_speeds_of_the_readme_are_those_measured():
+    """Each shape and ratio is a line of RESULTS.md, in bfloat16 on the GPU."""
+    rows = re.findall(r"(?m)\| (B\d+ T\d+ h\d+) \| ([\d.]+) \|$", text_of("README.md"))
+    assert len(rows) == 6
+    measured = text_of("benchmarks/RESULTS.md")
+    for shape, ratio in rows:
+        assert re.search(rf"(?m)^\| {shape} \|(?! TF32).*\*\*{ratio}\*\*", measured), (shape, ratio)
+
+
+@pytest.mark.parametrize("name", ["ntm-copy", "ntm-repeat-copy", "ntm-recall", "ntm-sort"])
+def test_the_longer_sequences_of_a_task_are_on_its_page(name):
+    (row,) = re.findall(rf"(?m)^\| `{name}` \|.*$", text_of("docs/turing.md"))
+    for words in TASKS[name]().longer():
+        count = words.split(" ")[0]
+        assert words in row or re.search(rf"\b{count}\b[^|]*\|$", row), words

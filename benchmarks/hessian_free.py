@@ -2,9 +2,9 @@
 
     python benchmarks/hessian_free.py
 
-The character network of Krause (2015), an mLSTM of 170 units on 70 symbols with 215,900 parameters, on
-sequences of 200 random symbols; all in full float32, on the CPU with two threads each. A product is
-made with the network linearised once, as within a step.
+The character network of Krause (2015), an mLSTM of 170 units on 70 symbols with 215,900 parameters,
+on sequences of 200 random symbols; all in full float32, on the CPU with two threads each. A product
+is made with the network linearised once, as within a step.
 
 The torch side is the cell as a loop over time, `Jᵀ u` by `autograd.grad` on a graph that is kept,
 and `J v` in the fastest of three ways:

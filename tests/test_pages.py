@@ -215,7 +215,7 @@ def test_the_counts_of_the_readme(words, members):
 def test_verbs_without_json_are_named():
     """docs/training.md: every verb but these prints one JSON document."""
     (said,) = re.findall(
-        r"Every verb but (.+?)\shas `--json`", text_of("docs/training.md"), re.DOTALL
+        r"Every\s+verb\s+but (.+?)\s+has `--json`", text_of("docs/training.md"), re.DOTALL
     )
     without = {
         name

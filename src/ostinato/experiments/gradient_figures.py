@@ -1,4 +1,4 @@
-"""Galvan (2015), section 1.6: why the gradient vanishes or explodes, figure by figure."""
+"""Galvan (2015), sections 1.4 and 1.6: why the gradient vanishes or explodes, figure by figure."""
 
 import jax
 import jax.numpy as jnp
@@ -93,7 +93,7 @@ def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
 RECIPE = Computed(
     name="gradient-figures",
     title="Why the gradient vanishes or explodes",
-    source="Galvan (2015), section 1.5 to 1.6, figures 1.8 to 1.12",
+    source="Galvan (2015), sections 1.4 and 1.6, figures 1.8 to 1.12",
     shows="Squashing functions have bounded slopes, so the Jacobian over t - k steps is bounded by "
     "a power; it is a sum over paths, of which a ReLU enables some.",
     differs=(

@@ -8,7 +8,7 @@ from environment import ROOT, python_with
 try:
     import matplotlib
 
-    from ostinato.claims import SOURCES, verify
+    from ostinato.claims import CLAIMS, SOURCES
 except ImportError:
     sys.exit(subprocess.run([python_with("plot"), __file__], cwd=ROOT).returncode)
 
@@ -19,8 +19,15 @@ OPENING = """# Claims
 
 <!-- Written by `python3 scripts/claims_page.py`; change the claims, not this page. -->
 
-Statements from the literature on recurrent networks, each with a computed verdict.
+{claims} statements from the literature on recurrent networks, each with a computed verdict:
+{holds} hold, {when} under a condition, {false} are false.
 `ostinato verify` checks them all again, `ostinato verify NAME` one of them.
+
+A check that cannot fail shows nothing. So each claim declares a falsehood, which is planted in
+what is computed: a wrong equation, matrix or rule where the statement holds, and where it is false
+the corrected statement, which must come out as `holds`. All {planted} planted falsehoods change the
+verdict as they must; `ostinato verify --falsehoods` plants them again.
+
 `python3 scripts/claims_page.py` writes this page.
 
 """
@@ -28,7 +35,7 @@ Statements from the literature on recurrent networks, each with a computed verdi
 ADDING = """## Add a claim
 
 1. Write `src/ostinato/claims/your_claim.py`: a function `check` that computes and returns a
-   `Finding`, and `CLAIM`, with the statement, its source and the known verdict.
+   `Finding`, and `CLAIM`, with the statement, its source, the known verdict and a falsehood.
 
    ```python
    def check(weight: float = 0.5) -> Finding:
@@ -40,16 +47,23 @@ ADDING = """## Add a claim
        )
 
 
-   CLAIM = Claim("inputs-fade", "A linear unit forgets.", "Galvan (2015)", "holds", check)
+   CLAIM = Claim(
+       "inputs-fade",
+       "A linear unit with a weight of a half forgets within 100 steps.",
+       "Lipton et al. (2015), section 3.2",
+       "holds",
+       check,
+       Falsehood("a unit that integrates", {"weight": 1.0}, "false"),
+   )
    ```
 
    The evidence is one sentence with the deciding number, which is computed. A verdict is `holds`,
-   `false` or `holds when …`. `check` runs in float64 and should take a second or two; its arguments
-   have defaults, and another value of one of them leads to another verdict. A `figure` draws on
-   matplotlib axes.
+   `false` or `holds when …`. `check` runs in float64 and should take a second or two; its
+   arguments have defaults. The falsehood alters what is computed, not the tolerance; that of a
+   false statement is its correction, with the verdict `holds`. A `figure` draws on matplotlib axes.
 
-2. Add the module to `CLAIMS` in `src/ostinato/claims/__init__.py`, and to the table in
-   `tests/claims/test_claims.py` that changes an argument and expects another verdict.
+2. Add the module to `CLAIMS` in `src/ostinato/claims/__init__.py`. The tests run every claim, and
+   plant every falsehood.
 
 3. Run `python3 scripts/claims_page.py`.
 """
@@ -62,23 +76,29 @@ def main() -> None:
         old.unlink()
     rows, sections = ["| claim | verdict |", "|---|---|"], []
     wrong = 0
-    for result in verify():
-        claim, finding = result.claim, result.finding
-        wrong += not result.reproduces
+    for claim in CLAIMS.values():
+        result, planted = claim.verify(), claim.plant()
+        finding, refused = result.finding, planted.finding
+        wrong += not (result.reproduces and planted.reproduces)
         verdict = finding.verdict.replace("|", "\\|")
         rows.append(f"| [{claim.name}](#{claim.name}) | {verdict} |")
         lines = [f"### {claim.name}", "", f"> {claim.text}", "", f"Source: {claim.source}.", ""]
         evidence = finding.evidence[0].upper() + finding.evidence[1:]
         lines += [f"**{finding.verdict[0].upper()}{finding.verdict[1:]}.** {evidence}", ""]
+        lines += [f"Planted: {claim.falsehood.planted}. Verdict then: {refused.verdict}.", ""]
         if finding.figure is not None:
             picture(finding.figure, pictures / f"{claim.name}.png")
             lines += [f"![{claim.name}](claims/{claim.name}.png)", ""]
         sections.append("\n".join(lines))
+    known = [claim.expected for claim in CLAIMS.values()]
+    holds, false = known.count("holds"), known.count("false")
+    counts = {"holds": holds, "false": false, "when": len(known) - holds - false}
+    opening = OPENING.format(claims=len(known), planted=len(known), **counts)
     papers = [f"- {name}: {title}" for name, title in SOURCES.items()]
-    page = [OPENING + "\n".join(rows), "", "Sources cited often:", "", *papers, ""]
+    page = [opening + "\n".join(rows), "", "Sources cited often:", "", *papers, ""]
     page += ["## The claims", "", *sections, ADDING]
     (ROOT / "docs" / "claims.md").write_text("\n".join(page), encoding="utf-8")
-    print(f"wrote docs/claims.md with {len(sections)} claims")
+    print(f"wrote docs/claims.md with {len(sections)} claims and as many falsehoods")
     if wrong:
         sys.exit(f"{wrong} of them have another verdict than the one that is known")
 

@@ -1,7 +1,9 @@
-"""Every claim reproduces, and for each there is a change that leads to another verdict."""
+"""Every claim reproduces, and every check refuses the falsehood that is planted in it."""
 
+import dataclasses
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import jax
@@ -10,64 +12,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ostinato.cells import LSTM
-from ostinato.claims import CLAIMS, Claim, Finding, hessian_product_costs_twice, verify
+from ostinato.claims import CLAIMS, Claim, Falsehood, Finding, general_theorem, verify
 from ostinato.cli.verify import verify as verb
 from ostinato.errors import BadInput
-from ostinato.through_time import truncated_bptt
+from ostinato.experiments import gradient_figures
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
-
-
-def short_window(*arguments):
-    return truncated_bptt(*arguments, window=4)
-
-
-# What to give to a claim's `check` so that it comes to this other verdict.
-CHANGES = {
-    "toy-net": ({"above": 0.95}, "false"),
-    "hochreiter-bound": ({"factor": 0.1}, "false"),
-    "singular-value-bound": ({"factor": 0.5}, "false"),
-    "eigenvalue-equals-singular-value": ({"matrix": ((0.5, 0.1), (0.1, 0.4))}, "holds"),
-    "weights-leave-the-product": ({"units": 1}, "holds"),
-    "sigmoid-weights": ({"below": 4.1}, "false"),
-    "squashing-becomes-a-step": ({"slope": 10.0}, "false"),
-    "relu-paths": ({"f": "tanh"}, "false"),
-    "relu-paths-bound": ({"signed": False}, "holds"),
-    "poor-solutions": ({"threshold": 0.5}, "false"),
-    "spectral-radius-is-necessary": ({"weight": -2.0}, "holds"),
-    "spectral-radius-is-sufficient": ({"weights": ((0.5, 0.1), (0.0, 0.4))}, "holds"),
-    "spectral-radius-bounds-gradient": ({"weights": ((0.5, 0.1), (0.0, 0.4))}, "holds"),
-    "local-stability": ({"of_weights": True}, "false"),
-    "echo-state-by-singular-value": ({"singular": 1.5}, "false"),
-    "constant-error-flow": ({"truncated": False}, "false"),
-    "forget-gate-flow": ({"kind": LSTM}, "false"),
-    "lstm-equations-are-inexact": ({"transposed": False}, "holds"),
-    "lstm-error-recursion": ({"units": 1}, "holds"),
-    "lstm-error-product": ({"output_gate": 0.0}, "holds"),
-    "forget-gates-govern": ({"norm": 0.001}, "holds"),
-    "general-theorem": ({"other": short_window}, "false"),
-    "rtrl-equals-bptt": ({"method": short_window}, "false"),
-    "truncation-horizon": ({"window": 12}, "false"),
-    "sqrt-memory": ({"memory": "all"}, "false"),
-    "backwards-in-time": ({"linear": 1.0}, "holds"),
-    "softmax-hessian": ({"printed": np.diag}, "false"),
-    "gauss-newton-of-linear-outputs": ({"parameters": 12}, "false"),
-    "gauss-newton-is-semidefinite": ({"swapped": True}, "false"),
-    "r-forward-costs-two-passes": ({"symbols": 4000}, "false"),
-    "reversed-damping-rule": ({"printed": (3 / 2, 2 / 3)}, "holds"),
-    "structural-damping": ({"where": "H_out"}, "holds"),
-    "leak-sets-the-speed": ({"stays": False}, "holds"),
-    "leaky-integrator-as-printed": ({"weight": 0.5}, "holds"),
-    "newton-step-as-printed": ({"start": 0.0}, "holds"),
-    "gauss-newton-as-printed": ({"scale": 0.0, "squash": lambda a: a}, "holds"),
-    "output-reads-the-preactivation": ({"reads": "phi"}, "holds"),
-    "r-forward-of-gates": ({"with_slope": True}, "holds"),
-    "stray-forget-gate": ({"stray": False}, "holds"),
-    "old-memory-in-the-jacobian": ({"old": False}, "holds"),
-    "xor-ceiling": ({"free": 3}, "false"),
-    "hopfield-capacity": ({"rule": "pseudo-inverse", "sizes": (100, 200)}, "false"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +40,56 @@ def test_names_say_where_a_claim_is():
     assert len({claim.text for claim in CLAIMS.values()}) == len(CLAIMS)
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_change_is_noticed(name):
-    changes, verdict = CHANGES[name]
-    assert CLAIMS[name].check(**changes).verdict == verdict != CLAIMS[name].expected
+@cache
+def plant(name):
+    return CLAIMS[name].plant()
 
 
-def test_a_cost_of_twice_is_noticed(monkeypatch):
-    """No size of a net makes it twice; so the count itself is changed."""
-    monkeypatch.setattr(hessian_product_costs_twice, "costs", lambda *_: [10.0, 5.0])
-    assert hessian_product_costs_twice.check().verdict == "holds"
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_planted_falsehood_is_refused(name):
+    """The same check, on something false or on the correction of a false statement."""
+    claim, planted = CLAIMS[name], plant(name)
+    assert planted.finding.verdict != claim.expected, planted.finding.evidence
+    assert planted.reproduces, f"{planted.finding.verdict}: {planted.finding.evidence}"
+
+
+def test_a_falsehood_changes_the_verdict():
+    """A claim cannot be made with one that does not, or that leaves a false statement false."""
+    check = CLAIMS["xor-ceiling"].check
+    for expected, verdict in (("holds", "holds"), ("false", "false"), ("false", "holds when x")):
+        with pytest.raises(ValueError, match="must change the verdict"):
+            Claim("name", "Text.", "Source", expected, check, Falsehood("what", {}, verdict))
+
+
+# The number that decides a claim: where it is, and where the falsehood moves it.
+DECIDED_BY = {
+    "sqrt-memory": ("exponent", 0.49, 0.88),
+    "hopfield-capacity": ("collapse at", 0.14, 0.20),
+    "gauss-newton-is-semidefinite": ("smallest of Gauss-Newton", 0.0, -0.7),
+    "constant-error-flow": ("off through c", 0.0, 1 - 0.99**100),
+    "relu-paths-bound": ("off where all paths are enabled", 0.0, 1.1**5 - 1),
+    "echo-state-by-singular-value": ("largest factor", 0.95, 1.75),
+}
+
+
+@pytest.mark.parametrize("name", DECIDED_BY)
+def test_what_decides(results, name):
+    number, right, wrong = DECIDED_BY[name]
+    found = results[name].finding.numbers[number]
+    planted = plant(name).finding.numbers[number]
+    assert found == pytest.approx(right, abs=0.01) and planted == pytest.approx(wrong, abs=0.05)
+
+
+def test_the_general_theorem_is_checked_on_several_cells_with_parameters_of_each_step():
+    kinds = [known.cells for known in map(general_theorem.reference, general_theorem.CELLS)]
+    assert len({type(cells[0]) for cells in kinds}) >= 3
+    assert all(len(cells) > 1 and not (cells[0].R == cells[1].R).any() for cells in kinds)
+
+
+def test_forget_gates_are_what_is_left_of_an_error(results):
+    numbers = results["forget-gate-flow"].finding.numbers
+    assert numbers["relative error"] < 1e-12
+    assert numbers["left, bias 0"] < 1e-3 < numbers["left, bias 4"] < numbers["left, bias 8"] < 1
 
 
 def test_float64_whatever_jax_is_set_to():
@@ -127,10 +117,24 @@ def test_the_page_has_every_claim():
         verdict = claim.expected.replace("|", "\\|")
         assert f"| [{claim.name}](#{claim.name}) | {verdict} |" in page
         assert f"> {claim.text}\n\nSource: {claim.source}." in page
+        planted = claim.falsehood
+        assert f"Planted: {planted.planted}. Verdict then: {planted.verdict}." in page
+    assert f"\n{len(CLAIMS)} statements from the literature" in page
+    assert f"All {len(CLAIMS)} planted falsehoods" in page
     readme = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
     assert f"`ostinato verify`: {len(CLAIMS)} statements" in readme
     pictures = re.findall(r"\((claims/.+\.png)\)", page)
     assert pictures and all((PAGE.parent / picture).is_file() for picture in pictures)
+
+
+def test_sources_have_the_statement():
+    """Where the documents say what is cited: these once named a place that does not."""
+    assert "Lipton" not in CLAIMS["rtrl-equals-bptt"].source
+    assert "1 / (r σ'max)" in CLAIMS["sigmoid-weights"].text  # 4 / r is missing in the source
+    assert "feed-forward" not in CLAIMS["output-reads-the-preactivation"].text
+    assert gradient_figures.RECIPE.source.startswith("Galvan (2015), sections 1.4 and 1.6")
+    rooms = " ".join((PAGE.parent / "architecture.md").read_text(encoding="utf-8").split())
+    assert "general theorem of Delgado del Cerro (2021), chapter 3" in rooms
 
 
 @pytest.mark.parametrize("verdict", ["true", "holds if it rains", ""])
@@ -164,9 +168,31 @@ def test_the_verb_prints_a_table():
 
 
 def test_another_verdict_is_exit_code_1(monkeypatch):
-    wrong = Claim("xor-ceiling", "Text.", "Lipton", "false", CLAIMS["xor-ceiling"].check)
+    check = CLAIMS["xor-ceiling"].check
+    wrong = Claim("xor-ceiling", "Text.", "Lipton", "false", check, Falsehood("no", {}, "holds"))
     monkeypatch.setitem(CLAIMS, "xor-ceiling", wrong)
     found = CliRunner().invoke(app, ["xor-ceiling"], catch_exceptions=False)
     assert found.exit_code == 1 and "0 of 1 as known" in found.stdout
     found = CliRunner().invoke(app, ["xor-ceiling", "--json"], catch_exceptions=False)
     assert found.exit_code == 1 and json.loads(found.stdout)[0]["reproduces"] is False
+
+
+def test_the_verb_plants_falsehoods():
+    arguments = ["xor-ceiling", "newton-step-as-printed", "--falsehoods"]
+    found = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert found.exit_code == 0
+    for part in ("planted: three free bits", "2 of 2 planted falsehoods refused"):
+        assert part in found.stdout
+    found = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    planted = [one["falsehood"] for one in json.loads(found.stdout)]
+    assert [one["verdict"] for one in planted] == ["false", "holds"]
+    assert all(one["refused"] for one in planted)
+
+
+def test_a_falsehood_that_passes_is_exit_code_1(monkeypatch):
+    """One that plants nothing."""
+    claim = CLAIMS["xor-ceiling"]
+    idle = dataclasses.replace(claim, falsehood=Falsehood("nothing", {}, "false"))
+    monkeypatch.setitem(CLAIMS, "xor-ceiling", idle)
+    found = CliRunner().invoke(app, ["xor-ceiling", "--falsehoods"], catch_exceptions=False)
+    assert found.exit_code == 1 and "0 of 1 planted falsehoods refused" in found.stdout

@@ -1,6 +1,7 @@
 """Statements from the literature on recurrent networks, each with a computed verdict.
 
-One claim per file. `ostinato verify` checks them all; `docs/claims.md` lists the results.
+One claim per file. `ostinato verify` checks them all; `docs/claims.md` lists the results. Each
+declares a falsehood that its check refuses, and `ostinato verify --falsehoods` plants it.
 
 Example:
     >>> for result in verify(["toy-net", "softmax-hessian"]):
@@ -27,6 +28,7 @@ from . import (
     hessian_product_costs_twice,
     hochreiter_bound,
     hopfield_capacity,
+    jacobian_at_a_fixed_point,
     leak_sets_the_speed,
     leaky_integrator_as_printed,
     local_stability,
@@ -39,27 +41,32 @@ from . import (
     poor_solutions,
     r_forward_costs_two_passes,
     r_forward_of_gates,
+    reduction_ratio_as_printed,
     relu_paths,
     relu_paths_bound,
     reversed_damping_rule,
     rtrl_equals_bptt,
     sigmoid_weights,
     singular_value_bound,
+    slopes_left_of_weights,
     softmax_hessian,
     spectral_radius_bounds_gradient,
     spectral_radius_is_necessary,
     spectral_radius_is_sufficient,
     sqrt_memory,
     squashing_becomes_a_step,
+    step_of_the_activation,
     stray_forget_gate,
     structural_damping,
     toy_net,
+    transposed_weights_in_the_product,
     truncation_horizon,
     weights_leave_the_product,
     xor_ceiling,
 )
 from ._claim import SOURCES as SOURCES
 from ._claim import Claim as Claim
+from ._claim import Falsehood as Falsehood
 from ._claim import Finding as Finding
 from ._claim import Result as Result
 
@@ -72,6 +79,9 @@ CLAIMS: dict[str, Claim] = {
         singular_value_bound,
         eigenvalue_equals_singular_value,
         weights_leave_the_product,
+        slopes_left_of_weights,
+        transposed_weights_in_the_product,
+        step_of_the_activation,
         sigmoid_weights,
         squashing_becomes_a_step,
         relu_paths,
@@ -82,6 +92,7 @@ CLAIMS: dict[str, Claim] = {
         spectral_radius_is_necessary,
         spectral_radius_is_sufficient,
         spectral_radius_bounds_gradient,
+        jacobian_at_a_fixed_point,
         local_stability,
         echo_state_by_singular_value,
         leak_sets_the_speed,
@@ -110,6 +121,7 @@ CLAIMS: dict[str, Claim] = {
         r_forward_costs_two_passes,
         r_forward_of_gates,
         hessian_product_costs_twice,
+        reduction_ratio_as_printed,
         reversed_damping_rule,
         structural_damping,
         # tasks

@@ -34,10 +34,29 @@ class Finding:
     figure: Callable[[Any], None] | None = None
 
     def __post_init__(self) -> None:
-        if self.verdict not in ("holds", "false") and not self.verdict.startswith("holds when "):
-            raise ValueError(
-                f"a verdict must be 'holds', 'false' or 'holds when …', got {self.verdict!r}"
-            )
+        _check_verdict(self.verdict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Falsehood:
+    """What is planted in a check to show that its verdict can change.
+
+    It alters what is computed (the equation, the matrix, the rule), never how the result is judged.
+    Where the statement holds, something false is planted; where the statement is false, its
+    correction, which must come out as "holds".
+
+    Attributes:
+        planted: what is planted, in words.
+        changes: the arguments of the claim's `check` that plant it.
+        verdict: what `check` must come to then.
+    """
+
+    planted: str
+    changes: dict[str, Any]
+    verdict: str
+
+    def __post_init__(self) -> None:
+        _check_verdict(self.verdict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +68,8 @@ class Claim:
         text: the statement, as its author means it.
         source: author, year and place; `SOURCES` has the titles of those cited often.
         expected: the known verdict.
-        check: computes the finding, in float64. Its arguments all have defaults; tests vary them
-            to show that another verdict is possible.
+        check: computes the finding, in float64. Its arguments all have defaults.
+        falsehood: other arguments of `check`, which lead to another verdict.
 
     Example:
         >>> result = ostinato.claims.CLAIMS["xor-ceiling"].verify()
@@ -59,6 +78,10 @@ class Claim:
         right for 66.7% of them (the task's ceiling is 66.7%).
         >>> result.reproduces
         True
+        >>> print(result.claim.falsehood.planted)
+        three free bits before each XOR instead of two
+        >>> result.claim.plant().finding.verdict
+        'false'
     """
 
     name: str
@@ -66,24 +89,47 @@ class Claim:
     source: str
     expected: str
     check: Callable[..., Finding]
+    falsehood: Falsehood
+
+    def __post_init__(self) -> None:
+        _check_verdict(self.expected)
+        known, other = self.expected, self.falsehood.verdict
+        if other == known or (known == "false" and other != "holds"):
+            raise ValueError(
+                f"the falsehood of {self.name} must change the verdict, and one of a false "
+                f"statement to 'holds'; got {other!r} instead of {known!r}"
+            )
 
     def verify(self) -> "Result":
         """Check the statement, in float64 whatever JAX's default precision."""
+        return self._checked(self.expected, {})
+
+    def plant(self) -> "Result":
+        """Check the statement with the falsehood planted; its verdict is expected then."""
+        return self._checked(self.falsehood.verdict, self.falsehood.changes)
+
+    def _checked(self, expected: str, changes: dict[str, Any]) -> "Result":
         start = time.perf_counter()
         with jax.enable_x64(True):
-            finding = self.check()
-        return Result(self, finding, time.perf_counter() - start)
+            finding = self.check(**changes)
+        return Result(self, finding, expected, time.perf_counter() - start)
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A claim, its finding, and the seconds that the check took."""
+    """A claim, its finding, the verdict expected, and the seconds that the check took."""
 
     claim: Claim
     finding: Finding
+    expected: str
     seconds: float
 
     @property
     def reproduces(self) -> bool:
         """Whether the verdict is the expected one."""
-        return self.finding.verdict == self.claim.expected
+        return self.finding.verdict == self.expected
+
+
+def _check_verdict(verdict: str) -> None:
+    if verdict not in ("holds", "false") and not verdict.startswith("holds when "):
+        raise ValueError(f"a verdict must be 'holds', 'false' or 'holds when …', got {verdict!r}")

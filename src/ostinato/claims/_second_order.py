@@ -1,7 +1,7 @@
 """A tanh network with softmax as a function of its parameter vector: curvature and costs."""
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -34,23 +34,25 @@ def loss_of(found: jax.Array, targets: Any) -> jax.Array:
 
 
 @cache
-def matrices() -> tuple[np.ndarray, np.ndarray]:
-    """The Hessian of a random network's loss, and its Gauss-Newton matrix Jᵀ H_L J."""
-    rng = np.random.default_rng(0)
+def matrices(loss: Callable = loss_of, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The Hessian of a random network's loss, and its Gauss-Newton matrix Jᵀ H_L J.
+
+    `loss(outputs, targets)`, both `(steps, outputs)`.
+    """
+    rng = np.random.default_rng(seed)
     xs, theta = rng.normal(size=(STEPS, INPUTS)), rng.normal(size=SIZE)
     targets = np.eye(OUTPUTS)[rng.integers(0, OUTPUTS, STEPS)]
-
-    @jax.jit
-    def both(theta: Any) -> tuple[jax.Array, jax.Array]:
-        hessian = jax.hessian(lambda theta: loss_of(outputs(theta, xs), targets))(theta)
-        J = jax.jacfwd(outputs)(theta, xs)
-        p = jax.nn.softmax(outputs(theta, xs))[..., None]
-        H_L = p * jnp.eye(OUTPUTS) - p * jnp.swapaxes(p, 1, 2)
-        return hessian, jnp.einsum("tip,tij,tjq->pq", J, H_L, J)
-
     with jax.enable_x64(True):  # the cached value must not depend on the first caller
-        hessian, gauss_newton = both(theta)
+        hessian, gauss_newton = _both(loss, theta, xs, targets)
     return np.asarray(hessian), np.asarray(gauss_newton)
+
+
+@partial(jax.jit, static_argnums=0)
+def _both(loss: Callable, theta: Any, xs: Any, targets: Any) -> tuple[jax.Array, jax.Array]:
+    hessian = jax.hessian(lambda theta: loss(outputs(theta, xs), targets))(theta)
+    J = jax.jacfwd(outputs)(theta, xs)
+    H_L = jax.hessian(lambda found: loss(found, targets))(outputs(theta, xs))
+    return hessian, jnp.einsum("sip,sitj,tjq->pq", J, H_L, J)
 
 
 def costs(functions: Iterable[Callable], units: int, symbols: int) -> list[float]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..lens import largest_singular_value, spectral_radius
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 
 MATRIX = ((0.5, 10.0), (0.0, 0.4))
 
@@ -33,4 +33,9 @@ CLAIM = Claim(
     "Galvan (2015), section 1.6, after eq. 1.71",
     "false",
     check,
+    Falsehood(
+        "a symmetric matrix, for which the two are the same",
+        {"matrix": ((0.5, 0.1), (0.1, 0.4))},
+        "holds",
+    ),
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..cells import PeepholeLSTM
 from ..lens import forget_share, memory_conditions
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import drawn, numbers
 from ._peephole import weights
 
@@ -60,4 +60,9 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 4.4, after eq. 4.18",
     "false",
     check,
+    Falsehood(
+        "weights so small that Q is negligible beside the forget gates, not only below one",
+        {"norm": 0.001},
+        "holds",
+    ),
 )

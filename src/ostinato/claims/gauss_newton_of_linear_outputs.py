@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import gap
 from ._second_order import READOUT, matrices
 
@@ -26,4 +26,9 @@ CLAIM = Claim(
     "Galvan (2015), section 2.2.2, after eq. 2.17",
     "holds",
     check,
+    Falsehood(
+        "three recurrent weights, in which the outputs are not linear, among the parameters",
+        {"parameters": READOUT + 3},
+        "false",
+    ),
 )

@@ -3,15 +3,16 @@
 import numpy as np
 
 from ._bound import VERDICT, against_nets
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import Nets
 
 
-def check(factor: float = 1.0) -> Finding:
-    """The largest entry against the bound, with its base multiplied by `factor`."""
+def check(counted: bool = True) -> Finding:
+    """The largest entry against the bound; `counted`: whether τ has the number of units."""
 
     def growth(nets: Nets, steepest: np.ndarray) -> np.ndarray:
-        return factor * nets.R.shape[1] * steepest * np.abs(nets.R).max(axis=(1, 2))
+        units = nets.R.shape[1] if counted else 1
+        return units * steepest * np.abs(nets.R).max(axis=(1, 2))
 
     return against_nets(growth, lambda J: np.abs(J).max(axis=(1, 2)))
 
@@ -22,4 +23,5 @@ CLAIM = Claim(
     "Galvan (2015), section 1.6, eq. 1.63-1.67",
     VERDICT,
     check,
+    Falsehood("τ without the number of units", {"counted": False}, "false"),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import apply
 
 NETS, UNITS, STEPS = 200, 8, 400
@@ -42,4 +42,7 @@ CLAIM = Claim(
     "Galvan (2015), section 2.2.3, on eq. 2.22",
     "false",
     check,
+    Falsehood(
+        "a leak that weights the new value instead of the old state", {"stays": False}, "holds"
+    ),
 )

@@ -2,18 +2,20 @@
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 
 ALPHA = 0.1
 
 
-def check(weight: float = 3.0) -> Finding:
+def check(weight: float = 3.0, reads_old: bool = False) -> Finding:
     """Count the solutions h_t of (2.22) for one tanh unit at rest without input.
 
-    The unit is `h_t = (1 - α) tanh(w h_t) + α h_{t-1}` with `h_{t-1} = 0`.
+    The unit is `h_t = (1 - α) tanh(w h_t) + α h_{t-1}` with `h_{t-1} = 0`; with `reads_old` it is
+    h_{t-1} that the weights read.
     """
     h = np.linspace(-1, 1, 200_002)  # an even number of points: none of them is 0
-    side = np.sign((1 - ALPHA) * np.tanh(weight * h) - h)
+    read = np.zeros_like(h) if reads_old else h
+    side = np.sign((1 - ALPHA) * np.tanh(weight * read) - h)
     solutions = int(np.count_nonzero(np.diff(side)))
     return Finding(
         "holds" if solutions == 1 else "false",
@@ -29,4 +31,5 @@ CLAIM = Claim(
     "Galvan (2015), eq. 2.22",
     "false",
     check,
+    Falsehood("h_{t-1} in place of h_t on the right", {"reads_old": True}, "holds"),
 )

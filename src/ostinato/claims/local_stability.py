@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..lens import spectral_radius
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import apply
 
 UNITS, NETS, STEPS = 3, 300, 2000
@@ -49,4 +49,7 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 2.4, proof of the proposition",
     "holds",
     check,
+    Falsehood(
+        "the spectral radius of R in place of that of R diag(f')", {"of_weights": True}, "false"
+    ),
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import derivative, gap
 from ._peephole import Weights, forward, weights
 
@@ -68,4 +68,9 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 4.3, on eq. 4.6-4.14",
     "false",
     check,
+    Falsehood(
+        "R as (4.13) prints it, instead of Rᵀ: these equations are inexact",
+        {"transposed": False},
+        "holds",
+    ),
 )

@@ -5,16 +5,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import derivative, gap
 from ._peephole import forward, printed_factor, weights
 
 INPUTS, UNITS, LAG = 3, 4, 20
 
 
-def check(output_gate: float = 1.0) -> Finding:
-    """Compare the product of (4.18) with the derivative, for Rᵒ times `output_gate`."""
-    error, without = error_of_product(output_gate), error_of_product(0.0)
+def check(first: bool = False) -> Finding:
+    """Compare the product of (4.18) with the derivative; `first`: with its first step first."""
+    error, without = error_of_product(1.0, first), error_of_product(0.0, first)
     verdict = "holds" if error < 1e-12 else "holds when the output gate does not read y"
     return Finding(
         verdict if without < 1e-12 else "false",
@@ -24,14 +24,15 @@ def check(output_gate: float = 1.0) -> Finding:
     )
 
 
-def error_of_product(output_gate: float) -> float:
+def error_of_product(output_gate: float, first: bool) -> float:
+    """For Rᵒ times `output_gate`."""
     w = weights(INPUTS, UNITS)
     w["R", "o"] = output_gate * w["R", "o"]
     rng = np.random.default_rng(1)
     xs, (y, c) = rng.normal(size=(LAG + 1, INPUTS)), rng.normal(size=(2, UNITS))
     steps = forward(w, xs, y, c)
     factors = [printed_factor(w, *pair) for pair in pairwise(steps)]
-    product = reduce(np.matmul, factors[::-1])  # of ∂c(t)/∂c(t-1), the last step first
+    product = reduce(np.matmul, factors if first else factors[::-1])  # of ∂c(t)/∂c(t-1)
 
     def last(bump: np.ndarray) -> np.ndarray:
         return forward(w, xs, y, c, bump)[-1].c
@@ -45,4 +46,5 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 4.4, eq. 4.18",
     "holds when the output gate does not read y",
     check,
+    Falsehood("the factors in the order of time", {"first": True}, "false"),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import derivative, gap
 from ._peephole import step, weights
 
@@ -38,4 +38,5 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 4.1",
     "false",
     check,
+    Falsehood("h of the new memory, h(φ_l), in place of h(c_l)", {"old": False}, "holds"),
 )

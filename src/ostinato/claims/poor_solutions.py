@@ -1,18 +1,25 @@
 """Poor solutions: a Jacobian of zero, and what it says about early inputs."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 
-STEPS = 6
+STEPS, THRESHOLD = 6, 1.0
 
 
-def check(threshold: float = 1.0) -> Finding:
-    """A ReLU net whose memory wakes only for inputs above `threshold`.
+def jump(a: jax.Array) -> jax.Array:
+    """A step, whose derivative is zero on both sides of a jump that is near."""
+    return jnp.where(a > -0.25, 1.0, 0.0)
 
-    `m_t = relu(m_{t-1} + x_t - threshold)` remembers, `y_t = relu(m_{t-1} + x_t)` is the output.
+
+def check(remembers: Callable = jax.nn.relu) -> Finding:
+    """A ReLU net whose memory wakes only for inputs above one.
+
+    `m_t = remembers(m_{t-1} + x_t - 1)`, and `y_t = relu(m_{t-1} + x_t)` is the output.
     """
 
     @jax.jit
@@ -20,7 +27,7 @@ def check(threshold: float = 1.0) -> Finding:
         m = y = jnp.zeros(())
         for x in xs:
             y = jax.nn.relu(m + x)
-            m = jax.nn.relu(m + x - threshold)
+            m = remembers(m + x - THRESHOLD)
         return y
 
     xs = np.random.default_rng(0).uniform(0.2, 0.8, STEPS)
@@ -30,7 +37,7 @@ def check(threshold: float = 1.0) -> Finding:
     verdict = "holds" if much == 0 else "holds when the inputs change little"
     return Finding(
         verdict if derivative == 0 and little == 0 else "false",
-        f"a ReLU net has a derivative of {derivative:g} by all inputs but the last; raising them "
+        f"a net has a derivative of {derivative:g} by all inputs but the last; raising them "
         f"by 0.1 changes its output by {little:g}, raising them by 2 by {much:.2g}.",
         {"derivative": derivative, "change by 0.1": little, "change by 2": much},
     )
@@ -43,4 +50,5 @@ CLAIM = Claim(
     "Galvan (2015), section 1.6, poor solutions",
     "holds when the inputs change little",
     check,
+    Falsehood("a memory with a step in place of ReLU", {"remembers": jump}, "false"),
 )

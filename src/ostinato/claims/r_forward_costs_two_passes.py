@@ -4,14 +4,19 @@ from typing import Any
 
 import jax
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._second_order import costs, outputs
 
 
-def check(units: int = 400, symbols: int = 70) -> Finding:
-    """Count multiplications in matrix products, for the tanh network of Krause (2015)."""
+def check(of_inputs: bool = False, units: int = 400, symbols: int = 70) -> Finding:
+    """Count multiplications in matrix products, for the tanh network of Krause (2015).
+
+    `of_inputs`: the pass follows a change of the inputs instead of the parameters.
+    """
 
     def both(theta: Any, v: Any, xs: Any, targets: Any) -> Any:
+        if of_inputs:
+            return jax.jvp(lambda xs: outputs(theta, xs, units, symbols), (xs,), (targets,))
         return jax.jvp(lambda theta: outputs(theta, xs, units, symbols), (theta,), (v,))
 
     ratio = costs((both,), units, symbols)[0] - 1
@@ -30,4 +35,9 @@ CLAIM = Claim(
     "Krause (2015), section 3.3.2, after algorithm 4",
     "holds",
     check,
+    Falsehood(
+        "a pass that follows a change of the inputs instead of the weights",
+        {"of_inputs": True},
+        "false",
+    ),
 )

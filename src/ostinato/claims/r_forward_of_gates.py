@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import MLSTM, Cell, KrauseLSTM
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import drawn, gap, numbers
 
 INPUTS, UNITS, STEPS = 3, 4, 5
@@ -76,4 +76,5 @@ CLAIM = Claim(
     "Krause (2015), sections 7.1 and 7.3, eq. 7.2-7.4 and 7.30-7.32",
     "false",
     check,
+    Falsehood("the equations times σ(1 - σ)", {"with_slope": True}, "holds"),
 )

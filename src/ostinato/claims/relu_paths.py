@@ -5,7 +5,7 @@ import numpy as np
 
 from ..cells import Simple, activation
 from ..lens import path_sum
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import drawn, gap, numbers
 
 UNITS, LAG = 4, 5
@@ -43,4 +43,5 @@ CLAIM = Claim(
     "Galvan (2015), section 1.6, eq. 1.72 and fig. 1.12",
     "holds",
     check,
+    Falsehood("tanh units in place of ReLU", {"f": "tanh"}, "false"),
 )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..learning.hessian_free.damping import HIGH, LOW, LOWER, RAISE
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 
 STEPS = 20
 PRINTED = (2 / 3, 3 / 2)  # the factors below a ratio of 1/4 and above one of 3/4
@@ -62,4 +62,5 @@ CLAIM = Claim(
     "Krause (2015), section 4.1",
     "false",
     check,
+    Falsehood("the two factors exchanged", {"printed": PRINTED[::-1]}, "holds"),
 )

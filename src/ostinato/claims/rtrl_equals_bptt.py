@@ -1,12 +1,13 @@
 """Real-time recurrent learning against backpropagation through time."""
 
 from collections.abc import Callable
+from functools import partial
 
 import equinox as eqx
 
 from ..cells import GRU
-from ..through_time import bptt, rtrl
-from ._claim import Claim, Finding
+from ..through_time import bptt, rtrl, truncated_bptt
+from ._claim import Claim, Falsehood, Finding
 from ._nets import drawn, gap, numbers
 from .general_theorem import squared
 
@@ -28,9 +29,15 @@ def check(method: Callable = rtrl) -> Finding:
 
 CLAIM = Claim(
     "rtrl-equals-bptt",
-    "Real-time recurrent learning, forwards in time, gives the gradient of backpropagation "
-    "through time.",
-    "Williams and Zipser (1989), as in Lipton et al. (2015), section 3.2",
+    "Real-time recurrent learning, which carries the derivatives of the state forwards in time, "
+    "gives the exact gradient, that of backpropagation through time.",
+    "Williams and Zipser (1989), A learning algorithm for continually running fully recurrent "
+    "neural networks",
     "holds",
     check,
+    Falsehood(
+        "derivatives of the state that are not carried to the next step",
+        {"method": partial(truncated_bptt, window=1)},
+        "false",
+    ),
 )

@@ -1,17 +1,20 @@
 """The upper bound on the Jacobian from the largest singular value."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from ..lens import largest_singular_value, spectral_radius
 from ._bound import VERDICT, against_nets
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import Nets
 
 
-def check(factor: float = 1.0) -> Finding:
-    """The longest column, `‖J e_i‖`, against the bound, with its base multiplied by `factor`."""
+def check(largest: Callable = largest_singular_value) -> Finding:
+    """The longest column, `‖J e_i‖`, against the bound from `largest` of the weights."""
 
     def growth(nets: Nets, steepest: np.ndarray) -> np.ndarray:
-        return factor * steepest * np.linalg.svd(nets.R, compute_uv=False)[:, 0]
+        return steepest * np.asarray(largest(nets.R))
 
     return against_nets(growth, lambda J: np.linalg.norm(J, axis=1).max(axis=1))
 
@@ -23,4 +26,9 @@ CLAIM = Claim(
     "Galvan (2015), section 1.6, eq. 1.68-1.71",
     VERDICT,
     check,
+    Falsehood(
+        "the spectral radius in place of the largest singular value",
+        {"largest": spectral_radius},
+        "false",
+    ),
 )

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import gap
 
 OUTPUTS = 5
@@ -33,4 +33,5 @@ CLAIM = Claim(
     "Krause (2015), eq. 3.23",
     "holds",
     check,
+    Falsehood("diag(p) alone, without - p pᵀ", {"printed": np.diag}, "false"),
 )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..lens import spectral_radius
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from .spectral_radius_is_sufficient import NILPOTENT
 
 
@@ -32,4 +32,9 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 2.4, after eq. 2.12",
     "false",
     check,
+    Falsehood(
+        "weights whose largest singular value is below one, not only their spectral radius",
+        {"weights": ((0.5, 0.1), (0.0, 0.4))},
+        "holds",
+    ),
 )

@@ -2,23 +2,36 @@
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
+
+WEIGHTS = np.array([-3.0, -2.0, -0.5, 0.5, 2.0, 3.0])
+STEPS = 500
 
 
-def check(weight: float = 2.0, steps: int = 200) -> Finding:
-    """Run the net `c ← R tanh(c)` of one unit, whose spectral radius is |weight|."""
-    if abs(weight) < 1:
-        raise ValueError("the spectral radius must be at least one to test its necessity")
-    c = 0.1
-    for _ in range(steps):
-        before, c = c, weight * np.tanh(c)
-    moved = abs(c - before)
-    multiplier = weight * (1 - np.tanh(c) ** 2)
+def check(at_the_state: bool = False) -> Finding:
+    """Run nets `c ← R tanh(c)` of one unit, and look at the radius of those that converge.
+
+    The radius is |R|, or with `at_the_state` that of R f' at the state which is reached.
+    """
+    c = before = np.full(len(WEIGHTS), 0.1)
+    for _ in range(STEPS):
+        before, c = c, WEIGHTS * np.tanh(c)
+    moved = np.abs(c - before)
+    slopes = 1 - np.tanh(c) ** 2
+    radius = np.abs(WEIGHTS * slopes if at_the_state else WEIGHTS)
+    converged, two = moved < 1e-12, int(np.argmax(WEIGHTS == 2))
+    against = int(np.sum(converged & (radius >= 1)))
     return Finding(
-        "false" if moved < 1e-12 else "holds",
-        f"the net of one unit with R = {weight:g} is at {c:.3f} after {steps} steps and moves by "
-        f"{moved:.0g}; there R f' is {multiplier:.2f}.",
-        {"state": float(c), "moved": float(moved), "multiplier": float(multiplier)},
+        "false" if against else "holds",
+        f"of {len(WEIGHTS)} nets of one unit {converged.sum()} converge, {against} of them with a "
+        f"radius of one or more: that with R = 2 is at {c[two]:.3f} after {STEPS} steps and moves "
+        f"by {moved[two]:.0g}, where R f' is {2 * slopes[two]:.2f}.",
+        {
+            "converged": float(converged.sum()),
+            "of them with a radius of one or more": against,
+            "state of R = 2": float(c[two]),
+            "R f' there": float(2 * slopes[two]),
+        },
     )
 
 
@@ -29,4 +42,9 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 2.4, proposition",
     "false",
     check,
+    Falsehood(
+        "the radius of R f' at the state that is reached, in place of that of R",
+        {"at_the_state": True},
+        "holds",
+    ),
 )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..lens import spectral_radius
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 
 # Its square is zero, and so are its eigenvalues. Along (4, 1) the net is s ← tanh(4s)/2 - 2 tanh s.
 NILPOTENT = ((2.0, -8.0), (0.5, -2.0))
@@ -47,4 +47,9 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 2.4, proposition; Galvan (2015), section 2.2.3",
     "false",
     check,
+    Falsehood(
+        "weights whose largest singular value is below one, not only their spectral radius",
+        {"weights": ((0.5, 0.1), (0.0, 0.4))},
+        "holds",
+    ),
 )

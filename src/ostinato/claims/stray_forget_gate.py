@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import derivative, gap
 from ._peephole import step, weights
 
@@ -35,4 +35,5 @@ CLAIM = Claim(
     "Delgado del Cerro (2021), section 4.1",
     "false",
     check,
+    Falsehood("the equation without f_l δ_jl", {"stray": False}, "holds"),
 )

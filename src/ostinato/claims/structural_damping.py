@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import gap
 
 INPUTS, UNITS, STEPS = 2, 3, 6
@@ -73,4 +73,7 @@ CLAIM = Claim(
     "Krause (2015), section 3.3.3.1, eq. 3.24-3.30",
     "false",
     check,
+    Falsehood(
+        "μ R(H(t)) added at H_out, in (3.27), instead of at H_in", {"where": "H_out"}, "holds"
+    ),
 )

@@ -5,17 +5,19 @@ from typing import Any
 import numpy as np
 
 from ..lens import toy_contribution
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 
 STEPS = 100
 UNITS = {"linear": "identity", "ReLU": "relu", "tanh": "tanh"}
 
 
-def check(below: float = 0.9, one: float = 1.0, above: float = 1.1) -> Finding:
-    """Follow the derivative of a unit by its first input, for three weights."""
+def check(
+    below: float = 0.9, one: float = 1.0, above: float = 1.1, units: dict[str, str] = UNITS
+) -> Finding:
+    """Follow the derivative of a unit by its first input, for three weights and three units."""
     curves = {
         (kind, w): toy_contribution(w, range(STEPS + 1), f=f)
-        for kind, f in UNITS.items()
+        for kind, f in units.items()
         for w in (below, one, above)
     }
     left = {at: abs(float(curve[-1])) for at, curve in curves.items()}
@@ -53,4 +55,9 @@ CLAIM = Claim(
     "Lipton et al. (2015), section 3.2 and figs. 7-8",
     "holds when the unit is linear, or an active ReLU, and |w| ≠ 1",
     check,
+    Falsehood(
+        "tanh in place of the linear unit and of the ReLU",
+        {"units": dict.fromkeys(UNITS, "tanh")},
+        "false",
+    ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..cells import Simple
 from ..through_time import truncated_bptt
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 from ._nets import drawn, numbers
 
 UNITS, STEPS = 4, 12
@@ -45,4 +45,5 @@ CLAIM = Claim(
     "Lipton et al. (2015), section 3.2",
     "holds",
     check,
+    Falsehood("a window that reaches from the input to the loss", {"window": STEPS}, "false"),
 )

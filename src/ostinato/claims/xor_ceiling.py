@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 
 from ..tasks.xor import Xor
-from ._claim import Claim, Finding
+from ._claim import Claim, Falsehood, Finding
 
 TRIPLES = 3
 
@@ -36,4 +36,5 @@ CLAIM = Claim(
     "Lipton et al. (2015), section 3.1, on Elman (1990)",
     "holds",
     check,
+    Falsehood("three free bits before each XOR instead of two", {"free": 3}, "false"),
 )

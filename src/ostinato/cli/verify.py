@@ -16,32 +16,39 @@ def verify(
     names: Annotated[
         list[str] | None, typer.Argument(help="names of claims", show_default="all of them")
     ] = None,
+    falsehoods: Annotated[
+        bool,
+        typer.Option("--falsehoods", help="also plant a falsehood in every check, to be refused"),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
 ) -> None:
     """Check claims from the literature by computation, and show the evidence.
 
-    The exit code is 1 if a verdict differs from the known one.
+    The exit code is 1 if a verdict differs from the known one. With `--falsehoods` every check
+    runs a second time on something that is false (or, for a false statement, on its correction),
+    and has to come to the verdict that is right then.
 
     Examples:
         ostinato verify
+        ostinato verify hopfield-capacity --falsehoods
         ostinato verify toy-net hochreiter-bound --json
     """
     claims = named(names or None)
     err = Console(stderr=True)
     waiting = track(claims, "checking", console=err, transient=True, disable=not err.is_terminal)
-    results = [claim.verify() for claim in waiting]
+    results = [(claim.verify(), claim.plant() if falsehoods else None) for claim in waiting]
     if as_json:
-        print_json([_about(result) for result in results], indent=2)
+        print_json([_about(*both) for both in results], indent=2)
     else:
         with writing():
             _show(results)
-    if not all(result.reproduces for result in results):
+    if not all(result.reproduces for both in results for result in both if result):
         raise typer.Exit(1)
 
 
-def _about(result: Result) -> dict:
+def _about(result: Result, planted: Result | None) -> dict:
     claim, finding = result.claim, result.finding
-    return {
+    about = {
         "name": claim.name,
         "claim": claim.text,
         "source": claim.source,
@@ -49,18 +56,37 @@ def _about(result: Result) -> dict:
         "evidence": finding.evidence,
         "reproduces": result.reproduces,
     }
+    if planted:
+        about["falsehood"] = {
+            "planted": claim.falsehood.planted,
+            "verdict": planted.finding.verdict,
+            "evidence": planted.finding.evidence,
+            "refused": planted.reproduces,
+        }
+    return about
 
 
-def _show(results: list[Result]) -> None:
+def _show(results: list[tuple[Result, Result | None]]) -> None:
     table = Table("claim and verdict", "evidence", show_lines=True)
-    for result in results:
-        claim, finding = result.claim, result.finding
-        verdict = Text(finding.verdict, style="" if result.reproduces else "bold red")
-        if not result.reproduces:
-            verdict.append(f" (known: {claim.expected})")
-        table.add_row(Text(claim.name, style="bold") + "\n" + verdict, Text(finding.evidence))
+    for result, planted in results:
+        verdict, evidence = _verdict(result), Text(result.finding.evidence)
+        if planted:
+            verdict += Text("\nplanted: ", style="dim") + _verdict(planted)
+            evidence.append(f"\nplanted: {result.claim.falsehood.planted}", style="dim")
+        table.add_row(Text(result.claim.name, style="bold") + "\n" + verdict, evidence)
     console = Console()
     console.print(table)
-    agree = sum(result.reproduces for result in results)
-    seconds = sum(result.seconds for result in results)
-    console.print(f"{agree} of {len(results)} as known, in {seconds:.0f} s", highlight=False)
+    known, plants = ([one for one in side if one] for side in zip(*results, strict=True))
+    said = f"{sum(one.reproduces for one in known)} of {len(known)} as known"
+    if plants:
+        refused = sum(one.reproduces for one in plants)
+        said += f", {refused} of {len(plants)} planted falsehoods refused"
+    seconds = sum(one.seconds for one in (*known, *plants))
+    console.print(f"{said}, in {seconds:.0f} s", highlight=False)
+
+
+def _verdict(result: Result) -> Text:
+    verdict = Text(result.finding.verdict, style="" if result.reproduces else "bold red")
+    if not result.reproduces:
+        verdict.append(f" (known: {result.expected})")
+    return verdict

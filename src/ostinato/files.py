@@ -16,6 +16,12 @@ _PART = ".part"
 _LEFTOVER = re.compile(r".+\.[0-9a-f]{8}\.part")
 
 
+def cache_folder() -> Path:
+    """The folder for what can be had again, such as downloads: `$OSTINATO_CACHE`, or else `~/.cache/ostinato`."""
+    given = os.environ.get("OSTINATO_CACHE")
+    return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
+
+
 def write_whole(path: str | os.PathLike, *data: bytes | memoryview) -> None:
     """Write a file atomically: after a crash there is the old content or the new, never a mixture.
 

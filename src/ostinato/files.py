@@ -17,7 +17,7 @@ _LEFTOVER = re.compile(r".+\.[0-9a-f]{8}\.part")
 
 
 def cache_folder() -> Path:
-    """The folder for what can be had again, such as downloads: `$OSTINATO_CACHE`, or else `~/.cache/ostinato`."""
+    """The folder for downloads and compiled programs: `$OSTINATO_CACHE`, or `~/.cache/ostinato`."""
     given = os.environ.get("OSTINATO_CACHE")
     return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
 
@@ -25,9 +25,9 @@ def cache_folder() -> Path:
 def write_whole(path: str | os.PathLike, *data: bytes | memoryview) -> None:
     """Write a file atomically: after a crash there is the old content or the new, never a mixture.
 
-    The parts of the data go to a new temporary file in the same folder, which is synced and renamed. Because
-    the temporary file is always new, nothing is ever written through a symbolic link. On an error
-    the temporary file is removed and the old file stays.
+    The parts of the data go to a new temporary file in the same folder, which is synced and
+    renamed. Because the temporary file is always new, nothing is ever written through a symbolic
+    link. On an error the temporary file is removed and the old file stays.
 
     Example:
         >>> write_whole("notes.txt", b"one")

@@ -102,7 +102,7 @@ def test_what_is_known_to_be_good_is_kept_when_a_run_diverges(config, tmp_path, 
         return now, {**report, "loss": np.float32(np.nan)} if step >= 25 else report
 
     monkeypatch.setattr(Alone, "advance", spoilt)
-    with pytest.raises(Diverged, match="at step 26.* Last good checkpoint: step 20"):
+    with pytest.raises(Diverged, match=r"at step 26.* Last good checkpoint: step 20"):
         train(config, tmp_path / "run")
     assert open_run(tmp_path / "run").steps() == [20]
 
@@ -115,7 +115,7 @@ def test_a_checkpoint_whose_weights_give_no_loss_is_not_written(config, tmp_path
         return now, {**report, "loss": np.float32(np.nan)} if step >= 20 else report
 
     monkeypatch.setattr(Alone, "advance", spoilt)
-    with pytest.raises(Diverged, match="at step 21.* Last good checkpoint: none yet"):
+    with pytest.raises(Diverged, match=r"at step 21.* Last good checkpoint: none yet"):
         train(config, tmp_path / "run")
 
 

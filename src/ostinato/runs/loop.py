@@ -79,7 +79,9 @@ class Training:
         norms: gradient norms of the last logged steps.
         usual: a loss to compare with, from the first step.
         trained: seconds of training up to the last log entry, in all processes; not of validation.
-        spent: seconds by what the loop spent them on.
+        spent: seconds by what they went to: start (yardsticks that took longer than compiling),
+            compile (with the first step), input (batches), step (handing over), wait (for the
+            device), log, validation, checkpoint.
     """
 
     def __init__(
@@ -142,15 +144,14 @@ class Training:
         self.trained = self._trained_before(progress.step)
         with ThreadPoolExecutor(1, thread_name_prefix="baselines") as pool:
             baselines = in_background(pool, self.task.baselines)
-            if progress.step < self.steps:  # compile meanwhile
-                with self._timed("compile"):
-                    first = self._advance(now, fresh_state, progress.step)
-                    jax.block_until_ready(first)
-            else:
-                first = None
-            started = self._seconds()
+            first = None
+            if progress.step < self.steps:  # which compiles it, meanwhile
+                first = self._advance(now, fresh_state, progress.step)
+                jax.block_until_ready(first)
+            compiled = self._seconds()
             self._start(progress, baselines.result())
-            self.logged += self._seconds() - started  # not training time
+            self.spent = Counter(compile=compiled - self.logged, start=self._seconds() - compiled)
+            self.logged += self._seconds() - compiled  # not training time
         try:
             with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
                 now, progress, reason = self._loop(now, progress, fresh_state, first, stop)

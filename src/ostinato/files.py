@@ -16,12 +16,18 @@ _PART = ".part"
 _LEFTOVER = re.compile(r".+\.[0-9a-f]{8}\.part")
 
 
-def write_whole(path: str | os.PathLike, data: bytes) -> None:
+def cache_folder() -> Path:
+    """The folder for downloads and compiled programs: `$OSTINATO_CACHE`, or `~/.cache/ostinato`."""
+    given = os.environ.get("OSTINATO_CACHE")
+    return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
+
+
+def write_whole(path: str | os.PathLike, *data: bytes | memoryview) -> None:
     """Write a file atomically: after a crash there is the old content or the new, never a mixture.
 
-    The data go to a new temporary file in the same folder, which is synced and renamed. Because
-    the temporary file is always new, nothing is ever written through a symbolic link. On an error
-    the temporary file is removed and the old file stays.
+    The parts of the data go to a new temporary file in the same folder, which is synced and
+    renamed. Because the temporary file is always new, nothing is ever written through a symbolic
+    link. On an error the temporary file is removed and the old file stays.
 
     Example:
         >>> write_whole("notes.txt", b"one")
@@ -35,7 +41,8 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
     beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_PART}")
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
-            file.write(data)
+            for part in data:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

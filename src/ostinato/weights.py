@@ -94,7 +94,7 @@ def save_weights(path: str | os.PathLike, module: Any) -> None:
         >>> bool(eqx.tree_equal(restored, cell))
         True
     """
-    write_whole(path, pack(module))
+    write_whole(path, *pack(module))
 
 
 def load_weights(path: str | os.PathLike, like: Module) -> Module:
@@ -102,11 +102,38 @@ def load_weights(path: str | os.PathLike, like: Module) -> Module:
     return unpack(path, like)[0]
 
 
-def pack(tree: Any, notes: dict[str, str] | None = None) -> bytes:
-    """Every array of a tree in the safetensors format, named by its path, with notes."""
+def pack(tree: Any, notes: dict[str, str] | None = None) -> list[bytes | memoryview]:
+    """Every array of a tree in the safetensors format, named by its path, with notes.
+
+    Returns:
+        The parts of the file: its header, and the arrays one by one, which are not copied.
+
+    Example:
+        >>> header, *arrays = pack({"a": np.zeros(3), "b": np.ones(2, np.int32)})
+        >>> sorted(safetensors.numpy.load(b"".join([header, *arrays])))
+        ['a', 'b']
+    """
     arrays = {name: np.asarray(x) for name, x in _named(tree).items()}
-    data = safetensors.numpy.save(arrays, metadata={**(notes or {}), CHECKSUM: _BLANK})
-    return _marked(data, _BLANK, hashlib.sha256(data).hexdigest())
+    # Wide numbers first, so that every array is aligned.
+    names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    parts = [memoryview(np.ascontiguousarray(arrays[n]).reshape(-1).view(np.uint8)) for n in names]
+    header: dict[str, Any] = {"__metadata__": {**(notes or {}), CHECKSUM: _BLANK}}
+    start = 0
+    for name, part in zip(names, parts, strict=True):
+        x, end = arrays[name], start + len(part)
+        header[name] = {
+            "dtype": _DTYPES[x.dtype.name],
+            "shape": x.shape,
+            "data_offsets": (start, end),
+        }
+        start = end
+    words = json.dumps(header, separators=(",", ":")).encode()
+    words += b" " * (-len(words) % 8)
+    size = len(words).to_bytes(8, "little")
+    digest = hashlib.sha256(size + words)
+    for part in parts:
+        digest.update(part)
+    return [size + _marked(words, _BLANK, digest.hexdigest()), *parts]
 
 
 def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Module, dict[str, str]]:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ostinato.data.locate import cache_folder, find_data
+from ostinato.data.locate import find_data
 from ostinato.errors import BadInput
+from ostinato.files import cache_folder
 
 
 def put(folder, relative):

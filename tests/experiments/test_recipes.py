@@ -199,7 +199,7 @@ def test_a_run_that_diverges_does_not_stop_the_other_rows(tmp_path, monkeypatch)
 
     def diverging(configs, folders, **more):
         if configs[0].units == 2:
-            raise Diverged("the loss became NaN")
+            raise Diverged("the loss became NaN", 3)
         return train_many(configs, folders, **more)
 
     monkeypatch.setattr(trained, "train_many", diverging)

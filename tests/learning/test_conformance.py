@@ -52,7 +52,7 @@ def test_learner(name, problem, tmp_path):
     np.testing.assert_allclose(report["norm"], jnp.linalg.norm(report["norms"]), rtol=1e-6)
 
     file = tmp_path / "memory.safetensors"
-    file.write_bytes(pack(memory))
+    file.write_bytes(b"".join(pack(memory)))
     kept, _ = unpack(file, learner.initial(network))
     heard, same = (jax.tree.leaves(learner.heard(m, 1.0)) for m in (memory, kept))
     for one, other in zip(heard, same, strict=True):

@@ -176,10 +176,10 @@ def test_more_steps_may_be_asked_for_and_nothing_else(config, tmp_path):
 def test_a_full_disk_leaves_the_last_checkpoint(undisturbed, config, tmp_path, monkeypatch):
     write = checkpoints.write_whole
 
-    def full(path, data):
+    def full(path, *data):
         if "00000006" in Path(path).name:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(path, data)
+        write(path, *data)
 
     monkeypatch.setattr(checkpoints, "write_whole", full)
     with pytest.raises(BadInput) as error:

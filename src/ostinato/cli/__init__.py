@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
+from .compiled import OFF, keep_compiled
 from .output import Closed, let_go, mend_streams, one_line, print_json, show_warning, writing
 from .signals import quiet_signals
 
@@ -33,9 +34,13 @@ def main() -> None:
     standard output is one JSON document, whatever happens: for a failure, `error` and `exit`.
     """
     arguments = sys.argv[1:]
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    as_json = "--json" in options
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    as_json = "--json" in arguments[:end]
     with quiet_signals(as_json):
+        if OFF in arguments[:end]:
+            arguments = [word for word in arguments[:end] if word != OFF] + arguments[end:]
+        else:
+            keep_compiled()
         sys.exit(_run(arguments, as_json))
 
 

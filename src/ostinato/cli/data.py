@@ -16,7 +16,7 @@ from rich.progress import (
 )
 
 from ..data.datasets import DATASETS, File, get, locate, missing, named
-from ..data.locate import cache_folder
+from ..files import cache_folder
 from .output import print_json, writing
 
 app = typer.Typer(no_args_is_help=True, help="List, download and locate data sets.")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import BadInput
+from .compiled import DAMAGED, forget_compiled
 
 LONGEST = 2000  # characters of an error message; the names of all claims fit
 
@@ -42,6 +43,9 @@ def mend_streams() -> bool:
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as one line on standard error, without its location in the code."""
+    if DAMAGED in str(message):
+        forget_compiled()  # it is compiled anew, which is all that the user could do about it
+        return
     print(f"ostinato: warning: {one_line(message)}", file=sys.stderr)
 
 

@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import BadInput
+from ..files import cache_folder
 from .download import download, is_right, unpacked
-from .locate import cache_folder, find_data
+from .locate import find_data
 
 GITHUB = "https://raw.githubusercontent.com"
 MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist"

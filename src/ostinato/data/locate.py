@@ -4,15 +4,10 @@ import os
 from pathlib import Path
 
 from ..errors import BadInput
+from ..files import cache_folder
 
 # Data sets whose folder has another name.
 NAMES = {"enwiki_xml": "enwiki"}
-
-
-def cache_folder() -> Path:
-    """The folder for downloads: `$OSTINATO_CACHE`, or else `~/.cache/ostinato`."""
-    given = os.environ.get("OSTINATO_CACHE")
-    return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
 
 
 def data_folders() -> list[Path]:

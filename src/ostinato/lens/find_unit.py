@@ -20,7 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_matrix
 
 from ..errors import BadInput
 
@@ -189,6 +188,8 @@ def _at_once(work: Callable[[int], None], over: range) -> None:
 
 def _counts(bins: np.ndarray, patterns: np.ndarray) -> np.ndarray:
     """How many pieces have each value and are inside, `(BINS, patterns)`; last column: in all."""
+    from scipy.sparse import csc_matrix  # slow to import, and only needed here
+
     size = len(bins)
     where = csc_matrix((np.ones(size, np.float32), bins, np.arange(size + 1)), (BINS, size))
     every = np.bincount(bins, minlength=BINS).astype(np.float32)

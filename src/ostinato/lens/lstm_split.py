@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from ..cells import LSTM, PeepholeLSTM
 from ..errors import BadInput
@@ -238,6 +237,8 @@ class _Run:
             np.concatenate([np.asarray(first, float)[None], x[:-1]])
             for first, x in zip(start, (h, self.c), strict=True)
         )
+        from scipy.special import expit  # SciPy is slow to import, and only needed here
+
         R = np.asarray(cell.R, float)
         self.R = dict(zip("ifgo", np.split(R, 4, axis=1), strict=True))
         self.p = np.asarray(getattr(cell, "p", np.zeros((3, len(R)))), float)

@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse.linalg
 
 from ..cells.building import is_size
 from ..errors import BadInput
@@ -153,6 +152,8 @@ def _outermost(matrix: Any) -> np.ndarray:
     whole = np.asarray(matrix, np.float64)
     units, found = len(whole), None
     if units > DENSE_BELOW:
+        import scipy.sparse.linalg  # slow, and only needed here
+
         try:
             found = scipy.sparse.linalg.eigs(
                 scipy.sparse.csr_matrix(whole),

@@ -69,7 +69,7 @@ class Checkpoints:
         if self.name is not None:
             notes["run"] = self.name
         self.folder.mkdir(exist_ok=True)
-        write_whole(self.path(progress.step), pack(checkpoint, notes))
+        write_whole(self.path(progress.step), *pack(checkpoint, notes))
         before = [step for step in self.steps() if step <= progress.step]
         for step in before[:-KEPT]:
             if step != progress.best_step:

@@ -1,10 +1,13 @@
 """The training loop of a run: steps, log, validation, checkpoints."""
 
+import errno
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import nullcontext
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,13 +22,15 @@ from ..tasks import Task
 from ..weights import count_parameters, trained_names
 from ..wiring import Network, outputs_of
 from .build import batch_size, build_learner, steps_of
+from .checkpoint_writer import CheckpointWriter, interval
 from .checkpoints import Checkpoint, Progress
 from .company import Company
 from .config import Config
 from .devices import Spread
 from .folder import Run
 from .looking import Lens
-from .signals import stop_signals
+from .prefetch import Prefetch, in_background
+from .signals import Stop, stop_signals
 from .step import Alone, Steps, compiled_step
 from .trouble import Diverged, check_losses
 
@@ -37,24 +42,46 @@ class _Unsound(Exception):
     """A loss or a gradient is not finite, perhaps because a persistent kernel failed."""
 
 
+class _Taken(NamedTuple):
+    """A checkpoint that is not written yet, and when it was taken."""
+
+    now: Any
+    progress: Progress
+    seconds: float
+
+
 class Training:
     """One run, from its last checkpoint to its end.
 
-    A checkpoint is written one step late, after the next step has shown that its weights give a
+    The loop runs ahead of the device: the reports of a step are fetched while the device computes
+    the next one. A checkpoint is written after the next step has shown that its weights give a
     finite loss that has not exploded; so the last checkpoint is always good:
 
-        step        1     2     3     4     5
-        checkpoint        taken       taken
-        written                 2           4
+        step                  1     2     3     4     5
+        checkpoint                  taken
+        loss of its weights               3
+        fetched, then written                   2
+
+    How often one is written follows from what it costs (`checkpoint_writer.interval`), unless the
+    user says how often. The best network is taken at its validation and waits for its turn.
 
     A failed persistent kernel returns NaN instead of blocking, so no step has to wait for its
     kernels. If one may have failed, the run continues from the last checkpoint with the scan.
 
     Attributes:
+        begun: the step of the checkpoint that this process continues from.
         pending: reports of the steps since the last log entry, possibly still on the device.
+        sizes: how many symbols each of these steps read.
+        logged_step: the step of the last log entry.
+        checked: the last step whose loss is known to be good.
+        taken: a checkpoint that waits to be written.
+        saved: when the last written checkpoint was taken.
         norms: gradient norms of the last logged steps.
         usual: a loss to compare with, from the first step.
         trained: seconds of training up to the last log entry, in all processes; not of validation.
+        spent: seconds by what they went to: start (yardsticks that took longer than compiling),
+            compile (with the first step), input (batches), step (handing over), wait (for the
+            device), log, validation, checkpoint.
     """
 
     def __init__(
@@ -75,9 +102,10 @@ class Training:
         self.steps = steps = steps_of(config, task)
         self.log_every = 1 if learner.log_every_step else max(1, min(50, steps // 100))
         self.validate_every = config.validate_every or max(1, steps // 5)
-        self.checkpoint_every = config.checkpoint_every or max(1, steps // 20)
         self.lens = Lens(task.loss)
+        self.writer = CheckpointWriter(run.save)
         self.started, self.logged, self.trained = time.perf_counter(), 0.0, 0.0
+        self.spent: Counter[str] = Counter()
         self.may_fail = _by_kernels(config, learner)
         if company is not None and company.mapped:
             self._without_kernels()
@@ -102,49 +130,35 @@ class Training:
         return self.company.steps(self.task, self.network, self.learner, self.config, self.spread)
 
     def _go(self) -> Run:
-        config = self.config
         self.norms: list[float] = []
         self.usual: float | None = None
         self.pending: list[dict] = []
+        self.sizes: list[int] = []
+        self.taken: _Taken | None = None
         self.by = self._steps()
+        self.batches = Prefetch(self._batch)
         fresh_state = self.learner.start(self.network, self._batch(0).arrays)
         now, progress = self._restored(fresh_state)
+        self.begun = self.logged_step = self.checked = progress.step
+        self.saved = self.logged = self._seconds()
         self.trained = self._trained_before(progress.step)
-        self._start(progress)
-        reason = "done"
-        unwritten: tuple[Any, Progress] | None = None
-        with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
-            while progress.step < self.steps and reason == "done":
-                now, report = self._advance(now, fresh_state, progress.step)
-                self.pending.append(report)
-                step = progress.step + 1
-                if unwritten:
-                    self._check(step)
-                    self._save(*unwritten)
-                    unwritten = None
-                if step % self.log_every == 0:
-                    self._log(step)
-                progress = progress._replace(step=step)
-                if config.lens is not None and step % config.lens == 0:
-                    self._look_inside(now, fresh_state, step)
-                if stop.number is not None and step < self.steps:
-                    reason = "interrupted"
-                elif self._time_is_up() and step < self.steps:
-                    reason = "time"
-                ends = step == self.steps or reason == "time"
-                validate = step % self.validate_every == 0 or ends
-                if validate:
-                    self._log(step)  # first, so that validation does not count as training time
-                    now, progress = self._validate(now, progress)
-                    waited = config.patience is not None and progress.waited >= config.patience
-                    reason = "no gain" if waited and reason == "done" else reason
-                if validate or reason != "done" or step % self.checkpoint_every == 0:
-                    self._log(step)  # so that a run resumed from here logs the same
-                    unwritten = now, progress
-        if unwritten:  # one more step, only to check the loss
-            _, report = self._advance(now, fresh_state, progress.step)
-            self._look(self.by.fetched([report]), progress.step + 1)
-            self._save(*unwritten)
+        with ThreadPoolExecutor(1, thread_name_prefix="baselines") as pool:
+            baselines = in_background(pool, self.task.baselines)
+            first = None
+            if progress.step < self.steps:  # which compiles it, meanwhile
+                first = self._advance(now, fresh_state, progress.step)
+                jax.block_until_ready(first)
+            compiled = self._seconds()
+            self._start(progress, baselines.result())
+            self.spent = Counter(compile=compiled - self.logged, start=self._seconds() - compiled)
+            self.logged += self._seconds() - compiled  # not training time
+        try:
+            with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
+                now, progress, reason = self._loop(now, progress, fresh_state, first, stop)
+            self._save_last(now, progress, fresh_state)
+        finally:
+            self.batches.close()
+            self._save_good()
         self._tell(
             {
                 "kind": "end",
@@ -154,10 +168,126 @@ class Training:
                 "best": progress.best,
                 "best_step": progress.best_step,
                 "seconds": self._seconds(),
+                "spent": {name: round(value, 3) for name, value in self.spent.items()},
                 **({"signal": int(stop.number or 0)} if reason == "interrupted" else {}),
             }
         )
         return self.run
+
+    def _loop(
+        self, now: Any, progress: Progress, fresh_state: Any, first: Any, stop: Stop
+    ) -> tuple[Any, Progress, str]:
+        """All steps, and why they ended."""
+        config, reason = self.config, "done"
+        while progress.step < self.steps and reason == "done":
+            now, report = first or self._advance(now, fresh_state, progress.step)
+            first = None
+            self.pending.append(report)
+            if progress.step % self.log_every == 0:
+                self._log(progress.step)  # while the device computes this step
+            self._write_taken(progress.step)
+            step = progress.step + 1
+            progress = progress._replace(step=step)
+            if config.lens is not None and step % config.lens == 0:
+                self._look_inside(now, fresh_state, step)
+            if stop.number is not None and step < self.steps:
+                reason = "interrupted"
+            elif self._time_is_up() and step < self.steps:
+                reason = "time"
+            ends = step == self.steps or reason == "time"
+            if step % self.validate_every == 0 or ends:
+                self._log(step)  # first, so that validation does not count as training time
+                now, progress = self._validate(now, progress)
+                waited = config.patience is not None and progress.waited >= config.patience
+                reason = "no gain" if waited and reason == "done" else reason
+            if reason == "done" and step < self.steps:
+                self._take(now, progress)
+        self._log(progress.step)
+        return now, progress, reason
+
+    def _take(self, now: Any, progress: Progress) -> None:
+        """Keep the arrays as a checkpoint to be written, if it is time for one or they are best."""
+        step, every = progress.step, self.config.checkpoint_every
+        best = progress.best_step == step
+        if every is None:
+            # At a log entry only, so that a run that is resumed from here logs the same.
+            free = self.taken is None and not self.writer.busy
+            if not best and not (free and step % self.log_every == 0 and self._is_due()):
+                return
+        elif best or step % every == 0:
+            self._log(step)
+            self._write_taken(step, wait=True)
+        else:
+            return
+        self.taken = _Taken(now, progress, self._seconds())
+
+    def _is_due(self) -> bool:
+        """Whether enough time has passed since the last checkpoint."""
+        passed = self._seconds()
+        done = max(self.logged_step, 1)
+        return passed - self.saved >= interval(self.writer.cost, passed / done * self.steps)
+
+    def _write_taken(self, computed: int, wait: bool = False) -> None:
+        """Begin to write the checkpoint that was taken, if it is time and it is known to be good.
+
+        Args:
+            computed: the last step whose report may be fetched.
+            wait: whether to write it now, even if the one before is not written yet.
+        """
+        self._heard_from_writer(self.writer.check)
+        if self.taken is None or computed <= self.taken.progress.step:
+            return
+        asked = wait or self.config.checkpoint_every is not None
+        if not asked and (self.writer.busy or not self._is_due()):
+            return
+        self._check(computed)
+        self._begin(self.taken)
+
+    def _begin(self, taken: _Taken) -> None:
+        with self._timed("checkpoint"):
+            checkpoint = self.by.checkpoint(taken.now)
+            self._heard_from_writer(lambda: self.writer.write(checkpoint, taken.progress))
+        self.taken, self.saved = None, taken.seconds
+
+    def _save_last(self, now: Any, progress: Progress, fresh_state: Any) -> None:
+        """Write the last checkpoint, after one more step, which only checks the loss."""
+        if self.taken is not None and self.taken.progress.step == progress.best_step:
+            self._write_taken(progress.step, wait=True)
+        self.taken = None
+        if progress.step == self.begun:
+            return  # nothing was left to do
+        _, report = self._advance(now, fresh_state, progress.step)
+        self._look(self.by.fetched([report]), progress.step + 1)
+        self._begin(_Taken(now, progress, self._seconds()))
+        with self._timed("checkpoint"):
+            self._heard_from_writer(self.writer.finish)
+
+    def _save_good(self) -> None:
+        """Write what was taken and is known to be good; after an error too."""
+        if self.taken is not None and self.checked > self.taken.progress.step:
+            self._begin(self.taken)
+        self._heard_from_writer(self.writer.finish)
+
+    def _heard_from_writer(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except OSError as error:
+            self.taken = None
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            raise BadInput(
+                f"could not write the checkpoint of step {self.writer.step} in {self.run.path}: "
+                f"{error.strerror}; last good checkpoint: {self._kept()}. "
+                f"{'Free some space' if full else 'Mend that'}, then --resume"
+            ) from None
+
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        """Count the time of a block as spent on a part of the work."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent[part] += time.perf_counter() - started
 
     def _trained_before(self, step: int) -> float:
         """Seconds of training up to a step, from the log."""
@@ -185,9 +315,11 @@ class Training:
 
     def _advance(self, now: Any, fresh_state: Any, step: int) -> tuple[Any, Any]:
         """One step of the learner."""
-        batch = self._batch(step)
-        self.symbols = batch.size
-        return self.by.advance(now, fresh_state, batch, step)
+        with self._timed("input"):
+            batch = self.batches(step)
+        self.sizes.append(batch.size)
+        with self._timed("step"):
+            return self.by.advance(now, fresh_state, batch, step)
 
     def _batch(self, step: int) -> Batch:
         batch = self.task.batch(step, batch_size(self.config), self._length(step))
@@ -199,7 +331,7 @@ class Training:
             return None
         return length_at(max(step, 0), self.config.steps, self.config.curriculum, self.task.length)
 
-    def _start(self, progress: Progress) -> None:
+    def _start(self, progress: Progress, baselines: dict[str, float]) -> None:
         event: dict[str, Any] = {
             "kind": "resume" if progress.step else "start",
             "step": progress.step,
@@ -208,7 +340,7 @@ class Training:
             "metric": self.task.metric.name,
             "higher_is_better": self.task.metric.higher_is_better,
             "loss_factor": self.task.metric.loss_factor,
-            "baselines": self.task.baselines(),
+            "baselines": baselines,
             "solved": self.task.solved,
             "lag": self.task.lag,
             "in_nats": self.task.loss.in_nats,
@@ -238,16 +370,21 @@ class Training:
         self.logged += self._seconds() - started  # not training time
 
     def _check(self, step: int) -> list[dict]:
-        """Fetch the reports since the last log entry and check them."""
-        self.pending = self.by.fetched(self.pending)
-        self._look(self.pending, step - len(self.pending) + 1)
-        return self.pending
+        """Fetch and check the reports up to a step, since the last log entry."""
+        count = step - self.logged_step
+        with self._timed("wait"):  # for the device, as long as it has not computed the step
+            reports = self.by.fetched(self.pending[:count])
+        self.pending[:count] = reports
+        known = max(self.checked - self.logged_step, 0)
+        self._look(reports[known:], self.logged_step + known + 1)
+        return reports
 
     def _log(self, step: int) -> None:
         """Log the reports since the last log entry as one event."""
-        if not self.pending:
+        if step <= self.logged_step:
             return
-        reports, self.pending = self._check(step), []
+        reports = self._check(step)
+        del self.pending[: len(reports)]
         self.norms = (self.norms + [float(r["norm"]) for r in reports])[-100:]
         now = self._seconds()
         event: dict[str, Any] = {"kind": "train", "step": step, "seconds": now}
@@ -256,34 +393,40 @@ class Training:
         event |= self.learner.summary(reports)
         for name in ("norm", "moved"):
             event[f"largest_{name}"] = float(max(r[name] for r in reports))
-        event["symbols"] = self.symbols * len(reports)
-        self._tell(event)
-        self.logged = self._seconds()
+        event["symbols"] = sum(self.sizes[: len(reports)])
+        del self.sizes[: len(reports)]
+        with self._timed("log"):
+            self._tell(event)
+        self.logged, self.logged_step = self._seconds(), step
 
     def _look(self, reports: list[dict], first: int) -> None:
-        """Stop if a loss is not finite or has exploded."""
-        if self.may_fail and not all(
-            np.isfinite(report[name]) for report in reports for name in ("loss", "norm")
-        ):
+        """Stop if a loss is not finite or has exploded, after saving what is known to be good."""
+        finite = [bool(np.isfinite(r["loss"]) and np.isfinite(r["norm"])) for r in reports]
+        if self.may_fail and not all(finite):
+            self.checked = first + finite.index(False) - 1
+            self._save_good()
             raise _Unsound(
-                f"a loss or a gradient is not finite from step {first} on, perhaps because a "
-                "persistent kernel timed out; the run continues with the scan from its last good "
-                f"checkpoint: {self._kept()}"
+                f"a loss or a gradient is not finite from step {self.checked + 1} on, perhaps "
+                "because a persistent kernel timed out; the run continues with the scan from its "
+                f"last good checkpoint: {self._kept()}"
             )
-        if self.usual is None:
+        if self.usual is None and reports:
             # Nothing counts in a batch of washout: then a later one is compared with.
             self.usual = max(float(reports[0]["loss"]), self._silent()) or None
         try:
             usual = np.inf if self.usual is None else self.usual
             check_losses(first, reports, self.norms, self._names(), usual, self.learner.advice)
-        except Diverged as trouble:
-            words = f"{trouble} Last good checkpoint: {self._kept()}"
+        except Diverged as diverged:
+            self.checked = diverged.step - 1
+            self._save_good()
+            words = f"{diverged} Last good checkpoint: {self._kept()}"
             numbers = {
                 name: [_plain(report[name]) for report in reports]
                 for name in ("loss", "norm", "rate", "clipped", "moved")
             }
             self._tell({"kind": "trouble", "step": first, "words": words, **numbers})
-            raise Diverged(words) from None
+            raise Diverged(words, diverged.step) from None
+        self.checked = first + len(reports) - 1
 
     def _silent(self) -> float:
         """The loss of outputs that are all zero, as a reference."""
@@ -297,6 +440,10 @@ class Training:
         return f"step {steps[-1]}, in {self.run.path}" if steps else "none yet"
 
     def _validate(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
+        with self._timed("validation"):
+            return self._validated(now, progress)
+
+    def _validated(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
         batches = self.task.held_out("valid", VALIDATION_STREAMS)
         (value,) = self.by.measured(now, batches, (self.task.metric,))
         if value is None:  # the validation part is empty
@@ -315,16 +462,6 @@ class Training:
         self.logged = self._seconds()  # not training time
         heard = self.learner.heard(memory, sign * value)
         return now if heard is memory else checkpoint._replace(learner=heard), progress
-
-    def _save(self, now: Any, progress: Progress) -> None:
-        try:
-            self.run.save(self.by.checkpoint(now), progress)
-        except OSError as error:
-            raise BadInput(
-                f"could not write the checkpoint of step {progress.step} in {self.run.path}: "
-                f"{error.strerror}; last good checkpoint: {self._kept()}. Free some space, then "
-                "--resume"
-            ) from None
 
     def _names(self) -> list[str]:
         return trained_names(self.network)

@@ -41,7 +41,9 @@ class TrainingSettings:
     )
     devices: int = setting(1, "number of devices that share each batch", least=1)
     validate_every: int | None = setting(None, "steps between validations", least=1)
-    checkpoint_every: int | None = setting(None, "steps between checkpoints", least=1)
+    checkpoint_every: int | None = setting(
+        None, "steps between checkpoints (default: as often as costs 2 % of the time)", least=1
+    )
     lens: int | None = setting(None, "steps between lens measurements (gradient by lag)", least=1)
     seed: int = setting(0, "random seed of weights, noise and batches", least=0, most=MOST_SEED)
     precision: str = setting(

@@ -11,7 +11,15 @@ EXPLODED = 20.0
 
 
 class Diverged(RuntimeError):
-    """The loss became NaN or exploded; the message says when, where and what to try."""
+    """The loss became NaN or exploded; the message says when, where and what to try.
+
+    Attributes:
+        step: the first step whose loss or gradient is wrong.
+    """
+
+    def __init__(self, words: str, step: int):
+        super().__init__(words)
+        self.step = step
 
 
 def check_losses(
@@ -48,7 +56,8 @@ def check_losses(
         )
         raise Diverged(
             f"{what} at step {step}. Gradient norms before it: {_listed(norms[-8:])}. "
-            f"{_largest(report['norms'], names)} Try {advice(float(report['rate']))}."
+            f"{_largest(report['norms'], names)} Try {advice(float(report['rate']))}.",
+            step,
         )
 
 

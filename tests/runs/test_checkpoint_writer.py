@@ -1,0 +1,142 @@
+"""Checkpoints are written beside the training: it does not wait for them, and they stay good."""
+
+import shutil
+import threading
+
+import numpy as np
+import pytest
+from test_training import TEXT, same
+
+from ostinato.errors import BadInput
+from ostinato.runs import Config, Diverged, checkpoints, loop, open_run, train
+from ostinato.runs.checkpoint_writer import CheckpointWriter, interval
+from ostinato.runs.checkpoints import Checkpoint, Progress
+from ostinato.runs.step import Alone
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    """How often checkpoints are written is left to the run."""
+    path = tmp_path_factory.mktemp("text") / "fox.txt"
+    path.write_text(TEXT)
+    return Config(file=str(path), units=4, batch=3, length=8, steps=40, validate_every=10)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(config, tmp_path_factory):
+    return train(config, tmp_path_factory.mktemp("runs") / "whole")
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """A checkpoint whenever the one before has been written."""
+    monkeypatch.setattr(loop, "interval", lambda cost, run: 0.0)
+
+
+def writing(monkeypatch, before):
+    """Call `before(step)` in the writer's thread, before a checkpoint is written."""
+    write = checkpoints.write_whole
+
+    def slow(path, *data):
+        before(int(path.name[5:13]))
+        write(path, *data)
+
+    monkeypatch.setattr(checkpoints, "write_whole", slow)
+
+
+def test_a_disk_that_does_not_answer_slows_no_step(
+    undisturbed, config, tmp_path, monkeypatch, often
+):
+    """The first checkpoint is not written before step 30 has been logged."""
+    far, steps = threading.Event(), []
+
+    def wait(step):
+        steps.append(step)
+        assert far.wait(60), "the loop waited for the writer"
+
+    def listen(event):
+        if event["kind"] == "train" and event["step"] >= 30:
+            far.set()
+
+    writing(monkeypatch, wait)
+    run = train(config, tmp_path / "run", listener=listen)
+    assert steps[0] < 10 and steps[-1] == 40
+    same(undisturbed, run)
+
+
+def test_never_more_than_one_is_being_written(config, tmp_path, monkeypatch, often):
+    alone, together = threading.Lock(), []
+
+    def only(step):
+        together.append(alone.acquire(blocking=False))
+        threading.Event().wait(0.005)
+        alone.release()
+
+    writing(monkeypatch, only)
+    train(config, tmp_path / "run")
+    assert len(together) > 3 and all(together)
+
+
+def test_by_default_a_short_run_writes_its_best_and_its_last(config, tmp_path, monkeypatch):
+    steps = []
+    writing(monkeypatch, steps.append)
+    run = train(config, tmp_path / "run")
+    end = run.events()[-1]
+    assert steps == sorted({end["best_step"], 40})
+
+
+def test_how_often_follows_from_what_it_costs_and_what_a_kill_may_lose():
+    for cost in (0.0, 0.01, 0.3, 5.0, 100.0):
+        for run in (1.0, 100.0, 1e4, 1e6):
+            seconds = interval(cost, run)
+            assert seconds <= max(60, 0.01 * run)
+            assert cost <= 0.02 * seconds or seconds == max(60, 0.01 * run)
+
+
+def test_what_is_known_to_be_good_is_kept_when_a_run_diverges(config, tmp_path, monkeypatch):
+    """The best network waited for its turn to be written."""
+    advance = Alone.advance
+
+    def spoilt(self, now, fresh, batch, step):
+        now, report = advance(self, now, fresh, batch, step)
+        return now, {**report, "loss": np.float32(np.nan)} if step >= 25 else report
+
+    monkeypatch.setattr(Alone, "advance", spoilt)
+    with pytest.raises(Diverged, match=r"at step 26.* Last good checkpoint: step 20"):
+        train(config, tmp_path / "run")
+    assert open_run(tmp_path / "run").steps() == [20]
+
+
+def test_a_checkpoint_whose_weights_give_no_loss_is_not_written(config, tmp_path, monkeypatch):
+    advance = Alone.advance
+
+    def spoilt(self, now, fresh, batch, step):
+        now, report = advance(self, now, fresh, batch, step)
+        return now, {**report, "loss": np.float32(np.nan)} if step >= 20 else report
+
+    monkeypatch.setattr(Alone, "advance", spoilt)
+    with pytest.raises(Diverged, match=r"at step 21.* Last good checkpoint: none yet"):
+        train(config, tmp_path / "run")
+
+
+def test_a_folder_that_vanishes(config, tmp_path, often):
+    """One line; there is nothing to keep any more."""
+
+    def remove(event):
+        if event["kind"] == "train" and event["step"] == 20:
+            shutil.rmtree(tmp_path / "run")
+
+    with pytest.raises((BadInput, FileNotFoundError)) as error:
+        train(config, tmp_path / "run", listener=remove)
+    assert str(tmp_path / "run") in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_writer_that_fails_is_heard():
+    def fail(checkpoint, progress):
+        raise MemoryError("no room for the header")
+
+    writer = CheckpointWriter(fail)
+    writer.write(Checkpoint(None, None, None), Progress(step=3))
+    with pytest.raises(MemoryError, match="no room"):
+        writer.finish()
+    writer.finish()  # it is told once

@@ -1,5 +1,6 @@
 """Check what `Series` is given: one or several series, and what goes with their steps."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,12 +38,16 @@ def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> lis
     """The numbers of the target columns."""
     if targets is None:
         return list(range(len(names)))
-    found = []
+    found, numbers = [], {name: n for n, name in reversed([*enumerate(names)])}
     for target in [targets] if isinstance(targets, str | int) else targets:
-        inside = isinstance(target, int) and 0 <= target < len(names)
-        if target not in names and not inside:
+        inside = (
+            isinstance(target, int | np.integer)
+            and not isinstance(target, bool)
+            and 0 <= target < len(names)
+        )
+        if not inside and not (isinstance(target, str) and target in numbers):
             raise BadInput(f"there is no column {target!r:.40}; there are {', '.join(names[:20])}")
-        found.append(names.index(target) if isinstance(target, str) else int(target))
+        found.append(numbers[target] if isinstance(target, str) else int(target))
     if not found:
         raise BadInput("targets is empty; name a column to predict, or leave targets out")
     return found
@@ -110,14 +115,26 @@ def check_parts(
     horizon: int,
     washout: int = 0,
 ) -> None:
-    """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast."""
+    """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast.
+
+    Where some of several series have no target in such a part, a warning says how many.
+    """
+    least = f" and a horizon of {horizon}" if horizon else ""
+    least += f" and a washout of {washout}" if washout else ""
     for (part, stream), share in zip(parts.items(), split, strict=True):
         if share and not stream.there.any():
-            least = f" and a horizon of {horizon}" if horizon else ""
-            least += f" and a washout of {washout}" if washout else ""
             raise BadInput(
                 f"{source} has {sum(map(len, xs))} steps, too few for the part {part} with a share "
                 f"of {share:.0%}{least}: it has no target"
+            )
+        begins = np.flatnonzero(stream.starts)
+        seen = int(np.logical_or.reduceat(stream.there, begins).sum()) if len(begins) else 0
+        if share and seen < len(xs):
+            warnings.warn(
+                f"{source}: {len(xs) - seen} of {len(xs)} series have no target in the part {part}, "
+                f"too few steps for a share of {share:.0%}{least}; they do not count there",
+                RuntimeWarning,
+                stacklevel=3,
             )
 
 

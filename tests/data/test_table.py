@@ -191,6 +191,10 @@ NPZ = {
     "complex": ({"x": np.zeros(3, complex), "y": np.zeros(3)}, "x holds complex128"),
     "dates": ({"x": np.zeros(3, "M8[s]"), "y": np.zeros(3)}, "x holds datetime64"),
     "none": ({}, "the arrays none"),
+    "lengths by another name": (
+        {"x": np.zeros((2, 3)), "y": np.zeros(2), "Length": np.ones(2)},
+        "has an array Length, which is not read; is it lengths",
+    ),
 }
 
 

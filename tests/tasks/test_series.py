@@ -497,7 +497,7 @@ def test_series_that_are_too_short_for_a_part_are_counted():
         warnings.simplefilter("always")
         Series([short, long, short], horizon=3)
     words = [str(one.message) for one in found]
-    assert len(words) == 2 and all("2 of 3 series have no target in the part" in x for x in words)
+    assert len(words) == 2 and all("2 of 3 series do not count in the part" in x for x in words)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Series([long, long], horizon=3)

@@ -12,6 +12,7 @@ from .files import check_file, check_unpacked
 INPUTS = ("x", "xs", "inputs", "X")
 TARGETS = ("y", "ys", "targets", "labels", "Y")
 LENGTHS = ("lengths",)
+ALIKE = ("length", "lengths", "lens", "len", "seq_lens", "seq_lengths", "sequence_lengths", "sizes")
 NUMBERS = "biuf"
 PAD = "pad the sequences to one length and add an array lengths"
 
@@ -39,6 +40,9 @@ def read_npz(
             "inputs": _name(path, files, inputs, INPUTS, "inputs"),
             "targets": _name(path, files, targets, TARGETS, "targets"),
         }
+        for name in files:
+            if name.lower() in ALIKE and name not in (*LENGTHS, *names.values()):
+                raise BadInput(f"{path} has an array {name}, which is not read; is it lengths?")
         return names | ({"lengths": LENGTHS[0]} if LENGTHS[0] in files else {})
 
     arrays = read_named(path, named)
@@ -61,6 +65,7 @@ def read_named(
             if not isinstance(found, np.lib.npyio.NpzFile):
                 raise BadInput(f"{path} is one array, not an .npz file of several")
             names = named(found.files)
+            assert found.zip is not None
             entries = {entry.filename: entry.file_size for entry in found.zip.infolist()}
             sizes = [entries.get(f"{name}.npy", entries.get(name, 0)) for name in names.values()]
             check_unpacked(path, sum(sizes))

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import BadInput
 from .answers import checked_answers
 
+MOST_SYMBOL = 2**31 - 2  # a network has an input for each, and counts them in 32 bits
 FORMS = "(N, T, inputs) numbers, (N, T) whole numbers, or a list of N arrays"
 
 
@@ -83,7 +84,9 @@ def _inputs(xs: Any, lengths: Any) -> tuple[np.ndarray, np.ndarray, int | None]:
                 f"sequence {n} is {x.dtype} with steps of shape {x.shape[1:]}, sequence 0 is "
                 f"{parts[0].dtype} with steps of shape {shape}"
             )
-    return _rows(np.concatenate(parts)), np.array([len(x) for x in parts]), None
+    # Alike, because NumPy makes floats of signed and unsigned whole numbers together.
+    alike = [_rows(x) for x in parts] if symbolic else parts
+    return _rows(np.concatenate(alike)), np.array([len(x) for x in parts]), None
 
 
 def _symbolic(x: np.ndarray, ndim: int) -> bool:
@@ -93,8 +96,11 @@ def _symbolic(x: np.ndarray, ndim: int) -> bool:
 def _rows(rows: np.ndarray) -> np.ndarray:
     """Symbols `(M,)` or vectors `(M, inputs)`."""
     if _symbolic(rows, 1):
-        if rows.min() < 0:
-            raise BadInput(f"symbols are whole numbers from 0, got {rows.min()}")
+        if rows.min() < 0 or rows.max() > MOST_SYMBOL:
+            wrong = rows.min() if rows.min() < 0 else rows.max()
+            raise BadInput(
+                f"symbols are whole numbers from 0, got {wrong}; give other numbers as floats"
+            )
         return rows.astype(np.int32)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if not rows.shape[1]:

@@ -131,8 +131,8 @@ def check_parts(
         seen = int(np.logical_or.reduceat(stream.there, begins).sum()) if len(begins) else 0
         if share and seen < len(xs):
             warnings.warn(
-                f"{source}: {len(xs) - seen} of {len(xs)} series have no target in the part {part}, "
-                f"too few steps for a share of {share:.0%}{least}; they do not count there",
+                f"{source}: {len(xs) - seen} of {len(xs)} series do not count in the part {part}, "
+                f"because with a share of {share:.0%}{least} they have no target there",
                 RuntimeWarning,
                 stacklevel=3,
             )

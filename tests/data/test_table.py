@@ -118,6 +118,12 @@ WRONG = {
     "a first row with a date": ("2020-01-01,5\n2020-01-02,6\n", "line 1: '2020-01-01' is not a nu"),
     "a first row with infinity": ("inf,2\n1,2\n", "line 1: 'inf' is not a number, and the line"),
     "a first row with a sign": ("−5\n1\n", "line 1: '−5' is not a number, and the line does not"),
+    "a first row with a label": (
+        "u,1.5,up\nv,2.5,up\n",
+        "line 1: 'up' is not a number, and the line",
+    ),
+    "a first row with an invisible sign": ("1\u200b,2\n3,4\n", "line 1: '1.u200b' is not a number"),
+    "a header twice": ("a,b\n1,2\na,b\n3,4\n", "line 1: 'a' is not a number, and the line does"),
     "a first row with thousands": ("1.234,5;2\n3;4\n", "line 1: '1.234,5' is not a number"),
 }
 
@@ -193,7 +199,7 @@ NPZ = {
     "none": ({}, "the arrays none"),
     "lengths by another name": (
         {"x": np.zeros((2, 3)), "y": np.zeros(2), "Length": np.ones(2)},
-        "has an array Length, which is not read; is it lengths",
+        "has an array Length, which is not read; give the number of valid steps",
     ),
 }
 

@@ -234,7 +234,14 @@ WRONG = {
     "spaces": (
         (XS, [*"ab" * 19, "a", "a "]),
         {},
-        "the labels 'a ?' and 'a ?' differ only in spaces",
+        "the labels 'a' and 'a ' look the same",
+    ),
+    "an invisible sign": ((XS, ["a", "b", "a\u200b", "b"] * 10), {}, r"'a' and 'a.u200b' look the"),
+    "two spellings": ((XS, ["e\u0301", "\u00e9"] * 20), {}, r"'e.u0301' and '.xe9' look the same"),
+    "rows of a sequence": (
+        ([[[1.0, 2.0], [3.0]]] * 4, [0, 1, 0, 1]),
+        {},
+        "sequence 0 must be an arr",
     ),
     "bytes": ((XS, [b"a", b"\xff"] * 20), {}, "is not UTF-8 text"),
     "a label that floats do not tell from others": (

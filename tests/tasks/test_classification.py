@@ -85,6 +85,7 @@ def test_other_texts_are_read_with_the_words_of_the_model(trained, tmp_path):
         (b"good\tfine\nbad\t\xff\n", "line 2: not UTF-8, byte 0xff"),
         ("good\tfine\n" * 20, "at least 2 classes, got 1"),
         ("Label\tText\ngood\tfine\nbad\tno\n", "line 1: 'Label' and 'Text' read like the names"),
+        ("it is fine\tgood\nno\tbad\nso so\tgood\n" * 3, "3 different labels and 2 different text"),
         (
             "mood\tphrase\n" + "good\tit is fine\nbad\tnot fine\n" * 9,
             "line 1: 'mood' and 'phrase' read like the names of columns, because no other line",

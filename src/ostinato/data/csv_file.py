@@ -26,7 +26,8 @@ from .times import is_time
 DELIMITERS = ("\t", ";", ",")
 LOOKED_AT = 20  # lines
 TOGETHER = 4096  # rows
-VALUE = re.compile(r"[-+−.,:;/_%$€£'’\s\deETZ]*\d[-+−.,:;/_%$€£'’\s\deETZ]*")
+SIGNS = r"[-+−.,:;/_%$€£'’\s\deETZ\ufeff\u200b-\u200f]*"
+VALUE = re.compile(SIGNS + r"\d" + SIGNS)  # such as 2020-01-31, 1.234,5 and −5
 WORDS = ("inf", "infinity", "true", "false")  # values that no column is called
 
 
@@ -58,7 +59,7 @@ def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
         raise BadInput(f"{path} has no rows; give a table with a row per time step")
     line, cells = first
     decimal_comma = delimiter != ","
-    header = _is_header(path, line, cells, decimal_comma)
+    header = _is_header(path, line, cells, decimal_comma, _opening_rows(opening, delimiter)[1:])
     # An unnamed first column is left out; another one has its number for a name.
     names = [cell.strip() or (f"{n}" if n > 1 else "") for n, cell in enumerate(cells, 1)]
     unnamed = {n for n, cell in enumerate(cells) if header and not cell.strip()}
@@ -105,13 +106,19 @@ def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
         raise BadInput(f"{path}, line {reader.line_num}: {error}; is it a CSV file?") from None
 
 
+def _opening_rows(opening: list[str], delimiter: str) -> list[list[str]]:
+    """The rows of the first lines, but for empty ones; none if they cannot be read."""
+    try:
+        rows = [row for row in csv.reader(opening, delimiter=delimiter) if any(map(str.strip, row))]
+    except csv.Error:
+        return []
+    return rows
+
+
 def _delimiter(opening: list[str]) -> str:
     """The delimiter that divides the first lines into equally many cells, more than one."""
     for delimiter in DELIMITERS:
-        try:
-            rows = [row for row in csv.reader(opening, delimiter=delimiter) if row]
-        except csv.Error:
-            continue
+        rows = _opening_rows(opening, delimiter)
         # The last of a cut-off opening may end within a quoted cell.
         widths = {len(row) for row in (rows[:-1] or rows)}
         if len(widths) == 1 and widths.pop() > 1:
@@ -120,19 +127,32 @@ def _delimiter(opening: list[str]) -> str:
     return max(counts, key=lambda delimiter: counts[delimiter])
 
 
-def _is_header(path: Path, line: int, cells: list[str], decimal_comma: bool) -> bool:
-    """Whether the first line holds names; refused if it reads like values that are not numbers."""
+def _is_header(
+    path: Path, line: int, cells: list[str], decimal_comma: bool, later: list[list[str]]
+) -> bool:
+    """Whether the first line holds names.
+
+    Refused if it reads like values that are not numbers, or if one of its words is in its column
+    again in the `later` rows, as the label of a row is.
+    """
     if all(_number(cell, decimal_comma) is not None for cell in cells):
         # pandas writes the columns of an unnamed array as 0, 1, 2, after those of the row numbers
         return len(cells) > 1 and cells == ["", *map(str, range(len(cells) - 1))]
-    words = [cell.strip().lower() for cell in cells]
-    if words[0] and all(not x or x.lstrip("+-") in WORDS or VALUE.fullmatch(x) for x in words):
-        at = next(n for n, cell in enumerate(cells) if _number(cell, decimal_comma) is None)
+    names = [cell.strip() for cell in cells]
+    words = [n for n, name in enumerate(names) if _number(name, decimal_comma) is None]
+    values = names[0] and all(_is_value(names[n]) for n in words)
+    alike = [row for row in later if len(row) == len(names)]
+    again = [n for n in words if any(row[n].strip() == names[n] for row in alike)]
+    if values or again:
         raise BadInput(
-            f"{path}, line {line}: {cells[at].strip()!r:.40} is not a number, and the line does "
-            "not read like the names of columns; put such a line first, or mend the number"
+            f"{path}, line {line}: {names[(again or words)[0]]!r:.40} is not a number, and the "
+            "line does not read like names of columns; put such a line first, or mend the number"
         )
     return True
+
+
+def _is_value(word: str) -> bool:
+    return word.lower().lstrip("+-") in WORDS or VALUE.fullmatch(word) is not None
 
 
 def _number(cell: str, decimal_comma: bool) -> float | None:

@@ -43,13 +43,19 @@ def labelled(lines: Iterable[str], where: str) -> tuple[list[str], list[str]]:
     return texts, labels
 
 
-def check_no_header(texts: list[str], labels: list[str], where: str) -> None:
-    """Refuse a first line that names the columns: its label would be a class of its own.
+def check_columns(texts: list[str], labels: list[str], where: str) -> None:
+    """Refuse columns the other way round, and a first line that names them.
 
     Such a line has the usual names, or a label that no other line has and a single word as its
     text, while every other label is there more than once.
     """
-    if not labels or labels[0] in labels[1:]:
+    different = len(set(labels)), len(set(texts))
+    if different[0] > different[1]:
+        raise BadInput(
+            f"{where}: there are {different[0]} different labels and {different[1]} different "
+            "texts; a line is label<TAB>text, not the other way round"
+        )
+    if labels[0] in labels[1:]:
         return
     word = texts[0].strip()
     named = labels[0].lower() in LABELS and word.lower() in TEXTS

@@ -12,7 +12,17 @@ from .files import check_file, check_unpacked
 INPUTS = ("x", "xs", "inputs", "X")
 TARGETS = ("y", "ys", "targets", "labels", "Y")
 LENGTHS = ("lengths",)
-ALIKE = ("length", "lengths", "lens", "len", "seq_lens", "seq_lengths", "sequence_lengths", "sizes")
+ALIKE = (
+    "length",
+    "lengths",
+    "lens",
+    "len",
+    "seq_lens",
+    "seq_lengths",
+    "sequence_lengths",
+    "sizes",
+    "mask",
+)
 NUMBERS = "biuf"
 PAD = "pad the sequences to one length and add an array lengths"
 
@@ -42,7 +52,10 @@ def read_npz(
         }
         for name in files:
             if name.lower() in ALIKE and name not in (*LENGTHS, *names.values()):
-                raise BadInput(f"{path} has an array {name}, which is not read; is it lengths?")
+                raise BadInput(
+                    f"{path} has an array {name}, which is not read; give the number of valid "
+                    "steps of each sequence as lengths, or leave it out"
+                )
         return names | ({"lengths": LENGTHS[0]} if LENGTHS[0] in files else {})
 
     arrays = read_named(path, named)

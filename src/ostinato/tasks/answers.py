@@ -1,6 +1,8 @@
 """The targets of a data set as answers to learn: classes or numbers."""
 
 import dataclasses
+import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +18,7 @@ KINDS = ("classification", "regression")
 MOST_AMBIGUOUS = 20  # distinct whole numbers that may be either classes or quantities
 MOST_CLASSES = 1000
 MOST_LABEL = 2**53  # floats hold all whole numbers below
+INVISIBLE = re.compile("[\u200b-\u200f\ufeff]")
 NAN = "nan"  # what NumPy makes of a missing label in an array of text
 
 
@@ -223,9 +226,13 @@ def _text(label: Any) -> str:
 
 
 def _check_alike(labels: np.ndarray) -> None:
-    """Refuse labels that differ only in the spaces around them."""
+    """Refuse labels that look the same: they differ in spaces, or in how Unicode spells them."""
     known: dict[str, str] = {}
-    for label in set(labels.tolist()):
-        other = known.setdefault(label.strip(), label)
+    for label in sorted(set(labels.tolist())):
+        plain = unicodedata.normalize("NFC", INVISIBLE.sub("", label)).strip()
+        other = known.setdefault(plain, label)
         if other != label:
-            raise BadInput(f"the labels {other!r:.40} and {label!r:.40} differ only in spaces")
+            raise BadInput(
+                f"the labels {other!a:.40} and {label!a:.40} look the same; write one "
+                "class in one way"
+            )

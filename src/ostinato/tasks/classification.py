@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ..data.files import whole_path
-from ..data.labelled import check_no_header, read_labelled
+from ..data.labelled import check_columns, read_labelled
 from ..data.lines import given_lines
 from ..data.splits import PARTS, shares
 from ..data.words import Words
@@ -177,7 +177,7 @@ class Classify(Arrays):
             texts, labels = reviews(REVIEWS, random(seed, LANGUAGE))
             return cls(texts, labels, source="the generated reviews", **given)
         texts, labels = read_labelled(settings.file)
-        check_no_header(texts, labels, settings.file)
+        check_columns(texts, labels, settings.file)
         try:
             return cls(texts, labels, source=settings.file, **given)
         except BadInput as error:

@@ -15,7 +15,7 @@ never read. A column is read if only one way of reading fits:
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 UNSURE = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 SMALL = re.compile(r"[+-]?\d{1,3}", re.ASCII)
@@ -34,10 +34,11 @@ class Forms:
         self.small: Place | None = None  # a whole number below 1000
         self.large = False  # whether a whole number above 999 has no separator
 
-    def add(self, cells: Iterable[str], lines: Sequence[int], commas: bool) -> None:
-        """More cells. All of them are numbers or missing; `commas`: whether some have a comma."""
-        if "." in self.sure and not commas:
-            return  # nothing here can conflict with it
+    def add(self, cells: Sequence[str], lines: Sequence[int], commas: bool) -> None:
+        """More cells, all numbers or missing; `commas` says whether some may have a comma."""
+        settled = "." in self.sure or (self.small and self.large and "." not in "".join(cells))
+        if settled and not commas:
+            return  # nothing here can say more
         for line, cell in zip(lines, map(str.strip, cells), strict=True):
             mark = "," if "," in cell else "." if "." in cell else ""
             if mark:

@@ -440,6 +440,10 @@ ORDER = {
         timed([day for day in DAYS for _ in "ab"]),
         "one for each time, or name with sequence the column that says to which series",
     ),
+    "a date and its weekday": (
+        "date,day,v\n2020-01-01,Wednesday,1\n2020-01-01,Wednesday,1\n",
+        "lines 2 and 3, column 'date'",
+    ),
     "a date and an hour": (
         "date,hour,v\n" + "".join(f"2020-01-01,{h},1\n" for h in (0, 1, 2, 2)),
         "lines 4 and 5, column 'date': '2020-01-01 2' comes after '2020-01-01 2'",
@@ -464,6 +468,13 @@ IN_ORDER = {
     ),
     "unreadable": timed([f"day {n}" for n in range(60)]),
     "months of the year": timed([n % 12 for n in range(60)], "month"),
+    "a date and its month": "month,date,dow,v\n"
+    + "".join(f"{m},2020-{m:02}-01,x,1\n{m},2020-{m:02}-02,y,2\n" for m in range(1, 13))
+    + "".join(f"{m},2021-{m:02}-01,x,1\n{m},2021-{m:02}-02,y,2\n" for m in range(1, 13)),
+    "a time of day in numbers": "year,month,day,time,v\n"
+    + "".join(f"2020,{m},{d},{t},1\n" for m in (1, 2) for d in range(1, 20) for t in (800, 2000)),
+    "seconds and the hour": "hour,time,v\n"
+    + "".join(f"{n // 4 % 24},{n * 900},{n % 5}\n" for n in range(200)),
     "gaps": timed(["" if n == 7 else n for n in range(60)], "time"),
     "a date and a clock": "date,time,v\n"
     + "".join(f"{day},{h:02}:00:00,{h}\n" for day in DAYS for h in range(0, 24, 6)),

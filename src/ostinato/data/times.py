@@ -1,17 +1,18 @@
 """Times of the rows of a table, which must increase within each series.
 
-The columns that say when a row was are known by their names (`date`, `Date Time`, `year`, `hour`),
-and are compared from the coarse to the fine: a date, then the hour. At least one of them must tell
-the whole time: a date such as `2020-01-31 14:00`, `31.1.2020` or `1/31/2020`, or a number in a
-column called time, timestamp, datetime, date, ds or year. Where day and month could be either,
-the rows are refused only if they are out of order both ways.
+The columns that say when a row was are known by their names (`date`, `Date Time`, `year`, `hour`).
+At least one of them must tell the whole time: a date such as `2020-01-31 14:00`, `31.1.2020` or
+`1/31/2020`, or a number in a column called time, timestamp, datetime, date, ds or year. It is
+compared first, and where it is the same the others, from the coarse to the fine: a date, then the
+hour. Where day and month could be either, the rows are refused only if they are out of order both
+ways.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, time
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 
 WHOLE = ("time", "timestamp", "datetime", "date", "ds", "year")  # numbers tell all of the time
 PARTS = (  # from the coarse to the fine
-    *("year", "quarter", "qtr", "month", "week", "date", "ds", "day", "datetime", "timestamp"),
-    *("time", "hour", "hr", "minute", "min", "second", "sec"),
+    *("year", "quarter", "qtr", "month", "week", "day", "date", "ds", "datetime", "timestamp"),
+    *("time", "hour", "hr", "minute", "second", "sec"),
 )
+DATE, NUMBER, CLOCK, PART = range(4)  # the order in which columns are compared
 NUMBERS = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})(?:[ T]+(.*))?", re.ASCII)
 MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 
@@ -51,14 +53,17 @@ def check_order(table: "Table", groups: Sequence[np.ndarray], without: Iterable[
     names = [name for name in table.names if is_time(name) and name not in skipped]
     names.sort(key=lambda name: PARTS.index(_word(name)))
     read = {name: list(_readings(table, name)) for name in names}
-    known = [name for name in names if read[name]]
-    whole = next((name for name in known if any(whole for _, whole in read[name])), None)
-    if whole is None:
+    ranks = {name: found[0].rank for name, found in read.items() if found}
+    first = min(ranks.values(), default=PART)
+    if first == PART:
         return
-    strict = known == names  # else a finer part may tell rows of one time apart
+    known = sorted(ranks, key=lambda name: ranks[name] if ranks[name] in (first, NUMBER) else PART)
+    whole = known[0]
+    # Not where a finer column, which cannot be read, may tell rows of one time apart.
+    strict = all(read[name] for name in names[names.index(whole) :])
     fault = None
     for columns in product(*(read[name] for name in known)):
-        fault = _first_fault(groups, np.stack([values for values, _ in columns]), strict)
+        fault = _first_fault(groups, np.stack([column.values for column in columns]), strict)
         if fault is None:
             return
     assert fault is not None
@@ -80,13 +85,19 @@ def _cell(table: "Table", name: str, row: int) -> str:
     return str(table.texts[name][row]) if name in table.texts else f"{table.numbers[name][row]:g}"
 
 
-def _readings(table: "Table", name: str) -> Iterator[tuple[np.ndarray, bool]]:
-    """A column as numbers `(rows,)` that increase with time, in each way that it can be read.
+class _Reading(NamedTuple):
+    """A column as numbers `(rows,)` that increase with time, and when it is to be compared."""
 
-    With each comes whether it is all of the time, and not only the month or the time of day.
-    """
+    values: np.ndarray
+    rank: int
+
+
+def _readings(table: "Table", name: str) -> Iterator[_Reading]:
+    """A column in each way that it can be read."""
     if name in table.numbers:
-        yield table.numbers[name], _word(name) in WHOLE
+        word = _word(name)  # a number called time may be the time of day, beside a date
+        rank = PART if word not in WHOLE else CLOCK if word == "time" else NUMBER
+        yield _Reading(table.numbers[name], rank)
         return
     cells = table.texts.get(name, np.zeros(0)).tolist()
     if not cells:
@@ -94,7 +105,7 @@ def _readings(table: "Table", name: str) -> Iterator[tuple[np.ndarray, bool]]:
     for read in (_iso, _clock, _day_first, _month_first):
         values = _read(cells, read)
         if values is not None:
-            yield values, read is not _clock
+            yield _Reading(values, PART if read is _clock else DATE)
 
 
 def _read(cells: list[str], read: Callable[[str], float]) -> np.ndarray | None:

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ..data import Batch
+from ..data.splits import checked_shares
 from ..data.tokens import END, Tokens
 from ..decoding import beam_answers
 from ..errors import BadInput
@@ -139,7 +140,7 @@ class Pairs(Task):
         if len(sources) != len(targets):
             raise BadInput(f"there are {len(sources)} sources and {len(targets)} targets")
         count = len(sources)
-        cuts = np.round(np.cumsum([0, *split]) * count).astype(int)
+        cuts = np.round(np.cumsum([0, *checked_shares(split)]) * count).astype(int)
         train = slice(cuts[0], cuts[1])
         known = [Tokens.of(texts[train], level) for texts in (sources, targets)]
         parts = {}

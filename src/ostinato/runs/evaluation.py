@@ -154,7 +154,8 @@ def dynamic_evaluate(
     if symbols.ndim != 1:
         raise BadInput(f"a text is symbols of shape (T,), got {symbols.shape}")
     if symbols.size:
-        network.check_inputs(symbols)
+        with own_precision(network):
+            network.check_inputs(symbols)
     if window < 1:
         raise BadInput(f"the window must be at least 1, got {window}")
     if not 0 <= decay <= 1:

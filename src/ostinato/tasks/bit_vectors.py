@@ -152,7 +152,8 @@ def scores_on(
     batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Any
 ) -> dict[str, float | None]:
     """The metrics of a network, with noise off, on some batches by name."""
-    network, found = eqx.nn.inference_mode(network), {}
+    network = eqx.nn.inference_mode(network)
+    found: dict[str, float | None] = {}
     for name, batch in batches.items():
         with own_precision(network):
             outputs, _ = _outputs(network, batch.arrays)

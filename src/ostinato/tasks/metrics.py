@@ -61,7 +61,7 @@ class Metric(abc.ABC):
         """The metric from the sum of all counts, or `None` if nothing was counted."""
 
 
-def counted(metrics: tuple[Metric, ...], outputs: jax.Array, batch: Batch) -> list[Any]:
+def counted(metrics: tuple[Metric, ...], outputs: Any, batch: Batch) -> list[Any]:
     """The counts of some metrics on a batch, with sums in float64.
 
     The result stays on the device; `values_of` takes it.
@@ -75,9 +75,7 @@ def _counted(metrics: tuple[Metric, ...], outputs: jax.Array, batch: Batch) -> l
     return [metric.counts(outputs, batch) for metric in metrics]
 
 
-def counted_together(
-    metrics: tuple[Metric, ...], outputs: jax.Array, batches: Batch
-) -> list[Any]:
+def counted_together(metrics: tuple[Metric, ...], outputs: jax.Array, batches: Batch) -> list[Any]:
     """`counted` for several networks at once: all arrays have a row for each."""
     with jax.enable_x64(True):
         return _counted_together(metrics, outputs, batches.arrays)

@@ -96,9 +96,7 @@ class Translate(Pairs):
         one, two = read_table_of_pairs(path)
         coded = [*map(_coder(known[0]), one)], [*map(_coder(known[1]), two)]
         parts, references = dict.fromkeys(PARTS, coded), dict.fromkeys(PARTS, two)
-        return cls(
-            parts, *known, references=references, where=str(path), **_given(settings, known)
-        )
+        return cls(parts, *known, references=references, where=str(path), **_given(settings, known))
 
     @classmethod
     def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:

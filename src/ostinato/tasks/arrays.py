@@ -257,6 +257,7 @@ class Arrays(Task):
         from .from_files import arrays_of_file
 
         task = arrays_of_file(path, settings, artefacts, split=(1, 0, 0))
+        task.length = min(settings.length or task.longest, task.longest)
         task.parts = dict.fromkeys(PARTS, task.parts["train"])
         return task
 

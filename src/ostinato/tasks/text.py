@@ -177,8 +177,9 @@ class Text(Task):
         symbols, _ = read_symbols(path, known.level, settings.encoding, known)
         if len(symbols) < 2:
             raise BadInput(f"{path} has fewer than 2 symbols; there is nothing to predict")
-        length = {} if settings.length is None else {"length": settings.length}
-        task = cls(symbols, known, split=(1, 0, 0), **length)
+        given = {} if settings.length is None else {"length": settings.length}
+        given |= {"carry": settings.carry, "source": str(path)}
+        task = cls(symbols, known, split=(1, 0, 0), **given)
         task.parts = dict.fromkeys(task.parts, symbols)
         return task
 

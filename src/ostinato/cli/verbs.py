@@ -15,6 +15,7 @@ VERBS = (
     "runs",
     "compare",
     "studio",
+    "allow",
     "contrast",
     "reproduce",
     "evolve",

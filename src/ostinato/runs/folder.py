@@ -29,6 +29,7 @@ from .build import build_task, precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
+from .members import allow_members
 from .models import MODELS
 from .parts import Sizes
 from .provenance import described, described_learner, described_task, difference, versions
@@ -234,6 +235,7 @@ def create_run(
         given: which of task, network and learner were given instead of built from `config`.
     """
     check_free(path)
+    allow_members((config.task, config.cell, config.learner, config.first))
     sizes = Sizes.of(task)
     made = {
         "run": secrets.token_hex(8),

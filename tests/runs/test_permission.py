@@ -17,6 +17,7 @@ from ostinato.runs import members as finding
 from ostinato.runs.config import flattened
 from ostinato.runs.members import find
 from ostinato.runs.permission import allowed
+from ostinato.studio import worker
 
 EVIL = """
 from pathlib import Path
@@ -69,6 +70,16 @@ def test_no_verb_runs_the_code_of_a_folder(ostinato, evil, verb):
     assert f"this would run {evil}, which you have not allowed" in err
     assert f"ostinato allow {evil}" in err
     assert str(evil.parent) not in sys.path
+
+
+def test_no_page_of_the_studio_runs_the_code_of_a_folder(evil):
+    request = {"path": str(evil.parent / "run"), "what": "text"}
+    for name in ("findings", "inside", "forecast", "pictures"):
+        with pytest.raises(BadInput, match=f"ostinato allow {evil}"):
+            worker.DO[name](request)
+    with pytest.raises(BadInput, match=f"ostinato allow {evil}"):
+        next(worker.STREAMS["play"](request))
+    assert not has_run(evil)
 
 
 @pytest.mark.parametrize("section", ["task", "cell", "learner"])

@@ -92,6 +92,14 @@ class Folder:
             raise NoRun(f"there is no run {name:.200}")
         return path
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a run."""
+        try:
+            self.find(name)
+        except NoRun:
+            return False
+        return True
+
     def text(self, name: str) -> str:
         """The text of a file below the folder, which is read whole if it is not too long."""
         path = self._inside(name)

@@ -12,6 +12,7 @@ import time
 import pytest
 import uvicorn
 
+from ostinato.cli import studio as command
 from ostinato.errors import BadInput
 from ostinato.studio import guard, server
 from ostinato.studio.folder import Folder, NoRun
@@ -320,3 +321,26 @@ def test_two_hundred_open_pages(studio):
     assert len(heard) == 200 and studio.ask("/api/runs")[0] == 200
     for one in sockets:
         one.close()
+
+
+def test_no_process_is_started_with_the_token(tmp_path, monkeypatch):
+    """Everybody can see the arguments of a process, also those of a browser."""
+    link = "http://127.0.0.1:1/?token=secret"
+    monkeypatch.setattr(command, "serve", lambda folder, opened, **how: opened(link))
+    read = {}
+    monkeypatch.setattr(
+        "webbrowser.open", lambda address: read.update({address: _private(address)})
+    )
+    command.studio(tmp_path, browser=True)
+    ((address, words),) = read.items()
+    assert "secret" not in address and link in words and not os.path.exists(_path(address))
+
+
+def _path(address):
+    return address.removeprefix("file://")
+
+
+def _private(address):
+    assert os.stat(_path(address)).st_mode & 0o777 == 0o600
+    with open(_path(address)) as file:
+        return file.read()

@@ -29,10 +29,11 @@ def read_regular(path: str | os.PathLike, limit: int | None = None) -> bytes:
     """
     name = os.fspath(path)
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file", name)
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", name)
         if limit is not None and found.st_size > limit:
             raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MB", name)
         return file.read() if limit is None else file.read(limit)
@@ -73,6 +74,27 @@ def write_whole(path: str | os.PathLike, data: bytes, mode: int = 0o666) -> None
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def unlinked(folder: Path, path: Path) -> Path:
+    """A path below a folder; `BadInput` if anything between them is a symbolic link.
+
+    A run folder may come from someone else: what is written, pruned or cleaned up in it must stay
+    in it.
+
+    Example:
+        >>> os.mkdir("run")
+        >>> os.symlink("/etc", "run/checkpoints")
+        >>> unlinked(Path("run"), Path("run/checkpoints"))
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: run/checkpoints is a symbolic link; nothing is written through it
+    """
+    for part in (path, *path.parents):
+        if part == folder:
+            break
+        if part.is_symlink():
+            raise BadInput(f"{part} is a symbolic link; nothing is written through it")
+    return path
 
 
 def append_line(path: Path, line: bytes) -> None:

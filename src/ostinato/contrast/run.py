@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import locked, read_regular, write_whole
+from ..files import locked, read_regular, unlinked, write_whole
 from .entries import Entry, entries_of
 from .result import Result, result_of
 from .spec import Source, Spec
@@ -85,7 +85,7 @@ def contrast(
 
 def seed_folder(folder: Path, entry: Entry, seed: int) -> Path:
     """The run folder of an entry and a seed."""
-    return folder / "seeds" / entry.name / f"{seed}"
+    return unlinked(folder, folder / "seeds" / entry.name / f"{seed}")
 
 
 def spec_of(folder: str | Path) -> Spec:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..data import Vocabulary
 from ..errors import BadInput
-from ..files import remove_leftovers, write_whole
+from ..files import read_regular, remove_leftovers, write_whole
 from ..learning import Learner
 from ..tasks import TASKS, Task
 from ..weights import Damaged
@@ -36,6 +36,7 @@ from .provenance import described, described_learner, described_task, difference
 
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
 MAY_CHANGE = ("steps", "minutes", "file")
+LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
 
 
 @dataclasses.dataclass(frozen=True)
@@ -381,10 +382,8 @@ def _change(own: Config, other: Config) -> tuple[str, Any, Any] | None:
 
 
 def _read(path: Path) -> dict:
-    if path.exists() and not path.is_file():
-        raise BadInput(f"{path} is not a regular file")  # reading a pipe would block
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_regular(path, LARGEST))
     except FileNotFoundError:
         raise BadInput(
             f"{path.parent} is not a complete run folder: it has no {path.name}"

@@ -76,7 +76,12 @@ def test_changing_needs_a_header_that_no_other_site_can_send(studio, path):
 def test_nobody_is_answered_without_the_token(studio):
     """As another user of the machine asks, who does not see the printed address."""
     other = f"ostinato-studio-{studio.port}"
-    for cookie in (None, f"{other}=", f"{other}={studio.token[:-1]}", f"ostinato-studio={studio.token}"):
+    for cookie in (
+        None,
+        f"{other}=",
+        f"{other}={studio.token[:-1]}",
+        f"ostinato-studio={studio.token}",
+    ):
         for path in ("/", "/run?name=good", "/api/runs", "/static/dom.js", "/?token=", "/nothing"):
             status, headers, words = studio.ask(path, Cookie=cookie)
             assert status == 403 and "set-cookie" not in headers
@@ -133,7 +138,16 @@ def test_no_name_leads_out_of_the_folder(studio, name):
 
 
 def test_no_file_but_our_own_is_served(studio):
-    for name in ("../app.py", "..%2fapp.py", "%2e%2e/app.py", "frame.html", "app.py", "", "x.js", "x" * 3000 + ".js"):
+    for name in (
+        "../app.py",
+        "..%2fapp.py",
+        "%2e%2e/app.py",
+        "frame.html",
+        "app.py",
+        "",
+        "x.js",
+        "x" * 3000 + ".js",
+    ):
         assert studio.ask(f"/static/{name}")[0] == 404
     assert b"Plotly" in studio.ask("/static/plotly.min.js")[2][:300000]
 
@@ -298,7 +312,9 @@ def test_two_hundred_open_pages(studio):
     for _ in range(200):
         one = socket.create_connection(("127.0.0.1", studio.port))
         words = f"GET /api/events?name=watched&after={offset} HTTP/1.1\r\n"
-        one.sendall(f"{words}Host: 127.0.0.1:{studio.port}\r\nCookie: {studio.cookie}\r\n\r\n".encode())
+        one.sendall(
+            f"{words}Host: 127.0.0.1:{studio.port}\r\nCookie: {studio.cookie}\r\n\r\n".encode()
+        )
         sockets.append(one)
     for one in sockets:
         one.settimeout(30)

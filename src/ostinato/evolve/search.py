@@ -102,8 +102,8 @@ def task_of(words: str, *, named: bool = True) -> Task:
         except ValueError:
             values[setting] = value
     try:
-        given = {"task": name, **values}
-        config = Config(**given) if named else Config.from_folder(given)
+        flat = {"task": name, **values}
+        config = Config(**flat) if named else Config.from_folder(flat)
         if named:
             allow_members([config.task])
         if strange := values.keys() - settings_of(type(config.task.settings)).keys():

@@ -6,8 +6,8 @@ allowed is one file with its present content:
 
     ~/.config/ostinato/allowed/HASH OF THE PATH    {"file": its path, "sha256": of its content}
 
-Whoever trains with a file has allowed it. Once it has changed, it must be allowed again. The modules
-that it imports are not looked at: they run with it.
+Whoever trains with a file has allowed it. Once it has changed, it must be allowed again. The
+modules that it imports are not looked at: they run with it.
 """
 
 import hashlib

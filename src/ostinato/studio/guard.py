@@ -3,11 +3,11 @@
 Everything needs a random token: it is part of the address that is printed at the start, which only
 the user sees, and then a cookie. Other users of the machine are refused.
 
-A page of another site must not read or steer the studio through the reader's own browser, which has
-the cookie. The cookie is `SameSite=Strict`, but pages of other ports of this machine are of the same
-site. So the `Host` must be ours (against DNS rebinding), an `Origin` must be that host with its
-port, and a request that changes something needs a header that only a page of the same origin can
-send without asking first.
+A page of another site must not read or steer the studio through the reader's own browser, which
+has the cookie. The cookie is `SameSite=Strict`, but pages of other ports of this machine are of the
+same site. So the `Host` must be ours (against DNS rebinding), an `Origin` must be that host with
+its port, and a request that changes something needs a header that only a page of the same origin
+can send without asking first.
 """
 
 import asyncio

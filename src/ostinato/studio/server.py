@@ -75,8 +75,8 @@ def serve(
         limit_concurrency=CONNECTIONS,
     )
     server = uvicorn.Server(config)
-    if opened is not None:
-        opened(f"http://{name}:{port}/?token={guard.token}")  # the socket listens: a browser that comes now waits a moment
+    if opened is not None:  # the socket listens: a browser that comes now waits a moment
+        opened(f"http://{name}:{port}/?token={guard.token}")
     server.run(sockets=[taken])
 
 

@@ -118,6 +118,13 @@ def test_no_function_of_python_is_called_or_imported_because_a_folder_says_so(na
     assert {*sys.modules} <= before | {"stringprep"}
 
 
+@pytest.mark.parametrize("name", ["\ud800/x.py:E", "\ud800:E", "x" * 5000 + ".py:E", "/:E"])
+def test_names_that_cannot_be_paths(name):
+    for named in (True, False):
+        with pytest.raises(BadInput):
+            find("cell", name, named=named)
+
+
 def test_what_is_imported_or_of_optax_needs_no_permission():
     name = f"{__name__}:Config"
     with pytest.raises(BadInput, match="allow"):

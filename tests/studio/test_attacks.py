@@ -67,6 +67,7 @@ def test_changing_needs_a_header_that_no_other_site_can_send(studio, path):
     assert studio.ask(f"/api/{path}", b"{}", X_Studio=None)[0] == 403
     assert studio.ask(f"/api/{path}")[0] == 405
     wrong = [b"{}", b'{"name": "../outside/secret"}', b'{"name": "link"}']
+    wrong.append(b'{"name": "%s"}' % (b"x" * 300))
     deep = [b"[" * 60_000, b'{"name": ' + b"[" * 60_000, b'{"name": "\\ud800"}', b'"\xff"']
     for body in (b"[]", b"no json", *deep, *(wrong if path != "verify" else [])):
         status, _, words = studio.ask(f"/api/{path}", body)
@@ -121,7 +122,7 @@ def test_no_page_lets_others_in(studio):
     "name",
     [
         *("..", "../outside/secret", "good/..", "good/../../outside/secret", "/etc", "good\0"),
-        *("link", "./good", "good/", "%2e%2e/outside/secret", "deep", "nothing", "x" * 2000, ""),
+        *("link", "./good", "good/", "%2e%2e/outside/secret", "deep", "nothing", "x" * 300, "x" * 2000, ""),
         *("....//outside//secret", "{outside}/secret"),
     ],
 )

@@ -93,8 +93,8 @@ def find(role: str, name: Any, *, named: bool = True) -> tuple[str, Any]:
             f"there is no {role} {name!r:.60}; there are {known}, or your own as module:Class or "
             "file.py:Class"
         )
-    if not where or not attribute.isidentifier() or "\0" in where:
-        raise BadInput(f"a {role} of your own is module:Class or file.py:Class, got {name!r:.80}")
+    if not where or not attribute.isidentifier() or "\0" in where or not _can_be_a_path(where):
+        raise BadInput(f"a {role} of your own is module:Class or file.py:Class, got {name!a:.80}")
     if _is_file(where):
         where = os.path.realpath(where)
         module = _from_file(Path(where), named)
@@ -127,6 +127,14 @@ def allow_members(members: Iterable[Member | None]) -> None:
                 RuntimeWarning,
                 stacklevel=2,
             )
+
+
+def _can_be_a_path(where: str) -> bool:
+    try:
+        os.fsencode(where)
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can hold
+        return False
+    return True
 
 
 def _is_file(where: str) -> bool:

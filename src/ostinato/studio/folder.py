@@ -145,7 +145,10 @@ class Folder:
 
 
 def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+    try:
+        return path.is_file() and not path.is_symlink()
+    except OSError:  # as if the name is too long
+        return False
 
 
 def _mark(path: Path) -> tuple[int, int, int] | None:

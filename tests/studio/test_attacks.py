@@ -122,8 +122,8 @@ def test_no_page_lets_others_in(studio):
     "name",
     [
         *("..", "../outside/secret", "good/..", "good/../../outside/secret", "/etc", "good\0"),
-        *("link", "./good", "good/", "%2e%2e/outside/secret", "deep", "nothing", "x" * 300, "x" * 2000, ""),
-        *("....//outside//secret", "{outside}/secret"),
+        *("link", "./good", "good/", "%2e%2e/outside/secret", "deep", "nothing", "x" * 300, ""),
+        *("....//outside//secret", "{outside}/secret", "x" * 2000),
     ],
 )
 def test_no_name_leads_out_of_the_folder(studio, name):

@@ -102,7 +102,7 @@ def start(folder: Path) -> list[list[str]]:
     for _ in range(3):
         started = time.perf_counter()
         with served(folder) as studio:
-            answered(studio.address)
+            answered(studio.page())
             times.append(time.perf_counter() - started)
             small = memory(studio.process.pid)
     return [["start until the first page", f"{statistics.median(times):.2f} s, {small:.0f} MB"]]
@@ -119,7 +119,7 @@ def million(folder: Path) -> list[list[str]]:
         both = studio.process.pid, browser.process.pid
         try:
             before, started = [processor(one) for one in both], time.perf_counter()
-            browser.open(f"{studio.address}run?name=long")
+            browser.open(studio.page("run?name=long"))
             browser.wait(DRAWN, 300)
             first = time.perf_counter() - started
             spent = [processor(one) - own for one, own in zip(both, before, strict=True)]
@@ -153,7 +153,7 @@ def folders(folder: Path) -> list[list[str]]:
         browser = Browser()
         try:
             started = time.perf_counter()
-            browser.open(studio.address)
+            browser.open(studio.page())
             browser.wait("document.querySelectorAll('tbody tr').length >= 300")
             shown = time.perf_counter() - started
         finally:
@@ -197,7 +197,7 @@ def trained(folder: Path, watched: bool) -> tuple[float, float]:
         while watched and not (run / "events.jsonl").exists():
             time.sleep(0.05)
         if watched:
-            browser.open(f"{studio.address}run?name={run.name}")
+            browser.open(studio.page(f"run?name={run.name}"))
             browser.wait(DRAWN, 120)
             both = studio.process.pid, browser.process.pid
             before, started = sum(map(processor, both)), time.perf_counter()
@@ -242,9 +242,9 @@ def of_studio(folder: Path) -> tuple[float, float]:
     """Seconds until the studio answers, and until it has painted the curve."""
     started = time.perf_counter()
     with served(folder) as studio:
-        answered(studio.address)
+        answered(studio.page())
         taken = time.perf_counter() - started
-        return taken, painted(f"{studio.address}run?name=run", CURVE)
+        return taken, painted(studio.page("run?name=run"), CURVE)
 
 
 def of_trackio(python: str, environment: dict[str, str]) -> tuple[float, float]:

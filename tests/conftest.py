@@ -22,6 +22,12 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = shared.name
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
+# What a test trains with is allowed to be run later: not in the files of whoever runs the tests.
+if "ostinato-settings-" not in os.environ.get("XDG_CONFIG_HOME", ""):
+    own = tempfile.TemporaryDirectory(prefix="ostinato-settings-")
+    atexit.register(own.cleanup)
+    os.environ["XDG_CONFIG_HOME"] = own.name
+
 import jax
 
 jax.config.update("jax_enable_x64", True)

@@ -1,4 +1,4 @@
-"""Atomic file writes, and a folder lock that is released when its process ends."""
+"""Careful reads, atomic writes, and a folder lock that is released when its process ends."""
 
 import errno
 import os
@@ -22,12 +22,36 @@ def cache_folder() -> Path:
     return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
 
 
-def write_whole(path: str | os.PathLike, *data: bytes | memoryview) -> None:
+def read_regular(path: str | os.PathLike, limit: int | None = None) -> bytes:
+    """The content of a regular file of at most `limit` bytes.
+
+    A pipe would block and a device might never end, so they are refused before anything is read.
+    Whatever is wrong is an `OSError` with one reason in `strerror`.
+
+    Example:
+        >>> read_regular("/dev/zero")
+        Traceback (most recent call last):
+        OSError: [Errno 22] it is not a regular file: '/dev/zero'
+    """
+    name = os.fspath(path)
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file", name)
+    with os.fdopen(handle, "rb") as file:
+        if limit is not None and found.st_size > limit:
+            raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MB", name)
+        return file.read() if limit is None else file.read(limit)
+
+
+def write_whole(path: str | os.PathLike, *data: bytes | memoryview, mode: int = 0o666) -> None:
     """Write a file atomically: after a crash there is the old content or the new, never a mixture.
 
     The parts of the data go to a new temporary file in the same folder, which is synced and
     renamed. Because the temporary file is always new, nothing is ever written through a symbolic
-    link. On an error the temporary file is removed and the old file stays.
+    link. On an error the temporary file is removed and the old file stays. `mode` is that of a new
+    file, less what the process masks.
 
     Example:
         >>> write_whole("notes.txt", b"one")
@@ -40,7 +64,7 @@ def write_whole(path: str | os.PathLike, *data: bytes | memoryview) -> None:
         raise BadInput(f"there is no folder {path.parent} to save {path.name} in")
     beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_PART}")
     try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             for part in data:
                 file.write(part)
             file.flush()
@@ -57,6 +81,27 @@ def write_whole(path: str | os.PathLike, *data: bytes | memoryview) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def unlinked(folder: Path, path: Path) -> Path:
+    """A path below a folder; `BadInput` if anything between them is a symbolic link.
+
+    A run folder may come from someone else: what is written, pruned or cleaned up in it must stay
+    in it.
+
+    Example:
+        >>> os.mkdir("run")
+        >>> os.symlink("/etc", "run/checkpoints")
+        >>> unlinked(Path("run"), Path("run/checkpoints"))
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: run/checkpoints is a symbolic link; nothing is written through it
+    """
+    for part in (path, *path.parents):
+        if part == folder:
+            break
+        if part.is_symlink():
+            raise BadInput(f"{part} is a symbolic link; nothing is written through it")
+    return path
 
 
 def append_line(path: Path, line: bytes) -> None:

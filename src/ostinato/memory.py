@@ -30,6 +30,22 @@ def memory_here() -> int | None:
     found: Any = jax.devices()[0].memory_stats() or {}
     if "bytes_limit" in found:
         return int(found["bytes_limit"])
+    return _physical()
+
+
+def free_memory() -> int | None:
+    """The bytes of main memory that are free now, or all of them where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return _physical()
+
+
+def _physical() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,6 +47,21 @@ def trained(network: Any) -> tuple[Any, Any]:
         Array(True, dtype=bool)
     """
     return eqx.partition(network, _is_trained(network))
+
+
+def own_precision(module: Any) -> AbstractContextManager:
+    """A context in which a module computes in its own precision, whatever JAX is set to.
+
+    Without JAX's x64 mode a module of float64 would compute partly in float32.
+
+    Example:
+        >>> with own_precision(cell):
+        ...     jnp.zeros(()).dtype
+        dtype('float32')
+    """
+    arrays = jax.tree.leaves(eqx.filter(module, eqx.is_inexact_array))
+    double = any(x.dtype in (jnp.float64, jnp.complex128) for x in arrays)
+    return jax.enable_x64(double or jax.config.read("jax_enable_x64"))
 
 
 def trained_names(network: Any) -> list[str]:

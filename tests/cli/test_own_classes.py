@@ -124,6 +124,9 @@ def test_a_cell_of_one_s_own_does_what_a_built_in_one_does(ostinato, files):
     changed = CELL.replace("h = jnp.tanh(self.sharpness", "h = jnp.sin(self.sharpness")
     (files / "mine" / "cells.py").write_text(changed)
     code, _, err = ostinato("train", "--resume", "--run", run.path, "--steps", "8")
+    assert code == 2 and "cells.py, which has changed since you allowed it" in err
+    assert ostinato("allow", "mine/cells.py")[0] == 0
+    code, _, err = ostinato("train", "--resume", "--run", run.path, "--steps", "8")
     assert code == 2 and "the code of cell has changed" in err
     (files / "mine" / "cells.py").unlink()
     code, _, err = ostinato("sample", run.path)

@@ -1,12 +1,15 @@
 """CSV, Parquet and NumPy files: what is read, and one line for what cannot be."""
 
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ostinato.data import read_npy, read_npz, read_table
+from ostinato.data.table import Table, first_twice
 from ostinato.errors import BadInput
+from ostinato.tasks.series_data import column_numbers
 
 NAN = np.nan
 
@@ -26,6 +29,14 @@ READ = {
     "spaces": (" a , b \n 1 , 2 \n", {"a": [1], "b": [2]}),
     "Windows": ("a,b\r\n1,2\r\n", {"a": [1], "b": [2]}),
     "no end of line": ("a,b\n1,2", {"a": [1], "b": [2]}),
+    "commas that are sure": ("a;b\n0,123;1,234\n5,678;9\n", {"a": [0.123, 5.678], "b": [1.234, 9]}),
+    "large whole numbers": ("a;b\n1,234;1\n5678;1\n", {"a": [1.234, 5678], "b": [1, 1]}),
+    "points with semicolons": ("a;b\n1.234;1\n2.345;0.5\n", {"a": [1.234, 2.345], "b": [1, 0.5]}),
+    "points alone": ("a;b\n1.234;1\n2.345;2\n", {"a": [1.234, 2.345], "b": [1, 2]}),
+    "points with commas": ("a,b\n1.234,999\n999,1\n", {"a": [1.234, 999], "b": [999, 1]}),
+    "names like years": ("where,2019,2020\n1,2,3\n", {"where": [1], "2019": [2], "2020": [3]}),
+    "an unnamed array of pandas": (",0,1\n0,5,6\n1,7,8\n", {"0": [5, 7], "1": [6, 8]}),
+    "spellings of missing": ("a,b\n#N/A,1\n<NA>,2\n", {"a": [NAN] * 2, "b": [1, 2]}),
 }
 
 
@@ -77,8 +88,43 @@ WRONG = {
     "underscores": ("a\n1_000\n", "'1_000' is not a number"),
     "a percentage": ("a\n5%\n", "'5%' is not a number"),
     "hexadecimal": ("a\n0x10\n", "'0x10' is not a number"),
-    "a zero byte": ("a,b\n1,\0\n", r"'\\x00' is not a number"),
+    "a zero byte": ("a,b\n1,\0\n", "line 2: a zero byte"),
+    "a zero byte after a number": ("a,b\n1\0,2\n", "line 2: a zero byte"),
     "true": ("a\ntrue\n", "'true' is not a number"),
+    "a minus sign of typography": ("a\n−5\n", "'−5' is not a number"),
+    "a space in a number": ("a;b\n1 234;2\n", "'1 234' is not a number"),
+    "thousands twice": ("a;b\n1,234,567;2\n", "'1,234,567' is not a number"),
+    "a comma or thousands": (
+        "a;b\n1,234;2\n999;3\n",
+        "lines 2 and 3, column 'a': '1,234' beside '999' may be 1.234 or 1234; write decimals",
+    ),
+    "a comma or thousands, by tabs": ("a\tb\n1,234\t2\n999\t3\n", "'1,234' beside '999' may be"),
+    "commas or thousands alone": (
+        "a;b\n1,234;2\n-2,345;3\n",
+        "line 2, column 'a': '1,234' may be 1.234 or 1234",
+    ),
+    "thousands beside a decimal comma": (
+        "a;b\n999,5;2\n1.234;3\n",
+        "lines 2 and 3, column 'a': '999,5' and '1.234' are written in two ways; write decimals",
+    ),
+    "a point and a comma": ("a;b\n1.5;2\n2,5;3\n", "'1.5' and '2,5' are written in two ways"),
+    "points beside a decimal comma": ("a;b\n1.234;2,5\n", "'1.234' may be 1.234 or 1234"),
+    "a point or thousands": ("a;b\n1.234;2\n999;3\n", "'1.234' beside '999' may be 1.234 or"),
+    "commas beside a decimal point": ("a;b\n1,234;2.5\n", "'1,234' may be 1.234 or 1234"),
+    "two forms far apart": (
+        "a;b\n" + "0.5;1\n" * 5000 + "1,5;2\n",
+        "lines 2 and 5002, column 'a': '0.5' and '1,5'",
+    ),
+    "a first row with a date": ("2020-01-01,5\n2020-01-02,6\n", "line 1: '2020-01-01' is not a nu"),
+    "a first row with infinity": ("inf,2\n1,2\n", "line 1: 'inf' is not a number, and the line"),
+    "a first row with a sign": ("−5\n1\n", "line 1: '−5' is not a number, and the line does not"),
+    "a first row with a label": (
+        "u,1.5,up\nv,2.5,up\n",
+        "line 1: 'up' is not a number, and the line",
+    ),
+    "a first row with an invisible sign": ("1\u200b,2\n3,4\n", "line 1: '1.u200b' is not a number"),
+    "a header twice": ("a,b\n1,2\na,b\n3,4\n", "line 1: 'a' is not a number, and the line does"),
+    "a first row with thousands": ("1.234,5;2\n3;4\n", "line 1: '1.234,5' is not a number"),
 }
 
 
@@ -151,6 +197,10 @@ NPZ = {
     "complex": ({"x": np.zeros(3, complex), "y": np.zeros(3)}, "x holds complex128"),
     "dates": ({"x": np.zeros(3, "M8[s]"), "y": np.zeros(3)}, "x holds datetime64"),
     "none": ({}, "the arrays none"),
+    "lengths by another name": (
+        {"x": np.zeros((2, 3)), "y": np.zeros(2), "Length": np.ones(2)},
+        "has an array Length, which is not read; give the number of valid steps",
+    ),
 }
 
 
@@ -193,3 +243,38 @@ def test_numpy_files_that_are_none(tmp_path):
     np.save(tmp_path / "words.npy", np.array(["a"]))
     with pytest.raises(BadInput, match="not numbers"):
         read_npy(tmp_path / "words.npy")
+
+
+class Counted(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_names_are_compared_few_times():
+    """With 40,000 columns a check that compares all pairs would take a minute."""
+    names = [Counted(f"c{n}") for n in range(1000)]
+    assert first_twice(names) is None and first_twice([*names, "c7"]) == "c7"
+    rows = {name: np.zeros(1) for name in names}
+    table = Table(Path("x.csv"), names, rows, {}, {}, np.ones(1))
+    assert table.matrix([Counted(name) for name in table.chosen(None, [], [])]).shape == (1, 1000)
+    assert column_numbers([Counted(name) for name in names], names) == list(range(1000))
+    assert Counted.compared < 20 * len(names)
+
+
+def test_parquet_with_whole_numbers_above_2_to_the_53(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    ids = [2**53 + 1, 2**53 + 2]
+    columns = {"id": arrow.array(ids), "u": arrow.array([2**64 - 1, 0], "uint64"), "x": [0.5, 1.5]}
+    pyarrow.parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
+    table = read_table(tmp_path / "x.parquet", ("id",))
+    assert table.matrix(table.chosen(None, ["id", "u"], [])).tolist() == [[0.5], [1.5]]
+    assert table.texts["id"].tolist() == [*map(str, ids)]
+    assert table.numbers["u"].tolist() == [2.0**64, 0]

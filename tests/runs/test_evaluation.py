@@ -13,14 +13,25 @@ from ostinato.runs.evaluation import (
     dynamic_evaluate,
     evaluate,
     measured,
+    measured_together,
     word_fail_rate,
     words_of,
 )
-from ostinato.tasks import TASKS, Bits, Text, perplexity, streams
+from ostinato.tasks import (
+    TASKS,
+    Bits,
+    MackeyGlass,
+    NormalisedError,
+    NTMCopy,
+    Text,
+    perplexity,
+    streams,
+)
 from ostinato.through_time import unroll
 from ostinato.wiring import Dropout, Network, OneHot, Readout
 
 ONE, TWO = jax.random.key(1), jax.random.key(2)
+METRIC = (NormalisedError(),)
 TEXT = "the cat sat on the mat and the rat ran " * 8
 
 
@@ -117,6 +128,35 @@ def test_compiles_once():
     changed = eqx.tree_at(lambda n: n.readout.b, made, made.readout.b + jnp.arange(task.inputs))
     assert evaluate(changed, task, "valid", 2) != first
     assert traced == [(10, 2, task.inputs)]
+
+
+def test_a_network_of_float64_stays_one_where_jax_has_no_float64():
+    """From Python, the numbers of a run of float64 are those of the command line."""
+    text, series = Text.of(TEXT, length=10), MackeyGlass(samples=400, washout=10, length=20)
+    made = network(text.inputs)
+    cell = GRU(1, 4, key=ONE)
+    forecaster = Network(cell, Readout(4, 1, key=TWO))
+    copying = NTMCopy(bits=2, least=1, most=2)
+    copier = Network(GRU(copying.inputs, 4, key=ONE), Readout(4, copying.outputs, key=TWO))
+
+    def numbers():
+        return (
+            evaluate(made, text),
+            dynamic_evaluate(made, text.parts["valid"], rate=0.1, window=5),
+            evaluate(forecaster, series),
+            measured_together(_pair(forecaster), [[*series.held_out("valid", 1)]] * 2, METRIC),
+            series.scores(forecaster, "valid"),
+            copying.scores(copier, "valid"),
+        )
+
+    wide = numbers()
+    with jax.enable_x64(False):
+        assert made.readout.V.dtype == jnp.float64
+        assert numbers() == wide
+
+
+def _pair(one: Network) -> Network:
+    return jax.tree.map(lambda x: jnp.stack([x, x]) if eqx.is_array(x) else x, one)
 
 
 def test_dynamic_at_rate_zero_is_static():

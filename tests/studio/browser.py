@@ -100,10 +100,13 @@ class Browser:
                 self.console.append(str(message["params"]["args"]))
 
     def open(self, address):
-        """Open an address, and wait until its document is there."""
+        """Open an address, and wait until its document is there, and the token is a cookie."""
         self.run("document.documentElement.dataset.old = 1")
         self.call("Page.navigate", url=address)
-        self.wait("!document.documentElement.dataset.old && document.readyState === 'complete'")
+        self.wait(
+            "!document.documentElement.dataset.old && document.readyState === 'complete'"
+            "&& !new URLSearchParams(location.search).has('token')"
+        )
 
     def run(self, code):
         """The value of an expression in the page; a promise is waited for."""

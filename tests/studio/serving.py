@@ -58,16 +58,24 @@ def a_log(steps=20):
 
 
 class Served:
-    """A running studio."""
+    """A running studio: `link` is the address that it printed, with its token."""
 
-    def __init__(self, process, address):
-        self.process, self.address = process, address
-        self.port = int(address.split("/")[2].rpartition(":")[2])
+    def __init__(self, process, link):
+        self.process, self.link = process, link
+        self.address, _, self.token = link.partition("?token=")
+        self.port = int(self.address.split("/")[2].rpartition(":")[2])
+        self.cookie = f"ostinato-studio-{self.port}={self.token}"
+
+    def page(self, path=""):
+        """The address of a page for a browser that has no cookie yet."""
+        return f"{self.address}{path}{'&' if '?' in path else '?'}token={self.token}"
 
     def ask(self, path, data=None, method=None, **headers):
-        """Status, headers and body."""
+        """Status, headers and body, asked as a page does; a header that is `None` is not sent."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        base = self.address.split("?")[0].rstrip("/")
+        named = {"Cookie": self.cookie, **({"X-Studio": "1"} if data is not None else {}), **named}
+        named = {name: value for name, value in named.items() if value is not None}
+        base = self.address.rstrip("/")
         request = urllib.request.Request(base + path, data, named, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -80,11 +88,8 @@ class Served:
         assert status == 200, (status, body)
         return json.loads(body)
 
-    def token(self):
-        return self.ask("/")[2].decode().partition('name="token" content="')[2].partition('"')[0]
-
     def send(self, path, **body):
-        status, _, found = self.ask(path, json.dumps(body).encode(), X_Token=self.token())
+        status, _, found = self.ask(path, json.dumps(body).encode())
         return status, json.loads(found)
 
 
@@ -109,8 +114,9 @@ def messages(served, path, found, stop, **headers):
     """Collect server-sent events, each with the time it came, in a thread."""
 
     def listen():
-        base = served.address.split("?")[0].rstrip("/")
-        request = urllib.request.Request(base + path, headers=headers)
+        base = served.address.rstrip("/")
+        named = {"Cookie": served.cookie, **headers}
+        request = urllib.request.Request(base + path, headers=named)
         with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=60) as stream:
             for line in stream:
                 if line.startswith((b"data:", b"event:", b"id:")):

@@ -10,11 +10,13 @@ import threading
 import time
 
 import pytest
+import uvicorn
 
+from ostinato.cli import studio as command
 from ostinato.errors import BadInput
-from ostinato.studio import guard
+from ostinato.studio import guard, server
 from ostinato.studio.folder import Folder, NoRun
-from ostinato.studio.server import is_local
+from ostinato.studio.server import is_local, serve
 from studio.serving import START, a_log, served, train_event, write_run
 
 BAD = '<img src=x onerror="document.title=1"><script>alert(1)</script>'
@@ -53,7 +55,7 @@ def test_another_host_is_refused(studio):
 def test_another_origin_is_refused(studio):
     for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
         assert studio.ask("/api/runs", Origin=origin)[0] == 403
-        status, _, words = studio.ask("/api/stop", b"{}", Origin=origin, X_Token=studio.token())
+        status, _, words = studio.ask("/api/stop", b"{}", Origin=origin)
         assert status == 403 and b"other sites" in words
     assert studio.ask("/api/runs", Origin=f"http://127.0.0.1:{studio.port}")[0] == 200
     assert studio.ask("/api/runs", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0] == 403
@@ -61,14 +63,50 @@ def test_another_origin_is_refused(studio):
 
 
 @pytest.mark.parametrize("path", ["stop", "resume", "start", "verify", "inside", "play"])
-def test_changing_needs_the_token(studio, path):
-    for token in ("", "x", studio.token()[:-1]):
-        assert studio.ask(f"/api/{path}", b"{}", X_Token=token)[0] == 403
+def test_changing_needs_a_header_that_no_other_site_can_send(studio, path):
+    assert studio.ask(f"/api/{path}", b"{}", X_Studio=None)[0] == 403
     assert studio.ask(f"/api/{path}")[0] == 405
     wrong = [b"{}", b'{"name": "../outside/secret"}', b'{"name": "link"}']
-    for body in (b"[]", b"no json", *(wrong if path != "verify" else [])):
-        status, _, words = studio.ask(f"/api/{path}", body, X_Token=studio.token())
-        assert status in (400, 404), (path, body, words)
+    wrong.append(b'{"name": "%s"}' % (b"x" * 300))
+    deep = [b"[" * 60_000, b'{"name": ' + b"[" * 60_000, b'{"name": "\\ud800"}', b'"\xff"']
+    for body in (b"[]", b"no json", *deep, *(wrong if path != "verify" else [])):
+        status, _, words = studio.ask(f"/api/{path}", body)
+        assert status in (400, 404), (path, body[:99], words)
+
+
+def test_nobody_is_answered_without_the_token(studio):
+    """As another user of the machine asks, who does not see the printed address."""
+    other = f"ostinato-studio-{studio.port}"
+    for cookie in (
+        None,
+        f"{other}=",
+        f"{other}={studio.token[:-1]}",
+        f"ostinato-studio={studio.token}",
+    ):
+        for path in ("/", "/run?name=good", "/api/runs", "/static/dom.js", "/?token=", "/nothing"):
+            status, headers, words = studio.ask(path, Cookie=cookie)
+            assert status == 403 and "set-cookie" not in headers
+            assert b"printed" in words and studio.token.encode() not in words
+        asked = f"/api/stop?token={studio.token}"
+        assert studio.ask(asked, b"{}", Cookie=cookie)[0] == 403
+    for path in ("/", "/run?name=good", "/static/dom.js", "/api/runs"):
+        assert studio.token.encode() not in studio.ask(path)[2]
+
+
+def test_the_printed_link_becomes_a_cookie_and_an_address_without_it(studio):
+    assert studio.link == f"http://127.0.0.1:{studio.port}/?token={studio.token}"
+    assert len(studio.token) > 20
+    for path, clean in (
+        ("/?", "/"),
+        ("/run?name=a%26b&x=%C3%A9%22&", "/run?name=a%26b&amp;x=%C3%A9%22"),
+        ("//evil.example/?", "/evil.example/"),
+    ):
+        status, headers, words = studio.ask(f"{path}token={studio.token}", Cookie=None)
+        cookie, *how = headers["set-cookie"].split("; ")
+        assert status == 200 and cookie == studio.cookie and headers["cache-control"] == "no-store"
+        assert {*how} == {"Path=/", "HttpOnly", "SameSite=Strict"}
+        assert f'content="0; url={clean}"'.encode() in words
+    assert studio.ask("/", Cookie=f"a=b; {cookie}")[0] == 200
 
 
 def test_no_page_lets_others_in(studio):
@@ -84,21 +122,33 @@ def test_no_page_lets_others_in(studio):
     "name",
     [
         *("..", "../outside/secret", "good/..", "good/../../outside/secret", "/etc", "good\0"),
-        *("link", "./good", "good/", "%2e%2e/outside/secret", "deep", "nothing", "x" * 2000, ""),
-        "....//outside//secret",
+        *("link", "./good", "good/", "%2e%2e/outside/secret", "deep", "nothing", "x" * 300, ""),
+        *("....//outside//secret", "{outside}/secret", "x" * 2000),
     ],
 )
 def test_no_name_leads_out_of_the_folder(studio, name):
+    name = name.format(outside=studio.folder.parent / "outside")
     for path in ("run", "events", "findings", "pictures"):
         query = "".join(f"%{byte:02x}" for byte in name.encode())
         status, _, body = studio.ask(f"/api/{path}?name={query}")
         assert status == 404 and b"secret" not in body.replace(name.encode(), b"")
+    job = studio.json(f"/api/job?name={query}")
+    assert job == {"job": None, "there": False}
     with pytest.raises(NoRun):
         Folder(studio.folder).find(name)
 
 
 def test_no_file_but_our_own_is_served(studio):
-    for name in ("../app.py", "..%2fapp.py", "%2e%2e/app.py", "frame.html", "app.py", "", "x.js"):
+    for name in (
+        "../app.py",
+        "..%2fapp.py",
+        "%2e%2e/app.py",
+        "frame.html",
+        "app.py",
+        "",
+        "x.js",
+        "x" * 3000 + ".js",
+    ):
         assert studio.ask(f"/static/{name}")[0] == 404
     assert b"Plotly" in studio.ask("/static/plotly.min.js")[2][:300000]
 
@@ -132,19 +182,21 @@ def test_new_runs_stay_in_the_folder(studio):
         assert status == 400 and "error" in found
 
 
-def test_bound_elsewhere_everything_needs_the_token(tmp_path):
-    write_run(tmp_path / "run", a_log())
+def test_bound_elsewhere_any_host_is_answered_and_the_user_is_warned(tmp_path, monkeypatch):
+    """Its own name is not known there, so the token alone decides."""
+    asked = []
+
+    def run(server, sockets):
+        asked.append(server)
+        sockets[0].close()
+
+    monkeypatch.setattr("uvicorn.Server.run", run)
     assert is_local("::1") and not is_local("192.168.0.7")
-    with served(tmp_path, "--host", "0.0.0.0") as found:
-        token = found.address.partition("token=")[2]
-        assert len(token) > 20
-        for path in ("/", "/api/runs", "/static/dom.js", "/?token=x", "/?token="):
-            assert found.ask(path)[0] == 403
-        status, headers, _ = found.ask(f"/?token={token}", Host="anything.example")
-        cookie = headers["set-cookie"]
-        assert status == 200 and "HttpOnly" in cookie and "SameSite=Strict" in cookie
-        assert found.ask("/api/runs", Cookie=cookie.split(";")[0])[0] == 200
-        assert found.ask("/api/runs", Cookie="ostinato-studio=x")[0] == 403
+    serve(tmp_path, port=0)
+    with pytest.warns(RuntimeWarning, match=r"others on the network can reach 0.0.0.0"):
+        serve(tmp_path, host="0.0.0.0", port=0)
+    here, anywhere = (server.config.app for server in asked)
+    assert here.hosts is not None and anywhere.hosts is None
 
 
 def test_a_folder_that_vanishes(tmp_path):
@@ -174,11 +226,47 @@ def test_a_body_that_never_ends_is_given_up(monkeypatch):
     async def send(message):
         sent.append(message)
 
-    headers = [(b"host", b"localhost:1"), (b"x-token", b"token")]
+    headers = [
+        (b"host", b"localhost:1"),
+        (b"x-studio", b"1"),
+        (b"cookie", b"ostinato-studio-1=token"),
+    ]
     scope = {"type": "http", "method": "POST", "headers": headers, "query_string": b""}
-    around = guard.Guard(app, {"localhost:1"}, "token")
+    around = guard.Guard(app, {"localhost:1"}, 1, "token")
     asyncio.run(around(scope, receive, send))
     assert sent[0]["status"] == 413
+
+
+def test_a_connection_that_drips_after_a_first_request_is_closed(monkeypatch):
+    monkeypatch.setattr(server, "HEADERS_WITHIN", 0.1)
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"whole"})
+
+    async def drip():
+        config = uvicorn.Config(app, http=server._impatient(), lifespan="off", log_level="critical")
+        config.load()
+        state = uvicorn.server.ServerState()
+        made = lambda: config.http_protocol_class(config, state, {})  # noqa: E731
+        loop = asyncio.get_running_loop()
+        serving = await loop.create_server(made, "127.0.0.1", 0)
+        address = serving.sockets[0].getsockname()
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        while b"whole" not in await reader.read(4096):
+            pass
+        ended = asyncio.ensure_future(reader.read())
+        for letter in b"GET / HTTP/1.1\r\nHost: " + b"x" * 300:
+            writer.write(bytes([letter]))
+            await asyncio.sleep(0.01)
+            if ended.done():
+                break
+        writer.close()
+        serving.close()
+        return ended.done()
+
+    assert asyncio.run(drip())
 
 
 @pytest.mark.slow
@@ -186,8 +274,8 @@ def test_requests_that_never_end(studio):
     """Half a head or half a body is given up, and meanwhile others are answered."""
     opened = [socket.create_connection(("127.0.0.1", studio.port)) for _ in range(20)]
     for number, one in enumerate(opened):
-        body = f"POST /api/stop HTTP/1.1\r\nHost: 127.0.0.1:{studio.port}\r\nX-Token: "
-        head = body + studio.token() + "\r\nContent-Length: 100\r\n\r\n{"
+        body = f"POST /api/stop HTTP/1.1\r\nHost: 127.0.0.1:{studio.port}\r\nX-Studio: 1\r\n"
+        head = f"{body}Cookie: {studio.cookie}\r\nContent-Length: 100\r\n\r\n{{"
         one.sendall(head.encode() if number % 2 else b"GET / HTTP/1.1\r\nHos")
     started = time.monotonic()
     assert studio.ask("/api/runs")[0] == 200 and time.monotonic() - started < 5
@@ -199,11 +287,12 @@ def test_requests_that_never_end(studio):
 
 
 def test_large_requests_are_refused(studio):
-    status, _, words = studio.ask("/api/start", b"x" * 100_000, X_Token=studio.token())
+    status, _, words = studio.ask("/api/start", b"x" * 100_000)
     assert status == 413 and b"too large" in words
     connection = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=30)
     connection.putrequest("POST", "/api/start")
-    connection.putheader("X-Token", studio.token())
+    connection.putheader("X-Studio", "1")
+    connection.putheader("Cookie", studio.cookie)
     connection.putheader("Transfer-Encoding", "chunked")
     connection.endheaders()
     try:
@@ -224,7 +313,9 @@ def test_two_hundred_open_pages(studio):
     for _ in range(200):
         one = socket.create_connection(("127.0.0.1", studio.port))
         words = f"GET /api/events?name=watched&after={offset} HTTP/1.1\r\n"
-        one.sendall(f"{words}Host: 127.0.0.1:{studio.port}\r\n\r\n".encode())
+        one.sendall(
+            f"{words}Host: 127.0.0.1:{studio.port}\r\nCookie: {studio.cookie}\r\n\r\n".encode()
+        )
         sockets.append(one)
     for one in sockets:
         one.settimeout(30)
@@ -247,3 +338,26 @@ def test_two_hundred_open_pages(studio):
     assert len(heard) == 200 and studio.ask("/api/runs")[0] == 200
     for one in sockets:
         one.close()
+
+
+def test_no_process_is_started_with_the_token(tmp_path, monkeypatch):
+    """Everybody can see the arguments of a process, also those of a browser."""
+    link = "http://127.0.0.1:1/?token=secret"
+    monkeypatch.setattr(command, "serve", lambda folder, opened, **how: opened(link))
+    read = {}
+    monkeypatch.setattr(
+        "webbrowser.open", lambda address: read.update({address: _private(address)})
+    )
+    command.studio(tmp_path, browser=True)
+    ((address, words),) = read.items()
+    assert "secret" not in address and link in words and not os.path.exists(_path(address))
+
+
+def _path(address):
+    return address.removeprefix("file://")
+
+
+def _private(address):
+    assert os.stat(_path(address)).st_mode & 0o777 == 0o600
+    with open(_path(address)) as file:
+        return file.read()

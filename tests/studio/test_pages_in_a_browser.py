@@ -61,7 +61,7 @@ def studio(tmp_path_factory):
 
 def test_runs_are_filtered_sorted_chosen_and_compared(studio):
     with browsing(studio) as page:
-        page.open(studio.address)
+        page.open(studio.page())
         page.wait("document.querySelectorAll('tbody tr').length === 5")
         assert (
             "<b>bold" in page.text("tbody")
@@ -89,7 +89,7 @@ def test_runs_are_filtered_sorted_chosen_and_compared(studio):
 def test_a_run_is_shown_as_it_trains_and_text_stays_text(studio):
     path = studio.folder / "seed-0"
     with browsing(studio) as page:
-        page.open(f"{studio.address}run?name=seed-0")
+        page.open(studio.page("run?name=seed-0"))
         page.wait("document.querySelector('.main-svg')")
         assert "running" in page.text(".title") and page.run(
             "!document.querySelector('#stop').hidden"
@@ -108,7 +108,7 @@ def test_a_run_is_shown_as_it_trains_and_text_stays_text(studio):
 
 def test_zooming_asks_for_what_was_left_out(studio):
     with browsing(studio) as page:
-        page.open(f"{studio.address}run?name=long")
+        page.open(studio.page("run?name=long"))
         page.wait("document.querySelector('[data-chart=loss] .main-svg')")
         shown = "document.querySelector('[data-chart=loss]')"
         first = page.run(f"{shown}.data[0].x.length")
@@ -128,7 +128,7 @@ def test_zooming_asks_for_what_was_left_out(studio):
 def test_pages_fit_narrow_screens_and_dark_ones(studio):
     with browsing(studio, width=400, height=800, dark=True) as page:
         for path in ("", "run?name=long", "compare?run=seed-0&run=other", "compare"):
-            page.open(studio.address + path)
+            page.open(studio.page(path))
             page.wait("document.querySelector('main').children.length > 1")
             if path.startswith("run") or "=" in path:
                 page.wait("document.querySelector('.main-svg')")
@@ -152,7 +152,7 @@ def test_a_run_that_trains_in_another_process_is_stopped_resumed_and_looked_into
             time.sleep(0.2)
         with served(run.parent) as studio:
             with browsing(studio) as page:
-                page.open(f"{studio.address}run?name=mine")
+                page.open(studio.page("run?name=mine"))
                 page.wait("document.querySelector('.main-svg')")
                 first = page.run("document.getElementById('n-step').innerText")
                 page.wait(f"document.getElementById('n-step').innerText !== '{first}'")
@@ -164,7 +164,7 @@ def test_a_run_that_trains_in_another_process_is_stopped_resumed_and_looked_into
                 page.click("#stop")
                 page.wait("!document.querySelector('#resume').hidden", 120)
                 page.wait("document.querySelector('#findings .finding, #findings .fine')", 120)
-                page.open(f"{studio.address}inside?name=mine")
+                page.open(studio.page("inside?name=mine"))
                 page.wait("document.querySelectorAll('#text span').length > 1000", 120)
                 page.click("#find")
                 page.wait("document.querySelector('#found table')", 120)
@@ -178,7 +178,7 @@ def test_a_run_that_trains_in_another_process_is_stopped_resumed_and_looked_into
                 page.type("#own", "def f(x):\n    return (x)")
                 page.click("#read")
                 page.wait("document.querySelectorAll('#text span').length === 24", 60)
-                page.open(f"{studio.address}play?name=mine")
+                page.open(studio.page("play?name=mine"))
                 page.wait("document.querySelector('#prompt')")
                 page.type("#prompt", "def ")
                 page.click("#go")
@@ -204,7 +204,7 @@ def test_play_shows_forecasts_heads_and_attention_on_any_screen(tmp_path):
             train(Config(**SMALL, **settings), tmp_path / name)
     maps = "[...document.querySelectorAll('.plot')].filter((x) => x.data?.[0].type === 'heatmap')"
     with served(tmp_path) as studio, browsing(studio, width=1200) as page:
-        page.open(f"{studio.address}play?name=series")
+        page.open(studio.page("play?name=series"))
         page.wait("document.querySelectorAll('#ahead .svg-container').length === 3", 120)
         assert "Forecast of column 3 from step 240" in page.text("#ahead")
         page.type("#at-begin", "399")
@@ -214,7 +214,7 @@ def test_play_shows_forecasts_heads_and_attention_on_any_screen(tmp_path):
         assert page.run("document.querySelector('[data-chart=forecast-1]').data[1].x.length") == 7
         for name, count in (("heads", 4), ("attention", 1)):
             page.size(1200)
-            page.open(f"{studio.address}play?name={name}")
+            page.open(studio.page(f"play?name={name}"))
             page.wait(f"{maps}.length >= {count}", 120)
             page.size(400, 9000)
             page.wait(
@@ -231,7 +231,7 @@ def test_play_shows_forecasts_heads_and_attention_on_any_screen(tmp_path):
 def test_a_run_is_started_from_the_form_and_claims_are_checked(tmp_path):
     (tmp_path / "runs").mkdir()
     with served(tmp_path / "runs") as studio, browsing(studio) as page:
-        page.open(f"{studio.address}start")
+        page.open(studio.page("start"))
         page.wait("document.querySelector('#task')", 120)
         page.run("task.value = 'adding'; task.dispatchEvent(new Event('change'))")
         page.type("[name=units]", "8")
@@ -241,9 +241,9 @@ def test_a_run_is_started_from_the_form_and_claims_are_checked(tmp_path):
         page.wait("location.pathname === '/run'", 120)
         page.wait("document.querySelector('.state.done')", 120)
         page.wait("document.querySelector('#findings .finding, #findings .fine')", 120)
-        page.open(f"{studio.address}play?name=adding-mlstm-1")
+        page.open(studio.page("play?name=adding-mlstm-1"))
         page.wait("document.querySelector('#sections .main-svg')", 120)
-        page.open(f"{studio.address}claims")
+        page.open(studio.page("claims"))
         page.wait("document.querySelector('[data-claim=toy-net]')", 120)
         page.click("[data-claim=toy-net]")
         page.wait("document.querySelector('.answer .fine')", 120)
@@ -256,12 +256,13 @@ def test_a_page_goes_on_after_the_server_was_killed(tmp_path):
         with served(tmp_path) as studio:
             port = studio.port
             page = Browser()
-            page.open(f"{studio.address}run?name=run")
+            page.open(studio.page("run?name=run"))
             page.wait("document.querySelector('.main-svg')")
             os.kill(studio.process.pid, signal.SIGKILL)
         with open(run / "events.jsonl", "a") as log:
             log.write(json.dumps(train_event(2)) + "\n")
-        with served(tmp_path, port=port):
+        with served(tmp_path, port=port) as studio:
+            page.run(f"fetch('{studio.page()}').then(() => 1)")  # as in another tab
             page.wait("document.getElementById('n-step').innerText.startsWith('2 ')", 30)
         page.close()
     shutil.rmtree(run)

@@ -16,6 +16,7 @@ XS = RNG.normal(size=(N, T, 3)) * [1.0, 10.0, 0.1] + [0.0, 100.0, 5.0]
 LENGTHS = RNG.integers(3, T + 1, N)
 CLASSES = RNG.integers(0, 3, N)
 NUMBERS = RNG.normal(size=(N, 2)) * [5, 50] + 7
+NAN = np.nan
 LIST = [x[:n] for x, n in zip(XS, LENGTHS, strict=True)]
 
 
@@ -107,6 +108,12 @@ def test_windows_of_targets_per_step_lie_anywhere():
     assert all(np.array_equal(batch.inputs, batch.targets) for batch in batches)
     with pytest.raises(BadInput, match="length of 1 to 12 steps, got 13"):
         task.batch(0, 4, length=13)
+
+
+def test_signed_and_unsigned_symbols_stay_symbols():
+    parts = [np.array([1, 2], np.uint64), np.array([3, 4, 5], np.int64)] * 10
+    task = Arrays(parts, np.arange(20) % 2)
+    assert task.symbolic and task.inputs == 6
 
 
 def test_symbols():
@@ -221,6 +228,36 @@ WRONG = {
     "huge": ((np.full((N, 3, 1), 1e300) * CLASSES[:, None, None], CLASSES), {}, "too large"),
     "a missing target": ((XS, np.where(CLASSES > 1, np.nan, 0.5)), {}, "is missing"),
     "a missing label": ((XS, ["a"] * (N - 1) + [""]), {}, "target of sequence 39 is missing"),
+    "a label None": ((XS, np.array([*"ab" * 19, "a", None])), {}, "target of sequence 39 is mis"),
+    "a label NaN": ((XS, np.array([*"ab" * 19, "a", NAN], object)), {}, "sequence 39 is missing"),
+    "NaN as text": ((XS, np.array([*"ab" * 19, "a", NAN])), {}, "target of sequence 39 is missing"),
+    "spaces": (
+        (XS, [*"ab" * 19, "a", "a "]),
+        {},
+        "the labels 'a' and 'a ' look the same",
+    ),
+    "an invisible sign": ((XS, ["a", "b", "a\u200b", "b"] * 10), {}, r"'a' and 'a.u200b' look the"),
+    "two spellings": ((XS, ["e\u0301", "\u00e9"] * 20), {}, r"'e.u0301' and '.xe9' look the same"),
+    "rows of a sequence": (
+        ([[[1.0, 2.0], [3.0]]] * 4, [0, 1, 0, 1]),
+        {},
+        "sequence 0 must be an arr",
+    ),
+    "bytes": ((XS, [b"a", b"\xff"] * 20), {}, "is not UTF-8 text"),
+    "a label that floats do not tell from others": (
+        (XS, np.array([2**53, 2**53 + 1] * 20)),
+        {},
+        "label of a class is a whole number",
+    ),
+    "huge symbols": ((np.full((N, T), 2**32 + 5), CLASSES), {}, "from 0, got 4294967301"),
+    "huge symbols in a list": (([np.full(3, 2**63, np.uint64)] * 4, [0, 1, 0, 1]), {}, "got 92233"),
+    "float parts": (
+        (XS, CLASSES),
+        {"split": {"train": [0.9, 1.7]}},
+        "part train must be the numbers",
+    ),
+    "a mask for a part": ((XS, CLASSES), {"split": {"train": CLASSES > 0}}, "got bool of shape"),
+    "nested parts": ((XS, CLASSES), {"split": {"train": [[0, 1]]}}, r"got int64 of shape \(1, 2\)"),
     "an empty column": (
         (XS * [1, np.nan, 1], CLASSES),
         {"missing": "mask"},

@@ -187,6 +187,7 @@ NAN = np.where(np.arange(144).reshape(3, 4, 4, 3) == 100, np.nan, 0.5)
     ("images", "captions", "words"),
     [
         (GOOD, ["a", " ", "c"], "x: caption 1 is empty"),
+        (GOOD, [b"a", b"\xff", b"c"], "x: caption 1 is not UTF-8 text"),
         (GOOD, ["a", "b"], "x: there are 3 pictures and 2 captions"),
         (GOOD, [1, 2, 3], r"x: captions must be texts of shape \(N,\), got int64"),
         (GOOD[:0], [], "x: there are no pictures"),

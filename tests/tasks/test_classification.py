@@ -84,6 +84,12 @@ def test_other_texts_are_read_with_the_words_of_the_model(trained, tmp_path):
         ("good\tfine\nbad\t \n", "line 2: the text is empty"),
         (b"good\tfine\nbad\t\xff\n", "line 2: not UTF-8, byte 0xff"),
         ("good\tfine\n" * 20, "at least 2 classes, got 1"),
+        ("Label\tText\ngood\tfine\nbad\tno\n", "line 1: 'Label' and 'Text' read like the names"),
+        ("it is fine\tgood\nno\tbad\nso so\tgood\n" * 3, "3 different labels and 2 different text"),
+        (
+            "mood\tphrase\n" + "good\tit is fine\nbad\tnot fine\n" * 9,
+            "line 1: 'mood' and 'phrase' read like the names of columns, because no other line",
+        ),
     ],
 )
 def test_bad_files_are_refused(text, words, tmp_path):
@@ -93,11 +99,22 @@ def test_bad_files_are_refused(text, words, tmp_path):
     assert "moods.tsv" in str(found.value) and "\n" not in str(found.value)
 
 
+def test_a_rare_label_in_the_first_line_is_no_header(tmp_path):
+    rows = "ugly\tnot fine at all\n" + "good\tit is fine\nbad\tnot fine\n" * 9
+    task = Classify.from_settings(Classify.Settings(file=write(tmp_path, rows)), 0)
+    assert task.answers.classes == ("bad", "good", "ugly")
+
+
 def test_bad_arguments_are_refused():
     with pytest.raises(BadInput, match="there are 2 texts and 1 labels"):
         Classify(["a", "b"], ["x"])
     with pytest.raises(BadInput, match="text 1 is empty"):
         Classify(["a", " "], ["x", "y"])
+    for length in (2.5, 0, -1, True):
+        with pytest.raises(BadInput, match="words that are read must be a whole number"):
+            Classify(TEXTS, LABELS, length=length)
+    with pytest.raises(BadInput, match="level must be one of words, characters; got 'word'"):
+        Classify(TEXTS, LABELS, level="word")
     config = Config(task="classify", cell="jordan", pool="mean")
     with pytest.raises(BadInput, match="is the answer; leave out --pool"):
         build_network(config, Classify(TEXTS, LABELS))

@@ -92,7 +92,7 @@ def test_damaged_files(tmp_path):
     content = gzip.decompress(whole)
     for damaged, message in (
         (b"", "not a whole idx file"),
-        (b"plain text", "cannot be unpacked"),
+        (b"plain text", "not a whole idx file"),
         (whole[:-12], "cannot be unpacked"),
         (gzip.compress(b""), "not a whole idx file"),
         (gzip.compress(content[:3]), "not a whole idx file"),

@@ -1,6 +1,7 @@
 """Series of one's own, and tasks from files."""
 
 import json
+import warnings
 
 import jax
 import numpy as np
@@ -127,6 +128,19 @@ WRONG = {
     "text": ((np.array(["a", "b"]),), {}, "must be"),
     "complex": ((np.zeros((9, 2), complex),), {}, "must be"),
     "nothing": ((np.zeros((0, 2)),), {}, "must be"),
+    "a list of rows": ((VALUES[:5].T.tolist(),), {}, "may be the rows of one series or several"),
+    "rows of different lengths": (
+        ([VALUES, [[1.0], [1.0, 2.0]]],),
+        {},
+        "series 1 must be an array",
+    ),
+    "a flag for a column": ((VALUES,), {"targets": [True]}, "there is no column True"),
+    "a name twice": ((VALUES,), {"names": ["a", "b", "a"]}, "two columns are called 'a'"),
+    "ys of words and numbers": (
+        ([VALUES, VALUES], [LABELS, LABELS.astype(str)]),
+        {},
+        "the targets of series 1 are <U21, of series 0 int64",
+    ),
     "no series": (([],), {}, "must be"),
     "widths": (([VALUES, VALUES[:, :2]],), {}, "series 1 has 2 columns, series 0 3"),
     "too short": ((VALUES[:20],), {}, "20 steps, too few for the part valid with a share of 5%"),
@@ -315,3 +329,200 @@ def test_files_of_the_other_task_are_sent_there(tmp_path):
     for task in (Series, Arrays):
         with pytest.raises(BadInput, match=f"the task {task.name} needs a file"):
             task.from_settings(task.Settings(), 0)
+
+
+# Ids, gaps and times
+
+
+def written(folder, text, name="x.csv"):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_ids_of_an_array_are_told_apart_in_full(tmp_path):
+    ids = np.repeat([20240101, 20240102, 20240103], 40)
+    for dtype, step in ((float, 0), (np.int64, 2**60)):
+        rows = np.stack([ids + step, np.arange(120) % 7], axis=1).astype(dtype)
+        np.save(tmp_path / "x.npy", rows)
+        assert [len(x) for x in series(tmp_path / "x.npy", sequence="1").series] == [40] * 3
+    rows = np.stack([np.where(ids == 20240102, np.nan, 1.0), ids], axis=1)
+    np.save(tmp_path / "x.npy", rows)
+    with pytest.raises(BadInput, match=r"lines 41, 42, 43, 44 and 45 \(and 35 more\), column '1'"):
+        series(tmp_path / "x.npy", sequence="1")
+
+
+def labelled_rows(change):
+    """Four sequences of three rows with a label each; `change` maps a row to other cells."""
+    rows = [[f"{n // 3}", "ab"[n // 6], f"{n % 3}"] for n in range(12)]
+    for at, cells in change.items():
+        rows[at] = cells
+    return "\n".join(["id,label,v", *map(",".join, rows)])
+
+
+GAPS = {
+    "no id": ({4: ["", "a", "1"]}, "line 6, column 'id': it does not say to which sequence"),
+    "NA as id": ({4: ["NA", "a", "1"], 7: [" ", "b", "1"]}, "lines 6 and 9, column 'id': it does"),
+    "one number in two ways": (
+        {4: ["1.0", "a", "1"]},
+        "lines 5 and 6, column 'id': '1' and '1.0' are the same number; write the ids",
+    ),
+    "a leading zero": ({4: ["01", "a", "1"]}, "'1' and '01' are the same number"),
+    "a label is missing": (
+        {4: ["1", "", "1"]},
+        "line 6: the target is missing, but other rows of the sequence have one; fill it in on all",
+    ),
+    "a number among labels": (
+        {4: ["1", "7", "1"]},
+        "line 2, column 'label': 'a' is not a number, but others there are; mend it, or say kind=c",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GAPS)
+def test_rows_without_an_id_or_a_label_are_refused(case, tmp_path):
+    change, words = GAPS[case]
+    path = written(tmp_path, labelled_rows(change))
+    with pytest.raises(BadInput, match=words) as found:
+        arrays(path, sequence="id", target="label", missing="mask", split="50/25/25")
+    assert "x.csv" in str(found.value) and "\n" not in str(found.value)
+
+
+def test_a_sequence_without_any_label_has_none(tmp_path):
+    rows = {n: ["0", "", f"{n}"] for n in range(3)}
+    path = written(tmp_path, labelled_rows(rows))
+    task = arrays(path, sequence="id", target="label", missing="mask", split="100/0/0")
+    assert not task.per_step and task._there.tolist() == [False, True, True, True]
+    # Labels that change within a sequence are of its steps, and may have gaps.
+    path = written(tmp_path, labelled_rows({0: ["0", "", "0"], 1: ["0", "b", "1"]}))
+    task = arrays(path, sequence="id", target="label", missing="mask", split="100/0/0")
+    assert task.per_step and task._there.sum() == 11
+
+
+def test_an_infinite_target_makes_no_classes(tmp_path):
+    path = written(tmp_path, "id,v,w\n0,1.5,5\n1,inf,6\n")
+    with pytest.raises(BadInput, match="line 3, column 'v': 'inf' is not a number, but others the"):
+        arrays(path, sequence="id", target="v")
+    path = written(tmp_path, "id;v;w\n0;1,234;5\n1;999;6\n")
+    with pytest.raises(BadInput, match="lines 2 and 3, column 'v': '1,234' beside '999' may be"):
+        arrays(path, sequence="id", target="v")
+
+
+def timed(times, header="date"):
+    rows = [f"{when},{n % 5}" for n, when in enumerate(times)]
+    return "\n".join([f"{header},v", *rows])
+
+
+DAYS = [f"2020-01-{n:02}" for n in range(1, 31)]
+ORDER = {
+    "descending": (
+        timed(DAYS[::-1]),
+        "lines 2 and 3, column 'date': '2020-01-29' comes after '2020",
+    ),
+    "one twice": (
+        timed([*DAYS[:9], *DAYS[8:]]),
+        "lines 10 and 11, column 'date': '2020-01-09' comes",
+    ),
+    "numbers": (
+        timed([*range(20), 18, 21], "Time"),
+        "lines 21 and 22, column 'Time': '18' comes aft",
+    ),
+    "points": (
+        timed([f"{n}.1.2020" for n in (1, 2, 31, 30)]),
+        "'30.1.2020' comes after '31.1.2020'",
+    ),
+    "slashes, both ways": (timed(["1/1/2020", "1/1/2020"]), "'1/1/2020' comes after '1/1/2020'"),
+    "zones": (
+        timed(["2020-01-01T01:00+00:00", "2020-01-01T02:00+02:00"], "timestamp"),
+        "lines 2 and 3, column 'timestamp'",
+    ),
+    "months": (timed(["2020-02", "2020-01"], "Month"), "'2020-01' comes after '2020-02'"),
+    "two stores": (
+        timed([day for day in DAYS for _ in "ab"]),
+        "one for each time, or name with sequence the column that says to which series",
+    ),
+    "a date and its weekday": (
+        "date,day,v\n2020-01-01,Wednesday,1\n2020-01-01,Wednesday,1\n",
+        "lines 2 and 3, column 'date'",
+    ),
+    "a date and an hour": (
+        "date,hour,v\n" + "".join(f"2020-01-01,{h},1\n" for h in (0, 1, 2, 2)),
+        "lines 4 and 5, column 'date': '2020-01-01 2' comes after '2020-01-01 2'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ORDER)
+def test_times_that_do_not_increase_are_refused(case, tmp_path):
+    text, words = ORDER[case]
+    path = written(tmp_path, text)
+    with pytest.raises(BadInput, match=words) as found:
+        series(path, columns="v")
+    assert "\n" not in str(found.value) and "time must increase" in str(found.value)
+
+
+IN_ORDER = {
+    "days": timed(f"20{n}-{day[5:]}" for n in (20, 21, 22) for day in DAYS),
+    "day first": timed([f"{n}.{m}.2020" for m in (1, 2) for n in range(1, 29)]),
+    "month first": timed([f"{m}/{n}/2020 8:00" for m in (1, 2) for n in range(1, 29)]).replace(
+        " 8", " 08"
+    ),
+    "unreadable": timed([f"day {n}" for n in range(60)]),
+    "months of the year": timed([n % 12 for n in range(60)], "month"),
+    "a date and its month": "month,date,dow,v\n"
+    + "".join(f"{m},2020-{m:02}-01,x,1\n{m},2020-{m:02}-02,y,2\n" for m in range(1, 13))
+    + "".join(f"{m},2021-{m:02}-01,x,1\n{m},2021-{m:02}-02,y,2\n" for m in range(1, 13)),
+    "a time of day in numbers": "year,month,day,time,v\n"
+    + "".join(f"2020,{m},{d},{t},1\n" for m in (1, 2) for d in range(1, 20) for t in (800, 2000)),
+    "seconds and the hour": "hour,time,v\n"
+    + "".join(f"{n // 4 % 24},{n * 900},{n % 5}\n" for n in range(200)),
+    "gaps": timed(["" if n == 7 else n for n in range(60)], "time"),
+    "a date and a clock": "date,time,v\n"
+    + "".join(f"{day},{h:02}:00:00,{h}\n" for day in DAYS for h in range(0, 24, 6)),
+    "a year and the name of a month": "year,month,v\n"
+    + "".join(f"{year},{word},1\n{year},{word}x,2\n" for year in range(40) for word in "ab"),
+}
+
+
+@pytest.mark.parametrize("case", IN_ORDER)
+def test_times_that_may_increase_are_taken(case, tmp_path):
+    assert series(written(tmp_path, IN_ORDER[case]), columns="v").names == ["v"]
+
+
+def test_times_increase_within_each_series(tmp_path):
+    rows = [f"{s},{day},{n % 5}" for s in "ab" for n, day in enumerate(DAYS)]
+    path = written(tmp_path, "\n".join(["store,date,v", *rows]))
+    assert len(series(path, columns="v", sequence="store", split="80/10/10").series) == 2
+    with pytest.raises(BadInput, match="'2020-01-01' comes after '2020-01-30'; time must increase"):
+        series(path, columns="v")
+    path = written(tmp_path, labelled_rows({4: ["1", "a", "0"]}).replace("v", "time"))
+    with pytest.raises(BadInput, match="lines 5 and 6, column 'time': '0' comes after '0'"):
+        arrays(path, sequence="id", target="label")
+    # The time that is to be learned need not increase.
+    given = {"sequence": "id", "target": "time", "kind": "regression", "ignore": "label"}
+    rows = path.read_text().replace("\n", ",5\n").replace("time,5", "time,w") + ",5"
+    assert arrays(written(tmp_path, rows), **given).per_step
+
+
+def test_times_of_parquet(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    days = arrow.array([*range(40), 38], arrow.date32())
+    for kind in (arrow.timestamp("ns"), arrow.timestamp("s", "Europe/Berlin"), arrow.date32()):
+        columns = {"date": days.cast(kind), "v": np.arange(41) % 5}
+        pyarrow.parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
+        with pytest.raises(BadInput, match="lines 40 and 41, column 'date'"):
+            series(tmp_path / "x.parquet", columns="v")
+
+
+def test_series_that_are_too_short_for_a_part_are_counted():
+    short, long = VALUES[:25], VALUES
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        Series([short, long, short], horizon=3)
+    words = [str(one.message) for one in found]
+    assert len(words) == 2 and all("2 of 3 series do not count in the part" in x for x in words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Series([long, long], horizon=3)
+        Series(short, split=(1, 0, 0))

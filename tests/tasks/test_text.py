@@ -7,7 +7,7 @@ import pytest
 
 from ostinato.data import Vocabulary, read_symbols, reading
 from ostinato.errors import BadInput
-from ostinato.tasks import Text, embedded_text, streams
+from ostinato.tasks import Pairs, Text, embedded_text, streams
 from ostinato.tasks.windows import windows_of
 
 # Every symbol once and in the order of its number, so that a symbol says where it stands.
@@ -272,3 +272,13 @@ def test_a_window_is_no_longer_than_the_text():
     (batch,) = streams(np.arange(5), 1, 10**12)
     assert batch.inputs[:, 0].tolist() == [0, 1, 2, 3]
     assert batch.targets[:, 0].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("split", [(0.5, 0.2, 0.2), (90, 5, 5), (0.9, 0.1), (0, 0.5, 0.5)])
+def test_shares_that_are_not_all_of_a_text_are_refused(split):
+    for make in (
+        lambda: Text.of("some text " * 20, split=split),
+        lambda: Pairs.of_texts(["a b"] * 20, ["c d"] * 20, split=split),
+    ):
+        with pytest.raises(BadInput, match="split"):
+            make()

@@ -3,11 +3,21 @@
 import os
 import sys
 import warnings
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from .compiled import OFF, keep_compiled
-from .output import Closed, let_go, mend_streams, one_line, print_json, show_warning, writing
+from .output import (
+    Closed,
+    json_alone,
+    let_go,
+    mend_streams,
+    one_line,
+    print_json,
+    show_warning,
+    writing,
+)
 from .signals import quiet_signals
 
 if TYPE_CHECKING:
@@ -16,6 +26,7 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 CLOSED = 141  # the exit code of a program that SIGPIPE ends
+HELP = {"-h", "--help"}
 
 
 def __getattr__(name: str) -> Any:
@@ -59,8 +70,9 @@ def _run(arguments: list[str], as_json: bool) -> int:
         verbs = asked_for(arguments)
         if not there and (as_json or verbs != ("train",)):
             raise BadInput("standard output is closed; there is nowhere to write to")
-        command = get_command(app_of(verbs, arguments))
-        code = command.main(arguments, prog_name="ostinato", standalone_mode=False)
+        with json_alone() if as_json and not HELP & {*arguments} else nullcontext():
+            command = get_command(app_of(verbs, arguments))
+            code = command.main(arguments, prog_name="ostinato", standalone_mode=False)
         with writing():
             pass
         return code or 0

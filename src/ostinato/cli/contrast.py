@@ -106,8 +106,10 @@ def contrast(
     if resume and out is None:
         raise BadInput("--resume needs --out, the folder of the contrast to continue")
     if resume and out is not None and file is None:
-        own = spec_of(out).as_json()
-        spec = Spec.from_dict({**own, **given, "settings": {**own["settings"], **flat}})
+        found = spec_of(out)
+        own = found.as_json()
+        changed = {**own, **given, "settings": {**own["settings"], **flat}}
+        spec = Spec.from_dict(changed, found.source)
     else:
         spec = _spec(file, given, flat)
     if out is None:

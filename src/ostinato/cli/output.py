@@ -5,8 +5,8 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, redirect_stdout
+from typing import Any, TextIO
 
 from ..errors import BadInput
 from .compiled import DAMAGED, forget_compiled
@@ -77,9 +77,26 @@ def writing() -> Iterator[None]:
         raise BadInput(f"cannot write to standard output: {error.strerror}") from None
 
 
+_alone: list[TextIO] = []  # standard output, while only JSON may go there
+
+
+@contextmanager
+def json_alone() -> Iterator[None]:
+    """A context in which only `print_json` writes to standard output.
+
+    Whatever else is printed, as by classes of one's own, goes to standard error.
+    """
+    _alone.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _alone.pop()
+
+
 def print_json(document: Any, indent: int | None = None) -> None:
     """Print one JSON document to standard output."""
-    with writing():
+    with redirect_stdout(_alone[-1] if _alone else sys.stdout), writing():
         print(json.dumps(document, indent=indent, allow_nan=False))
 
 

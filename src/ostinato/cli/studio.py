@@ -1,6 +1,9 @@
 """`ostinato studio`: a local page over run folders."""
 
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,14 +20,15 @@ def studio(
     ] = Path("runs"),
     port: Annotated[int, Option(help="the port; 0 for any that is free", min=0, max=65535)] = PORT,
     host: Annotated[
-        str, Option(help="the address to listen on; others than this machine need a token")
+        str, Option(help="the address to listen on; by default only this machine can reach it")
     ] = "127.0.0.1",
     browser: Annotated[bool, Option("--open", help="open the page in a browser")] = False,
 ) -> None:
     """Look at runs in a browser: watch them train, compare them, start and stop them.
 
     The run folders are the only store: nothing is uploaded, and no page needs the internet. The
-    address is printed; Ctrl-C ends the server, and runs that were started from it go on.
+    address is printed with a token, without which nothing is answered. Ctrl-C ends the server, and
+    runs that were started from it go on.
 
     Examples:
         ostinato studio
@@ -33,12 +37,26 @@ def studio(
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder}")
 
-    def opened(address: str) -> None:
-        print(f"studio: {address}", flush=True)
-        if browser:
-            import webbrowser
+    with ExitStack() as until_the_end:
 
-            webbrowser.open(address)
+        def opened(address: str) -> None:
+            print(f"studio: {address}", flush=True)
+            if browser:
+                import webbrowser
 
-    serve(folder, host=host, port=port, opened=opened)
+                webbrowser.open(until_the_end.enter_context(leading_to(address)))
+
+        serve(folder, host=host, port=port, opened=opened)
     sys.stdout.flush()
+
+
+@contextmanager
+def leading_to(address: str) -> Iterator[str]:
+    """The address of a page that leads to another one, which only this user can read.
+
+    Everybody can see the arguments of a process, and so an address that a browser is started with.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".html", prefix="ostinato-studio-") as file:
+        file.write(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={address}">\n')
+        file.flush()
+        yield Path(file.name).as_uri()

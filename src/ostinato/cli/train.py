@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BadInput
+from ..files import unlinked
 from ..runs import Config, open_run
 from ..runs import train as run_training
 from ..runs.tensorboard import tensorboard_writer
@@ -76,7 +77,7 @@ def _train(
     with display(run, quiet=as_json) as show:
         listeners = [show]
         if tensorboard:
-            listeners.append(tensorboard_writer(run / "tensorboard"))
+            listeners.append(tensorboard_writer(unlinked(run, run / "tensorboard")))
 
         def hear(event: dict) -> None:
             for listener in listeners:

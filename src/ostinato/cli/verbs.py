@@ -1,9 +1,13 @@
 """The verbs, each imported only when needed: importing all of them takes two seconds."""
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from importlib import import_module
+from typing import Any
 
 import typer
+
+from ..errors import BadInput
 
 VERBS = (
     "train",
@@ -15,6 +19,7 @@ VERBS = (
     "runs",
     "compare",
     "studio",
+    "allow",
     "contrast",
     "reproduce",
     "evolve",
@@ -43,10 +48,26 @@ def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> typer
         if name in GROUPS:
             app.add_typer(module.app, name=name)
         elif name == "train":
-            app.command(name)(module.command(arguments))
+            app.command(name)(_to_the_end(module.command(arguments)))
         else:
-            app.command(name)(getattr(module, name))
+            app.command(name)(_to_the_end(getattr(module, name)))
     return app
+
+
+def _to_the_end(verb: Callable) -> Callable:
+    """A verb that classes of one's own cannot end silently. Ctrl-C itself is `quiet_signals`."""
+
+    @functools.wraps(verb)
+    def run(*given: Any, **named: Any) -> Any:
+        try:
+            return verb(*given, **named)
+        except (KeyboardInterrupt, SystemExit) as error:
+            if isinstance(error.__context__, BrokenPipeError):  # how rich ends
+                raise
+            words = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise BadInput(f"code of your own raised {words}") from error
+
+    return run
 
 
 def asked_for(arguments: list[str]) -> Iterable[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..runs import Config
+from ..runs.config import flattened
 from ..runs.log import read_events
 from ..runs.many import is_over
 from .measures import measure_all
@@ -73,7 +74,9 @@ def _train_job(configs: list[str], folders: list[str], measure: bool) -> None:
     """A job, on a worker: configurations as JSON and folders as absolute paths."""
     os.environ.setdefault("XLA_FLAGS", "--xla_gpu_deterministic_ops=true")
     paths = [Path(folder) for folder in folders]
-    finish([Config.from_json(json.loads(one)) for one in configs], paths, lambda run, event: None)
+    # Whoever started the contrast has named its classes, on whichever machine this is.
+    named = [Config(**flattened(json.loads(one))) for one in configs]
+    finish(named, paths, lambda run, event: None)
     if measure:
         measure_all(paths)
 

@@ -96,7 +96,7 @@ def _entry(spec: Spec, chosen: dict[str, tuple[str, dict[str, Any]]]) -> Entry:
 
 
 def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> Entry:
-    config = Config(**given)
+    config = Config(**given) if spec.source.named else Config.from_folder(given)
     with precision(config):
         task = build_task(config)
         learner, units = build_learner(config, task), units_of(config, task)

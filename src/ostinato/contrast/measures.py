@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..files import write_whole
+from ..files import read_regular, write_whole
 from ..lens import memory_length
 from ..runs import Run, evaluate, open_run
 from ..runs.looking import Lens
@@ -37,8 +37,8 @@ def measure_all(folders: Iterable[Path]) -> None:
 def measures(folder: Path) -> dict[str, Any]:
     """The measures of a run: `test`, `memory`, `lags` and `gradient`; each may be missing."""
     try:
-        found = json.loads((folder / NAME).read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(read_regular(folder / NAME))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

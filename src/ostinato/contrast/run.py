@@ -11,15 +11,16 @@ import json
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import locked, write_whole
+from ..files import locked, read_regular, unlinked, write_whole
 from .entries import Entry, entries_of
 from .result import Result, result_of
-from .spec import Spec
+from .spec import Source, Spec
 from .training import Job, Listener, Trainer, train_here
 from .tuning import tune
 from .write import write_result
 
 SPEC = "contrast.json"
+LARGEST = 16 << 20  # bytes
 
 
 def contrast(
@@ -84,7 +85,7 @@ def contrast(
 
 def seed_folder(folder: Path, entry: Entry, seed: int) -> Path:
     """The run folder of an entry and a seed."""
-    return folder / "seeds" / entry.name / f"{seed}"
+    return unlinked(folder, folder / "seeds" / entry.name / f"{seed}")
 
 
 def spec_of(folder: str | Path) -> Spec:
@@ -93,15 +94,15 @@ def spec_of(folder: str | Path) -> Spec:
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder}")
     try:
-        found = json.loads((folder / SPEC).read_bytes())
+        found = json.loads(read_regular(folder / SPEC, LARGEST))
     except FileNotFoundError:
         raise BadInput(f"{folder} is not a contrast: it has no {SPEC}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{folder / SPEC} cannot be read: {error}") from None
     if not isinstance(found, dict):
         raise BadInput(f"{folder / SPEC} is not what a contrast writes: it should be an object")
     try:
-        return Spec.from_dict(found)
+        return Spec.from_dict(found, Source(named=False))
     except BadInput as error:
         raise BadInput(f"{folder / SPEC}: {error}") from None
 

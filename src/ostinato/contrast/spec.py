@@ -152,10 +152,14 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where a specification comes from: a TOML file with its text, or options."""
+    """Where a specification comes from: a TOML file with its text, or options.
+
+    `named` is false for the folder of a contrast, which may not be the user's; see `members.find`.
+    """
 
     path: Path | None = None
     text: str = ""
+    named: bool = True
 
     def error(self, words: str, *where: str, word: str | None = None) -> BadInput:
         """An error with the line of a key, or of a word in its list."""
@@ -200,7 +204,7 @@ def _variants(axis: str, given: Any, source: Source) -> Variants:
                     f"{axis}.{name}.{role} is a name, got {shown(part[role])}", axis, name, role
                 )
             try:
-                part[role] = find(role, source.beside(part[role]))[0]
+                part[role] = find(role, source.beside(part[role]), named=source.named)[0]
             except BadInput as error:
                 raise source.error(str(error), axis, name, role, word=name) from None
         if isinstance(part.get("file"), str):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
+from ..files import unlinked
 from .entries import Entry
 from .training import Job, Listener, Trainer, best_of, higher_is_better, read_events
 
@@ -81,7 +82,7 @@ def rounds_of(trials: int) -> list[int]:
 
 def trial_folder(folder: Path, entry: Entry, number: int) -> Path:
     """The run folder of a trial."""
-    return folder / "trials" / entry.name / f"{number + 1}"
+    return unlinked(folder, folder / "trials" / entry.name / f"{number + 1}")
 
 
 @contextlib.contextmanager
@@ -90,11 +91,12 @@ def _studies(entries: list[Entry], folder: Path) -> Iterator[dict[str, Any]]:
         import optuna
     except ImportError:
         raise BadInput("a contrast needs optuna: pip install 'ostinato[search]'") from None
+    path = unlinked(folder, folder / STORAGE)
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
         try:
-            storage = optuna.storages.RDBStorage(f"sqlite:///{(folder / STORAGE).resolve()}")
+            storage = optuna.storages.RDBStorage(f"sqlite:///{path.resolve()}")
             studies = {
                 entry.name: optuna.create_study(
                     storage=storage, study_name=entry.name, load_if_exists=True
@@ -103,7 +105,7 @@ def _studies(entries: list[Entry], folder: Path) -> Iterator[dict[str, Any]]:
             }
         except Exception as error:  # of sqlalchemy, which depends on the kind of damage
             reason = str(error).partition("\n")[0]
-            raise BadInput(f"{folder / STORAGE} cannot be read or written: {reason}") from None
+            raise BadInput(f"{path} cannot be read or written: {reason}") from None
         yield studies
         storage.remove_session()
         storage.engine.dispose()

@@ -1,26 +1,34 @@
 """Read a CSV file.
 
 The delimiter is a tab, a semicolon or a comma, whichever divides the first lines evenly. With a
-tab or a semicolon a decimal comma is read too: `1,5;2,0`. A first line that is not all numbers
-holds the names of the columns; without one they are called 1, 2, 3 and so on. Cells may be quoted.
-Empty cells and `NA`, `N/A`, `NaN`, `null`, `None` and `?` are missing values. The text is UTF-8,
-with or without a byte-order mark. An unnamed first column, such as the row numbers that pandas
-writes, is left out.
+tab or a semicolon a decimal comma is read too: `1,5;2,0`; see `number_forms`. A first line that is
+not all numbers holds the names of the columns; without one they are called 1, 2, 3 and so on. A
+first line that could be either, such as `2020-01-01,5`, is refused. Cells may be quoted. Empty
+cells and `NA`, `N/A`, `#N/A`, `<NA>`, `NaN`, `null`, `None` and `?` are missing values. The text is
+UTF-8, with or without a byte-order mark. An unnamed first column, such as the row numbers that
+pandas writes, is left out.
 """
 
 import csv
+import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput
-from .table import MISSING, Table
+from .number_forms import Forms, conflicts
+from .table import MISSING, Fault, Table, first_twice
+from .times import is_time
 
 DELIMITERS = ("\t", ";", ",")
 LOOKED_AT = 20  # lines
 TOGETHER = 4096  # rows
+SIGNS = r"[-+−.,:;/_%$€£'’\s\deETZ\ufeff\u200b-\u200f]*"
+VALUE = re.compile(SIGNS + r"\d" + SIGNS)  # such as 2020-01-31, 1.234,5 and −5
+WORDS = ("inf", "infinity", "true", "false")  # values that no column is called
 
 
 def read_csv(path: Path, text: tuple[str, ...] = ()) -> Table:
@@ -40,8 +48,10 @@ def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
     delimiter = _delimiter(opening)
 
     def lines() -> Iterator[str]:
-        yield from opening
-        yield from file
+        for number, line in enumerate(chain(opening, file), 1):
+            if "\0" in line:
+                raise BadInput(f"{path}, line {number}: a zero byte; give a text in UTF-8")
+            yield line
 
     rows = _rows(path, csv.reader(lines(), delimiter=delimiter, strict=True))
     first = next(rows, None)
@@ -49,14 +59,14 @@ def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
         raise BadInput(f"{path} has no rows; give a table with a row per time step")
     line, cells = first
     decimal_comma = delimiter != ","
-    header = any(_number(cell, decimal_comma) is None for cell in cells)
-    names = [cell.strip() or f"{n}" for n, cell in enumerate(cells, 1)]
+    header = _is_header(path, line, cells, decimal_comma, _opening_rows(opening, delimiter)[1:])
+    # An unnamed first column is left out; another one has its number for a name.
+    names = [cell.strip() or (f"{n}" if n > 1 else "") for n, cell in enumerate(cells, 1)]
     unnamed = {n for n, cell in enumerate(cells) if header and not cell.strip()}
     if not header:
         names = [f"{n}" for n in range(1, len(cells) + 1)]
-    for n, name in enumerate(names):
-        if name in names[:n]:
-            raise BadInput(f"{path}, line {line}: two columns are called {name!r:.60}")
+    if twice := first_twice(names):
+        raise BadInput(f"{path}, line {line}: two columns are called {twice!r:.60}")
     columns = _Columns(names, text, decimal_comma)
     numbers, some = [], [] if header else [cells]
     if not header:
@@ -96,19 +106,53 @@ def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
         raise BadInput(f"{path}, line {reader.line_num}: {error}; is it a CSV file?") from None
 
 
+def _opening_rows(opening: list[str], delimiter: str) -> list[list[str]]:
+    """The rows of the first lines, but for empty ones; none if they cannot be read."""
+    try:
+        rows = [row for row in csv.reader(opening, delimiter=delimiter) if any(map(str.strip, row))]
+    except csv.Error:
+        return []
+    return rows
+
+
 def _delimiter(opening: list[str]) -> str:
     """The delimiter that divides the first lines into equally many cells, more than one."""
     for delimiter in DELIMITERS:
-        try:
-            rows = [row for row in csv.reader(opening, delimiter=delimiter) if row]
-        except csv.Error:
-            continue
+        rows = _opening_rows(opening, delimiter)
         # The last of a cut-off opening may end within a quoted cell.
         widths = {len(row) for row in (rows[:-1] or rows)}
         if len(widths) == 1 and widths.pop() > 1:
             return delimiter
     counts = {delimiter: (opening[0] if opening else "").count(delimiter) for delimiter in ",;\t"}
     return max(counts, key=lambda delimiter: counts[delimiter])
+
+
+def _is_header(
+    path: Path, line: int, cells: list[str], decimal_comma: bool, later: list[list[str]]
+) -> bool:
+    """Whether the first line holds names.
+
+    Refused if it reads like values that are not numbers, or if one of its words is in its column
+    again in the `later` rows, as the label of a row is.
+    """
+    if all(_number(cell, decimal_comma) is not None for cell in cells):
+        # pandas writes the columns of an unnamed array as 0, 1, 2, after those of the row numbers
+        return len(cells) > 1 and cells == ["", *map(str, range(len(cells) - 1))]
+    names = [cell.strip() for cell in cells]
+    words = [n for n, name in enumerate(names) if _number(name, decimal_comma) is None]
+    values = names[0] and all(_is_value(names[n]) for n in words)
+    alike = [row for row in later if len(row) == len(names)]
+    again = [n for n in words if any(row[n].strip() == names[n] for row in alike)]
+    if values or again:
+        raise BadInput(
+            f"{path}, line {line}: {names[(again or words)[0]]!r:.40} is not a number, and the "
+            "line does not read like names of columns; put such a line first, or mend the number"
+        )
+    return True
+
+
+def _is_value(word: str) -> bool:
+    return word.lower().lstrip("+-") in WORDS or VALUE.fullmatch(word) is not None
 
 
 def _number(cell: str, decimal_comma: bool) -> float | None:
@@ -131,8 +175,11 @@ class _Columns:
     def __init__(self, names: list[str], text: tuple[str, ...], decimal_comma: bool):
         self.names, self.decimal_comma = names, decimal_comma
         self.numbers: dict[str, list[np.ndarray]] = {name: [] for name in names}
-        self.texts: dict[str, list[str]] = {name: [] for name in names if name in text}
-        self.faults: dict[str, tuple[int, str]] = {}
+        self.texts: dict[str, list[str]] = {
+            name: [] for name in names if name in text or is_time(name)
+        }
+        self.faults: dict[str, Fault] = {}
+        self.forms = {name: Forms() for name in names} if decimal_comma else {}
 
     def add(self, rows: list[list[str]], lines: list[int]) -> None:
         """More rows, the last of those with these lines."""
@@ -144,27 +191,32 @@ class _Columns:
                 self.texts[name].extend(cell.strip() for cell in cells)
             if name in self.faults:
                 continue
-            values = _plain(cells)
+            values, commas = _plain(cells), False
             if values is None:
                 found = [_number(cell, self.decimal_comma) for cell in cells]
                 if None in found:
                     at = found.index(None)
-                    self.faults[name] = lines[first + at], cells[at].strip()
+                    self.faults[name] = Fault.of_cell(lines[first + at], cells[at].strip())
+                    self.forms.pop(name, None)
                     continue
                 values = np.array(found, float)
+                commas = True
+            if name in self.forms:
+                self.forms[name].add(cells, lines[first:], commas)
             self.numbers[name].append(values)
 
     def table(self, path: Path, lines: np.ndarray, unnamed: set[int]) -> Table:
-        kept = list(self.names)
+        for name, where, what in conflicts(self.forms):
+            self.faults[name] = Fault(where, what, numbers=True)
         numbers = {
             name: np.concatenate(parts)
             for name, parts in self.numbers.items()
             if parts and name not in self.faults
         }
-        for n in unnamed:  # row numbers, or nothing at all behind the last delimiter
-            name = self.names[n]
-            if n == 0 or (name in numbers and np.isnan(numbers[name]).all()):
-                kept.remove(name)
+        # Without a name: row numbers, or nothing at all behind the last delimiter.
+        nothing = {n for n in unnamed if np.isnan(numbers.get(self.names[n], np.zeros(1))).all()}
+        left_out = nothing | (unnamed & {0})
+        kept = [name for n, name in enumerate(self.names) if n not in left_out]
         texts = {name: np.array(cells, object) for name, cells in self.texts.items()}
         return Table(path, kept, numbers, texts, self.faults, lines)
 

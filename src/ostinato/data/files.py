@@ -1,10 +1,19 @@
 """Check files given by the user."""
 
+import gzip
 import os
 import stat
+import warnings
 from pathlib import Path
 
+from .. import memory
 from ..errors import BadInput
+
+GZIP = b"\x1f\x8b"
+PIECE = 1 << 22  # bytes that are unpacked at once
+SHARE = 2  # unpacked data may take one part of so many of the free memory
+LARGE = 1 << 28  # unpacked bytes; what is smaller needs no word
+EXTREME = 100  # an unusual ratio of unpacked to packed bytes
 
 
 def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
@@ -27,6 +36,46 @@ def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
     if not stat.S_ISREG(found.st_mode):
         raise BadInput(f"{path} is not a regular file; give a {what}")
     return found
+
+
+def check_unpacked(path: str | Path, size: int) -> None:
+    """Refuse a file whose content is more than half of the memory that is free.
+
+    A small file may unpack to a thousand times its size; where that is much, a warning says so.
+
+    Args:
+        path: the packed file.
+        size: the bytes that it unpacks to.
+    """
+    _check_room(path, size, memory.free_memory())
+    packed = os.stat(path).st_size
+    if size > LARGE and size > EXTREME * packed:
+        words = f"{path}, of {memory.shown(packed)}, unpacks to {memory.shown(size)}"
+        warnings.warn(words, RuntimeWarning, stacklevel=3)
+
+
+def unpacked(path: str | Path) -> bytes:
+    """The bytes of a file, which may be compressed with gzip; see `check_unpacked`."""
+    with open(path, "rb") as file:
+        if not file.peek(len(GZIP)).startswith(GZIP):
+            return file.read()
+        # Piece by piece, because what a gzip file says of its own size cannot be relied on.
+        free, size, pieces = memory.free_memory(), 0, []
+        with gzip.GzipFile(fileobj=file) as content:
+            while piece := content.read(PIECE):
+                size += len(piece)
+                _check_room(path, size, free)
+                pieces.append(piece)
+    check_unpacked(path, size)
+    return b"".join(pieces)
+
+
+def _check_room(path: str | Path, size: int, free: int | None) -> None:
+    if free is not None and size > free // SHARE:
+        raise BadInput(
+            f"{path} takes at least {memory.shown(size)}, more than half of the "
+            f"{memory.shown(free)} of memory that are free; give a smaller file"
+        )
 
 
 def whole_path(file: str) -> str:

@@ -1,11 +1,16 @@
 """Read texts with a label each: a file of lines `label<TAB>text`."""
 
 import io
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import BadInput
 from .lines import read_utf8
+
+# What the two columns of a file are called.
+LABELS = ("label", "labels", "class", "category", "target", "sentiment", "tag", "y")
+TEXTS = ("text", "texts", "sentence", "review", "document", "content", "message", "title", "x")
 
 
 def read_labelled(path: str | Path) -> tuple[list[str], list[str]]:
@@ -36,3 +41,28 @@ def labelled(lines: Iterable[str], where: str) -> tuple[list[str], list[str]]:
         labels.append(label.strip())
         texts.append(text)
     return texts, labels
+
+
+def check_columns(texts: list[str], labels: list[str], where: str) -> None:
+    """Refuse columns the other way round, and a first line that names them.
+
+    Such a line has the usual names, or a label that no other line has and a single word as its
+    text, while every other label is there more than once.
+    """
+    different = len(set(labels)), len(set(texts))
+    if different[0] > different[1]:
+        raise BadInput(
+            f"{where}: there are {different[0]} different labels and {different[1]} different "
+            "texts; a line is label<TAB>text, not the other way round"
+        )
+    if labels[0] in labels[1:]:
+        return
+    word = texts[0].strip()
+    named = labels[0].lower() in LABELS and word.lower() in TEXTS
+    others = Counter(labels[1:]).values()
+    alone = len(word.split()) == 1 and len(others) > 1 and min(others) > 1
+    if named or alone:
+        raise BadInput(
+            f"{where}, line 1: {labels[0]!r:.40} and {word!r:.40} read like the names of columns, "
+            "because no other line has this label; remove the line, or give the label to more texts"
+        )

@@ -7,11 +7,12 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from ..errors import BadInput
-from .files import check_file
+from .files import GZIP, check_file, unpacked
 
-GZIP = b"\x1f\x8b"
+MAX_LINE = 1 << 26  # bytes of a line that is read as it comes
 
 
 def read_utf8(path: str | Path, what: str) -> str:
@@ -25,8 +26,7 @@ def read_utf8(path: str | Path, what: str) -> str:
     """
     check_file(path, what)
     try:
-        raw = Path(path).read_bytes()
-        raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
+        raw = unpacked(path)
     except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if not raw:
@@ -82,18 +82,28 @@ def given_lines(path: Path | None) -> Iterator[str]:
     if path is None or str(path) == "-":
         if sys.stdin is None:
             raise BadInput("standard input is closed; give a file")
-        for line in _decoded(sys.stdin.buffer, "standard input"):
+        for line in _decoded(_lines(sys.stdin.buffer, "standard input"), "standard input"):
             yield line.removesuffix("\n")
         return
     check_file(path)
     with open(path, "rb") as file:
         packed = file.peek(2).startswith(GZIP)
-        opened = gzip.GzipFile(fileobj=file) if packed else file
+        opened = cast(BinaryIO, gzip.GzipFile(fileobj=file) if packed else file)
         try:
-            for line in _decoded(opened, str(path)):
+            for line in _decoded(_lines(opened, str(path)), str(path)):
                 yield line.removesuffix("\n")
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BadInput(f"cannot read {path}: {error}") from None
+
+
+def _lines(file: BinaryIO, where: str) -> Iterator[bytes]:
+    """Lines as they come; a longer one is refused, because a small packed file may hold it."""
+    number = 0
+    while raw := file.readline(MAX_LINE + 1):
+        number += 1
+        if len(raw) > MAX_LINE:
+            raise BadInput(f"{where}, line {number}: longer than {MAX_LINE:,} bytes; divide it")
+        yield raw
 
 
 def _decoded(lines: Iterable[bytes], where: str) -> Iterator[str]:

@@ -7,11 +7,22 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .files import check_file
+from .files import check_file, check_unpacked
 
 INPUTS = ("x", "xs", "inputs", "X")
 TARGETS = ("y", "ys", "targets", "labels", "Y")
 LENGTHS = ("lengths",)
+ALIKE = (
+    "length",
+    "lengths",
+    "lens",
+    "len",
+    "seq_lens",
+    "seq_lengths",
+    "sequence_lengths",
+    "sizes",
+    "mask",
+)
 NUMBERS = "biuf"
 PAD = "pad the sequences to one length and add an array lengths"
 
@@ -39,6 +50,12 @@ def read_npz(
             "inputs": _name(path, files, inputs, INPUTS, "inputs"),
             "targets": _name(path, files, targets, TARGETS, "targets"),
         }
+        for name in files:
+            if name.lower() in ALIKE and name not in (*LENGTHS, *names.values()):
+                raise BadInput(
+                    f"{path} has an array {name}, which is not read; give the number of valid "
+                    "steps of each sequence as lengths, or leave it out"
+                )
         return names | ({"lengths": LENGTHS[0]} if LENGTHS[0] in files else {})
 
     arrays = read_named(path, named)
@@ -60,9 +77,12 @@ def read_named(
         with np.load(path, allow_pickle=False) as found:
             if not isinstance(found, np.lib.npyio.NpzFile):
                 raise BadInput(f"{path} is one array, not an .npz file of several")
-            return {
-                role: _array(path, found, name, advice) for role, name in named(found.files).items()
-            }
+            names = named(found.files)
+            assert found.zip is not None
+            entries = {entry.filename: entry.file_size for entry in found.zip.infolist()}
+            sizes = [entries.get(f"{name}.npy", entries.get(name, 0)) for name in names.values()]
+            check_unpacked(path, sum(sizes))
+            return {role: _array(path, found, name, advice) for role, name in names.items()}
     except BadInput:
         raise
     except Exception as error:  # a damaged file makes NumPy raise almost anything
@@ -78,7 +98,7 @@ def read_npy(path: str | Path) -> np.ndarray:
         (100,)
     """
     path = Path(path)
-    check_file(path, "file of an array")
+    check_unpacked(path, check_file(path, "file of an array").st_size)
     try:
         found = np.load(path, allow_pickle=False)
     except Exception as error:  # a damaged file makes NumPy raise almost anything

@@ -96,7 +96,10 @@ def checked_pictures(images: Any, where: str = "the pictures") -> np.ndarray:
 def _text(caption: Any, number: int, where: str) -> str:
     """A caption with single spaces between its words."""
     if isinstance(caption, bytes):
-        caption = caption.decode("utf-8", "replace")
+        try:
+            caption = caption.decode("utf-8")
+        except UnicodeDecodeError:
+            raise BadInput(f"{where}: caption {number} is not UTF-8 text") from None
     if not isinstance(caption, str):
         raise BadInput(f"{where}: caption {number} is not a text, got {caption!r:.40}")
     words = caption.split()

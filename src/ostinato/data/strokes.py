@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .files import check_file
+from .files import check_file, check_unpacked
 from .lines import read_utf8
 from .npz import read_named
 
@@ -149,6 +149,7 @@ def read_omniglot(path: str | Path, alphabet: str) -> dict[int, dict[int, Drawin
     alphabets: set[str] = set()
     try:
         with zipfile.ZipFile(path) as archive:
+            check_unpacked(path, sum(entry.file_size for entry in archive.infolist()))
             for name in sorted(archive.namelist()):
                 parts = name.split("/")
                 if len(parts) != 4 or parts[0] == "__MACOSX" or not name.endswith(".txt"):

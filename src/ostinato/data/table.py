@@ -1,15 +1,36 @@
 """Tables: columns with names, from a CSV or a Parquet file."""
 
 import dataclasses
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import BadInput
-from .files import check_file
+from .files import check_file, check_unpacked
+from .times import is_time
 
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
+MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?")
+FLOAT64 = 8  # bytes
+
+
+class Fault(NamedTuple):
+    """Why a column cannot be read as numbers.
+
+    Attributes:
+        where: `line 3`, or `lines 3 and 4`.
+        what: what is wrong there.
+        numbers: whether the column is one of numbers all the same, and so not one of labels.
+    """
+
+    where: str
+    what: str
+    numbers: bool = False
+
+    @classmethod
+    def of_cell(cls, line: int, cell: str, numbers: bool = False) -> "Fault":
+        return cls(f"line {line}", f"{cell!r:.40} is not a number", numbers)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,8 +41,8 @@ class Table:
         path: the file, for messages.
         names: of the columns, in the file's order.
         numbers: `(rows,)` in float64 for every column of numbers, NaN where one is missing.
-        texts: the cells of the columns that were asked for as text.
-        faults: for every column that is not numbers, a line and what stands there.
+        texts: the cells of the columns that were asked for as text, and of times.
+        faults: for every column that cannot be read as numbers, why.
         lines: the line of each row in the file, for messages.
     """
 
@@ -29,16 +50,20 @@ class Table:
     names: list[str]
     numbers: dict[str, np.ndarray]
     texts: dict[str, np.ndarray]
-    faults: dict[str, tuple[int, str]]
+    faults: dict[str, Fault]
     lines: np.ndarray
 
     @property
     def rows(self) -> int:
         return len(self.lines)
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.names)
+
     def check(self, name: str) -> str:
         """The name, if the table has such a column."""
-        if name not in self.names:
+        if name not in self._known:
             known = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
             raise BadInput(f"{self.path} has no column {name!r:.60}; it has {known}")
         return name
@@ -47,9 +72,9 @@ class Table:
         """Some columns side by side, `(rows, columns)`; refused where one is not numbers."""
         for name in names:
             if self.check(name) in self.faults:
-                line, cell = self.faults[name]
+                fault = self.faults[name]
                 raise BadInput(
-                    f"{self.path}, line {line}, column {name!r:.60}: {cell!r:.40} is not a number; "
+                    f"{self.path}, {fault.where}, column {name!r:.60}: {fault.what}; "
                     "leave the column out with ignore, or name those to read with columns"
                 )
         if not names:
@@ -62,7 +87,7 @@ class Table:
         Where a label is missing it is NaN or empty; with `"refuse"` there must be none.
         """
         cells = self.texts[self.check(name)]
-        gaps = _missing(cells)
+        gaps = missing_cells(cells)
         if gaps.any() and missing == "refuse":
             line = self.lines[int(np.argmax(gaps))]
             raise BadInput(
@@ -71,16 +96,45 @@ class Table:
             )
         return np.where(gaps, "", cells) if name in self.faults else self.numbers[name]
 
+    def check_labels(self, name: str) -> None:
+        """Refuse a column that was read as text but has numbers too: they are no labels."""
+        fault = self.faults[self.check(name)]
+        cells = self.texts[name][~missing_cells(self.texts[name])].tolist()
+        if fault.numbers or 0 < sum(map(_is_number, cells)) < len(cells):
+            others = "" if fault.numbers else ", but others there are"
+            raise BadInput(
+                f"{self.path}, {fault.where}, column {name!r:.60}: {fault.what}{others}; mend it, "
+                "or say kind=classification if they are labels"
+            )
+
     def chosen(self, columns: list[str] | None, ignore: list[str], without: list[str]) -> list[str]:
         """The names of the columns to read: the given ones or all, but those to ignore."""
         for name in [*(columns or []), *ignore]:
             self.check(name)
-        found = self.names if columns is None else columns
-        return [name for name in found if name not in ignore and name not in without]
+        found, left_out = self.names if columns is None else columns, {*ignore, *without}
+        return [name for name in found if name not in left_out]
 
 
-def _missing(cells: np.ndarray) -> np.ndarray:
+def missing_cells(cells: np.ndarray) -> np.ndarray:
+    """Which cells of a column of text stand for a missing value."""
     return np.array([str(cell).strip().lower() in MISSING for cell in cells.tolist()], bool)
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(str(cell).replace(",", ".", 1))))
+    except ValueError:
+        return False
+
+
+def first_twice(names: list[str]) -> str | None:
+    """The first name that was there before; `None` if all are different."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def read_table(path: str | Path, text: tuple[str, ...] = ()) -> Table:
@@ -118,15 +172,19 @@ def _parquet(path: Path, text: tuple[str, ...]) -> Table:
             f"reading {path} needs pyarrow: pip install 'ostinato[parquet]', or save it as CSV"
         ) from None
     try:
+        about = pyarrow.parquet.read_metadata(path)
+        check_unpacked(path, about.num_rows * about.num_columns * FLOAT64)
         found = pyarrow.parquet.read_table(path)
+    except BadInput:
+        raise
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         words = str(error).strip().splitlines()
         raise BadInput(
             f"{path} cannot be read as Parquet: {words[0] if words else error}"
         ) from None
     names = [str(name) for name in found.column_names]
-    if len(set(names)) < len(names):
-        raise BadInput(f"{path} has two columns of the same name")
+    if twice := first_twice(names):
+        raise BadInput(f"{path}: two columns are called {twice!r:.60}")
     if not found.num_rows:
         raise BadInput(f"{path} has no rows")
     table = Table(path, names, {}, {}, {}, np.arange(1, found.num_rows + 1))
@@ -137,22 +195,25 @@ def _parquet(path: Path, text: tuple[str, ...]) -> Table:
 
 def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
     """One column of a Parquet file."""
-    kind = column.type
-    if name in text:
-        cells = column.to_pylist()
-        table.texts[name] = np.array(["" if x is None else str(x) for x in cells], object)
+    import pyarrow
     import pyarrow.types as types
 
+    kind = column.type
+    if name in text or is_time(name):
+        when = types.is_timestamp(kind)  # without its zone, which Python may not know
+        cells = (column.cast(pyarrow.timestamp("us"), safe=False) if when else column).to_pylist()
+        table.texts[name] = np.array(["" if x is None else str(x) for x in cells], object)
     if types.is_boolean(kind):
         column = column.cast("int8")
     elif types.is_decimal(kind):
         column = column.cast("float64")
     elif not (types.is_integer(kind) or types.is_floating(kind)):
-        table.faults[name] = (1, f"{column[0].as_py()}")
+        table.faults[name] = Fault.of_cell(1, f"{column[0].as_py()}")
         return
-    values = np.array(column.cast("float64").to_numpy(), float)
+    # Not safe: whole numbers above 2**53 are rounded, as those of a CSV file are.
+    values = np.array(column.cast("float64", safe=False).to_numpy(), float)
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
-        table.faults[name] = (int(infinite[0]) + 1, "inf")
+        table.faults[name] = Fault.of_cell(int(infinite[0]) + 1, "inf", numbers=True)
         return
     table.numbers[name] = values

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..files import append_line, write_whole
+from ..files import append_line, read_regular, write_whole
 from .graph import Graph
 from .memory_path import memory_kind
 
@@ -81,7 +81,7 @@ def read_ancestry(folder: Path, repair: bool = False) -> list[Entry]:
     path = folder / FILE
     if not path.exists():
         return []
-    lines = path.read_bytes().split(b"\n")
+    lines = read_regular(path).split(b"\n")
     whole, rest = lines[:-1], lines[-1]
     entries = [_entry(path, number, line) for number, line in enumerate(whole)]
     if rest and repair:

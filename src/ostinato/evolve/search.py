@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..files import locked, remove_leftovers, write_whole
+from ..files import locked, read_regular, remove_leftovers, write_whole
 from ..runs.build import build_task
 from ..runs.config import Config
+from ..runs.members import allow_members
 from ..runs.signals import Stop, stop_signals
 from ..settings import settings_of
 from ..tasks import Task
@@ -39,6 +40,7 @@ from .trial import Budget, Problem
 
 SETTINGS, BEST = "evolution.json", "best.py"
 TASKS = ("adding:length=30", "memorisation:length=20:bits=3")
+LARGEST = 16 << 20  # bytes of the settings
 TOURNAMENT = 3
 CROSSOVER = 0.15
 MORE = 0.3  # probability of another mutation after each
@@ -82,8 +84,8 @@ class Plan:
             raise BadInput("these are not the settings of a search") from None
 
 
-def task_of(words: str) -> Task:
-    """A task from its name and settings.
+def task_of(words: str, *, named: bool = True) -> Task:
+    """A task from its name and settings; `named` as in `runs.members.find`.
 
     Example:
         >>> task_of("memorisation:length=16:bits=3").bits
@@ -100,7 +102,10 @@ def task_of(words: str) -> Task:
         except ValueError:
             values[setting] = value
     try:
-        config = Config(**{"task": name, **values})
+        flat = {"task": name, **values}
+        config = Config(**flat) if named else Config.from_folder(flat)
+        if named:
+            allow_members([config.task])
         if strange := values.keys() - settings_of(type(config.task.settings)).keys():
             raise BadInput(f"{min(strange)} is not a setting of the task")
         return build_task(config)
@@ -207,7 +212,7 @@ def evolve(
     folder = Path(folder)
     if evaluations < 1:
         raise BadInput(f"evaluations must be at least 1, got {evaluations}")
-    problems = [Problem(task_of(words), plan.budget) for words in plan.tasks]
+    problems = [Problem(task_of(words, named=not resume), plan.budget) for words in plan.tasks]
     _prepare(folder, plan, resume)
     with locked(folder), stop_signals() as stop:
         remove_leftovers(folder)
@@ -246,10 +251,10 @@ def read_plan(folder: Path) -> Plan:
     """The settings of the search in a folder."""
     path = Path(folder) / SETTINGS
     try:
-        return Plan.from_json(json.loads(path.read_bytes()))
+        return Plan.from_json(json.loads(read_regular(path, LARGEST)))
     except OSError:
         raise BadInput(f"{folder} has no search to continue: there is no {SETTINGS}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         words = error if isinstance(error, BadInput) else "it is not JSON"
         raise BadInput(f"{path} cannot be read: {words}") from None
 

@@ -79,7 +79,7 @@ def source_of(
     body = "\n".join(f"        {line}" for line in _statements(graph, groups, after))
     states = names[: graph.states]
     return _FILE.format(
-        note=textwrap.fill(note, 96),
+        note=textwrap.fill(note, 96).replace("\\", r"\\").replace('"', r"\""),
         name=name,
         numpy="import jax.numpy as jnp\n" if "jnp." in body or len(sizes) > 1 else "",
         helpers=", ".join(_helpers(sizes)),

@@ -29,6 +29,7 @@ from ..errors import BadInput
 from ..learning import FirstOrder, Objective
 from ..memory import FLOAT, check_memory
 from ..tasks import Task
+from ..tasks.metrics import counted, values_of
 from ..wiring import Network, OneHot, Readout, outputs_of
 from .cell import GraphCell
 from .graph import Graph
@@ -128,15 +129,13 @@ class Problem:
         memory = jax.vmap(lambda x: learner.initial(eqx.combine(x, static)))(arrays)
         advance = _compiled(self.task, static)
         for batches in self.rungs:
-            arrays, memory, counts = advance(arrays, memory, rate, batches, self.valid)
-            yield self._best(jax.device_get(counts), len(rates))
+            arrays, memory, outputs = advance(arrays, memory, rate, batches, self.valid)
+            yield self._best(outputs, len(rates))
 
-    def _best(self, counts: Any, rates: int) -> float:
-        """The progress at the best rate, from the metric's counts of every network."""
-        size = len(jax.tree.leaves(counts)[0])
-        values = [
-            self.task.metric.value(jax.tree.map(lambda x, n=n: x[n], counts)) for n in range(size)
-        ]
+    def _best(self, outputs: jax.Array, rates: int) -> float:
+        """The progress at the best rate, from the outputs of every network."""
+        metrics = (self.task.metric,)
+        values = [values_of(metrics, [counted(metrics, one, self.valid)])[0] for one in outputs]
         found = [0.0 if value is None else self.progress(value) for value in values]
         return float(np.mean(np.reshape(found, (rates, -1)), axis=1).max())
 
@@ -174,7 +173,7 @@ def _compiled(task: Task, static: Any) -> Any:
 
         (arrays, memory), _ = jax.lax.scan(step, (arrays, memory), batches)
         outputs, _ = outputs_of(eqx.combine(arrays, static), valid)
-        return arrays, memory, task.metric.counts(outputs, valid)
+        return arrays, memory, outputs
 
     packed = jax.vmap(one, in_axes=(0, 0, 0, None, None))
     return jax.jit(packed, compiler_options=_QUICK if jax.default_backend() == "cpu" else None)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..files import write_whole
+from ..files import read_regular, unlinked, write_whole
 from ..runs import Diverged
 from ._recipe import Job, Recipe, Result
 from .page import page_of
@@ -58,7 +58,7 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
         job = dataclasses.replace(job, quick=False, seeds=1)
     if job.seeds < 1:
         raise BadInput(f"an experiment needs at least 1 seed, got {job.seeds}")
-    (job.folder / "results").mkdir(parents=True, exist_ok=True)
+    unlinked(job.folder, job.folder / "results").mkdir(parents=True, exist_ok=True)
     diverged: Diverged | None = None
     for row in rows:
         missing = []
@@ -112,8 +112,8 @@ def write_result(folder: Path, result: Result) -> None:
 def read_result(path: Path) -> Result:
     """Read a result; raises `BadInput` for a file that is not one."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        found = json.loads(read_regular(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from None
     if not isinstance(found, dict) or found.keys() != TYPES.keys():
         raise BadInput(f"{path} is not a result of an experiment")

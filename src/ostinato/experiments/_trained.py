@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import BadInput
+from ..files import unlinked
 from ..runs import Config, Run, open_run
 from ..runs.evaluation import measured
 from ..runs.many import train_many
@@ -75,7 +76,8 @@ class Trained(Recipe):
         if self.corpus is not None:
             text = self.corpus.prepared(job.corpus, job.folder, job.quick)
         configs = [self.config(row, job, seed, text) for seed in seeds]
-        folders = [job.folder / "runs" / f"{row.name}-{seed}" for seed in seeds]
+        names = [f"{row.name}-{seed}" for seed in seeds]
+        folders = [unlinked(job.folder, job.folder / "runs" / name) for name in names]
         for config, folder in zip(configs, folders, strict=True):
             if (folder / "config.json").exists():
                 _check_same(config, open_run(folder))

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import write_whole
+from ..files import unlinked, write_whole
 from ..lens.doctor.finding import Finding
 from ..runs import Run
 from ..tasks import Task
@@ -46,9 +46,10 @@ def write_report(
     """
     if find_spec("plotly") is None or find_spec("matplotlib") is None:
         raise BadInput("the report needs plotly and matplotlib: pip install 'ostinato[plot]'")
+    inside = unlinked(run.path, run.path / "report")
     whole = run.steps() or data
     page = page_of(subject(run, data, task, like) if whole else course(run, task), findings)
-    pictures = run.path / "report" if folder is None else folder
+    pictures = inside if folder is None else folder
     pictures.mkdir(parents=True, exist_ok=True)
     for section in page.sections:
         for chart in section.charts:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .folder import open_run as open_run
     from .inside import Inside as Inside
     from .inside import look_inside as look_inside
+    from .permission import allow as allow
     from .playing import play_run as play_run
     from .training import train as train
     from .trouble import Diverged as Diverged
@@ -27,6 +28,7 @@ else:
         "folder",
         "inside",
         "looking",
+        "permission",
         "playing",
         "step",
         "training",
@@ -37,6 +39,7 @@ else:
         "Diverged": "trouble",
         "Inside": "inside",
         "Run": "folder",
+        "allow": "permission",
         "dynamic_evaluate": "evaluation",
         "evaluate": "evaluation",
         "examine": "examination",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
-from ..files import write_whole
+from ..files import unlinked, write_whole
 from ..weights import Damaged, Differs, pack, unpack
 
 FORMAT = 3
@@ -48,7 +48,7 @@ class Checkpoints:
     """The checkpoints in a run folder. Each records its run, so another run's is refused."""
 
     def __init__(self, run: Path, name: str | None):
-        self.folder, self.name = run / "checkpoints", name
+        self.run, self.folder, self.name = run, run / "checkpoints", name
 
     def steps(self) -> list[int]:
         """The steps of the existing checkpoints, in order."""
@@ -68,7 +68,7 @@ class Checkpoints:
         notes = {"format": str(FORMAT), "progress": json.dumps(progress._asdict())}
         if self.name is not None:
             notes["run"] = self.name
-        self.folder.mkdir(exist_ok=True)
+        unlinked(self.run, self.folder).mkdir(exist_ok=True)
         write_whole(self.path(progress.step), *pack(checkpoint, notes))
         before = [step for step in self.steps() if step <= progress.step]
         for step in before[:-KEPT]:

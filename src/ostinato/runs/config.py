@@ -69,9 +69,21 @@ class Config:
 
         Without a task, a file says by its suffix what it is for: `data.csv` is a series.
         """
-        if "task" not in given and isinstance(given.get("file"), str):
-            given = {"task": task_name_for(given["file"], given.get("sequence")), **given}
-        chosen = chosen_members({**USUAL, **_members(given)})
+        self._fill(given, chosen_members({**USUAL, **_members(_with_task(given))}))
+
+    @classmethod
+    def from_folder(cls, given: dict[str, Any]) -> "Config":
+        """The flat settings that a folder holds, which may not be the user's.
+
+        A class of one's own must have been imported, or its file allowed; see `members.find`.
+        """
+        config = object.__new__(cls)
+        names = {**USUAL, **_members(_with_task(given))}
+        config._fill(given, chosen_members(names, named=False))
+        return config
+
+    def _fill(self, given: dict[str, Any], chosen: dict[str, tuple[str, Any]]) -> None:
+        """Set all sections from flat settings and the chosen members."""
         kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
         sections = owners(kinds, chosen)
         parts: dict[str, dict[str, Any]] = {section: {} for section in kinds}
@@ -144,12 +156,16 @@ class Config:
             >>> Config(cell="gru", reset="after", units=8).replace(cell="lstm").unusual()
             {'cell': 'lstm', 'units': 8}
         """
-        kept = self.flat()
-        chosen = {**{section: kept[section] for section in ROLES}, **_members(changes)}
-        kinds = {section: kind for section, (_, kind) in chosen_members(chosen).items()}
-        known = {name for kind in settings_by_section(kinds).values() for name in settings_of(kind)}
-        kept = {name: value for name, value in kept.items() if name in known or name in ROLES}
-        return Config(**{**kept, **changes})
+        own = {section: getattr(self, section) for section in ROLES if section not in changes}
+        found = {section: (x.name, x.kind) for section, x in own.items() if x is not None}
+        found |= chosen_members(_members(changes))
+        chosen = {section: found[section] for section in ROLES if section in found}
+        kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+        known = {name for kind in kinds.values() for name in settings_of(kind)}
+        kept = {name: value for name, value in self.flat().items() if name in known}
+        config = object.__new__(Config)
+        config._fill({**kept, **changes}, chosen)
+        return config
 
     def as_json(self) -> dict[str, dict[str, Any]]:
         """The sections as plain JSON; the inverse of `from_json`."""
@@ -164,15 +180,15 @@ class Config:
 
     @classmethod
     def from_json(cls, found: Any) -> "Config":
-        """A configuration from its JSON; unknown settings are refused.
+        """A configuration from its JSON in a folder; unknown settings are refused.
 
         Also reads the flat form of run folders made before there were sections.
         """
         if not isinstance(found, dict):
             raise BadInput(f"a configuration is one JSON object, got {shown(found)}")
         if any(isinstance(found.get(section), dict) for section in SECTIONS):
-            return cls(**flattened(found))
-        return cls(**_of_active(upgraded(found)))
+            return cls.from_folder(flattened(found, named=False))
+        return cls.from_folder(_of_active(upgraded(found)))
 
     @classmethod
     def from_toml(cls, path: str | Path, **changes: Any) -> "Config":
@@ -193,8 +209,8 @@ class Config:
         return json.dumps(self.as_json(), indent=1, allow_nan=False)
 
 
-def flattened(found: dict[str, Any], kind: str = "configuration") -> dict[str, Any]:
-    """Nested settings made flat; each must belong to its section."""
+def flattened(found: dict[str, Any], *, named: bool = True) -> dict[str, Any]:
+    """Nested settings made flat; each must belong to its section. `named` as in `members.find`."""
     for section, part in found.items():
         if section not in SECTIONS:
             raise BadInput(f"{section!r:.40} is not a section; there are {', '.join(SECTIONS)}")
@@ -205,7 +221,7 @@ def flattened(found: dict[str, Any], kind: str = "configuration") -> dict[str, A
         raise BadInput(f"[{strange[0]}] has no name")
     if "first" in found and not isinstance(found["first"].get("name"), str):
         raise BadInput("[first] needs the name of a learner")
-    chosen = chosen_members({**USUAL, **names})
+    chosen = chosen_members({**USUAL, **names}, named=named)
     kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
     flat: dict[str, Any] = dict(names)
     for section, part in found.items():
@@ -231,7 +247,7 @@ def _of_active(found: dict[str, Any]) -> dict[str, Any]:
     known |= {name for kind in SHARED.values() for name in settings_of(kind)}
     if strange := sorted(found.keys() - known - ROLES.keys(), key=str):
         raise BadInput(f"the configuration has {strange[0]!r:.40}, which is not a setting")
-    chosen = chosen_members({**USUAL, **_members(found)})
+    chosen = chosen_members({**USUAL, **_members(found)}, named=False)
     kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
     active = {name for kind in kinds.values() for name in settings_of(kind)} | ROLES.keys()
     ignored = all_settings("task").keys()  # settings of other tasks were never read
@@ -246,6 +262,13 @@ def _defaults(name: str) -> list[Any]:
     """The defaults of a setting among the built-in members."""
     kinds = [kind.Settings for members in REGISTRIES.values() for kind in members.values()]
     return [settings_of(kind)[name].default for kind in kinds if name in settings_of(kind)]
+
+
+def _with_task(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings with the task that a file is for, where they name none."""
+    if "task" in given or not isinstance(given.get("file"), str):
+        return given
+    return {"task": task_name_for(given["file"], given.get("sequence")), **given}
 
 
 def _members(given: dict[str, Any]) -> dict[str, Any]:

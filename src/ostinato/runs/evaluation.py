@@ -13,7 +13,9 @@ from ..data import Batch, Vocabulary
 from ..decoding import opening, sample
 from ..errors import BadInput
 from ..tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
+from ..tasks.metrics import counted, counted_together, values_of
 from ..through_time import can_step
+from ..weights import own_precision
 from ..weights import trained as trained_part
 from ..wiring import Network, outputs_of
 
@@ -22,6 +24,8 @@ RATE = 0.03
 
 def evaluate(network: Network, task: Task, part: str = "valid", size: int = 32) -> float:
     """The task's metric on `"valid"` or `"test"`, with batches of `size` sequences.
+
+    A network of float64 computes in float64, whatever JAX is set to.
 
     Example:
         >>> 0 < evaluate(run.network(), run.task(), "test") < 10  # bits per character
@@ -43,21 +47,18 @@ def measured(
     """
     network = eqx.nn.inference_mode(network)
     state, counts = None, []
-    for batch in batches:
-        if batch.first:
-            state = network.initial((batch.sequences,)) if can_step(network) else None
-        found, state = _counts(network, state, batch.arrays, metrics)
-        counts.append(found)  # does not block
-    if not counts:
-        return [None for _ in metrics]
-    sums = jax.tree.map(lambda *x: sum(np.asarray(y, np.float64) for y in x), *counts)
-    return [metric.value(found) for metric, found in zip(metrics, sums, strict=True)]
+    with own_precision(network):
+        for batch in batches:
+            if batch.first:
+                state = network.initial((batch.sequences,)) if can_step(network) else None
+            outputs, state = _outputs(network, state, batch.arrays)
+            counts.append(counted(metrics, outputs, batch))  # does not block
+    return values_of(metrics, counts)
 
 
 @eqx.filter_jit
-def _counts(network: Any, state: Any, batch: Batch, metrics: tuple[Metric, ...]) -> Any:
-    outputs, state = outputs_of(network, batch, state)
-    return [metric.counts(outputs, batch) for metric in metrics], state
+def _outputs(network: Any, state: Any, batch: Batch) -> Any:
+    return outputs_of(network, batch, state)
 
 
 def measured_together(
@@ -72,19 +73,14 @@ def measured_together(
     """
     networks = eqx.nn.inference_mode(networks)
     state, counts = None, []
-    for row in zip(*batches, strict=True):
-        batch = stacked([one.arrays for one in row])
-        found, state = _counts_together(networks, state, batch, metrics, bool(row[0].first))
-        counts.append(found)
-    if not counts:
-        return [[None for _ in metrics] for _ in batches]
-    sums = jax.tree.map(lambda *x: sum(np.asarray(y, np.float64) for y in x), *counts)
+    with own_precision(networks):
+        for row in zip(*batches, strict=True):
+            batch = stacked([one.arrays for one in row])
+            outputs, state = _outputs_together(networks, state, batch, bool(row[0].first))
+            counts.append(counted_together(metrics, outputs, batch))
+    counts = jax.device_get(counts)
     return [
-        [
-            metric.value(jax.tree.map(lambda x, i=i: x[i], found))
-            for metric, found in zip(metrics, sums, strict=True)
-        ]
-        for i in range(len(batches))
+        values_of(metrics, jax.tree.map(lambda x, n=n: x[n], counts)) for n in range(len(batches))
     ]
 
 
@@ -106,9 +102,7 @@ def stacked(trees: Sequence[Any]) -> Any:
 
 
 @eqx.filter_jit
-def _counts_together(
-    networks: Any, state: Any, batch: Batch, metrics: tuple[Metric, ...], first: bool
-) -> Any:
+def _outputs_together(networks: Any, state: Any, batch: Batch, first: bool) -> Any:
     arrays, static = eqx.partition(networks, eqx.is_array)
 
     def one(arrays: Any, state: Any, batch: Batch) -> Any:
@@ -116,8 +110,7 @@ def _counts_together(
         if first:
             state = network.initial((batch.sequences,)) if can_step(network) else None
         # Kernels cannot be mapped.
-        outputs, state = outputs_of(network, batch, state, backend="scan")
-        return [metric.counts(outputs, batch) for metric in metrics], state
+        return outputs_of(network, batch, state, backend="scan")
 
     return jax.vmap(one)(arrays, state, batch)
 
@@ -161,18 +154,21 @@ def dynamic_evaluate(
     if symbols.ndim != 1:
         raise BadInput(f"a text is symbols of shape (T,), got {symbols.shape}")
     if symbols.size:
-        network.check_inputs(symbols)
+        with own_precision(network):
+            network.check_inputs(symbols)
     if window < 1:
         raise BadInput(f"the window must be at least 1, got {window}")
     if not 0 <= decay <= 1:
         raise BadInput(f"the decay must be from 0 to 1, got {decay}")
     trained = moving = eqx.nn.inference_mode(network)
-    speed = jnp.asarray([rate, decay], network.dtype)
-    state, totals, weight = network.initial((1,)), [], 0.0
-    for batch in streams(symbols, 1, window):
-        total, moving, state = _learn_window(trained, moving, state, batch.arrays, speed)
-        totals.append(total)
-        weight += float(batch.weights.sum())
+    totals, weight = [], 0.0
+    with own_precision(network):
+        speed = jnp.asarray([rate, decay], network.dtype)
+        state = network.initial((1,))
+        for batch in streams(symbols, 1, window):
+            total, moving, state = _learn_window(trained, moving, state, batch.arrays, speed)
+            totals.append(total)
+            weight += float(batch.weights.sum())
     if not weight:
         raise BadInput(f"an evaluation needs at least 2 symbols, got {len(symbols)}")
     value = sum(float(total) for total in totals) / weight

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..data import Vocabulary
 from ..errors import BadInput
-from ..files import remove_leftovers, write_whole
+from ..files import read_regular, remove_leftovers, write_whole
 from ..learning import Learner
 from ..tasks import TASKS, Task
 from ..weights import Damaged
@@ -29,12 +29,14 @@ from .build import build_task, precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
+from .members import allow_members
 from .models import MODELS
 from .parts import Sizes
 from .provenance import described, described_learner, described_task, difference, versions
 
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
 MAY_CHANGE = ("steps", "minutes", "file")
+LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,6 +236,7 @@ def create_run(
         given: which of task, network and learner were given instead of built from `config`.
     """
     check_free(path)
+    allow_members((config.task, config.cell, config.learner, config.first))
     sizes = Sizes.of(task)
     made = {
         "run": secrets.token_hex(8),
@@ -379,10 +382,8 @@ def _change(own: Config, other: Config) -> tuple[str, Any, Any] | None:
 
 
 def _read(path: Path) -> dict:
-    if path.exists() and not path.is_file():
-        raise BadInput(f"{path} is not a regular file")  # reading a pipe would block
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_regular(path, LARGEST))
     except FileNotFoundError:
         raise BadInput(
             f"{path.parent} is not a complete run folder: it has no {path.name}"

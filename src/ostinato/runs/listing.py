@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..files import is_locked
+from ..files import is_locked, read_regular
 from ..names import class_name
 from .log import NAME as LOG
 
 CONFIG, MODEL = "config.json", "model.json"
+LARGEST = 16 << 20  # bytes of a configuration
 LOOKED_AT = ("start", "resume", "valid", "trouble", "end")
 
 
@@ -70,7 +71,7 @@ def listed(folder: Path) -> Listed:
     """
     name = str(folder)
     try:
-        config = json.loads((folder / CONFIG).read_bytes())
+        config = json.loads(read_regular(folder / CONFIG, LARGEST))
         settings = flat_settings(config)
         events, last, damaged = _events(folder / LOG)
     except FileNotFoundError:

@@ -64,10 +64,10 @@ class TrainingSettings:
 SHARED: dict[str, type] = {"network": NetworkSettings, "training": TrainingSettings}
 
 
-def chosen_members(names: dict[str, Any]) -> dict[str, tuple[str, Any]]:
-    """The full name and the class of each named member, by section."""
+def chosen_members(names: dict[str, Any], *, named: bool = True) -> dict[str, tuple[str, Any]]:
+    """The full name and the class of each member, by section; `named` as in `find`."""
     return {
-        section: find(ROLES[section], name)
+        section: find(ROLES[section], name, named=named)
         for section, name in names.items()
         if section != "first" or name is not None
     }

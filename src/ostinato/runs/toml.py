@@ -11,15 +11,17 @@ units = [150, 130]
 name = "lstm"
 """
 
-import errno
 import os
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from ..files import read_regular
 from .config import flattened
 from .sections import ROLES
+
+LARGEST = 16 << 20  # bytes
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -48,9 +50,7 @@ def parsed_toml(path: str | Path) -> dict[str, Any]:
 def toml_text(path: Path) -> tuple[str, dict[str, Any]]:
     """The text of a TOML file, and what it says."""
     try:
-        if path.exists() and not path.is_file():
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        text = path.read_bytes().decode()
+        text = read_regular(path, LARGEST).decode()
         return text, tomllib.loads(text)
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import optax
 
-from ..files import locked
+from ..files import locked, unlinked
 from ..tasks import Task
 from ..wiring import Network
 from .budget import units_of
@@ -85,6 +85,7 @@ def _train(
     run = None
     if resume:
         run = open_run(path).with_steps(config)
+        unlinked(path, run.checkpoints.folder)
     else:
         check_free(path)
     own = {"task": task, "network": network, "learner": learner}

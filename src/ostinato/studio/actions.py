@@ -71,7 +71,8 @@ class Jobs:
             self._jobs.pop(key)
         printed = tempfile.TemporaryFile()
         process = subprocess.Popen(
-            [sys.executable, "-m", "ostinato", "train", "--json", *options],
+            # -P: no module of the current folder is imported in place of an installed one
+            [sys.executable, "-P", "-m", "ostinato", "train", "--json", *options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=printed,

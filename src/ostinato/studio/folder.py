@@ -92,6 +92,14 @@ class Folder:
             raise NoRun(f"there is no run {name:.200}")
         return path
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a run."""
+        try:
+            self.find(name)
+        except NoRun:
+            return False
+        return True
+
     def text(self, name: str) -> str:
         """The text of a file below the folder, which is read whole if it is not too long."""
         path = self._inside(name)
@@ -137,7 +145,10 @@ class Folder:
 
 
 def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+    try:
+        return path.is_file() and not path.is_symlink()
+    except OSError:  # as if the name is too long
+        return False
 
 
 def _mark(path: Path) -> tuple[int, int, int] | None:

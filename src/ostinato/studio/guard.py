@@ -1,18 +1,22 @@
 """Who may ask, and for how much.
 
-A page of another site must not read or steer the studio through the reader's own browser. Three
-checks stop it: the `Host` must be ours (against DNS rebinding), an `Origin` must be that host, and
-a request that changes something needs a random token, which only our own pages know. Bound to an
-address that others can reach, the token is needed for everything: it is part of the address that is
-printed at the start, and then a cookie.
+Everything needs a random token: it is part of the address that is printed at the start, which only
+the user sees, and then a cookie. Other users of the machine are refused.
+
+A page of another site must not read or steer the studio through the reader's own browser, which
+has the cookie. The cookie is `SameSite=Strict`, but pages of other ports of this machine are of the
+same site. So the `Host` must be ours (against DNS rebinding), an `Origin` must be that host with
+its port, and a request that changes something needs a header that only a page of the same origin
+can send without asking first.
 """
 
 import asyncio
 import hmac
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from html import escape
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl, quote, urlencode
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 BODY = 64 << 10  # bytes
@@ -41,14 +45,12 @@ class Guard:
     Args:
         app: the application.
         hosts: the hosts by which it may be called, with their port; `None` for any.
+        port: its port. A browser does not keep the cookies of ports apart, so each has its name.
         token: a random word; made if not given.
-        closed: whether every request needs the token.
     """
 
-    def __init__(
-        self, app: Any, hosts: set[str] | None, token: str | None = None, closed: bool = False
-    ):
-        self.app, self.hosts, self.closed = app, hosts, closed
+    def __init__(self, app: Any, hosts: set[str] | None, port: int, token: str | None = None):
+        self.app, self.hosts, self.cookie = app, hosts, f"{COOKIE}-{port}"
         self.token = token or secrets.token_urlsafe(24)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,6 +62,8 @@ class Guard:
             if scope["method"] not in ("GET", "HEAD"):
                 await _body(receive)  # or the connection is reset before the answer has been read
             return await _answer(send, 403, refused)
+        if self._asked(scope):
+            return await self._enter(scope, send)
         if int(headers.get(b"content-length", "0") or 0) > BODY:
             return await _answer(send, 413, "the request is too large")
         if scope["method"] not in ("GET", "HEAD"):
@@ -67,18 +71,26 @@ class Guard:
             if body is None:
                 return await _answer(send, 413, "the request is too large, or too slow")
             receive = _again(body, receive)
-        cookie = self._asked(scope) if self.closed else False
 
         async def guarded(message: dict) -> None:
             if message["type"] == "http.response.start":
-                own = [*message.get("headers", []), *HEADERS]
-                if cookie:
-                    words = f"{COOKIE}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-                    own.append((b"set-cookie", words.encode()))
-                message = {**message, "headers": own}
+                message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
             await send(message)
 
         await self.app(scope, receive, guarded)
+
+    async def _enter(self, scope: Scope, send: Send) -> None:
+        """Make the token a cookie, and go to the same address without it.
+
+        A page leads there and not a redirection: after a link in a page of another site, such as a
+        terminal in a browser, a redirected request would come without the cookie.
+        """
+        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        rest = urlencode([pair for pair in asked if pair[0] != "token"])
+        address = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
+        page = f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={escape(address)}">'
+        cookie = f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+        await _answer(send, 200, page, b"text/html", [(b"set-cookie", cookie.encode())])
 
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> str | None:
         host = headers.get(b"host", "").lower()
@@ -90,20 +102,22 @@ class Guard:
         if headers.get(b"sec-fetch-site", "none") in ("cross-site", "same-site"):
             if headers.get(b"sec-fetch-mode") != "navigate" or scope["method"] != "GET":
                 return "requests from other sites are refused"
-        if self.closed and not (self._asked(scope) or self._has_cookie(headers)):
+        if not (self._asked(scope) or self._has_cookie(headers)):
             return "open the address that was printed when the studio was started"
-        changing = scope["method"] not in ("GET", "HEAD")
-        if changing and not self._is_token(headers.get(b"x-token", "")):
-            return "this request needs the token of a page of the studio; load the page anew"
+        if scope["method"] not in ("GET", "HEAD") and b"x-studio" not in headers:
+            return "this request must come from a page of the studio; load the page anew"
         return None
 
     def _asked(self, scope: Scope) -> bool:
+        """Whether this is the printed address."""
+        if scope["method"] != "GET":
+            return False
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])
         return self._is_token(given[0])
 
     def _has_cookie(self, headers: dict[bytes, str]) -> bool:
         parts = (part.strip().partition("=") for part in headers.get(b"cookie", "").split(";"))
-        return any(name == COOKIE and self._is_token(value) for name, _, value in parts)
+        return any(name == self.cookie and self._is_token(value) for name, _, value in parts)
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.token.encode())
@@ -141,7 +155,15 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return once
 
 
-async def _answer(send: Send, status: int, words: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *HEADERS]
+async def _answer(
+    send: Send, status: int, words: str, kind: bytes = b"text/plain", more: Sequence[tuple] = ()
+) -> None:
+    headers = [
+        (b"content-type", kind + b"; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"connection", b"close"),
+        *HEADERS,
+        *more,
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{words}\n".encode()})

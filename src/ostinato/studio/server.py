@@ -1,8 +1,9 @@
 """Run the server: `ostinato studio`."""
 
+import asyncio
 import ipaddress
-import secrets
 import socket
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,10 @@ def serve(
 
     Args:
         folder: where the runs are, in all folders below too.
-        host: the address to listen on. Any but the loopback address needs a token, which is part of
-            the address that is printed.
+        host: the address to listen on.
         port: 0 for any that is free.
-        opened: called with the address as soon as it answers.
+        opened: called with the address as soon as it answers. The address has the token, without
+            which nothing is answered.
     """
     try:
         import uvicorn
@@ -52,11 +53,16 @@ def serve(
 
     taken = _listening(host, port)
     port = taken.getsockname()[1]
-    local = is_local(host)
-    token = secrets.token_urlsafe(24)
     name = f"[{host}]" if ":" in host else host
-    hosts = {f"{one}:{port}" for one in (*LOOPBACK, name)} if local else None
-    guard = Guard(Studio(Path(folder), token).app(), hosts, token, closed=not local)
+    hosts = {f"{one}:{port}" for one in (*LOOPBACK, name)} if is_local(host) else None
+    if hosts is None:
+        warnings.warn(
+            f"others on the network can reach {host}: the token in the address is all that keeps "
+            "them from your files, and the connection is not encrypted",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    guard = Guard(Studio(Path(folder)).app(), hosts, port)
     config = uvicorn.Config(
         guard,
         http=_impatient(),
@@ -69,9 +75,8 @@ def serve(
         limit_concurrency=CONNECTIONS,
     )
     server = uvicorn.Server(config)
-    address = f"http://{name}:{port}/" + ("" if local else f"?token={token}")
-    if opened is not None:
-        opened(address)  # the socket listens: a browser that comes now waits a moment
+    if opened is not None:  # the socket listens: a browser that comes now waits a moment
+        opened(f"http://{name}:{port}/?token={guard.token}")
     server.run(sockets=[taken])
 
 
@@ -90,16 +95,42 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _impatient() -> Any:
-    """uvicorn's protocol, except that a connection without a whole request is soon closed."""
+    """uvicorn's protocol, except that a connection with a part of a request is soon closed.
+
+    This holds for the first request and for each that follows. A connection without any is closed
+    by `timeout_keep_alive`.
+    """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Impatient(H11Protocol):
+        deadline: asyncio.TimerHandle | None = None
+
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self.loop.call_later(HEADERS_WITHIN, self._give_up)
+            self._expect()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._expect()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._cancel()
+            super().connection_lost(exc)
+
+        def _expect(self) -> None:
+            """Start to wait for the rest of a request; stop once it is whole."""
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._cancel()
+            elif self.deadline is None:
+                self.deadline = self.loop.call_later(HEADERS_WITHIN, self._give_up)
+
+        def _cancel(self) -> None:
+            if self.deadline is not None:
+                self.deadline.cancel()
+            self.deadline = None
 
         def _give_up(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
+            if not self.transport.is_closing():
                 self.transport.close()
 
     return Impatient

@@ -73,7 +73,7 @@ class Worker:
             self._ending.cancel()
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "ostinato.studio.worker"),
+                *(sys.executable, "-P", "-m", "ostinato.studio.worker"),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,

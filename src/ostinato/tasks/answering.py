@@ -15,6 +15,7 @@ from ..data.tokens import END, Tokens
 from ..decoding import beam_answers, sampled_answers
 from ..errors import BadInput
 from ..through_time import unroll
+from ..weights import own_precision
 from ..wiring import Pair, outputs_of
 from .applying import Applying
 from .pictures import Picture
@@ -121,26 +122,27 @@ def found_answers(
     network: Any, source: Any, lengths: Any, most: int, tokens: Tokens, how: Applying
 ) -> list[list[Answer]]:
     """Answers of at most `most` symbols to each source, searched or drawn as `how` says."""
-    if how.temperature is None:
-        found = beam_answers(
-            network,
-            source,
-            lengths,
-            width=how.beam,
-            most=most,
-            count=how.n_best,
-            penalty=how.penalty,
-        )
-    else:
-        found = sampled_answers(
-            network,
-            source,
-            lengths,
-            key=how.next_key(),
-            most=most,
-            count=how.n_best,
-            temperature=how.temperature,
-        )
+    with own_precision(network):
+        if how.temperature is None:
+            found = beam_answers(
+                network,
+                source,
+                lengths,
+                width=how.beam,
+                most=most,
+                count=how.n_best,
+                penalty=how.penalty,
+            )
+        else:
+            found = sampled_answers(
+                network,
+                source,
+                lengths,
+                key=how.next_key(),
+                most=most,
+                count=how.n_best,
+                temperature=how.temperature,
+            )
     return [
         [
             Answer(tokens.decode(symbols[:size]), float(score), bool(ended), symbols[:size])

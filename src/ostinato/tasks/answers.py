@@ -1,6 +1,8 @@
 """The targets of a data set as answers to learn: classes or numbers."""
 
 import dataclasses
+import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,9 @@ from .regression import AbsoluteError, ErrorInUnits, RSquared
 KINDS = ("classification", "regression")
 MOST_AMBIGUOUS = 20  # distinct whole numbers that may be either classes or quantities
 MOST_CLASSES = 1000
-MOST_LABEL = 2**53  # floats hold all whole numbers up to here
+MOST_LABEL = 2**53  # floats hold all whole numbers below
+INVISIBLE = re.compile("[\u200b-\u200f\ufeff]")
+NAN = "nan"  # what NumPy makes of a missing label in an array of text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +157,10 @@ def checked_answers(
             raise BadInput(
                 f"regression needs numbers, got {where((0,) * ys.ndim)} = {ys.flat[0]!r:.40}"
             )
-        labels = np.array([str(_decoded(label)) for label in ys.ravel().tolist()], object)
+        labels = np.array([_text(label) for label in ys.ravel().tolist()], object)
+        if ys.dtype.kind != "O":
+            labels[labels == NAN] = ""
+        _check_alike(labels)
         gaps = np.flatnonzero(labels == "")
         if gaps.size and missing == "refuse":
             index = tuple(int(n) for n in np.unravel_index(gaps[0], ys.shape))
@@ -164,7 +171,7 @@ def checked_answers(
     if kind == "regression":
         return numbers
     broken = np.isfinite(numbers) & (
-        (numbers != np.round(numbers)) | (np.abs(numbers) > MOST_LABEL)
+        (numbers != np.round(numbers)) | (np.abs(numbers) >= MOST_LABEL)
     )
     if broken.any():
         index = tuple(int(n) for n in np.unravel_index(int(np.argmax(broken)), ys.shape))
@@ -206,5 +213,26 @@ def _plain(label: Any) -> Any:
     return int(label) if isinstance(label, float | bool) else label
 
 
-def _decoded(label: Any) -> Any:
-    return label.decode("utf-8", "replace") if isinstance(label, bytes) else label
+def _text(label: Any) -> str:
+    """A label as text, empty if it is missing: `None` or NaN."""
+    if label is None or label != label:
+        return ""
+    if isinstance(label, bytes):
+        try:
+            label = label.decode("utf-8")
+        except UnicodeDecodeError:
+            raise BadInput(f"the label {label!r:.40} is not UTF-8 text") from None
+    return str(label)
+
+
+def _check_alike(labels: np.ndarray) -> None:
+    """Refuse labels that look the same: they differ in spaces, or in how Unicode spells them."""
+    known: dict[str, str] = {}
+    for label in sorted(set(labels.tolist())):
+        plain = unicodedata.normalize("NFC", INVISIBLE.sub("", label)).strip()
+        other = known.setdefault(plain, label)
+        if other != label:
+            raise BadInput(
+                f"the labels {other!a:.40} and {label!a:.40} look the same; write one "
+                "class in one way"
+            )

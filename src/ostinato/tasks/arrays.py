@@ -164,7 +164,7 @@ class Arrays(Task):
             }
         if strange := sorted(split.keys() - set(PARTS), key=str):
             raise BadInput(f"the parts are train, valid and test, got {strange[0]!r:.40}")
-        found = {part: np.asarray(split.get(part, ()), int).ravel() for part in PARTS}
+        found = {part: _numbers(split.get(part, ()), part) for part in PARTS}
         everything = np.concatenate(list(found.values()))
         if not len(found["train"]):
             raise BadInput("the part train has no sequences")
@@ -257,8 +257,20 @@ class Arrays(Task):
         from .from_files import arrays_of_file
 
         task = arrays_of_file(path, settings, artefacts, split=(1, 0, 0))
+        task.length = min(settings.length or task.longest, task.longest)
         task.parts = dict.fromkeys(PARTS, task.parts["train"])
         return task
+
+
+def _numbers(given: Any, part: str) -> np.ndarray:
+    """The numbers of the sequences of a part."""
+    found = np.asarray(given)
+    if found.size and (found.dtype.kind not in "iu" or found.ndim != 1):
+        raise BadInput(
+            f"the part {part} must be the numbers of sequences, whole numbers (N,), got "
+            f"{found.dtype} of shape {found.shape}"
+        )
+    return found.astype(int).ravel()
 
 
 def _where(valid: np.ndarray, values: np.ndarray) -> np.ndarray:

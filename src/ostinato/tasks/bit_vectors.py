@@ -17,10 +17,11 @@ import numpy as np
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
+from ..weights import own_precision
 from ..wiring import outputs_of
 from .epochs import in_order
 from .losses import BinaryCrossEntropy
-from .metrics import Metric
+from .metrics import Metric, counted, total, values_of
 from .synthetic import PLACES, TRAIN
 from .task import Task, checked_count, checked_part, checked_seed, random
 
@@ -43,12 +44,13 @@ class BitsPerSequence(Metric):
     name = "bits per sequence"
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        total = BinaryCrossEntropy().total(outputs, batch) / jnp.log(2.0)
-        return total, jnp.sum(jnp.any(jnp.asarray(batch.counted) > 0, axis=0))
+        weights = jnp.asarray(batch.counted)
+        nats = total(BinaryCrossEntropy().at(outputs, batch.targets) * weights)
+        return nats / jnp.log(2.0), total(jnp.any(weights > 0, axis=0))
 
     def value(self, counts: Any) -> float | None:
-        total, sequences = counts
-        return float(total / sequences) if sequences else None
+        bits, sequences = counts
+        return float(bits / sequences) if sequences else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +62,7 @@ class WrongBits(Metric):
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         wrong = (outputs > 0) != (jnp.asarray(batch.targets) > 0.5)
         weights = jnp.asarray(batch.counted)
-        return jnp.sum(jnp.mean(wrong, axis=-1) * weights), jnp.sum(weights)
+        return total(jnp.mean(wrong, axis=-1) * weights), total(weights)
 
     def value(self, counts: Any) -> float | None:
         wrong, weight = counts
@@ -150,18 +152,19 @@ def scores_on(
     batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Any
 ) -> dict[str, float | None]:
     """The metrics of a network, with noise off, on some batches by name."""
-    network, found = eqx.nn.inference_mode(network), {}
+    network = eqx.nn.inference_mode(network)
+    found: dict[str, float | None] = {}
     for name, batch in batches.items():
-        counts = _counted(metrics, network, batch.arrays.on_device())
-        for metric, count in zip(metrics, counts, strict=True):
-            found[f"{metric.name}, {name}"] = metric.value(count)
+        with own_precision(network):
+            outputs, _ = _outputs(network, batch.arrays)
+        values = values_of(metrics, [counted(metrics, outputs, batch)])
+        found |= {f"{m.name}, {name}": value for m, value in zip(metrics, values, strict=True)}
     return found
 
 
 @eqx.filter_jit
-def _counted(metrics: tuple[Metric, ...], network: Any, batch: Batch) -> list[Any]:
-    outputs, _ = outputs_of(network, batch)
-    return [metric.counts(outputs, batch) for metric in metrics]
+def _outputs(network: Any, batch: Batch) -> Any:
+    return outputs_of(network, batch)
 
 
 def sequences(

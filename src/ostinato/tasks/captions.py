@@ -13,7 +13,7 @@ from ..data.files import whole_path
 from ..data.generated import draw_shapes
 from ..data.pictures import checked_captioned, read_captioned
 from ..data.splits import PARTS, divided, shares
-from ..data.tokens import END, Tokens
+from ..data.tokens import END, UNKNOWN, Tokens
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import ATTENTION, Pair
@@ -29,6 +29,7 @@ COUNTS = {"train": 16_000, "valid": 500, "test": 1_000}
 EMBEDDING = 64
 ROOM = 4  # captions of a batch are padded to a multiple of so many symbols
 SHOWN = 4
+GIVEN = ("attention", "tied", "min_count", "shift")  # settings of the task itself
 SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 Part = tuple[np.ndarray, Sequence[str]]
@@ -41,7 +42,8 @@ class Captions(Task):
     Without a file, the pictures are coloured shapes (`data.generated.shapes`), and the first metric
     is how many captions are right as a whole. With a file it is the accuracy of the next word,
     given the right ones so far: on few pictures, bits per symbol rise while captions still improve.
-    A word that is not in the training captions counts as unknown.
+    A word that is not in the training captions is learned as ⟨unknown⟩, one of the symbols of the
+    bits per symbol; to write it is never right.
 
     The baseline is retrieval: the caption of the training picture that is nearest by pixels.
 
@@ -117,8 +119,8 @@ class Captions(Task):
         }
         self.inputs, self.outputs = picture[2], len(self.tokens)
         self.length = max(len(x) for part in self.symbols.values() for x in part)
-        first, second = (ExactMatch(), Accuracy()) if exact else (Accuracy(), ExactMatch())
-        self.metrics: tuple[Metric, ...] = (first, second, Bits("symbol"))
+        both: list[Metric] = [Accuracy(UNKNOWN), ExactMatch(UNKNOWN)]
+        self.metrics: tuple[Metric, ...] = (*both[:: -1 if exact else 1], Bits("symbol"))
         self.chance = 0.0 if exact else _most_frequent(self.symbols["train"])
         self.model = {
             "kind": "captioner",
@@ -161,8 +163,8 @@ class Captions(Task):
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
     ) -> "Captions":
-        given = {name: getattr(settings, name) for name in ("attention", "tied", "shift")}
-        given |= {"seed": seed, "min_count": settings.min_count, "artefacts": artefacts}
+        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
+        given |= {"seed": seed, "artefacts": artefacts}
         if settings.file is None:
             parts = {
                 part: draw_shapes(random(seed, MADE, n), count, part)
@@ -178,7 +180,8 @@ class Captions(Task):
         images, captions = read_captioned(path)
         check_size(images, artefacts, str(path))
         parts = dict.fromkeys(PARTS, (images, captions))
-        given: dict[str, Any] = {"exact": settings.file is None, "where": str(path)}
+        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
+        given |= {"exact": settings.file is None, "where": str(path)}
         task = cls(parts, artefacts=artefacts, **given)
         task.retrieves = False  # the training pictures need not exist any more
         return task
@@ -294,6 +297,6 @@ class Captions(Task):
 
 
 def _most_frequent(captions: Sequence[np.ndarray]) -> float:
-    """The share of the most frequent symbol."""
+    """The share of the most frequent symbol that can be right."""
     counts = np.bincount(np.concatenate(captions))
-    return float(counts.max() / counts.sum())
+    return float(np.delete(counts, UNKNOWN).max() / counts.sum())

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ..data.files import whole_path
-from ..data.labelled import read_labelled
+from ..data.labelled import check_columns, read_labelled
 from ..data.lines import given_lines
 from ..data.splits import PARTS, shares
 from ..data.words import Words
@@ -19,7 +19,7 @@ from .applying import Applying
 from .arrays import Arrays
 from .label_code import LabelCode
 from .reviews import reviews
-from .task import checked_seed, random
+from .task import checked_count, checked_seed, random
 
 LEVELS = ("words", "characters")
 RARE = 2  # a word or character that occurs less often is unknown
@@ -84,7 +84,10 @@ class Classify(Arrays):
         """
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
-        self.seed, self.level, self.cut = checked_seed(seed), level, length
+        if level not in LEVELS:
+            raise BadInput(f"level must be one of {', '.join(LEVELS)}; got {level!r:.40}")
+        self.seed, self.level = checked_seed(seed), level
+        self.cut = None if length is None else checked_count(length, "words that are read")
         if artefacts is not None:
             self.level, self.cut = artefacts["level"], artefacts["length"]
         self.texts = list(texts)
@@ -174,6 +177,7 @@ class Classify(Arrays):
             texts, labels = reviews(REVIEWS, random(seed, LANGUAGE))
             return cls(texts, labels, source="the generated reviews", **given)
         texts, labels = read_labelled(settings.file)
+        check_columns(texts, labels, settings.file)
         try:
             return cls(texts, labels, source=settings.file, **given)
         except BadInput as error:

@@ -14,6 +14,7 @@ from ..data import Batch
 from ..data.scaling import check_complete
 from ..errors import BadInput
 from ..through_time import can_step
+from ..weights import own_precision
 from ..wiring import outputs_of
 from .applying import Applying
 from .quantiles import sorted_quantiles
@@ -159,7 +160,8 @@ def forecasts_at_each(network: Any, task: Series, x: np.ndarray) -> np.ndarray:
     """
     inputs = task.scaler(x)[:, None]
     batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32))
-    outputs, _ = _outputs(eqx.nn.inference_mode(network), batch.arrays)
+    with own_precision(network):
+        outputs, _ = _outputs(eqx.nn.inference_mode(network), batch.arrays)
     levels: tuple[Any, ...] = task.quantiles or (None,)
     scaler = task.answers.scaler
     assert scaler is not None

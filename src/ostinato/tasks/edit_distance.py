@@ -16,7 +16,7 @@ import numpy as np
 
 from ..data import Batch
 from ..decoding.ctc import best_path
-from .metrics import Metric
+from .metrics import Metric, total
 
 
 def edit_distances(
@@ -76,7 +76,7 @@ class LabelErrorRate(Metric):
         weights = jnp.asarray(batch.weights)
         counts = jnp.sum(weights > 0, axis=0)
         edits = edit_distances(symbols, kept, jnp.asarray(batch.targets), counts)
-        return jnp.sum(edits * weights[0]), jnp.sum(weights)
+        return total(edits * weights[0]), total(weights)
 
     def value(self, counts: Any) -> float | None:
         edits, labels = np.asarray(counts, float)

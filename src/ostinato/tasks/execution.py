@@ -187,8 +187,8 @@ class Execution(Pairs):
                 raise BadInput(f"{path}, line {number}: {two!r:.40} is not a number to print")
         pairs = _encoded([(_program(one), two) for one, two in texts], source, target)
         given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
-        parts = dict.fromkeys(PARTS, pairs)
-        found = Pairs(parts, source, target, exact=True, where=str(path), **given)
+        given |= {"exact": True, "embedding": EMBEDDING, "where": str(path)}
+        found = Pairs(dict.fromkeys(PARTS, pairs), source, target, **given)
         found.name = cls.name
         return found
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from ..data import Table, read_npy, read_npz, read_table
 from ..data.scaling import check_complete
+from ..data.table import first_twice, missing_cells
+from ..data.times import check_order
 from ..errors import BadInput
 from .arrays import Arrays
 from .quantiles import levels_of
@@ -78,6 +80,7 @@ def series_of_file(
         values = table.matrix(columns)
         _check_table(table, values, columns, settings.missing)
         groups = _groups(table, settings.sequence)
+        check_order(table, groups, target)
         options["names"] = columns
         if settings.kind is not None:
             rows = _answers(table, target, settings.kind, settings.missing)
@@ -123,11 +126,13 @@ def arrays_of_file(
         values = table.matrix(columns)
         _check_table(table, values, columns, settings.missing)
         groups = _groups(table, settings.sequence)
+        check_order(table, groups, target)
         if kind is None and target[0] in table.faults:
+            table.check_labels(target[0])
             kind = "classification"
         rows = _answers(table, target, kind, settings.missing)
         xs, ys = _each(values, groups), _each(rows, groups)
-        constant = all(_constant(y) for y in ys)
+        constant = _constant(table, rows, groups)
         labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
         options |= {"kind": kind, "per_step": not constant, "names": columns}
         return Arrays(xs, labels, **options)
@@ -150,7 +155,7 @@ class _naming:
 def _names(words: str | None) -> list[str]:
     """The names in `a,b,c`."""
     found = [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
-    if twice := next((name for n, name in enumerate(found) if name in found[:n]), None):
+    if twice := first_twice(found):
         raise BadInput(f"the column {twice!r} is named twice in {words}")
     return found
 
@@ -170,13 +175,14 @@ def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
     """An array as a table with columns named 1, 2, 3, …"""
     if found.ndim not in (1, 2) or not found.size:
         raise BadInput(f"{path} must hold a series (T, columns) or (T,), got shape {found.shape}")
-    columns = found.reshape(len(found), -1).astype(float).T
+    columns = found.reshape(len(found), -1).T
     names = [str(n) for n in range(1, len(columns) + 1)]
-    numbers = dict(zip(names, columns, strict=True))
+    numbers = dict(zip(names, columns.astype(float), strict=True))
+    # Python writes every number in full, so that different ones stay different.
     texts = {
-        name: np.array([f"{x:g}" for x in numbers[name]], object)
-        for name in text
-        if name in numbers
+        name: np.array([*map(str, columns[n].tolist())], object)
+        for n, name in enumerate(names)
+        if name in text
     }
     return Table(path, names, numbers, texts, {}, np.arange(1, len(found) + 1))
 
@@ -204,16 +210,62 @@ def _groups(table: Table, sequence: str | None) -> list[np.ndarray]:
     if sequence is None:
         return [np.arange(table.rows)]
     ids = table.texts[table.check(sequence)]
+    _check_ids(table, sequence, ids)
     _, first, inverse = np.unique(ids.astype(str), return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))[inverse]
     order = np.argsort(rank, kind="stable")
     return np.split(order, np.cumsum(np.bincount(rank))[:-1])
 
 
-def _constant(ys: np.ndarray) -> bool:
-    if ys.dtype.kind == "f" and np.isnan(ys).all():
-        return True
-    return bool((ys == ys[0]).all())
+def _check_ids(table: Table, sequence: str, ids: np.ndarray) -> None:
+    """Refuse rows that belong to no sequence, and ids that differ only in how they are written."""
+    gaps = np.flatnonzero(missing_cells(ids))
+    if gaps.size:
+        raise BadInput(
+            f"{_rows_in_words(table, gaps)}, column {sequence!r:.60}: it does not say to which "
+            "sequence the row belongs; fill it in or leave the row out"
+        )
+    if sequence in table.numbers:
+        known: dict[float, tuple[str, int]] = {}
+        for row, (cell, number) in enumerate(
+            zip(ids.tolist(), table.numbers[sequence].tolist(), strict=True)
+        ):
+            other, before = known.setdefault(number, (cell, row))
+            if other != cell and abs(number) < 2**53:
+                raise BadInput(
+                    f"{_rows_in_words(table, np.array([before, row]))}, column {sequence!r:.60}: "
+                    f"{other!r:.40} and {cell!r:.40} are the same number; write the ids of one "
+                    "sequence alike"
+                )
+
+
+def _rows_in_words(table: Table, rows: np.ndarray) -> str:
+    shown = [str(line) for line in table.lines[rows[:5]]]
+    words = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    more = f" (and {len(rows) - 5} more)" if len(rows) > 5 else ""
+    return f"{table.path}, line{'s' if len(shown) > 1 else ''} {words}{more}"
+
+
+def _constant(table: Table, rows: np.ndarray, groups: list[np.ndarray]) -> bool:
+    """Whether every sequence has one target.
+
+    Refused is a sequence whose rows have one target and gaps, unless the targets of others change.
+    """
+    missing = rows == "" if rows.dtype.kind == "O" else np.isnan(rows)
+    missing = missing if missing.ndim == 1 else missing.any(axis=1)
+    partly = np.zeros(0, int)
+    for group in groups:
+        there = group[~missing[group]]
+        if len(there) and not (rows[there] == rows[there[0]]).all():
+            return False
+        if 0 < len(there) < len(group):
+            partly = np.append(partly, group[missing[group]])
+    if partly.size:
+        raise BadInput(
+            f"{_rows_in_words(table, partly)}: the target is missing, but other rows of the "
+            "sequence have one; fill it in on all rows of a sequence, or on none"
+        )
+    return True
 
 
 def _each(rows: np.ndarray, groups: list[np.ndarray]) -> list[np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..data.splits import shares
 from ..errors import BadInput
 from ..settings import options, setting
+from ..weights import own_precision
 from .applying import Applying
 from .regression import NormalisedError
 from .series import Series
@@ -57,8 +58,7 @@ class GeneratedSeries(Series):
         more |= {"length": length, "split": split, "source": f"the series of {self.name}"}
         washout = self.Settings.washout if washout is None else washout
         super().__init__(xs, ys, washout=washout, **more)
-        self.metrics = (NormalisedError(), *self.answers.metrics)
-        self.chance = 1.0
+        _by_nrmse(self)
 
     @classmethod
     def from_settings(
@@ -71,7 +71,9 @@ class GeneratedSeries(Series):
         """The same forecasts on a series of a file, whose columns are called 1, 2 and so on."""
         if artefacts.get("targets") is None:
             raise BadInput(f"the task {cls.name} reads no files, got {path}")
-        return Series.on_file(path, _of_series(settings), artefacts)
+        task = Series.on_file(path, _of_series(settings), artefacts)
+        task.name = cls.name
+        return _by_nrmse(task)
 
     @classmethod
     def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
@@ -99,16 +101,28 @@ class GeneratedSeries(Series):
             return None
         starts = before + np.unique(np.linspace(0, room, STARTS).astype(int))
         history = np.stack([values[start - before : start] for start in starts], axis=1)
-        places, gaps = jnp.arange(x.shape[1]), jnp.zeros((len(starts), 0), values.dtype)
-        found = continued(
-            eqx.nn.inference_mode(network), jnp.asarray(history), self.answers, places, gaps, steps
-        )
+        with own_precision(network):
+            places, gaps = jnp.arange(x.shape[1]), jnp.zeros((len(starts), 0), values.dtype)
+            found = continued(
+                eqx.nn.inference_mode(network),
+                jnp.asarray(history),
+                self.answers,
+                places,
+                gaps,
+                steps,
+            )
         came = np.stack([values[start : start + steps] for start in starts], axis=1)
         return np.asarray(found), came
 
     def deviation(self) -> np.ndarray:
         """Of each scaled column over the whole series."""
         return np.concatenate([self.scaler(x) for x in self.series]).std(axis=0)
+
+
+def _by_nrmse(task: Series) -> Series:
+    """The task, whose first metric is now the NRMSE."""
+    task.metrics, task.chance = (NormalisedError(), *task.answers.metrics), 1.0
+    return task
 
 
 def _of_series(settings: Any) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 from ..data import Batch
 from ..settings import setting
 from .generated_series import GeneratedSeries
-from .metrics import Metric
+from .metrics import Metric, total, wide
+from .regression import NEGLIGIBLE
 from .task import checked_count
 
 
@@ -29,10 +30,10 @@ class Capacity(Metric):
     higher_is_better = True
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        weights, y = jnp.asarray(batch.counted)[..., None], jnp.asarray(batch.targets)
+        weights, o, y = jnp.asarray(batch.counted)[..., None], wide(outputs), wide(batch.targets)
         axes = tuple(range(y.ndim - 1))
-        sums = [jnp.sum(weights * x, axes) for x in (outputs, y, outputs**2, y**2, outputs * y)]
-        return jnp.stack([*sums, jnp.broadcast_to(jnp.sum(weights), sums[0].shape)])
+        sums = [total(weights * x, axes) for x in (o, y, o**2, y**2, o * y)]
+        return jnp.stack([*sums, jnp.broadcast_to(total(weights), sums[0].shape)])
 
     def value(self, counts: Any) -> float | None:
         o, y, oo, yy, oy, n = np.asarray(counts, float)
@@ -40,7 +41,7 @@ class Capacity(Metric):
             return None
         own, other = oo - o**2 / n, yy - y**2 / n
         together = oy - o * y / n
-        varies = (own > 1e-9 * n) & (other > 1e-9 * n)
+        varies = (own > NEGLIGIBLE * oo) & (other > NEGLIGIBLE * yy)
         return float(np.sum(together[varies] ** 2 / (own * other)[varies]))
 
 

@@ -1,7 +1,9 @@
 """Metrics: how good a network is, from counts that add up over batches.
 
 A metric turns the outputs on a batch into counts, and the sum of all counts into one number, so the
-result does not depend on how the sequences are divided into batches.
+result does not depend on how the sequences are divided into batches. Counts are made and added in
+float64, whatever the network computes in (`counted` and `values_of`): sums over a million steps,
+or of squares that nearly cancel (101,325 ± 10), lose nothing.
 
     Bits                `Σ w (-log₂ softmax(o)[target]) / Σ w`
     Perplexity          `2^bits`
@@ -15,8 +17,10 @@ result does not depend on how the sequences are divided into batches.
 import abc
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,11 +51,64 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        """A pytree of arrays that add up over batches. It is compiled; padding must not count."""
+        """A pytree of arrays that add up over batches. Padding must not count.
+
+        It is compiled where float64 is available; `total` and `wide` use it.
+        """
 
     @abc.abstractmethod
     def value(self, counts: Any) -> float | None:
         """The metric from the sum of all counts, or `None` if nothing was counted."""
+
+
+def counted(metrics: tuple[Metric, ...], outputs: Any, batch: Batch) -> list[Any]:
+    """The counts of some metrics on a batch, with sums in float64.
+
+    The result stays on the device; `values_of` takes it.
+    """
+    with jax.enable_x64(True):
+        return _counted(metrics, outputs, batch.arrays)
+
+
+@eqx.filter_jit
+def _counted(metrics: tuple[Metric, ...], outputs: jax.Array, batch: Batch) -> list[Any]:
+    return [metric.counts(outputs, batch) for metric in metrics]
+
+
+def counted_together(metrics: tuple[Metric, ...], outputs: jax.Array, batches: Batch) -> list[Any]:
+    """`counted` for several networks at once: all arrays have a row for each."""
+    with jax.enable_x64(True):
+        return _counted_together(metrics, outputs, batches.arrays)
+
+
+@eqx.filter_jit
+def _counted_together(metrics: tuple[Metric, ...], outputs: jax.Array, batches: Batch) -> list:
+    return jax.vmap(lambda *one: [metric.counts(*one) for metric in metrics])(outputs, batches)
+
+
+def values_of(metrics: tuple[Metric, ...], counts: Sequence[list[Any]]) -> list[float | None]:
+    """The metrics from their counts on all batches; `None` for one that counted nothing.
+
+    Example:
+        >>> batch = Batch(None, np.array([[0, 1]]), np.ones((1, 2)))
+        >>> metrics = (Accuracy(),)
+        >>> values_of(metrics, [counted(metrics, jnp.ones((1, 2, 2)), batch)])
+        [0.5]
+    """
+    if not counts:
+        return [None for _ in metrics]
+    sums = jax.tree.map(lambda *x: sum(np.asarray(y, np.float64) for y in x), *counts)
+    return [metric.value(found) for metric, found in zip(metrics, sums, strict=True)]
+
+
+def total(values: Any, axis: Any = None) -> jax.Array:
+    """The sum of an array, in float64 within `counted`."""
+    return jnp.sum(values, axis, dtype=jnp.result_type(float))
+
+
+def wide(values: Any) -> jax.Array:
+    """An array in float64 within `counted`: for numbers whose squares or differences are taken."""
+    return jnp.asarray(values, jnp.result_type(float))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,11 +121,11 @@ class StepMean(Metric):
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         weights = jnp.asarray(batch.counted)
-        return jnp.sum(self.score(outputs, batch.targets) * weights), jnp.sum(weights)
+        return total(self.score(outputs, batch.targets) * weights), total(weights)
 
     def value(self, counts: Any) -> float | None:
-        total, weight = counts
-        return float(total / weight) if weight else None
+        found, weight = counts
+        return float(found / weight) if weight else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,13 +181,24 @@ class NatsPerStep(StepMean):
 
 @dataclasses.dataclass(frozen=True)
 class Accuracy(StepMean):
-    """The fraction of steps at which the largest output is the target."""
+    """The fraction of steps at which the largest output is the target.
 
+    Attributes:
+        unknown: the symbol that stands for whatever a vocabulary does not know, if there is one.
+            To predict it is never right, because it is not what the text says.
+    """
+
+    unknown: int | None = None
     name = "accuracy"
     higher_is_better = True
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        return (jnp.argmax(outputs, axis=-1) == targets).astype(jnp.float32)
+        return _right(outputs, targets, self.unknown).astype(jnp.float32)
+
+
+def _right(outputs: jax.Array, targets: Any, unknown: int | None) -> jax.Array:
+    right = jnp.argmax(outputs, axis=-1) == targets
+    return right if unknown is None else right & (jnp.asarray(targets) != unknown)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,14 +207,18 @@ class ExactMatch(Metric):
 
     For a decoder that is given the right symbols so far, this is also how often it would write
     the whole sequence right on its own, always choosing the most probable symbol.
+
+    Attributes:
+        unknown: see `Accuracy`; a sequence with it is never right.
     """
 
+    unknown: int | None = None
     name = "exact match"
     higher_is_better = True
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         counted = jnp.asarray(batch.counted) > 0
-        right = (jnp.argmax(outputs, axis=-1) == batch.targets) | ~counted
+        right = _right(outputs, batch.targets, self.unknown) | ~counted
         there = jnp.any(counted, axis=0)
         return jnp.sum(there & jnp.all(right, axis=0)), jnp.sum(there)
 
@@ -163,7 +235,7 @@ class MeanSquaredError(StepMean):
     loss_factor = 2.0
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        return jnp.sum((outputs - targets) ** 2, axis=-1)
+        return jnp.sum((wide(outputs) - wide(targets)) ** 2, axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +258,7 @@ class F1(Metric):
         said = jax.nn.one_hot(jnp.argmax(outputs, axis=-1), self.classes)
         right = jax.nn.one_hot(batch.targets, self.classes)
         axes = tuple(range(said.ndim - 1))
-        return jnp.stack([jnp.sum(weights * x, axes) for x in (said * right, said, right)])
+        return jnp.stack([total(weights * x, axes) for x in (said * right, said, right)])
 
     def value(self, counts: Any) -> float | None:
         both, said, right = np.asarray(counts, float)

@@ -1,6 +1,5 @@
 """Handwritten digits, read one pixel at a time."""
 
-import gzip
 import math
 import zlib
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data import Batch, find_data
+from ..data.files import unpacked
 from ..errors import BadInput
 from .epochs import in_order, shuffled
 from .losses import CrossEntropy
@@ -111,8 +111,7 @@ def _digits(part: str, more_than: int) -> tuple[np.ndarray, np.ndarray]:
 def read_idx(path: Path) -> np.ndarray:
     """The array of bytes in an idx file: `0 0 8 d`, d sizes of four bytes each, the values."""
     try:
-        with gzip.open(path) as file:
-            raw = file.read()
+        raw = unpacked(path)
     except (OSError, EOFError, zlib.error) as error:
         raise BadInput(f"{path} cannot be unpacked ({error}); get it again") from None
     dimensions = raw[3] if len(raw) > 3 and raw.startswith(b"\0\0\x08") else 0

@@ -8,7 +8,8 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..data.tokens import END, Tokens
+from ..data.splits import checked_shares
+from ..data.tokens import END, UNKNOWN, Tokens
 from ..decoding import beam_answers
 from ..errors import BadInput
 from ..settings import setting
@@ -57,6 +58,9 @@ class Pairs(Task):
     A batch has pairs of similar lengths, padded to one of at most eight sizes; every epoch takes
     the pairs in another order.
 
+    A token that the target vocabulary does not know is learned as the symbol ⟨unknown⟩. Bits per
+    symbol are over the network's symbols, of which it is one; an answer with it is never right.
+
     Shapes: inputs a `Pair` of symbols, targets `(T, B)`.
 
     Example:
@@ -85,6 +89,7 @@ class Pairs(Task):
         embedding: int = 128,
         exact: bool = False,
         longest: tuple[int, int] | None = None,
+        references: Mapping[str, Sequence[str]] | None = None,
         seed: int = 0,
         where: str = "the pairs",
     ):
@@ -98,6 +103,8 @@ class Pairs(Task):
             longest: symbols of the longest source and target, ends included; by default those of
                 the parts. A subclass that generates its training pairs (`training_pairs`) gives it,
                 and no part `"train"`.
+            references: the targets of held-out parts as texts, with whatever the vocabulary does
+                not know; by default the symbols decoded.
             seed: random seed of order and sampling.
             where: where the pairs are from, for messages.
         """
@@ -106,6 +113,7 @@ class Pairs(Task):
         self.parts = {name: _ended(*pairs, reverse) for name, pairs in parts.items()}
         if longest is None and not self.parts["train"][0]:
             raise BadInput(f"{where}: there is no pair to learn from")
+        self._references = references or {}
         self.inputs, self.outputs = len(source), len(target)
         both = [pairs for part in self.parts.values() for pairs in zip(*part, strict=True)]
         self.longest = longest or tuple(max(len(pair[side]) for pair in both) for side in (0, 1))
@@ -114,8 +122,9 @@ class Pairs(Task):
         self.sampling, self.sampling_steps = sampling, sampling_steps
         self.loss = SmoothedCrossEntropy(smoothing=smoothing) if smoothing else CrossEntropy()
         bits: Metric = (_BitsBeside if smoothing else Bits)("symbol")
-        first, second = (ExactMatch(), bits) if exact else (bits, ExactMatch())
-        self.metrics = (first, second, Accuracy())
+        whole = ExactMatch(UNKNOWN)
+        first, second = (whole, bits) if exact else (bits, whole)
+        self.metrics = (first, second, Accuracy(UNKNOWN))
         self.model = {
             "kind": "encoder-decoder",
             "attention": None if attention in (None, "none") else attention,
@@ -139,7 +148,7 @@ class Pairs(Task):
         if len(sources) != len(targets):
             raise BadInput(f"there are {len(sources)} sources and {len(targets)} targets")
         count = len(sources)
-        cuts = np.round(np.cumsum([0, *split]) * count).astype(int)
+        cuts = np.round(np.cumsum([0, *checked_shares(split)]) * count).astype(int)
         train = slice(cuts[0], cuts[1])
         known = [Tokens.of(texts[train], level) for texts in (sources, targets)]
         parts = {}
@@ -150,7 +159,9 @@ class Pairs(Task):
                 for tokens, texts in zip(known, (sources, targets), strict=True)
             ]
             parts[name] = (coded[0], coded[1])
-        return cls(parts, *known, **options)
+        held_out = {"valid": slice(cuts[1], cuts[2]), "test": slice(cuts[2], cuts[3])}
+        references = {name: targets[here] for name, here in held_out.items()}
+        return cls(parts, *known, references=references, **options)
 
     @property
     def source(self) -> str:
@@ -242,11 +253,18 @@ class Pairs(Task):
         count = len(self.parts["train"][0])
         return batches / (count // min(size, count))
 
+    def references(self, part: str) -> list[str]:
+        """The right targets of a part as texts, in the order of the part."""
+        if part in self._references:
+            return [*self._references[part]]
+        return [self.targets.decode(target) for target in self.parts[part][1]]
+
     # What is shown and kept
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """Some validation pairs: source, target and the network's own answer."""
-        pairs = self.parts["valid"] if self.parts["valid"][0] else self.parts["train"]
+        part = "valid" if self.parts["valid"][0] else "train"
+        pairs, references = self.parts[part], self.references(part)
         which = np.arange(min(SHOWN, len(pairs[0])))
         batch = self.padded(pairs, which)
         found = beam_answers(
@@ -254,10 +272,9 @@ class Pairs(Task):
         )
         lines = []
         for n in which:
-            one, two = pairs[0][n], pairs[1][n]
+            one, right = pairs[0][n], references[n]
             text = self.shown(self.sources.decode(one[-2::-1] if self.reverse else one))
             answer = self.targets.decode(found.symbols[n, 0])
-            right = self.targets.decode(two)
             lines += [text, f"  {'✓' if answer == right else '✗'} {answer}"]
             if answer != right:
                 lines.append(f"  = {right}")

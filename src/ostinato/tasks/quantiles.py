@@ -27,7 +27,7 @@ from ..errors import BadInput
 from ..settings import as_words
 from .answers import Answers
 from .losses import Loss, Product, StepLoss
-from .metrics import Metric, StepMean
+from .metrics import Metric, StepMean, wide
 
 Levels = tuple[float, ...]
 
@@ -123,7 +123,7 @@ class PinballInUnits(StepMean):
         return self.factors[0] / (len(self.factors) * len(self.levels))
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        losses = jnp.mean(pinball(outputs, targets, self.levels), axis=-1)
+        losses = jnp.mean(pinball(wide(outputs), wide(targets), self.levels), axis=-1)
         return jnp.mean(jnp.asarray(self.factors) * losses, axis=-1)
 
 
@@ -161,7 +161,8 @@ class MedianError(StepMean):
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         median = sorted_quantiles(outputs, self.levels)[..., self.levels.index(0.5)]
-        return jnp.mean(jnp.abs(jnp.asarray(self.factors) * (median - targets)), axis=-1)
+        apart = wide(median) - wide(targets)
+        return jnp.mean(jnp.abs(apart * jnp.asarray(self.factors)), axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)

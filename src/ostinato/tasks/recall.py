@@ -156,7 +156,9 @@ class Recall(Task):
             raise BadInput(
                 f"the patterns of {path} have {patterns.shape[1]} bits, the trained ones {bits}"
             )
-        return cls(patterns, noise=settings.noise, length=settings.length, source=str(path))
+        dials = {"noise": settings.noise, "length": settings.length}
+        letters = settings.letters and settings.file is None
+        return cls(patterns, letters=letters, source=str(path), **dials)
 
     @property
     def source(self) -> str:

@@ -16,7 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..data import Batch
-from .metrics import Metric, StepMean
+from .metrics import Metric, StepMean, total, wide
+
+NEGLIGIBLE = 1e-12  # of the power of a target: a variance of rounding errors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,7 @@ class ErrorInUnits(StepMean):
         return 2 * self.factors[0] ** 2 / len(self.factors)
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        return jnp.mean((jnp.asarray(self.factors) * (outputs - targets)) ** 2, axis=-1)
+        return jnp.mean((_apart(outputs, targets) * jnp.asarray(self.factors)) ** 2, axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +57,11 @@ class AbsoluteError(StepMean):
     name = "mean absolute error"
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        return jnp.mean(jnp.abs(jnp.asarray(self.factors) * (outputs - targets)), axis=-1)
+        return jnp.mean(jnp.abs(_apart(outputs, targets) * jnp.asarray(self.factors)), axis=-1)
+
+
+def _apart(outputs: jax.Array, targets: Any) -> jax.Array:
+    return wide(outputs) - wide(targets)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,17 +81,17 @@ class RSquared(Metric):
     higher_is_better = True
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        weights, y = jnp.asarray(batch.counted)[..., None], jnp.asarray(batch.targets)
+        weights, y = jnp.asarray(batch.counted)[..., None], wide(batch.targets)
         axes = tuple(range(y.ndim - 1))
-        sums = [jnp.sum(weights * x, axes) for x in ((outputs - y) ** 2, y, y**2)]
-        return jnp.stack([*sums, jnp.broadcast_to(jnp.sum(weights), sums[0].shape)])
+        sums = [total(weights * x, axes) for x in (_apart(outputs, y) ** 2, y, y**2)]
+        return jnp.stack([*sums, jnp.broadcast_to(total(weights), sums[0].shape)])
 
     def value(self, counts: Any) -> float | None:
         error, first, second, weight = np.asarray(counts, float)
         if not weight.all():
             return None
         spread = second - first**2 / weight
-        varies = spread > 1e-6 * weight
+        varies = spread > NEGLIGIBLE * second
         return float(np.mean(1 - error[varies] / spread[varies])) if varies.any() else None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import BadInput
 from .answers import checked_answers
 
+MOST_SYMBOL = 2**31 - 2  # a network has an input for each, and counts them in 32 bits
 FORMS = "(N, T, inputs) numbers, (N, T) whole numbers, or a list of N arrays"
 
 
@@ -55,10 +56,18 @@ def sequences(
     return dataclasses.replace(found, answers=answers, per_step=per_step)
 
 
+def as_array(values: Any, what: str) -> np.ndarray:
+    """`np.asarray`, or one line for what makes no array, such as rows of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise BadInput(f"{what} must be an array; its rows have different lengths") from None
+
+
 def _inputs(xs: Any, lengths: Any) -> tuple[np.ndarray, np.ndarray, int | None]:
     """Rows and lengths, and the number of steps with padding if the inputs are one array."""
     if not isinstance(xs, list | tuple):
-        xs = np.asarray(xs)
+        xs = as_array(xs, "xs")
         if xs.dtype == object or xs.dtype.kind not in "biuf" or xs.ndim not in (2, 3):
             raise BadInput(f"xs must be {FORMS}; got {xs.dtype} of shape {xs.shape}")
         if not xs.size:
@@ -68,7 +77,7 @@ def _inputs(xs: Any, lengths: Any) -> tuple[np.ndarray, np.ndarray, int | None]:
         return _rows(xs[valid]), sizes, xs.shape[1]
     if lengths is not None:
         raise BadInput("lengths go with padded arrays; a list of sequences has its own")
-    parts = [np.asarray(x) for x in xs]
+    parts = [as_array(x, f"sequence {n}") for n, x in enumerate(xs)]
     if not parts:
         raise BadInput("xs is an empty list")
     shape, symbolic = parts[0].shape[1:], _symbolic(parts[0], 1)
@@ -83,7 +92,9 @@ def _inputs(xs: Any, lengths: Any) -> tuple[np.ndarray, np.ndarray, int | None]:
                 f"sequence {n} is {x.dtype} with steps of shape {x.shape[1:]}, sequence 0 is "
                 f"{parts[0].dtype} with steps of shape {shape}"
             )
-    return _rows(np.concatenate(parts)), np.array([len(x) for x in parts]), None
+    # Alike, because NumPy makes floats of signed and unsigned whole numbers together.
+    alike = [_rows(x) for x in parts] if symbolic else parts
+    return _rows(np.concatenate(alike)), np.array([len(x) for x in parts]), None
 
 
 def _symbolic(x: np.ndarray, ndim: int) -> bool:
@@ -93,8 +104,11 @@ def _symbolic(x: np.ndarray, ndim: int) -> bool:
 def _rows(rows: np.ndarray) -> np.ndarray:
     """Symbols `(M,)` or vectors `(M, inputs)`."""
     if _symbolic(rows, 1):
-        if rows.min() < 0:
-            raise BadInput(f"symbols are whole numbers from 0, got {rows.min()}")
+        if rows.min() < 0 or rows.max() > MOST_SYMBOL:
+            wrong = rows.min() if rows.min() < 0 else rows.max()
+            raise BadInput(
+                f"symbols are whole numbers from 0, got {wrong}; give other numbers as floats"
+            )
         return rows.astype(np.int32)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if not rows.shape[1]:
@@ -127,7 +141,7 @@ def _targets(
     ragged = isinstance(ys, list | tuple) and any(np.ndim(y) for y in ys)
     if ragged and len({np.shape(y)[0] if np.ndim(y) else 0 for y in ys}) > 1:
         return _of_list(ys, found, kind, per_step, missing), True
-    ys = np.asarray(ys)
+    ys = as_array(ys, "ys")
     if ys.ndim == 0 or len(ys) != count:
         raise BadInput(f"ys must have {count} rows, one per sequence; got shape {ys.shape}")
     longest = padded or int(found.lengths.max())
@@ -162,7 +176,7 @@ def _of_list(
     ys: Any, found: Sequences, kind: str | None, per_step: bool | None, missing: str
 ) -> np.ndarray:
     """The answers of a list with one array per sequence."""
-    parts = [np.asarray(y) for y in ys]
+    parts = [as_array(y, f"the targets of sequence {n}") for n, y in enumerate(ys)]
     if len(parts) != len(found.lengths) or per_step is False:
         raise BadInput(f"ys must have an entry for each of {len(found.lengths)} sequences")
     for n, (y, size) in enumerate(zip(parts, found.lengths, strict=True)):

@@ -13,6 +13,7 @@ from ..data import Batch
 from ..data.files import whole_path
 from ..data.scaling import POLICIES, checked_policy
 from ..data.splits import PARTS, divided, shares
+from ..data.table import first_twice
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
@@ -144,6 +145,8 @@ class Series(Task):
         self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
         if len(self.names) != width:
             raise BadInput(f"{width} columns need {width} names, got {len(self.names)}")
+        if twice := first_twice(self.names):
+            raise BadInput(f"two columns are called {twice!r:.60}")
         series_data.check_values(xs, self.names, missing)
         if ys is not None and not (horizon == 1 and targets is quantiles is season is None):
             raise BadInput(

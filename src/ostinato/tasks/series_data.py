@@ -1,5 +1,6 @@
 """Check what `Series` is given: one or several series, and what goes with their steps."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,20 +9,26 @@ import numpy as np
 from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
 from .answers import Answers, checked_answers, fit_answers
+from .sequences import as_array
 from .task import checked_count
 from .windows import Stream
 
 
 def as_series(xs: Any) -> list[np.ndarray]:
     """One or several series, each `(T, columns)` in float64."""
+    if isinstance(xs, list | tuple) and len(xs) > 1 and all(map(_is_row, xs)):
+        raise BadInput(
+            "a list of lists may be the rows of one series or several series; give "
+            "np.array(rows), or a list of arrays"
+        )
     if not isinstance(xs, list | tuple) or not any(np.ndim(x) for x in xs):
-        array = np.asarray(xs)
+        array = as_array(xs, "a series")
         if array.ndim not in (1, 2, 3):
             raise BadInput(f"a series is (T, columns) or (T,), got shape {array.shape}")
         xs = list(array) if array.ndim == 3 else [array]
     found: list[np.ndarray] = []
     for n, x in enumerate(xs):
-        x = np.asarray(x)
+        x = as_array(x, f"series {n}")
         if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or not x.size:
             raise BadInput(f"series {n} must be (T, columns) numbers, got {x.dtype} of {x.shape}")
         x = x[:, None] if x.ndim == 1 else x
@@ -33,16 +40,24 @@ def as_series(xs: Any) -> list[np.ndarray]:
     return found
 
 
+def _is_row(x: Any) -> bool:
+    return isinstance(x, list | tuple) and not any(np.ndim(value) for value in x)
+
+
 def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> list[int]:
     """The numbers of the target columns."""
     if targets is None:
         return list(range(len(names)))
-    found = []
+    found, numbers = [], {name: n for n, name in reversed([*enumerate(names)])}
     for target in [targets] if isinstance(targets, str | int) else targets:
-        inside = isinstance(target, int) and 0 <= target < len(names)
-        if target not in names and not inside:
+        inside = (
+            isinstance(target, int | np.integer)
+            and not isinstance(target, bool)
+            and 0 <= target < len(names)
+        )
+        if not inside and not (isinstance(target, str) and target in numbers):
             raise BadInput(f"there is no column {target!r:.40}; there are {', '.join(names[:20])}")
-        found.append(names.index(target) if isinstance(target, str) else int(target))
+        found.append(numbers[target] if isinstance(target, str) else int(target))
     if not found:
         raise BadInput("targets is empty; name a column to predict, or leave targets out")
     return found
@@ -51,12 +66,15 @@ def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> lis
 def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
     """What goes with each step: for every series `(T,)` labels or `(T, outputs)` numbers."""
     listed = isinstance(ys, list | tuple) and len(ys) == 1 and np.ndim(ys[0]) > 0
-    parts = [np.asarray(y) for y in ys] if listed or len(xs) > 1 else [np.asarray(ys)]
+    given = list(ys) if listed or len(xs) > 1 else [ys]
+    parts = [as_array(y, f"the targets of series {n}") for n, y in enumerate(given)]
     if len(parts) != len(xs):
         raise BadInput(f"ys must have an entry for each of {len(xs)} series, got {len(parts)}")
     for n, (x, y) in enumerate(zip(xs, parts, strict=True)):
         if y.ndim not in (1, 2) or len(y) != len(x):
             raise BadInput(f"series {n} has {len(x)} steps, its targets have shape {y.shape}")
+        if (y.dtype.kind in "USO") != (parts[0].dtype.kind in "USO"):
+            raise BadInput(f"the targets of series {n} are {y.dtype}, of series 0 {parts[0].dtype}")
     rows = checked_answers(
         np.concatenate(parts), kind, missing, lambda at: f"the target of step {at[0]}"
     )
@@ -110,14 +128,26 @@ def check_parts(
     horizon: int,
     washout: int = 0,
 ) -> None:
-    """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast."""
+    """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast.
+
+    Where some of several series have no target in such a part, a warning says how many.
+    """
+    least = f" and a horizon of {horizon}" if horizon else ""
+    least += f" and a washout of {washout}" if washout else ""
     for (part, stream), share in zip(parts.items(), split, strict=True):
         if share and not stream.there.any():
-            least = f" and a horizon of {horizon}" if horizon else ""
-            least += f" and a washout of {washout}" if washout else ""
             raise BadInput(
                 f"{source} has {sum(map(len, xs))} steps, too few for the part {part} with a share "
                 f"of {share:.0%}{least}: it has no target"
+            )
+        begins = np.flatnonzero(stream.starts)
+        seen = int(np.logical_or.reduceat(stream.there, begins).sum()) if len(begins) else 0
+        if share and seen < len(xs):
+            warnings.warn(
+                f"{source}: {len(xs) - seen} of {len(xs)} series do not count in the part {part}, "
+                f"because with a share of {share:.0%}{least} they have no target there",
+                RuntimeWarning,
+                stacklevel=3,
             )
 
 

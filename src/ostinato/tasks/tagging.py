@@ -31,6 +31,7 @@ from .toy_language import toy_sentences
 TAGS = ("upos", "xpos", "feats", "deprel")
 EMBEDDING, LETTER = 100, 32
 TOY = 3000
+GIVEN = ("min_count", "unknown", "spelling", "column")  # settings of the task itself
 SHUFFLE, REPLACE, SPLIT, LANGUAGE = 0, 1, 2, 3  # places in the random numbers of the seed
 
 
@@ -270,8 +271,7 @@ class Tagging(Task):
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
     ) -> "Tagging":
         """The task of CoNLL-U files, or of a generated language."""
-        names = ("min_count", "unknown", "spelling", "column")
-        given: dict[str, Any] = {name: getattr(settings, name) for name in names}
+        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
         given |= {"split": shares(settings.split), "seed": seed, "artefacts": artefacts}
         if settings.file is None:
             for name in ("valid", "test"):
@@ -288,6 +288,7 @@ class Tagging(Task):
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Tagging":
         found = read_tagged(path, artefacts["column"])
-        task = cls(found, split=(1, 0, 0), source=str(path), artefacts=artefacts)
+        given = {name: getattr(settings, name) for name in GIVEN}
+        task = cls(found, split=(1, 0, 0), source=str(path), artefacts=artefacts, **given)
         task.parts = dict.fromkeys(PARTS, task.parts["train"])
         return task

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ..data import Batch, Vocabulary, read_symbols
-from ..data.splits import shares
+from ..data.splits import checked_shares, shares
 from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
 from ..settings import setting
@@ -87,8 +87,7 @@ class Text(Task):
             seed: random seed of offsets and positions.
             source: where the text is from, for messages.
         """
-        if not all(0 <= share <= 1 for share in split) or sum(split) > 1 + 1e-9:
-            raise BadInput(f"the shares of split must be from 0 to 1, and 1 in all, got {split}")
+        split = checked_shares(split)
         first, second = (round(x * len(symbols)) for x in (split[0], split[0] + split[1]))
         self.parts = {
             "train": symbols[:first],
@@ -178,8 +177,9 @@ class Text(Task):
         symbols, _ = read_symbols(path, known.level, settings.encoding, known)
         if len(symbols) < 2:
             raise BadInput(f"{path} has fewer than 2 symbols; there is nothing to predict")
-        length = {} if settings.length is None else {"length": settings.length}
-        task = cls(symbols, known, split=(1, 0, 0), **length)
+        given = {} if settings.length is None else {"length": settings.length}
+        given |= {"carry": settings.carry, "source": str(path)}
+        task = cls(symbols, known, split=(1, 0, 0), **given)
         task.parts = dict.fromkeys(task.parts, symbols)
         return task
 

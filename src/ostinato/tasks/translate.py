@@ -17,7 +17,7 @@ from ..settings import setting
 from .answering import answers, written
 from .applying import Applying
 from .pairs import Pairs, PairSettings
-from .scores import bleu, chrf
+from .scores import bleu, chrf, exact_match
 from .task import random
 
 GENERATED = ("numbers-fr", "numbers-de", "dates")
@@ -31,7 +31,9 @@ class Translate(Pairs):
     """Translate sentences, one per line of two files; without files, numbers in words.
 
     Vocabularies are made from the training part. A character or word of the other parts that is
-    not in it counts as unknown.
+    not in it is read and learned as ⟨unknown⟩, one of the symbols of the bits per symbol. BLEU,
+    chrF and whatever is called exact compare with the texts themselves, so writing ⟨unknown⟩ is
+    never right.
 
     Shapes: those of `Pairs`.
     """
@@ -82,15 +84,9 @@ class Translate(Pairs):
             if name == "train" and settings.longest is not None:
                 coded = [x for x in coded if max(map(len, x)) <= settings.longest]
             parts[name] = ([x for x, _ in coded], [y for _, y in coded])
-        given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
+        references = {part: texts[part][1] for part in ("valid", "test")}
         return cls(
-            parts,
-            *known,
-            embedding=EMBEDDING[level],
-            exact=settings.source is None,
-            seed=seed,
-            where=where,
-            **given,
+            parts, *known, references=references, seed=seed, where=where, **_given(settings, known)
         )
 
     @classmethod
@@ -99,8 +95,8 @@ class Translate(Pairs):
         known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
         one, two = read_table_of_pairs(path)
         coded = [*map(_coder(known[0]), one)], [*map(_coder(known[1]), two)]
-        given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
-        return cls(dict.fromkeys(PARTS, coded), *known, where=str(path), **given)
+        parts, references = dict.fromkeys(PARTS, coded), dict.fromkeys(PARTS, two)
+        return cls(parts, *known, references=references, where=str(path), **_given(settings, known))
 
     @classmethod
     def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
@@ -108,17 +104,21 @@ class Translate(Pairs):
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         """BLEU and chrF of what the network writes with a beam of 5."""
-        sources, targets = self.parts[part]
+        sources, references = self.parts[part][0], self.references(part)
         found = written(network, sources, self.targets, Applying(), self.longest)
-        references = [self.targets.decode(target) for target in targets]
         texts = [answer[0].text for answer in found]
         if not texts:
             return {}
         scores = [score(texts, references) for score in (bleu, chrf)]
-        exact = sum(a == b for a, b in zip(texts, references, strict=True)) / len(texts)
-        return {"exact, beam of 5": exact} | {
+        return {"exact, beam of 5": exact_match(texts, references)} | {
             f"{score.name} ({score.signature})": score.value for score in scores
         }
+
+
+def _given(settings: Any, known: Sequence[Tokens]) -> dict[str, Any]:
+    """The options that follow from the settings, on the run's own data and on others."""
+    given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
+    return given | {"embedding": EMBEDDING[known[1].level], "exact": settings.source is None}
 
 
 def _coder(tokens: Tokens) -> Any:
@@ -143,7 +143,7 @@ def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Seq
             found[part] = read_pairs(source, target)
     missing = [part for part in ("valid", "test") if part not in found]
     if missing:
-        # Every n-th pair is held out, so that the parts are alike.
+        # Pairs are held out at random, the same ones whatever the seed of the run.
         share = dict(zip(PARTS, shares(settings.split), strict=True))
         draw = np.random.default_rng(0).random(len(one))
         low = 0.0

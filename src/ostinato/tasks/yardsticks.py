@@ -12,12 +12,11 @@ Source: Hyndman and Athanasopoulos (2021), Forecasting: principles and practice,
 
 from collections.abc import Mapping
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..data import Batch
 from ..data.scaling import Scaler
-from .metrics import Metric
+from .metrics import Metric, counted, values_of
 from .windows import Stream
 
 Forecasts = dict[str, np.ndarray]
@@ -120,13 +119,12 @@ def scores(
     """
     if not stream.there.any():
         return {}
-    weights = stream.there.astype(np.float32)[:, None]
-    batch = Batch(None, jnp.asarray(stream.targets[:, None]), jnp.asarray(weights))
+    batch = Batch(None, stream.targets[:, None], stream.there.astype(float)[:, None])
     found = {}
     for name, outputs in made.items():
         if name in wrong:
             outputs = (outputs[..., None] + np.array(wrong[name])).reshape(len(outputs), -1)
-        value = metric.value(metric.counts(jnp.asarray(outputs, jnp.float32)[:, None], batch))
+        (value,) = values_of((metric,), [counted((metric,), outputs[:, None], batch)])
         if value is not None:
             found[name] = value
     return found

@@ -1,5 +1,5 @@
 // Let a network write, with what else could have come at every step; or look at how it works.
-import { ask, h, say } from "./dom.js";
+import { answerOf, ask, h, post, say } from "./dom.js";
 import { Chart } from "./charts.js";
 import { keys } from "./frame.js";
 import { forecast } from "./forecast.js";
@@ -39,8 +39,8 @@ async function write(event) {
     if (input.value.trim() !== "" && Number.isFinite(value)) body[key] = value;
   }
   try {
-    const token = document.querySelector("meta[name=token]").content;
-    const response = await fetch("/api/play", { method: "POST", body: JSON.stringify(body), signal: stopping.signal, headers: { "Content-Type": "application/json", "X-Token": token } });
+    const response = await post("play", body, { signal: stopping.signal });
+    if (!response.ok) await answerOf(response);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let kept = "";
     for (;;) {

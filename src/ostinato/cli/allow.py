@@ -1,0 +1,32 @@
+"""`ostinato allow`: let run folders name a file of code."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..runs.permission import allow as allow_file
+from .output import print_json, writing
+from .paths import path
+
+
+def allow(
+    file: Annotated[
+        Path, Argument(help="the file with the code, which you have read", parser=path)
+    ],
+    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+) -> None:
+    """Allow run folders to name a file of Python code, as it is now.
+
+    A run folder may come from someone else, so opening it runs no code of its own accord. A file
+    that you train with is allowed already. A file that has changed must be allowed again. The
+    modules that it imports run with it, so look at them too.
+
+    Examples:
+        ostinato allow mine.py
+    """
+    found = allow_file(file)
+    if as_json:
+        return print_json({"allowed": str(found)})
+    with writing():
+        print(f"allowed: {found}")

@@ -1,0 +1,162 @@
+"""Times of the rows of a table, which must increase within each series.
+
+The columns that say when a row was are known by their names (`date`, `Date Time`, `year`, `hour`).
+At least one of them must tell the whole time: a date such as `2020-01-31 14:00`, `31.1.2020` or
+`1/31/2020`, or a number in a column called time, timestamp, datetime, date, ds or year. It is
+compared first, and where it is the same the others, from the coarse to the fine: a date, then the
+hour. Where day and month could be either, the rows are refused only if they are out of order both
+ways.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, time
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..errors import BadInput
+
+if TYPE_CHECKING:
+    from .table import Table
+
+WHOLE = ("time", "timestamp", "datetime", "date", "ds", "year")  # numbers tell all of the time
+PARTS = (  # from the coarse to the fine
+    *("year", "quarter", "qtr", "month", "week", "day", "date", "ds", "datetime", "timestamp"),
+    *("time", "hour", "hr", "minute", "second", "sec"),
+)
+DATE, NUMBER, CLOCK, PART = range(4)  # the order in which columns are compared
+NUMBERS = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})(?:[ T]+(.*))?", re.ASCII)
+MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
+
+
+def is_time(name: str) -> bool:
+    """Whether a column of this name says when a row was.
+
+    Example:
+        >>> is_time("Date Time"), is_time("temperature")
+        (True, False)
+    """
+    return _word(name) in PARTS
+
+
+def check_order(table: "Table", groups: Sequence[np.ndarray], without: Iterable[str] = ()) -> None:
+    """Refuse rows whose times do not increase.
+
+    Args:
+        table: the rows.
+        groups: the rows of each series, in the order in which they are read.
+        without: columns that are not to be looked at, such as a time to predict.
+    """
+    skipped = {*without}
+    names = [name for name in table.names if is_time(name) and name not in skipped]
+    names.sort(key=lambda name: PARTS.index(_word(name)))
+    read = {name: list(_readings(table, name)) for name in names}
+    ranks = {name: found[0].rank for name, found in read.items() if found}
+    first = min(ranks.values(), default=PART)
+    if first == PART:
+        return
+    known = sorted(ranks, key=lambda name: ranks[name] if ranks[name] in (first, NUMBER) else PART)
+    whole = known[0]
+    # Not where a finer column, which cannot be read, may tell rows of one time apart.
+    strict = all(read[name] for name in names[names.index(whole) :])
+    fault = None
+    for columns in product(*(read[name] for name in known)):
+        fault = _first_fault(groups, np.stack([column.values for column in columns]), strict)
+        if fault is None:
+            return
+    assert fault is not None
+    before, after = (" ".join(_cell(table, name, row) for name in known) for row in fault)
+    lines = " and ".join(str(table.lines[row]) for row in fault)
+    raise BadInput(
+        f"{table.path}, lines {lines}, column {whole!r:.60}: {after!r:.60} comes after "
+        f"{before!r:.60}; time must increase: sort the rows, one for each time, or name with "
+        "sequence the column that says to which series a row belongs (a column that is no time "
+        "needs another name)"
+    )
+
+
+def _word(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+def _cell(table: "Table", name: str, row: int) -> str:
+    return str(table.texts[name][row]) if name in table.texts else f"{table.numbers[name][row]:g}"
+
+
+class _Reading(NamedTuple):
+    """A column as numbers `(rows,)` that increase with time, and when it is to be compared."""
+
+    values: np.ndarray
+    rank: int
+
+
+def _readings(table: "Table", name: str) -> Iterator[_Reading]:
+    """A column in each way that it can be read."""
+    if name in table.numbers:
+        word = _word(name)  # a number called time may be the time of day, beside a date
+        rank = PART if word not in WHOLE else CLOCK if word == "time" else NUMBER
+        yield _Reading(table.numbers[name], rank)
+        return
+    cells = table.texts.get(name, np.zeros(0)).tolist()
+    if not cells:
+        return
+    for read in (_iso, _clock, _day_first, _month_first):
+        values = _read(cells, read)
+        if values is not None:
+            yield _Reading(values, PART if read is _clock else DATE)
+
+
+def _read(cells: list[str], read: Callable[[str], float]) -> np.ndarray | None:
+    from .table import MISSING
+
+    try:
+        return np.array([np.nan if x.lower() in MISSING else read(x) for x in cells], float)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _seconds(when: datetime) -> float:
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def _iso(cell: str) -> float:
+    return _seconds(datetime.fromisoformat(f"{cell}-01" if MONTH.fullmatch(cell) else cell))
+
+
+def _clock(cell: str) -> float:
+    found = time.fromisoformat(cell)
+    return found.hour * 3600 + found.minute * 60 + found.second + found.microsecond / 1e6
+
+
+def _day_first(cell: str) -> float:
+    return _numbers(cell, (2, 1))
+
+
+def _month_first(cell: str) -> float:
+    return _numbers(cell, (1, 2))
+
+
+def _numbers(cell: str, order: tuple[int, int]) -> float:
+    found = NUMBERS.fullmatch(cell)
+    if found is None:
+        raise ValueError(cell)
+    month, day = (int(found[n]) for n in order)
+    return _seconds(datetime(int(found[3]), month, day)) + (_clock(found[4]) if found[4] else 0)
+
+
+def _first_fault(
+    groups: Sequence[np.ndarray], columns: np.ndarray, strict: bool
+) -> tuple[int, int] | None:
+    """The first two rows of a group that are out of order; columns `(parts, rows)`."""
+    known = ~np.isnan(columns).any(axis=0)
+    for rows in groups:
+        rows = rows[known[rows]]
+        order = np.zeros(max(len(rows) - 1, 0))
+        for part in columns:
+            order = np.where(order == 0, np.sign(np.diff(part[rows])), order)
+        wrong = np.flatnonzero(order <= 0 if strict else order < 0)
+        if wrong.size:
+            return int(rows[wrong[0]]), int(rows[wrong[0] + 1])
+    return None

@@ -147,8 +147,8 @@ def gradient_profiles(profiles: Mapping[str, Sequence[Profile]], prefix: str = "
             name=_slug(f"{prefix} gradient by lag"),
             title="Gradient by lag",
             caption=(
-                "The gradient of the loss with respect to pre-activations so many steps earlier, "
-                "of all recurrent weights together and relative to its peak."
+                "The gradient of the loss with respect to the states so many steps earlier, of all "
+                "cells together and relative to its peak."
             ),
             series=series,
             x_title="lag (steps)",

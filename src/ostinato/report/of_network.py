@@ -21,7 +21,8 @@ from ..lens import (
     singular_value_bound,
     spectral_radius,
 )
-from ..lens.names import plain_name, weight_name
+from ..lens.names import weight_name
+from ..names import plain_name, state_name
 from ..runs.looking import Lens
 from ..tasks.pictures import Picture
 from ..through_time import can_step
@@ -37,55 +38,70 @@ HIGHEST = 10.0  # bounds above this are not drawn; they would stretch the axis
 
 
 def gradient_now(subject: Subject) -> dict[str, np.ndarray]:
-    """The gradient of the trained network by lag, for each recurrent weight."""
+    """The gradient of the trained network by lag, at the state of each cell."""
     batch, at = subject.batch, subject.at
     errors = Lens(subject.task.loss).errors
     found = errors(subject.network, batch, subject.state, at)
     return {name: np.asarray(profile, float) for name, profile in found.items()}
 
 
-def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
-    """The gradient by lag as lines, for a run without `--lens`."""
-    return Lines(
+def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]:
+    """The gradient by lag as lines, for a run without `--lens`; no chart if there is none."""
+    profiles = {name: numbers(profile) for name, profile in gradient.items()}
+    series = [
+        Series(state_name(name), list(range(len(profile))), profile)
+        for name, profile in profiles.items()
+        if any(value is not None for value in profile)
+    ]
+    if not series:
+        return []
+    chart = Lines(
         name="gradient",
         title="Gradient by lag",
         caption=(
-            "The gradient of one step's loss with respect to earlier pre-activations of each "
-            f"recurrent weight, by lag, measured after training on {_on(subject)}. Train with "
-            "--lens N to see how it changes during training."
+            "The gradient of one step's loss with respect to the earlier states of each cell, by "
+            f"lag, measured after training on {_on(subject)}. Train with --lens N to see how it "
+            "changes during training."
         ),
-        series=[
-            Series(subject.words_for(name), list(range(len(profile))), numbers(profile))
-            for name, profile in gradient.items()
-        ],
+        series=series,
         x_title=LAG,
         y_title=f"gradient{subject.in_nats}",
         log_y=True,
     )
+    return [chart]
 
 
-def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
-    """How far back the network looks, by gradient, by Jacobian and by perturbation."""
+def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]:
+    """How far back the network looks, by gradient, by Jacobian and by perturbation.
+
+    What cannot be measured is left out: a network without a state has neither of the first two, a
+    single sequence nothing to replace its inputs by.
+    """
     network, xs, at = subject.network, subject.batch.inputs, subject.at
-    whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
-    curves = {"gradient": (np.arange(at + 1), whole)}
+    curves = {}
+    if gradient:
+        whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
+        curves["gradient"] = (np.arange(at + 1), whole)
     if _has_state(network):
         probed = jacobian_by_lag(network, xs, subject.state, at=at, probes=1, key=jax.random.key(0))
         curves["Jacobian"] = (np.arange(at + 2), np.asarray(probed, float))
     if subject.batch.sequences > 1:
         lags, moved = influence_by_lag(network, xs, subject.state, at=at)
         curves["perturbation"] = (lags, np.asarray(moved, float))
+    curves = {name: (lags, y) for name, (lags, y) in curves.items() if np.any(np.isfinite(y))}
+    if not curves:
+        return []
     series = [Series(name, lags.tolist(), _of_peak(y)) for name, (lags, y) in curves.items()]
     reaches = "; ".join(f"{name} {_reach(lags, y)}" for name, (lags, y) in curves.items())
     bounds, words = _bounds(subject)
-    return Lines(
+    chart = Lines(
         name="three-ways",
         title="How far back the network looks, three ways",
         caption=(
-            f"Each curve relative to its peak, on {_on(subject)}: the gradient of the loss, the "
-            "Jacobian of a state by an earlier state (estimated with random probes), and how far "
-            "the output moves when one earlier input is replaced (perturbation). Fallen to 1% at "
-            f"lag: {reaches}.{words}"
+            f"Each curve relative to its peak, on {_on(subject)}: the gradient of the loss by an "
+            "earlier state, the Jacobian of a state by an earlier state (estimated with random "
+            "probes), and how far the output moves when one earlier input is replaced "
+            f"(perturbation). Fallen to 1% at lag: {reaches}.{words}"
         ),
         series=series + bounds,
         x_title=LAG,
@@ -93,6 +109,7 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
         log_y=True,
         levels={"1% of the peak": FADED},
     )
+    return [chart]
 
 
 def _has_state(network: Any) -> bool:
@@ -238,4 +255,6 @@ def _of_peak(values: np.ndarray) -> list[float | None]:
 def _reach(lags: np.ndarray, values: np.ndarray) -> str:
     """The memory length in words; at the last lag it is a lower bound."""
     length = memory_length(values, lags, FADED)
+    if length is None:
+        return "not measured (it is not finite)"
     return f"{length} or more" if length == lags[-1] else str(length)

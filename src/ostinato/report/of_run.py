@@ -61,8 +61,8 @@ def sections_of(course: Course) -> list[Section]:
     pictures: list[Section] = []
     if isinstance(course, Subject):
         gradient = gradient_now(course)
-        maps = maps or [gradient_profiles(course, gradient)]
-        memory = [three_ways(course, gradient), *memory]
+        maps = maps or gradient_profiles(course, gradient)
+        memory = [*three_ways(course, gradient), *memory]
         pictures = pictures_of(course)
         if can_forecast(course.task):
             ahead = forecasts(course.whole, course.task, place_of(course.task))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
-from ..lens.names import weight_name
 from ..runs import Run
 from ..runs.events import readable
 from ..runs.examination import last_network
@@ -40,10 +39,6 @@ class Subject(Course):
     at: int
     symbols: np.ndarray | None
     where: str
-
-    def words_for(self, weight: str) -> str:
-        """A readable name of a recurrent weight, by its cell."""
-        return weight_name(weight, self.network)
 
 
 def course(run: Run, task: Task | None = None) -> Course:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..lens.names import weight_name
 from ..lens.patterns import Pattern, labelled
 from ..report.charts import Lines, Series, numbers
 from ..runs import look_inside, open_run
@@ -95,11 +94,11 @@ def _reach(looked: Inside, at: int) -> Any:
         name="reach",
         title=f"Gradient by lag, from the loss of {found['target']!r}",
         caption=(
-            "The gradient of this one loss with respect to the pre-activations so many steps "
-            "earlier, for each recurrent weight."
+            "The gradient of this one loss with respect to the states so many steps earlier, for "
+            "each cell."
         ),
         series=[
-            Series(weight_name(name, looked.network), list(range(len(profile))), numbers(profile))
+            Series(name, list(range(len(profile))), numbers(profile))
             for name, profile in found["by_lag"].items()
         ],
         x_title="lag (steps)",

@@ -4,6 +4,7 @@ from ._check import check_structure as check_structure
 from ._check import describe as describe
 from ._check import sizes as sizes
 from ._output import output_from as output_from
+from ._output import step_changing as step_changing
 from ._running import starting_state as starting_state
 from .backends import BACKENDS as BACKENDS
 from .gradients import Online as Online

@@ -55,7 +55,7 @@ def test_everything_at_once_as_json(run):
         40
     ]
     assert reach["loss"] == pytest.approx(found["at"]["surprise"] * np.log(2), rel=1e-4)
-    assert len(reach["by_lag"]["gates (R)"]) == 40
+    assert len(reach["by_lag"]["state"]) == 40
     assert len(found["similar"]) == 3 and found["similar"][0]["cosine"] > 0.9
 
 

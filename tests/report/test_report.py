@@ -99,18 +99,18 @@ def test_an_accuracy_has_a_chart_of_its_own(adding):
 def test_looks_while_learning(adding):
     (heat,) = of_log.gradient_maps(adding)
     looks = [event for event in adding.events if event["kind"] == "lens"]
-    assert heat.name == "gradient-R" and heat.log and heat.x == [5, 10, 15, 20]
-    assert heat.y == looks[0]["lags"] and heat.title == "Gradient by lag: gates (R)"
-    assert np.array(heat.values).T.tolist() == [look["gradient"][".cell.R"] for look in looks]
+    assert heat.name == "gradient-state" and heat.log and heat.x == [5, 10, 15, 20]
+    assert heat.y == looks[0]["lags"] and heat.title == "Gradient by lag: state"
+    assert np.array(heat.values).T.tolist() == [look["gradient"][".cell"] for look in looks]
     (memory,) = of_log.memory_over_training(adding)
-    assert memory.series[0].y == [look["memory"][".cell.R"] for look in looks]
+    assert memory.series[0].y == [look["memory"][".cell"] for look in looks]
     assert memory.levels == {"largest lag measured": 11, "lag that the task needs": 6}
 
 
 def test_a_curriculum_gives_holes(adding):
     def look(step, lags, gradient):
-        memory = {".cell.R": lags[-1]}
-        return {"kind": "lens", "step": step, "lags": lags, "gradient": {".cell.R": gradient}} | {
+        memory = {".cell": lags[-1]}
+        return {"kind": "lens", "step": step, "lags": lags, "gradient": {".cell": gradient}} | {
             "memory": memory
         }
 
@@ -148,12 +148,12 @@ def test_three_ways(adding):
     network, xs, at = adding.network, adding.batch.inputs, adding.at
     targets = adding.batch.targets[at]
     errors = gradient_by_lag(network, xs, lambda o: adding.task.loss.at(o, targets), at=at)
-    assert gradient[".cell.R"] == pytest.approx(np.asarray(errors[".cell.R"]))
-    chart = of_network.three_ways(adding, gradient)
+    assert gradient[".cell"] == pytest.approx(np.asarray(errors[".cell"]))
+    (chart,) = of_network.three_ways(adding, gradient)
     found = {one.name: np.array(one.y) for one in chart.series}
     lags, moved = influence_by_lag(network, xs, at=at)
     probed = jacobian_by_lag(network, xs, at=at, probes=1, key=jax.random.key(0))
-    expected = {"gradient": gradient[".cell.R"], "Jacobian": probed, "perturbation": moved}
+    expected = {"gradient": gradient[".cell"], "Jacobian": probed, "perturbation": moved}
     assert found.keys() == expected.keys()
     for name, curve in expected.items():
         assert found[name] == pytest.approx(np.asarray(curve) / np.max(curve))
@@ -164,7 +164,7 @@ def test_the_bounds_of_a_simple_cell(adding):
     one, two = jax.random.split(jax.random.key(0))
     cell = Simple(2, 3, key=one, recurrent=lambda key, shape, dtype: 0.3 * jax.numpy.eye(3))
     simple = dataclasses.replace(adding, network=Network(cell, Readout(3, 1, key=two)))
-    chart = of_network.three_ways(simple, of_network.gradient_now(simple))
+    (chart,) = of_network.three_ways(simple, of_network.gradient_now(simple))
     gradient, jacobian, _, hochreiter, singular = (np.array(one.y) for one in chart.series)
     lags = np.arange(12)
     assert hochreiter == pytest.approx(0.9**lags) and singular == pytest.approx(0.3**lags)
@@ -174,8 +174,8 @@ def test_the_bounds_of_a_simple_cell(adding):
 def test_without_looks_there_is_a_profile_now(text):
     assert of_log.gradient_maps(text) == [] and of_log.memory_over_training(text) == []
     gradient = of_network.gradient_now(text)
-    chart = of_network.gradient_profiles(text, gradient)
-    assert chart.series[0].y == pytest.approx(gradient[".cell.R"]) and "--lens N" in chart.caption
+    (chart,) = of_network.gradient_profiles(text, gradient)
+    assert chart.series[0].y == pytest.approx(gradient[".cell"]) and "--lens N" in chart.caption
 
 
 def test_gates_and_spectrum(adding):
@@ -298,7 +298,7 @@ def test_command(adding, ostinato_lens, monkeypatch):
     words = (adding.run.path / "report.html").read_text()
     assert "No finding: nothing looks wrong." in words
     assert Parsed(words).content["activity"] == "null"
-    assert (adding.run.path / "report" / "gradient-R.png").exists()
+    assert (adding.run.path / "report" / "gradient-state.png").exists()
     monkeypatch.setattr(COMMAND, "examine", lambda run, task: FINDINGS)
     monkeypatch.setattr("ostinato.report.write.find_spec", lambda name: None)
     code, out, err = ostinato_lens(adding.run.path)
@@ -352,7 +352,7 @@ def test_without_a_checkpoint_there_is_the_log(adding, tmp_path):
     run = open_run(without_checkpoints(adding.run.path, tmp_path))
     assert run.steps() == []
     found = Parsed(write_report(run, FINDINGS).read_text())
-    shown = {"loss", "gradient-R", "memory", "norm", "clipped", "rate"}
+    shown = {"loss", "gradient-state", "memory", "norm", "clipped", "rate"}
     assert json.loads(found.content["charts"]).keys() == shown
 
 
@@ -391,7 +391,7 @@ def damaged(events: list[dict]) -> dict[str, list]:
     looks = [{**e, "lags": [0, 1]} if e["kind"] == "lens" else e for e in events]
     changed["looks that do not fit"] = looks
     several = [e for e in events if e["kind"] == "lens"]
-    other = {**several[0], "gradient": {".cell.Q": several[0]["gradient"][".cell.R"]}}
+    other = {**several[0], "gradient": {".other": several[0]["gradient"][".cell"]}}
     changed["looks at other weights"] = [*events, {**other, "memory": {}}]
     return changed
 

@@ -67,7 +67,7 @@ def gradient_by_lag(
             return jnp.sum(jnp.where(ends.last >= 0, loss(ends.of(ys)), 0))
 
         found = jax.grad(total_at_ends)(offsets)
-        return {name: _profile_of(_squares(x, batch), ends) for name, x in found.items()}
+        return {name: _profile_of(_squares(found[name], batch), ends) for name in offsets}
 
     def total(offsets: Offsets) -> jax.Array:
         return jnp.sum(loss(_outputs(network, xs, state, offsets)[at]))
@@ -75,7 +75,7 @@ def gradient_by_lag(
     steps = jax.tree.leaves(xs)[0].shape[0]
     last = range(steps)[at]
     errors = jax.grad(total)(offsets)
-    return {name: _profile(_squares(x, batch)[: last + 1]) for name, x in errors.items()}
+    return {name: _profile(_squares(errors[name], batch)[: last + 1]) for name in offsets}
 
 
 class _Moved(Cell):
@@ -139,7 +139,7 @@ def _offsets(network: Any, xs: Any, state: Any) -> Offsets:
         return cells_in_turn(network, xs, state, visit)[0]
 
     eqx.filter_eval_shape(follow, xs, state)
-    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return {name: [jnp.zeros(x.shape, x.dtype) for x in own] for name, own in shapes.items()}
 
 
 def _numbered(path: str, count: dict[str, int]) -> str:

@@ -28,3 +28,8 @@ class Course:
 
     def of_kind(self, kind: str) -> list[dict]:
         return [event for event in self.events if event["kind"] == kind]
+
+
+def weights_of(step: int) -> str:
+    """Which weights something was measured with, in words."""
+    return f"with the weights of step {step:,}"

@@ -28,6 +28,7 @@ from ..tasks.pictures import Picture
 from ..through_time import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
+from .course import weights_of
 from .of_log import LAG
 from .of_reservoir import reservoir_matrices
 from .subject import Subject
@@ -160,7 +161,8 @@ def spectrum(subject: Subject) -> list[Chart]:
             name="spectrum",
             title="Eigenvalues of the recurrent matrices",
             caption=(
-                "Directions with eigenvalues outside the unit circle grow from step to step by the "
+                f"Drawn {weights_of(subject.step)}. Directions with eigenvalues outside the unit "
+                "circle grow from step to step by the "
                 "matrix alone, those inside it shrink; activation functions and gates are not "
                 "included. The radius is the largest absolute eigenvalue, σ the largest singular "
                 "value."
@@ -177,7 +179,7 @@ def units_over_time(subject: Subject) -> Chart:
         name="units",
         title="Activations over one sequence",
         caption=(
-            f"The activation h of each unit at every step of one sequence of {subject.where}. A "
+            f"The activation h of each unit at every step of one sequence of {subject.measured}. A "
             "row of constant colour is a unit that holds its value; a column that stands out is an "
             "input to which all units respond."
         ),
@@ -193,17 +195,18 @@ def units_over_time(subject: Subject) -> Chart:
 def looks(subject: Subject) -> list[Chart]:
     """Where the network looks in some examples, if it can say so."""
     found = subject.task.pictures(subject.whole)
-    return [weights(picture, f"looks-{n}") for n, picture in enumerate(found, 1)]
+    measured = f" Drawn {weights_of(subject.step)}."
+    return [weights(picture, f"looks-{n}", measured) for n, picture in enumerate(found, 1)]
 
 
-def weights(picture: Picture, name: str) -> Chart:
-    """A picture of a task as a chart."""
+def weights(picture: Picture, name: str, measured: str = "") -> Chart:
+    """A picture of a task as a chart; `measured` ends its caption."""
     return Weights(
         name=name,
         title=f"Attention: {textwrap.shorten(picture.title, TITLE, placeholder=' …')}",
         caption=(
             "Each row is a symbol that the network wrote, from top to bottom; the darker a column, "
-            "the more it looked at that symbol of the source. A row adds up to 1."
+            f"the more it looked at that symbol of the source. A row adds up to 1.{measured}"
         ),
         columns=picture.columns,
         rows=picture.rows,
@@ -244,7 +247,7 @@ def _labels(names: Iterable[str]) -> list[str]:
 
 def _on(subject: Subject) -> str:
     count = subject.batch.weights.shape[1]
-    return f"{count} sequence{'s' if count > 1 else ''} of {subject.where}"
+    return f"{count} sequence{'s' if count > 1 else ''} of {subject.measured}"
 
 
 def _of_peak(values: np.ndarray) -> list[float | None]:

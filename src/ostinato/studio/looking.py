@@ -31,6 +31,7 @@ def inside(request: dict) -> Any:
         begin = int(request.get("begin") or 0)
         return {
             "where": looked.where,
+            "step": looked.step,
             "unit": looked.passage.unit,
             "count": len(looked.passage.pieces),
             "groups": looked.units() | looked.gate_units(),
@@ -133,17 +134,20 @@ def play(request: dict) -> Iterator[Any]:
     count = min(int(request.get("length") or 400), LONGEST)
     prompt = str(request.get("prompt") or "")
     if request.get("beam"):
-        yield {"piece": _beam(run, prompt, min(count, 400), int(request["beam"]))}
+        yield _beam(run, prompt, min(count, 400), int(request["beam"]))
         return
-    how = {"temperature": float(request.get("temperature", 1.0)), "alternatives": 6}
+    how: dict[str, Any] = {"temperature": float(request.get("temperature", 1.0)), "alternatives": 6}
     if request.get("top_k"):
         how["top_k"] = int(request["top_k"])
     if request.get("top_p"):
         how["top_p"] = float(request["top_p"])
-    yield from play_run(run, prompt, count, seed=int(request.get("seed") or 0), **how)
+    how["seed"] = int(request.get("seed") or 0)
+    step, network = run.saved()
+    for one in play_run(run, prompt, count, network=network, **how):
+        yield one | {"step": step}
 
 
-def _beam(run: Any, prompt: str, count: int, width: int) -> str:
+def _beam(run: Any, prompt: str, count: int, width: int) -> dict[str, Any]:
     from .. import decoding
 
     vocabulary = run.vocabulary
@@ -153,8 +157,9 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> str:
         raise BadInput(f"the beam must be from 1 to 64 wide, got {width}")
     with run.precision():
         start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
-        symbols, _ = decoding.beam(run.network(), start, count, width)
-        return "".join(decoding.as_text(iter([symbols]), vocabulary))
+        step, network = run.saved()
+        symbols, _ = decoding.beam(network, start, count, width)
+        return {"piece": "".join(decoding.as_text(iter([symbols]), vocabulary)), "step": step}
 
 
 def forecast(request: dict) -> Any:
@@ -168,7 +173,7 @@ def forecast(request: dict) -> Any:
             return {"charts": []}
         wanted = {name: request.get(name) for name in ("series", "begin", "steps")}
         place = place_of(task, **wanted)
-        charts = forecasts(run.network(), task, place)
+        charts = forecasts(run.saved(), task, place)
     return {
         "charts": [as_json(chart) for chart in charts],
         "place": dataclasses.asdict(place),

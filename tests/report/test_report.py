@@ -30,7 +30,9 @@ from ostinato.report.key_numbers import key_numbers
 from ostinato.report.of_run import page_of
 from ostinato.report.page import html
 from ostinato.report.subject import course, subject
-from ostinato.runs import Config, examine, open_run, train
+from ostinato.runs import Config, Saved, examine, open_run, train
+from ostinato.runs.checkpoints import Checkpoint, Progress
+from ostinato.runs.examination import gather
 from ostinato.tasks import Xor
 from ostinato.wiring import Network, Readout
 
@@ -409,11 +411,43 @@ def test_damaged_logs(adding, tmp_path):
     assert write_report(run, []).exists()
 
 
+def test_everything_shown_is_of_the_best_network_and_says_its_step(adding, tmp_path):
+    run = open_run(shutil.copytree(adding.run.path, tmp_path / "run"))
+    zeros = jax.tree.map(jax.numpy.zeros_like, run.network())
+    run.save(Checkpoint(zeros, (), ()), Progress(step=25, best=0.1, best_step=20))
+    found = subject(run)
+    assert found.step == 20 and eqx.tree_equal(found.whole, eqx.nn.inference_mode(run.network(20)))
+    page = page_of(found, [])
+    assert page.numbers["network shown"] == "step 20"
+    captions = {chart.name: chart.caption for part in page.sections for chart in part.charts}
+    for name in ("three-ways", "gates", "spectrum", "units"):
+        assert "with the weights of step 20" in captions[name], name
+    # The doctor looks at the last network, from which training would go on, and says so.
+    assert gather(run).network.step == 25
+    assert gather(run).weights == " (weights of step 25)"
+
+
+def test_a_network_without_a_state_has_no_empty_charts(adding):
+    """Neither a frame without a line nor a memory of 0 stands for what was not measured."""
+    nothing = with_events(
+        adding, {"kind": "lens", "step": 5, "lags": [0, 1], "gradient": {}, "memory": {}}
+    )
+    infinite = {"gradient": {".cell": [None, None]}, "memory": {".cell": None}}
+    infinite = with_events(adding, {"kind": "lens", "step": 5, "lags": [0, 1], **infinite})
+    for of in (nothing, infinite):
+        assert of_log.gradient_maps(of) == [] and of_log.memory_over_training(of) == []
+    assert of_network.gradient_profiles(adding, {}) == []
+    assert of_network.gradient_profiles(adding, {".cell": np.full(3, np.nan)}) == []
+    (chart,) = of_network.three_ways(adding, {})
+    assert [one.name for one in chart.series] == ["Jacobian", "perturbation"]
+
+
 def test_weights_that_are_not_finite(adding, ostinato, monkeypatch):
     spoiled = eqx.tree_at(
         lambda n: n.cell.R, adding.network, adding.network.cell.R.at[0].set(np.nan)
     )
-    monkeypatch.setattr(type(adding.run), "network", lambda self, which, like=None: spoiled)
+    found = Saved(20, spoiled)
+    monkeypatch.setattr(type(adding.run), "saved", lambda self, which, like=None: found)
     code, out, err = ostinato("lens", adding.run.path)
     assert code == 2 and not out and err.count("\n") == 1
     assert "step 20" in err and "not finite (cell.R)" in err

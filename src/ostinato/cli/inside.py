@@ -168,8 +168,8 @@ def _show_at(console: Console, found: dict[str, Any], unit: str, top: int) -> No
         console.print(Text(f"{one['at']:>7}  {_quoted(one['piece'])}  {one['norm']:.3g}"))
     for name, profile in reach["by_lag"].items():
         length = memory_length(profile)
-        words = "not finite" if length is None else f"at least 1% of its peak up to lag {length}"
-        console.print(Text(f"gradient at {name}: {words}"))
+        far = "not finite" if length is None else f"at least 1% of its peak up to lag {length}"
+        console.print(Text(f"gradient at {name}: {far}"))
 
 
 def _around(pieces: list[str], at: int) -> Text:

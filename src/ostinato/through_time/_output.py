@@ -6,7 +6,6 @@ has to do with the state after the step. Yet nearly every cell reads its output 
 part of the new state, it is given that part of another state instead.
 """
 
-from collections import ChainMap
 from collections.abc import Callable
 from typing import Any
 
@@ -56,7 +55,7 @@ def step_changing(cell: Cell, change: Callable[[Any], Any], before: Any, u: Any)
         for var, value in zip(jaxpr.outvars[: len(leaves)], leaves, strict=True)
         if not isinstance(var, Literal) and var not in known
     }
-    changed = ChainMap(dict(given), env)
+    changed = env | given
     for equation in _between(jaxpr, given, jaxpr.outvars[len(leaves) :]):
         evaluate(equation, changed)
         changed |= given

@@ -43,6 +43,7 @@ def test_everything_at_once_as_json(run):
     )
     text = TEXT[len(TEXT) // 2 :]
     assert found["pieces_read"] == len(text) and found["text"] == "the validation part"
+    assert found["step"] == open_run(run).saved().step
     assert "".join(piece["piece"] for piece in found["pieces"]) == text[30:50]
     assert all(piece["surprise"] > 0 for piece in found["pieces"])
     assert [len(piece["expected"]) for piece in found["pieces"]] == [3] * 20

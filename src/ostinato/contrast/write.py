@@ -12,6 +12,8 @@ from .statistics import LEVEL, Comparison
 
 PAGE, NUMBERS = "result.html", "result.json"
 
+BEST = "of the network with the best validation"
+
 
 def write_result(result: Result, folder: Path) -> None:
     """Write `result.json`, and `result.html` if plotly is installed."""
@@ -37,7 +39,7 @@ def result_page(result: Result, title: str) -> str:
             prefix=group.task,
         )
         parts.append(Section(f"Learning{of}", curves))
-        if profiles := gradient_profiles(group.profiles, group.task):
+        if profiles := gradient_profiles(group.profiles, group.task, BEST):
             parts.append(Section(f"Memory{of}", profiles))
     spec = result.spec
     size = "as configured" if spec.budget is None else f"{spec.budget:,} parameters"

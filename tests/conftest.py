@@ -30,12 +30,10 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
 # A job that a script starts with `&` ignores SIGINT, and so would every process that it starts.
-for number, action in (
-    (signal.SIGINT, signal.default_int_handler),
-    (signal.SIGTERM, signal.SIG_DFL),
-):
-    if signal.getsignal(number) is signal.SIG_IGN:
-        signal.signal(number, action)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 # Workers inherit both names; the cache, where downloads would be found, is an empty folder.
 if "OSTINATO_DATA" in os.environ:

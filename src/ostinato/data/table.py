@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, NeedsExtra
 from .files import check_file
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
@@ -114,9 +114,7 @@ def _parquet(path: Path, text: tuple[str, ...]) -> Table:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise BadInput(
-            f"reading {path} needs pyarrow: pip install 'ostinato[parquet]', or save it as CSV"
-        ) from None
+        raise NeedsExtra(f"reading {path}", "pyarrow", "parquet") from None
     try:
         found = pyarrow.parquet.read_table(path)
     except (OSError, ValueError, pyarrow.ArrowException) as error:

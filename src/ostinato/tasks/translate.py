@@ -17,7 +17,7 @@ from ..settings import setting
 from .answering import answers, written
 from .applying import Applying
 from .pairs import Pairs, PairSettings
-from .scores import bleu, chrf
+from .scores import bleu, chrf, left_out_if_missing
 from .task import random
 
 GENERATED = ("numbers-fr", "numbers-de", "dates")
@@ -114,11 +114,12 @@ class Translate(Pairs):
         texts = [answer[0].text for answer in found]
         if not texts:
             return {}
-        scores = [score(texts, references) for score in (bleu, chrf)]
         exact = sum(a == b for a, b in zip(texts, references, strict=True)) / len(texts)
-        return {"exact, beam of 5": exact} | {
-            f"{score.name} ({score.signature})": score.value for score in scores
-        }
+        values = {"exact, beam of 5": exact}
+        with left_out_if_missing():
+            scores = [score(texts, references) for score in (bleu, chrf)]
+            values |= {f"{score.name} ({score.signature})": score.value for score in scores}
+        return values
 
 
 def _coder(tokens: Tokens) -> Any:

@@ -41,6 +41,16 @@ def test_there_are_two_commands():
     assert COMMANDS == ["scripts/demo.py", "scripts/test.py"]
 
 
+def test_a_command_gets_the_signals_of_its_script():
+    """It takes the place of the script's process, so that Ctrl-C and `kill` save a run."""
+    shown = "import os; print(os.getpid())"
+    code = f"import os, environment; environment.become([{sys.executable!r}, '-c', {shown!r}])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True
+    )
+    assert process.communicate()[0] == f"{process.pid}\n"
+
+
 def test_the_first_command_shows_something(tmp_path):
     """A short run of it; the whole is the next test."""
     few = ("--steps", "8", "--units", "8", "--batch", "4", "--length", "10")

@@ -85,7 +85,9 @@ def test_the_commands_of_the_readme(tmp_path, ostinato, plain, monkeypatch):
 def test_a_contrast_tunes(tmp_path, plain):
     settings = {"length": 5, "units": 2, "batch": 2, "steps": 2}
     given = {"cells": ["simple"], "tasks": ["adding"], "trials": 2, "seeds": 1}
-    with pytest.warns(UserWarning, match=r"no charts: .* pip install 'ostinato\[plot\]'"):
+    with pytest.warns(
+        UserWarning, match=r"no chart is on this page: .* pip install 'ostinato\[plot\]'"
+    ):
         result = contrast(Spec.from_dict({**given, "settings": settings}), tmp_path / "one")
     assert len(result.groups[0].rows[0].values) == 1
     assert (tmp_path / "one" / "result.html").is_file()

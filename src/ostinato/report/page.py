@@ -135,7 +135,7 @@ def document(
 
         hint, plotly = HINT, get_plotlyjs()
     elif charts:
-        words = f"This page has no charts: {NeedsExtra('drawing them', 'plotly', 'plot')}"
+        words = f"no chart is on this page: {NeedsExtra('drawing them', 'plotly', 'plot')}"
         warnings.warn(words, stacklevel=2)
         hint, charts = f'<p class="hint how">{escape(words)}</p>', []
     return string.Template(_part("page.html")).substitute(

@@ -302,9 +302,8 @@ def test_command(adding, ostinato_lens, monkeypatch):
     assert Parsed(words).content["activity"] == "null"
     assert (adding.run.path / "report" / "gradient-state.png").exists()
     monkeypatch.setattr(COMMAND, "examine", lambda run, task: FINDINGS)
-    monkeypatch.setattr("ostinato.report.write.find_spec", lambda name: None)
     code, out, err = ostinato_lens(adding.run.path)
-    assert code == 2 and err.count("\n") == 1 and "pip install 'ostinato[plot]'" in err
+    assert code == 0 and not err
     for finding in FINDINGS:
         assert all(part in out for part in finding)
 

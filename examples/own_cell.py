@@ -1,6 +1,6 @@
 """A cell of your own in ten lines: check it, and see how far back its gradient reaches.
 
-python examples/own_cell.py [picture.png]
+python examples/own_cell.py [picture.png]    (needs matplotlib: pip install '.[plot]')
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Weights from torch: the same outputs, and then everything that Ostinato has.
 
-python examples/torch_weights.py
+python examples/torch_weights.py    (needs torch)
 """
 
 import jax.numpy as jnp

@@ -3,9 +3,8 @@
 Arguments are passed on to `ostinato train`.
 """
 
-import subprocess
 import sys
 
-from environment import python_with
+from environment import become, python_with
 
-sys.exit(subprocess.run([python_with(), "-m", "ostinato", "train", *sys.argv[1:]]).returncode)
+become([python_with(), "-m", "ostinato", "train", *sys.argv[1:]])

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,3 +33,10 @@ def python_with(extra: str = "") -> str:
             sys.exit("the installation failed; what pip says is above")
         stamp.write_text(wanted)
     return str(python)
+
+
+def become(command: list[str]) -> NoReturn:
+    """Run a command in place of this script: signals such as Ctrl-C reach it alone."""
+    if os.name == "nt":  # which has no exec
+        sys.exit(subprocess.run(command).returncode)
+    os.execv(command[0], command)

@@ -1,11 +1,18 @@
-"""Tests run in float64 unless they say otherwise, and compile in a hurry where JAX can."""
+"""Tests run in float64 unless they say otherwise, and compile in a hurry where JAX can.
+
+They do not depend on how they were started: Ctrl-C is heard, and no data sets are in sight. A test
+of real data has the marker `data` with the files that it needs, `@pytest.mark.data("jsb/x.mat")`;
+it sees the folder that `OSTINATO_DATA` named, and is skipped without these files.
+"""
 
 import atexit
 import gc
 import os
+import signal
 import sys
 import tempfile
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +34,20 @@ if "ostinato-settings-" not in os.environ.get("XDG_CONFIG_HOME", ""):
     own = tempfile.TemporaryDirectory(prefix="ostinato-settings-")
     atexit.register(own.cleanup)
     os.environ["XDG_CONFIG_HOME"] = own.name
+
+# A job that a script starts with `&` ignores SIGINT, and so would every process that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+# Workers inherit both names; the cache, where downloads would be found, is an empty folder.
+if "OSTINATO_DATA" in os.environ:
+    os.environ["OSTINATO_TEST_DATA"] = os.environ.pop("OSTINATO_DATA")
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    downloads = tempfile.TemporaryDirectory(prefix="ostinato-no-downloads-")
+    atexit.register(downloads.cleanup)
+    os.environ["OSTINATO_CACHE"] = downloads.name
 
 import jax
 
@@ -58,6 +79,18 @@ def pytest_runtest_teardown(item, nextitem):
         jax.clear_caches()
         gc.collect()
         gc.freeze()  # what is left now stays, so that later collections need not look at it
+
+
+@pytest.fixture(autouse=True)
+def data_folder(request, monkeypatch):
+    """Show the data folder to a test with the marker `data`, or skip it."""
+    wanted = [name for mark in request.node.iter_markers("data") for name in mark.args]
+    if wanted:
+        folder = os.environ.get("OSTINATO_TEST_DATA")
+        for name in wanted:
+            if not folder or not Path(folder, name).is_file():
+                pytest.skip(f"needs OSTINATO_DATA to name a folder that has {name}")
+        monkeypatch.setenv("OSTINATO_DATA", folder)
 
 
 @pytest.fixture

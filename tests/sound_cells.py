@@ -326,6 +326,65 @@ class Unitary(Cell):
         return h, jnp.concatenate([h.real, h.imag], axis=-1)
 
 
+class Elementwise(Cell):
+    """A cell without a recurrent product. Its output is read off the state by `read`."""
+
+    W: jax.Array = parameter(0, 3, 12)
+
+    def initial(self, batch):
+        return jnp.zeros((*batch, 4), self.W.dtype)
+
+    def inputs(self, x):
+        return x @ self.W
+
+    def read(self, state, u):
+        return state
+
+    def step(self, state, u):
+        new = self.new(state, u)
+        return new, self.read(new, u)
+
+
+class SRU(Elementwise):
+    """`c = f c + (1 - f) x̃` and `h = r tanh(c) + (1 - r) x̃`, gates of the input alone."""
+
+    def new(self, c, u):
+        x, f, _ = jnp.split(u, 3, axis=-1)
+        f = jax.nn.sigmoid(f + 3)
+        return f * c + (1 - f) * x
+
+    def read(self, c, u):
+        x, _, r = jnp.split(u, 3, axis=-1)
+        r = jax.nn.sigmoid(r)
+        return r * jnp.tanh(c) + (1 - r) * x
+
+
+class MinGRU(Elementwise):
+    """`h = (1 - z) h + z h̃`, both of the input alone."""
+
+    def new(self, h, u):
+        z, candidate, _ = jnp.split(u, 3, axis=-1)
+        z = jax.nn.sigmoid(z)
+        return (1 - z) * h + z * candidate
+
+
+class LRU(Elementwise):
+    """`h = λ h + B x` with complex eigenvalues λ, and `y = [Re h, Im h]`."""
+
+    angle: jax.Array = parameter(1, 4)
+
+    def initial(self, batch):
+        return jnp.zeros((*batch, 4), jnp.result_type(self.W.dtype, jnp.complex64))
+
+    def new(self, h, u):
+        real, imaginary, _ = jnp.split(u, 3, axis=-1)
+        turned = (0.95 * jnp.exp(1j * self.angle)).astype(h.dtype)
+        return turned * h + real + 1j * imaginary
+
+    def read(self, h, u):
+        return jnp.concatenate([h.real, h.imag], axis=-1)
+
+
 @sound
 class Symbols(Mine):
     """Reads symbols, not vectors."""

@@ -1,4 +1,4 @@
-"""The README's commands and code run."""
+"""The README's commands and code run, as after a plain `pip install .`."""
 
 import os
 import re
@@ -11,15 +11,23 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+PLAIN = ROOT / "tests" / "plain"
 COMMANDS = re.findall(r"(?m)^    python3 (scripts/.+)$", README)
 
 
-def run(command, *more, cwd):
+def environment(plain):
+    """The environment of a process, in which the packages of extras may be out of sight."""
+    before = os.environ.get("PYTHONPATH")
+    paths = [str(PLAIN)] * plain + [before] * bool(before)
+    return {**os.environ, "JAX_ENABLE_X64": "0", "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def run(command, *more, cwd, plain=True):
     # The tests' own Python lies in a virtual environment, which the scripts then use.
     return subprocess.run(
         [sys.executable, str(ROOT / command[0]), *command[1:], *more],
         cwd=cwd,
-        env={**os.environ, "JAX_ENABLE_X64": "0"},
+        env=environment(plain),
         capture_output=True,
         text=True,
         check=False,
@@ -28,6 +36,16 @@ def run(command, *more, cwd):
 
 def test_there_are_two_commands():
     assert COMMANDS == ["scripts/demo.py", "scripts/test.py"]
+
+
+def test_a_command_gets_the_signals_of_its_script():
+    """It takes the place of the script's process, so that Ctrl-C and `kill` save a run."""
+    shown = "import os; print(os.getpid())"
+    code = f"import os, environment; environment.become([{sys.executable!r}, '-c', {shown!r}])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True
+    )
+    assert process.communicate()[0] == f"{process.pid}\n"
 
 
 def test_the_first_command_shows_something(tmp_path):
@@ -50,7 +68,7 @@ def test_the_first_command_beats_a_bigram_by_far(tmp_path):
 
 
 def test_the_example_runs(tmp_path):
-    found = run(["examples/own_cell.py"], cwd=tmp_path)
+    found = run(["examples/own_cell.py"], cwd=tmp_path, plain=False)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "checks passed" in found.stdout and "steps back" in found.stdout
     assert (tmp_path / "gradient_by_lag.png").stat().st_size > 10_000
@@ -65,6 +83,7 @@ def test_the_second_command_finds_the_tests(tmp_path):
         "0",
         "tests/test_conformance.py",
         cwd=tmp_path,
+        plain=False,
     )
     assert found.returncode == 0, found.stdout + found.stderr
     assert "test_conformance.py" in found.stdout
@@ -85,6 +104,11 @@ def test_the_code_runs(page, tmp_path):
         else:
             command = ["-c", code]
         found = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env=environment(plain=True),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert found.returncode == 0, found.stderr

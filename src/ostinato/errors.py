@@ -12,3 +12,21 @@ class BadInput(ValueError):
         Traceback (most recent call last):
         ostinato.errors.BadInput: units must be at least 1, got 0
     """
+
+
+class NeedsExtra(BadInput):
+    """What was asked for needs a package that a plain installation does not have.
+
+    Args:
+        what: was asked for.
+        packages: that it needs.
+        extra: with which they are installed.
+
+    Example:
+        >>> raise NeedsExtra("a picture", "matplotlib", "plot")
+        Traceback (most recent call last):
+        ostinato.errors.NeedsExtra: a picture needs matplotlib: pip install 'ostinato[plot]'
+    """
+
+    def __init__(self, what: str, packages: str, extra: str) -> None:
+        super().__init__(f"{what} needs {packages}: pip install 'ostinato[{extra}]'")

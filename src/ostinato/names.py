@@ -19,6 +19,16 @@ def plain_name(path: str) -> str:
     return words.strip(" ,")
 
 
+def state_name(path: str) -> str:
+    """The state of a cell in words, by the cell's path.
+
+    Example:
+        >>> state_name(".cell"), state_name(".cell.layers[0]")
+        ('state', 'layer 1')
+    """
+    return plain_name(path) or "state"
+
+
 def class_name(name: str) -> str:
     """The name of a member without the module or file of a user's own class.
 

@@ -87,3 +87,17 @@ def test_a_reader_that_leaves_does_not_stop_the_run(tmp_path):
     assert process.returncode == 0 and not err, err
     run = open_run(tmp_path / "run")
     assert run.steps()[-1] == 40 and run.events()[-1]["reason"] == "done"
+
+
+@pytest.mark.parametrize(
+    "memory, words",
+    [
+        ({".cell": 4}, "the gradient reaches 4 of 9 steps back"),
+        ({".cell.layers[0]": None, ".cell.layers[1]": 3}, "the gradient reaches 3 of 9 steps back"),
+        ({".cell": None}, "the gradient is not finite"),
+        ({}, "there is no state for a gradient to go back through"),
+    ],
+)
+def test_what_was_not_measured_is_not_0(memory, words, capsys, tmp_path):
+    look = {"kind": "lens", "step": 5, "memory": memory, "lags": [0, 9], "saturated": {}}
+    assert f"lens: {words}" in "\n".join(shown([START, look, {**END, "step": 5}], capsys, tmp_path))

@@ -52,7 +52,7 @@ def test_bits_of_the_run_s_own_parts(run, part):
     symbols = opened.task().parts[part]
     (expected,) = measured(opened.network(), streams(symbols, 1, 30), (Bits(),))
     assert found["value"] == pytest.approx(expected, rel=1e-5)
-    assert found["metric"] == "bits per character"
+    assert found["metric"] == "bits per character" and found["step"] == opened.saved().step
     assert found["predicted"] == len(symbols) - 1
     assert found["metrics"] == {"perplexity per character": pytest.approx(2 ** found["value"])}
     assert found["chance"] == opened.task().chance

@@ -43,6 +43,7 @@ def test_everything_at_once_as_json(run):
     )
     text = TEXT[len(TEXT) // 2 :]
     assert found["pieces_read"] == len(text) and found["text"] == "the validation part"
+    assert found["step"] == open_run(run).saved().step
     assert "".join(piece["piece"] for piece in found["pieces"]) == text[30:50]
     assert all(piece["surprise"] > 0 for piece in found["pieces"])
     assert [len(piece["expected"]) for piece in found["pieces"]] == [3] * 20
@@ -55,7 +56,7 @@ def test_everything_at_once_as_json(run):
         40
     ]
     assert reach["loss"] == pytest.approx(found["at"]["surprise"] * np.log(2), rel=1e-4)
-    assert len(reach["by_lag"]["gates (R)"]) == 40
+    assert len(reach["by_lag"]["state"]) == 40
     assert len(found["similar"]) == 3 and found["similar"][0]["cosine"] > 0.9
 
 

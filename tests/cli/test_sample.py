@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from ostinato.cli import app
 from ostinato.errors import BadInput
-from ostinato.runs import Config, train
+from ostinato.runs import Config, open_run, train
 
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 
@@ -61,6 +61,7 @@ def test_json_is_the_same_text(run):
     options = (run, "--length", 60, "--prompt", "the ", "--top-k", 5, "--top-p", 0.9)
     found = document(*options, "--temperature", 0.5, "--seed", 3)
     assert found["run"] == str(run) and found["prompt"] == "the "
+    assert found["step"] == open_run(run).saved().step
     assert (found["temperature"], found["top_k"], found["top_p"]) == (0.5, 5, 0.9)
     assert found["seed"] == 3 and len(found["text"]) == 60
     plain = sampled(*options, "--temperature", 0.5, "--seed", 3)

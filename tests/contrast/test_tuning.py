@@ -2,7 +2,9 @@
 
 import json
 import math
+import sys
 
+import numpy as np
 import pytest
 
 from everyday import some
@@ -10,6 +12,7 @@ from ostinato.contrast import Spec
 from ostinato.contrast.entries import entries_of
 from ostinato.contrast.training import is_over
 from ostinato.contrast.tuning import rounds_of, trial_folder, tune
+from ostinato.errors import BadInput
 from ostinato.runs.signals import Interrupted
 
 GIVEN = {"cells": ["lstm", "gru"], "tasks": ["adding"], "settings": {"length": 10}, "budget": 900}
@@ -82,22 +85,29 @@ def test_interrupted_anywhere_it_resumes_to_the_same(entries, tmp_path, most):
     assert len(first.trained) == most and len(second.trained) == 8 - most
 
 
-def test_interrupted_while_results_are_told(entries, tmp_path, monkeypatch):
-    import optuna
+def test_a_round_divides_a_narrower_range_around_the_best(tmp_path, monkeypatch):
+    """Three rounds of 5, of which the first has the usual value: 4, 5 and 5 equal parts."""
+    monkeypatch.setitem(sys.modules, "optuna", None)  # a plain installation has no sampler
+    given = {**GIVEN, "cells": ["lstm"], "tune": {"rate": [1e-4, 1.0]}}
+    (found,) = tuned(entries_of(Spec.from_dict(given)), tmp_path, Pretending(), 15).values()
+    rates = np.log10([settings["rate"] for settings, _ in found.trials])
+    values = [value for _, value in found.trials]
+    for number, width in enumerate((4, 2, 1)):
+        here = rates[5 * number : 5 * number + 5][number == 0 :]
+        if number:
+            best = rates[np.argmin(values[: 5 * number])]
+            start = np.clip(best - width / 2, -4, -width)
+        else:
+            start = -4
+        parts = np.floor((here - start) / width * len(here))
+        assert sorted(parts) == [*range(len(here))], (number, here)
+    assert abs(np.log10(found.settings["rate"] / 0.01)) < 0.2
 
-    whole = tuned(entries, tmp_path / "whole", Pretending())
-    tell, count = optuna.Study.tell, []
 
-    def dying(self, *arguments):
-        count.append(1)
-        if len(count) == 4:
-            raise KeyboardInterrupt
-        return tell(self, *arguments)
-
-    monkeypatch.setattr(optuna.Study, "tell", dying)
-    with pytest.raises(KeyboardInterrupt):
-        tuned(entries, tmp_path / "broken", Pretending())
-    assert tuned(entries, tmp_path / "broken", Pretending()) == whole
+def test_a_search_of_an_earlier_version_is_not_continued(entries, tmp_path):
+    (tmp_path / "tuning.db").write_bytes(b"")
+    with pytest.raises(BadInput, match="was tuned in another way, by an earlier version"):
+        tuned(entries, tmp_path, Pretending())
 
 
 def test_larger_values_can_be_better(entries, tmp_path):

@@ -98,6 +98,7 @@ def test_broken_files_are_refused_with_their_line(case, tmp_path):
     assert "\n" not in str(found.value) and "broken.conllu" in str(found.value)
 
 
+@pytest.mark.data("ud_ewt/en_ewt-ud-dev.conllu")
 def test_ewt_is_written_as_it_was_read(tmp_path):
     path = find_data("ud_ewt/en_ewt-ud-dev.conllu")
     found = read_conllu(path)

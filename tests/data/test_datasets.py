@@ -2,7 +2,6 @@
 
 import bz2
 import hashlib
-import os
 
 import pytest
 
@@ -36,8 +35,12 @@ def put(folder, path="small/t.bz2", content=None):
     return folder / path
 
 
-@pytest.mark.skipif(not os.environ.get("OSTINATO_DATA"), reason="OSTINATO_DATA is not set")
-@pytest.mark.parametrize("name", DATASETS)
+def real(*names):
+    """The marker of a test that needs these data sets as they were published."""
+    return pytest.mark.data(*(file.path for name in names for file in DATASETS[name].files))
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=real(name)) for name in DATASETS])
 def test_data_match_their_checksums(name):
     for file, path in zip(DATASETS[name].files, locate(name), strict=True):
         assert is_right(path, file.sha256, path.suffix), path
@@ -45,7 +48,7 @@ def test_data_match_their_checksums(name):
             assert path.stat().st_size == file.size
 
 
-@pytest.mark.skipif(not os.environ.get("OSTINATO_DATA"), reason="OSTINATO_DATA is not set")
+@real("tinyshakespeare", "enwiki")
 def test_texts_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("OSTINATO_CACHE", str(tmp_path))
     assert text_path("tinyshakespeare").stat().st_size == 1_115_394

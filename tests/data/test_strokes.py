@@ -2,24 +2,20 @@
 
 import io
 import json
-import os
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ostinato.data import find_data
 from ostinato.data.drawn import PATHS, path
 from ostinato.data.ink import drawn_ink, omniglot_ink
 from ostinato.data.pen import POINTS, SPACING, evenly, pen_steps, steps_of_drawings
 from ostinato.data.strokes import checked_drawing, joined, read_drawings, read_omniglot
 from ostinato.errors import BadInput
 
-ARCHIVE = Path(os.environ.get("OSTINATO_DATA", ""), "omniglot/strokes_background_small1.zip")
-needs_omniglot = pytest.mark.skipif(
-    not os.environ.get("OSTINATO_DATA") or not ARCHIVE.is_file(),
-    reason="needs OSTINATO_DATA to name a folder that has omniglot",
-)
+ARCHIVE = "omniglot/strokes_background_small1.zip"
 SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
 CROSS = [np.array([[0, 0], [1, 1]]), np.array([[0, 1], [1, 0]])]
 
@@ -232,12 +228,13 @@ def test_broken_zip(tmp_path, damage):
     assert "\n" not in str(found.value)
 
 
-@needs_omniglot
+@pytest.mark.data(ARCHIVE)
 def test_real_strokes():
-    found = read_omniglot(ARCHIVE, "Latin")
+    file = find_data(ARCHIVE)
+    found = read_omniglot(file, "Latin")
     assert sorted(found) == [*range(1, 21)]
     assert all(sorted(drawings) == [*range(1, 27)] for drawings in found.values())
-    with zipfile.ZipFile(ARCHIVE) as archive:
+    with zipfile.ZipFile(file) as archive:
         name = next(
             x
             for x in archive.namelist()

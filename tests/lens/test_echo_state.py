@@ -25,6 +25,30 @@ def test_a_linear_cell_forgets_at_its_spectral_radius():
     assert found.forgets
 
 
+def unit(R, b):
+    cell = Simple(1, 1, key=KEY)
+    return eqx.tree_at(lambda c: (c.R, c.b), cell, (jnp.full((1, 1), R), jnp.full(1, b)))
+
+
+def test_two_resting_states_are_not_forgetting():
+    """Near each of them states converge, but which one it is depends on the beginning."""
+    found = echo_state(unit(3.0, 0.1), jnp.zeros((200, 1, 1)), key=KEY)
+    assert found.exponent < -1 and found.distance[-1] > 0.5
+    assert not found.forgets
+    assert echo_state(unit(0.5, 0.1), jnp.zeros((200, 1, 1)), key=KEY).forgets
+
+
+def test_states_that_are_still_on_their_way_are_forgetting():
+    found = echo_state(unit(0.999, 0.0), jnp.zeros((20, 1, 1)), key=KEY, scale=1e-3)
+    assert found.distance[-1] > 0.9 and found.exponent < 0
+    assert found.forgets
+
+
+def test_one_start_is_not_enough():
+    with pytest.raises(BadInput, match="starts must be at least 2, got 1"):
+        echo_state(unit(0.5, 0.0), jnp.zeros((5, 1, 1)), key=KEY, starts=1)
+
+
 @pytest.mark.slow
 def test_a_reservoir_far_beyond_1_is_chaotic_until_inputs_are_strong():
     xs = jax.random.normal(KEY, (300, 1, 1))

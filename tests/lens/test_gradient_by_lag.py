@@ -1,4 +1,4 @@
-"""The error of one step, by how far it has come back."""
+"""The error of one step at every state, by how far it has come back."""
 
 import jax
 import jax.numpy as jnp
@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 from jax.random import key
 
-from everyday import some
 from members import CELLS, WIRINGS
-from ostinato import unroll
-from ostinato.cells import LSTM, Simple
-from ostinato.lens import gradient_by_lag
-from ostinato.lens.recurrent_matrices import recurrent_products
+from ostinato.cells import GRU, LSTM, Leaky, Simple
+from ostinato.lens import gradient_by_lag, jacobian_by_lag, recurrent_matrices
 from ostinato.through_time import can_step, taps
 from ostinato.wiring import Bidirectional, Network, OneHot, Readout, Stack
+from sound_cells import LRU, SRU, Counter, MinGRU, NoState
 
 MEMBERS = CELLS | WIRINGS
 STEPS = 6
+XS = np.random.default_rng(1).standard_normal((STEPS, 2, 3))
 
 # The products of a step that lie on no cycle. With gated feedback all but the first layer's gates
 # do, since layers read each other.
@@ -45,6 +44,10 @@ def first(output):
     return output[..., 0]
 
 
+def loss(output):
+    return jnp.sum(jnp.sin(output), axis=-1)
+
+
 def linear(R):
     cell = Simple(2, len(R), key=key(0), f="identity")
     return jax.tree.unflatten(jax.tree.structure(cell), [cell.W, jnp.asarray(R), cell.b])
@@ -62,12 +65,6 @@ def test_a_linear_net():
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-def test_identity_recurrence_keeps_the_error():
-    xs = np.zeros((50, 2, 2))
-    (found,) = gradient_by_lag(linear(np.eye(3)), xs, first).values()
-    np.testing.assert_allclose(found, 1.0, rtol=1e-12)
-
-
 def test_a_step_in_the_middle():
     R = 0.5 * np.eye(3)
     xs = np.zeros((STEPS, 2, 2))
@@ -82,73 +79,129 @@ def test_an_lstm_with_its_gates_pinned_open():
     cell = LSTM(2, 3, key=key(0))
     bias = jnp.concatenate([jnp.full(3, x) for x in (0.0, 40.0, 0.0, 40.0)])
     cell = jax.tree.unflatten(jax.tree.structure(cell), [cell.W, 0 * cell.R, bias])
-    xs = np.zeros((30, 2, 2))
-    (found,) = gradient_by_lag(cell, xs, first).values()
-    assert found[1] > 0.01
-    np.testing.assert_allclose(found[1:], found[1], rtol=1e-10)
+    (found,) = gradient_by_lag(cell, np.zeros((30, 2, 2)), first).values()
+    np.testing.assert_allclose(found, 1, rtol=1e-10)  # c starts at 0, where tanh is steepest
 
 
-@pytest.mark.parametrize("name", MEMBERS)
-def test_recurrent_products_of_every_member(name):
-    case = MEMBERS[name]()
-    found = recurrent_products(case.cell, case.xs)
-    assert found == taps(case.cell, case.xs).keys() - NOT_RECURRENT.get(name, set())
-    # The units of an Elman cell hear themselves without a product.
-    assert found or name in ("elman", "feedforward")
+def squares(gradient):
+    return sum(float(np.sum(np.abs(x) ** 2)) for x in jax.tree.leaves(gradient))
 
 
-@pytest.mark.parametrize("name", [*NOT_RECURRENT, "jordan", "bidirectional"])
-def test_only_what_is_recurrent(name):
-    case = MEMBERS[name]()
-    state = case.state
-    found = jax.eval_shape(lambda xs: gradient_by_lag(case.cell, xs, first, state), case.xs)
-    assert found.keys() == recurrent_products(case.cell, case.xs)
-    assert all(profile.shape == (len(case.xs),) for profile in found.values())
+def by_hand(cell, xs, read=None):
+    """`‖∂L/∂s_{t-k}‖` of one sequence, by plain steps; lag 0 only with `read`, else NaN."""
+    us = cell.inputs(xs)
+
+    def last_loss(moves):
+        state = cell.initial(())
+        for step, move in enumerate(moves):
+            u = jax.tree.map(lambda u, step=step: u[step], us)
+            state, y = cell.step(state, u)
+            state = moved(state, move)
+        return loss(y if read is None else read(state, u))
+
+    move = [jnp.zeros_like(x) for x in jax.tree.leaves(cell.initial(())) if is_float(x)]
+    gradients = jax.jit(jax.grad(last_loss))([move] * len(xs))
+    found = np.sqrt([squares(one) for one in reversed(gradients)])
+    return found if read is not None else np.array([np.nan, *found[1:]])
 
 
-def test_nothing_recurrent():
-    """The state is a sum of what has been read, and no product has part in it."""
+def is_float(x):
+    return jnp.issubdtype(x.dtype, jnp.inexact)
 
-    class Sum(Simple):
-        def step(self, h, u):
-            h = h + u
-            return h, h @ self.R
 
-    assert gradient_by_lag(Sum(2, 3, key=key(0)), np.ones((STEPS, 4, 2)), first) == {}
+def moved(state, move):
+    leaves, tree = jax.tree.flatten(state)
+    given = iter(move)
+    return jax.tree.unflatten(tree, [x + next(given) if is_float(x) else x for x in leaves])
+
+
+def is_the_state(h, _):
+    return h
 
 
 @pytest.mark.parametrize(
-    "name",
-    some(["lstm", "gated feedback, gru", "stack of bidirectional", "network, one-hot"], ["lstm"]),
+    "cell, read",
+    [
+        (SRU(), SRU().read),
+        (MinGRU(), is_the_state),
+        (LRU(), LRU().read),
+        (Leaky(3, 4, key=key(0)), is_the_state),
+        (Simple(3, 1, key=key(0)), is_the_state),
+        (Counter(), None),
+    ],
+    ids=["sru", "mingru", "lru", "leaky", "one unit", "with a whole number in its state"],
 )
-def test_finite_differences(name):
-    """One offset at a time, of the latest step and of the first."""
+def test_every_kind_of_cell_by_plain_steps(cell, read):
+    """A batch of two sequences, in float64."""
+    cell = jax.tree.map(lambda x: x.astype(jnp.promote_types(x.dtype, jnp.float64)), cell)
+    (found,) = gradient_by_lag(cell, XS, loss).values()
+    each = [by_hand(cell, XS[:, n], read) for n in (0, 1)]
+    expected = np.sqrt(np.mean(np.square(each), axis=0))
+    known = ~np.isnan(expected)
+    np.testing.assert_allclose(found[known], expected[known], rtol=1e-9)
+    assert np.all(found > 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["elman", "lstm 1997", "hopfield", "gated feedback, tanh", "neural turing machine"]
+)
+def test_members_by_plain_steps(name):
     case = MEMBERS[name]()
-    offsets = taps(case.cell, case.xs)
-
-    @jax.jit
-    def values(offsets):
-        ys, _ = unroll(case.cell, case.xs, case.state, taps=offsets)
-        return jnp.sum(jnp.sin(ys[-1]))
-
-    found = gradient_by_lag(case.cell, case.xs, lambda o: jnp.sum(jnp.sin(o), -1), case.state)
-    h = 1e-6
-    for name, profile in found.items():
-        shape = offsets[name].shape
-        for lag in (0, len(profile) - 1):
-            at = shape[0] - 1 - lag
-            slopes = []
-            for place in np.ndindex(shape[1:]):
-                up, down = (
-                    offsets | {name: offsets[name].at[(at, *place)].add(d)} for d in (h, -h)
-                )
-                slopes.append((values(up) - values(down)) / (2 * h))
-            batch = int(np.prod(shape[1:-1]))
-            expected = np.sqrt(np.sum(np.square(slopes)) / batch)
-            np.testing.assert_allclose(profile[lag], expected, rtol=1e-5, atol=1e-7)
+    xs = np.random.default_rng(2).standard_normal((4, 1, *np.shape(case.xs)[-1:]))
+    (found,) = gradient_by_lag(case.cell, xs, loss).values()
+    np.testing.assert_allclose(found[1:], by_hand(case.cell, xs[:, 0])[1:], rtol=1e-7, atol=1e-12)
 
 
-def test_taps_of_a_layer_that_has_no_step():
+def test_the_jacobian_of_an_elementwise_cell():
+    """What the Jacobian of a cell with one unit says, the gradient says too."""
+    cell = Simple(3, 1, key=key(0))
+    (found,) = gradient_by_lag(cell, XS[:, :1], first).values()
+    np.testing.assert_allclose(found, jacobian_by_lag(cell, XS[:, :1])[:-1], rtol=1e-10)
+
+
+def test_a_stack_layer_by_layer():
+    """An error comes to the lower layer by its own later steps and by the layer above."""
+    below, above = LSTM(3, 2, key=key(0)), GRU(2, 2, key=key(1))
+    found = gradient_by_lag(Stack([below, above]), XS[:, :1], loss)
+    assert found.keys() == {".layers[0]", ".layers[1]"}
+    us = below.inputs(XS[:, 0])
+
+    def last_loss(moves):
+        states = below.initial(()), above.initial(())
+        for u, move in zip(us, moves, strict=True):
+            (h, c), _ = below.step(states[0], u)
+            h, c = h + move[0][0], c + move[0][1]
+            g, _ = above.step(states[1], above.inputs(h))
+            states = (h, c), g + move[1]
+        return loss(states[1])
+
+    none = [((jnp.zeros(2), jnp.zeros(2)), jnp.zeros(2))] * STEPS
+    gradients = jax.jit(jax.grad(last_loss))(none)[::-1]
+    for layer in (0, 1):
+        expected = np.sqrt([squares(one[layer]) for one in gradients])
+        np.testing.assert_allclose(found[f".layers[{layer}]"], expected, rtol=1e-10)
+
+
+def test_without_a_state_there_is_nothing_to_measure():
+    assert gradient_by_lag(NoState(), XS, loss) == {}
+
+
+def test_a_cell_that_comes_twice():
+    cell = Simple(3, 3, key=key(0))
+    found = gradient_by_lag(Stack([cell, cell]), XS, loss)
+    assert len(found) == 2
+    other = Stack([cell, jax.tree.map(lambda x: x + 0, cell)])
+    for a, b in zip(found.values(), gradient_by_lag(other, XS, loss).values(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NOT_RECURRENT)
+def test_no_matrix_of_what_is_not_recurrent(name):
+    found = recurrent_matrices(MEMBERS[name]().cell)
+    assert not {path.split("[")[0] for path in found} & NOT_RECURRENT[name]
+
+
+def test_a_layer_that_has_no_step():
     layer = Bidirectional(LSTM(2, 3, key=key(0)), Simple(2, 4, key=key(1)))
     assert not can_step(layer)
     xs = np.random.default_rng(0).standard_normal((STEPS, 4, 2))
@@ -161,9 +214,12 @@ def test_taps_of_a_layer_that_has_no_step():
     deep = Stack([LSTM(2, 2, key=key(2)), layer])
     network = Network(deep, Readout(7, 2, key=key(3)), OneHot(2))
     reached = gradient_by_lag(network, symbols, first)
-    names = recurrent_products(network, symbols)
-    assert len(names) == 3 and names == taps(network, symbols).keys() == reached.keys()
-    assert all((x[0] > 0).all() for x in reached.values())
+    assert reached.keys() == {
+        ".cell.layers[0]",
+        ".cell.layers[1].forward",
+        ".cell.layers[1].backward",
+    }
+    assert all(x[0] > 0 for x in reached.values())
     # At the last step the backward half has only just begun: nothing before it matters.
-    assert found[".backward.R"][0] > 0 and not found[".backward.R"][1:].any()
-    assert (found[".forward.R"] > 0).all()
+    assert found[".backward"][0] > 0 and not found[".backward"][1:].any()
+    assert (found[".forward"] > 0).all()

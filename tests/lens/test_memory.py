@@ -67,7 +67,9 @@ def test_memory_length():
     assert memory_length([1.0, 0.5, 0.1, 0.002, 0.001]) == 2
     assert memory_length([1.0, 0.5, 0.1, 0.02, 0.001], share=0.1) == 2
     assert memory_length([1.0, 0.0, 0.5], lags=[0, 10, 20]) == 20
-    assert memory_length([0.0, 0.0]) == 0 and memory_length([np.nan, 1.0]) == 0
+    assert memory_length([0.0, 0.0]) == 0
+    for not_measured in ([], [np.nan, 1.0], [1.0, np.inf]):
+        assert memory_length(not_measured) is None
 
 
 def test_lags():

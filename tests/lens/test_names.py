@@ -7,7 +7,9 @@ from ostinato.cells import GRU, LSTM, LSTM1997, MLSTM, Jordan, KrauseLSTM, Peeph
 from ostinato.cells.building import split
 from ostinato.lens import gradient_by_lag, recurrent_matrices, saturation
 from ostinato.lens.names import plain_name, weight_name
+from ostinato.names import state_name
 from ostinato.reservoir import Reservoir
+from ostinato.through_time import taps
 from ostinato.wiring import (
     Bidirectional,
     LayerNorm,
@@ -82,7 +84,7 @@ def test_blocks_of_recurrent_weights(cell, words):
 @pytest.mark.parametrize("cell", [LSTM, GRU, Jordan])
 def test_whole_weights(cell):
     made = cell(3, 4, key=KEY)
-    found = gradient_by_lag(made, jax.numpy.ones((3, 2, 3)), lambda y: y[..., 0])
+    found = taps(made, jax.numpy.ones((3, 2, 3)))
     words = {LSTM: ["gates (R)"], GRU: ["gates (R)", "candidate (U)"], Jordan: ["R", "V"]}[cell]
     assert sorted(weight_name(name, made) for name in found) == sorted(words)
 
@@ -90,20 +92,29 @@ def test_whole_weights(cell):
 def test_a_neural_turing_machine():
     machine = NeuralTuringMachine.of(LSTM, 2, 3, rows=4, columns=2, key=KEY)
     xs = jax.numpy.ones((3, 2, 2))
-    found = gradient_by_lag(machine, xs, lambda y: y[..., 0])
-    assert sorted(weight_name(name, machine) for name in found) == [
+    assert {weight_name(name, machine) for name in taps(machine, xs)} >= {
         "gates (R)",
         "gates (W)",
         "heads (P)",
-    ]
+    }
     gates = [plain_name(name) for name in saturation(machine, xs)]
     assert gates[-4:] == ["heads, key", "heads, gate", "heads, erase", "heads, add"]
 
 
 def test_a_sparse_weight_is_one_weight():
     deep = Stack.of(Reservoir, 3, [20, 20], key=KEY)
-    found = gradient_by_lag(deep, jax.numpy.ones((3, 2, 3)), lambda y: y[..., 0])
-    assert sorted(weight_name(name, deep) for name in found) == [
+    assert {weight_name(name, deep) for name in taps(deep, jax.numpy.ones((3, 2, 3)))} >= {
         "layer 1, units (R)",
         "layer 2, units (R)",
+    }
+
+
+def test_states():
+    deep = Stack([Simple(3, 4, key=KEY), Bidirectional(GRU(4, 2, key=KEY), GRU(4, 2, key=KEY))])
+    paths = gradient_by_lag(Network(deep, None), jax.numpy.ones((3, 2, 3)), lambda y: y[..., 0])
+    assert [state_name(path) for path in paths] == [
+        "layer 1",
+        "layer 2, forward",
+        "layer 2, backward",
     ]
+    assert state_name(".cell") == state_name("") == "state"

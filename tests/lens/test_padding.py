@@ -38,9 +38,9 @@ def loss(output):
 def test_gradient_by_lag(at):
     """At each lag the root of the mean square over the sequences that are so long."""
     net = network()
-    found = lens.gradient_by_lag(net, PADDED, loss, at=at, lengths=LENGTHS)[".cell.R"]
+    found = lens.gradient_by_lag(net, PADDED, loss, at=at, lengths=LENGTHS)[".cell"]
     parts = [
-        lens.gradient_by_lag(net, XS[:n, i : i + 1], loss, at=at)[".cell.R"]
+        lens.gradient_by_lag(net, XS[:n, i : i + 1], loss, at=at)[".cell"]
         for i, n in enumerate(LENGTHS)
     ]
     squares, counts = np.zeros(STEPS), np.zeros(STEPS)
@@ -51,10 +51,10 @@ def test_gradient_by_lag(at):
 
 
 def test_gradient_by_lag_ends_at_a_reset():
-    found = lens.gradient_by_lag(network(), PADDED, loss, lengths=LENGTHS, resets=RESETS)[".cell.R"]
+    found = lens.gradient_by_lag(network(), PADDED, loss, lengths=LENGTHS, resets=RESETS)[".cell"]
     starts, parts = (2, 1), []
     for i, n in enumerate(LENGTHS):
-        part = lens.gradient_by_lag(network(), XS[starts[i] : n, i : i + 1], loss)[".cell.R"]
+        part = lens.gradient_by_lag(network(), XS[starts[i] : n, i : i + 1], loss)[".cell"]
         parts.append(part)
     same(found[:3], jnp.sqrt((parts[0][:3] ** 2 + parts[1][:3] ** 2) / 2))
     same(found[3:], jnp.concatenate([parts[0][3:], jnp.zeros(2)]))

@@ -124,8 +124,8 @@ def test_reach_against_finite_differences(window):
         own = gradient_by_lag(
             vectors, xs[:, None], lambda y: -jax.nn.log_softmax(y)[..., found.target]
         )
-        np.testing.assert_allclose(found.by_lag["gates (R)"], own[".cell.R"], rtol=1e-9)
-    assert {name: len(x) for name, x in found.by_lag.items()} == {"gates (R)": at - first}
+        np.testing.assert_allclose(found.by_lag["state"], own[".cell"], rtol=1e-9)
+    assert {name: len(x) for name, x in found.by_lag.items()} == {"state": at - first}
 
 
 def test_reach_of_bad_places():

@@ -7,6 +7,7 @@ import pytest
 from ostinato.cells import GRU
 from ostinato.errors import BadInput
 from ostinato.report.of_series import Place, can_forecast, forecasts, place_of
+from ostinato.runs import Saved
 from ostinato.tasks import Series, closed_loop
 from ostinato.tasks.applying import Applying
 from ostinato.tasks.continuing import continuations, forecasts_at_each
@@ -25,7 +26,7 @@ def network_for(task, units=4):
 def test_the_closed_loop_beside_what_came():
     task = Series(VALUES, names=["a", "2"])
     network = network_for(task)
-    first, second = forecasts(network, task, Place(0, 150, 20))
+    first, second = forecasts(Saved(7, network), task, Place(0, 150, 20))
     came, loop = first.series
     assert first.title == "Forecast of a from step 150" and second.y_title == "column 2"
     assert came.x == list(range(130, 170)) and came.y == VALUES[130:170, 0].tolist()
@@ -35,13 +36,15 @@ def test_the_closed_loop_beside_what_came():
     np.testing.assert_allclose(second.series[1].y, found[:, 1])
     error = np.abs(found[:, 0] - VALUES[150:170, 0]).mean()
     assert f"mean absolute error of {error:.3g}" in first.caption
+    assert first.caption.endswith("Made with the weights of step 7.")
 
 
 def test_after_the_end_it_is_what_apply_prints(tmp_path):
     np.save(tmp_path / "x.npy", VALUES)
     task = Series(VALUES, horizon=3, quantiles=LEVELS)
     network = network_for(task)
-    chart, other = forecasts(network, task, Place(0, 200, 5))  # nothing came: no second pair
+    # Nothing came: there is no second pair.
+    chart, other = forecasts(Saved(7, network), task, Place(0, 200, 5))
     how = {"settings": Series.Settings(horizon=3, quantiles="0.1,0.5,0.9")}
     how |= {"artefacts": task.artefacts(), "file": tmp_path / "x.npy"}
     (loop,) = continuations(network, Applying(**how, steps=5))
@@ -57,7 +60,7 @@ def test_after_the_end_it_is_what_apply_prints(tmp_path):
 def test_quantiles_at_every_step():
     task = Series(VALUES[:, :1], horizon=2, quantiles=LEVELS)
     network = network_for(task)
-    _, chart = forecasts(network, task, Place(0, 100, 30))
+    _, chart = forecasts(Saved(7, network), task, Place(0, 100, 30))
     came, band = chart.series
     made = forecasts_at_each(network, task, VALUES[:130, :1])[:, 1, 0]  # the second step
     assert came.x == band.x == list(range(100, 130))
@@ -70,7 +73,7 @@ def test_quantiles_at_every_step():
 
 def test_without_a_closed_loop_the_horizon_remains():
     task = Series(VALUES, targets=[1])
-    (chart,) = forecasts(network_for(task), task, Place(0, 100, 10))
+    (chart,) = forecasts(Saved(7, network_for(task)), task, Place(0, 100, 10))
     assert [one.name for one in chart.series] == ["what came", "forecast, 1 step"]
     assert chart.series[1].x == [100]
 

@@ -3,13 +3,18 @@
 import json
 import shutil
 
+import jax
 import numpy as np
 import pytest
 
+from ostinato.cells import Feedforward
 from ostinato.lens import gradient_by_lag, saturation
 from ostinato.runs import Config, Diverged, evaluate, examine, open_run, train
 from ostinato.runs.build import build_network, build_task
 from ostinato.runs.examination import gather
+from ostinato.runs.looking import Lens
+from ostinato.wiring import Network, Readout
+from sound_cells import SRU
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +114,23 @@ def test_a_task_and_a_network_of_ones_own(tmp_path):
     run = train(config, tmp_path / "run", task=task, network=network)
     assert isinstance(run.network(like=network), type(network))
     found = gather(run, task, network)
-    assert found.goal.chance == task.chance and ".cell.U" in found.network.gradient
+    assert found.goal.chance == task.chance and ".cell.update gate" in found.network.gates
     longer = Config(task="adding", length=6, cell="simple", units=3, steps=6)
     train(longer, tmp_path / "run", resume=True, task=task, network=network)
     assert run.steps()[-1] == 6
+
+
+def test_a_look_at_a_cell_without_a_recurrent_product(run):
+    """An SRU remembers by its elementwise recurrence; a cell without a state has no memory."""
+    task = run.task()
+    lens, batch = Lens(task.loss), task.batch(0, 4)
+    weights = 0.5 * jax.random.normal(jax.random.key(0), (2, 12))
+    readout = Readout(4, 1, key=jax.random.key(1))
+    seen = lens.look(Network(SRU(W=weights), readout), batch, None)
+    assert seen["memory"] == {".cell": 7} and min(seen["gradient"][".cell"]) > 0
+    assert (
+        lens.look(Network(Feedforward(2, 4, key=jax.random.key(2)), readout), batch, None)["memory"]
+        == {}
+    )
+    broken = lens.look(Network(SRU(W=np.nan * weights), readout), batch, None)
+    assert broken["memory"] == {".cell": None}

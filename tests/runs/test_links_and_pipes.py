@@ -60,7 +60,7 @@ def test_tensorboard_does_not_write_through_a_link(ostinato, run, tmp_path):
     assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
-@pytest.mark.parametrize("name", ["seeds", "trials", "tuning.db"])
+@pytest.mark.parametrize("name", ["seeds", "trials"])
 def test_a_contrast_does_not_write_through_a_link(tmp_path, name):
     given = {"cells": ["simple"], "tasks": ["adding"], "trials": 0 if name == "seeds" else 1}
     settings = {"length": 5, "units": 2, "batch": 2, "steps": 1}

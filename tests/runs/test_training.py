@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -87,6 +88,24 @@ def test_a_run_keeps_what_it_must(undisturbed, config):
     assert not list(run.path.rglob("*.part"))
     network, last = run.network("best"), run.network("last")
     assert jax.tree.structure(network) == jax.tree.structure(last)
+
+
+def test_a_network_says_its_step(undisturbed):
+    run = open_run(undisturbed.path)
+    best = min((e for e in run.events() if e["kind"] == "valid"), key=lambda e: e["value"])
+    assert run.saved().step == best["step"] and run.saved("last").step == 12
+    for which in (12, "last"):
+        assert eqx.tree_equal(run.network(which), run.saved("last").network)
+
+
+@pytest.mark.parametrize("which", [600, "first", True, 12.0, None])
+def test_a_checkpoint_that_does_not_exist(undisturbed, which):
+    run = open_run(undisturbed.path)
+    steps = ", ".join(map(str, run.steps()))
+    with pytest.raises(BadInput) as refused:
+        run.network(which)
+    words = f"has no checkpoint {which!r}; there are 'best', 'last' and the steps {steps}"
+    assert str(refused.value).endswith(words)
 
 
 def test_the_same_seed_gives_the_same_numbers(undisturbed, config, tmp_path):

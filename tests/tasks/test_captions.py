@@ -1,6 +1,8 @@
 """Captions: batches, generated shapes, retrieval, files, and captions of other pictures."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -226,6 +228,16 @@ def test_floats_become_whole_numbers():
     assert checked_pictures(np.array([0, 0.5, 1]).reshape(1, 1, 1, 3)).ravel().tolist() == [
         0, 128, 255
     ]  # fmt: skip
+
+
+def test_captions_are_scored_without_sacrebleu(monkeypatch):
+    task = Captions.of(*coloured(50))
+    answers = [[SimpleNamespace(text=words)] for words in task.captions["test"]]
+    monkeypatch.setattr("ostinato.tasks.captions.written", lambda *_: answers)
+    assert len(task.scores(None, "test")) == 6
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    with pytest.warns(UserWarning, match=r"left out: BLEU needs sacrebleu: .*\[translate\]"):
+        assert task.scores(None, "test") == {"exact, beam of 5": 1}
 
 
 def test_bleu_of_an_order_is_that_of_sacrebleu():

@@ -1,23 +1,17 @@
 """Digits come pixel by pixel, from the files as they are."""
 
 import gzip
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ostinato.data import find_data
+from ostinato.data.datasets import DATASETS
 from ostinato.errors import BadInput
 from ostinato.tasks import PermutedMNIST, SequentialMNIST
 from ostinato.tasks.mnist import read_idx
 
 from .members import LABELS, write_data, write_idx
-
-FILES = Path(os.environ.get("OSTINATO_DATA", ""), "mnist")
-needs_digits = pytest.mark.skipif(
-    not os.environ.get("OSTINATO_DATA") or not FILES.is_dir(),
-    reason="needs OSTINATO_DATA to name a folder that has mnist",
-)
 
 
 @pytest.fixture
@@ -28,10 +22,12 @@ def small(tmp_path, monkeypatch):
 
 
 def raw(name: str, header: int) -> np.ndarray:
-    return np.frombuffer(gzip.decompress((FILES / name).read_bytes()), np.uint8, offset=header)
+    return np.frombuffer(
+        gzip.decompress(find_data(f"mnist/{name}").read_bytes()), np.uint8, offset=header
+    )
 
 
-@needs_digits
+@pytest.mark.data(*(file.path for file in DATASETS["mnist"].files))
 def test_real_digits():
     task, permuted = SequentialMNIST(), PermutedMNIST(seed=5)
     sizes = {part: labels.shape for part, (_, labels) in task.parts.items()}

@@ -1,22 +1,16 @@
 """Chorales come as they are in the file, padded and without weight after their end."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.io
 
+from ostinato.data import find_data
 from ostinato.errors import BadInput
 from ostinato.tasks import Chorales
 
 from .members import ROLLS, entropies, write_data
 
-FILE = Path(os.environ.get("OSTINATO_DATA", ""), "jsb", "JSB_Chorales.mat")
-needs_chorales = pytest.mark.skipif(
-    not os.environ.get("OSTINATO_DATA") or not FILE.is_file(),
-    reason="needs OSTINATO_DATA to name a folder that has jsb/JSB_Chorales.mat",
-)
+FILE = "jsb/JSB_Chorales.mat"
 
 
 @pytest.fixture
@@ -34,9 +28,9 @@ def check_whole(batch, rolls):
         assert batch.weights[:steps, n].all() and not batch.weights[steps:, n].any()
 
 
-@needs_chorales
+@pytest.mark.data(FILE)
 def test_real_chorales():
-    task, found = Chorales(), scipy.io.loadmat(FILE)
+    task, found = Chorales(), scipy.io.loadmat(find_data(FILE))
     assert {part: len(rolls) for part, rolls in task.parts.items()} == {
         "train": 229,
         "valid": 76,

@@ -1,13 +1,12 @@
 """The n-gram yardstick against a slow implementation, its sums, and a known entropy."""
 
 import math
-import os
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ostinato.data import find_data
 from ostinato.tasks import ngrams
 from ostinato.tasks.ngrams import ngram_bits, ngram_probabilities
 
@@ -121,9 +120,9 @@ def test_only_the_end_of_a_long_text_is_counted(monkeypatch):
     assert ngram_bits(train, test, 6, 2) == wanted
 
 
-@pytest.mark.skipif(not os.environ.get("OSTINATO_DATA"), reason="OSTINATO_DATA is not set")
+@pytest.mark.data("tinyshakespeare/input.txt")
 def test_tiny_shakespeare():
-    raw = np.fromfile(Path(os.environ["OSTINATO_DATA"]) / "tinyshakespeare/input.txt", np.uint8)
+    raw = np.fromfile(find_data("tinyshakespeare/input.txt"), np.uint8)
     known, symbols = np.unique(raw, return_inverse=True)
     border = round(0.9 * len(symbols))
     bits = ngram_bits(symbols[:border], symbols[border:], len(known), order=5)

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from ostinato.data import find_data
 from ostinato.data.conllu import Sentence, read_conllu, sentences, write_conllu
 from ostinato.errors import BadInput
 from ostinato.runs import Config, evaluate, train
@@ -198,10 +199,21 @@ def test_networks_that_cannot_tag_are_refused(more, words):
         build_network(Config(**{"task": "tag", "cell": "lstm", **more}), Tagging(SENTENCES))
 
 
-def test_ewt_is_read_with_its_parts():
-    from ostinato.data import find_data
+def test_the_parts_of_files_are_their_sentences(tmp_path):
+    rows = [Sentence.of(words).replaced("upos", tags) for words, tags in SENTENCES]
+    learned, kept = file_of(tmp_path, *rows), file_of(tmp_path, *rows[:7], name="test")
+    task = Tagging.from_settings(Tagging.Settings(file=learned, test=kept), 0)
+    sizes = {name: len(part.lengths) for name, part in task.parts.items()}
+    assert sizes == {"train": 53, "valid": 7, "test": 7}
+    assert task.baselines()["most frequent tag"] == 1
 
-    dev, test = (str(find_data(f"ud_ewt/en_ewt-ud-{x}.conllu")) for x in ("dev", "test"))
+
+DEV, TEST = (f"ud_ewt/en_ewt-ud-{part}.conllu" for part in ("dev", "test"))
+
+
+@pytest.mark.data(DEV, TEST)
+def test_ewt_is_read_with_its_parts():
+    dev, test = (str(find_data(name)) for name in (DEV, TEST))
     task = Tagging.from_settings(Tagging.Settings(file=dev, test=test), 0)
     assert {name: len(part.lengths) for name, part in task.parts.items()} == {
         "train": 1779,

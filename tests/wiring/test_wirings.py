@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ostinato import Network, Readout, unroll
-from ostinato.cells import GRU, LSTM, Simple
+from ostinato.cells import GRU, LSTM, Elman, Leaky, PeepholeLSTM, Simple
 from ostinato.wiring import (
     Bidirectional,
     Dropout,
@@ -95,6 +95,88 @@ def test_gated_feedback_is_its_equation():
             below = h[j]
         expected.append(below)
     assert distance((ys, final), (np.stack(expected), tuple(h))) < TOLERANCE
+
+
+def _tanh_step(p, h, a, g):
+    h = np.tanh(a + g * (h @ p.R))
+    return h, h
+
+
+def _elman_step(p, h, a, g):
+    h = np.tanh(a + g * (p.r * h))
+    return h, h
+
+
+def _leaky_step(p, h, a, g):
+    h = (1 - p.alpha) * np.tanh(a + g * (h @ p.R)) + p.alpha * h
+    return h, h
+
+
+class LearnedLeak(Simple):
+    """One number for all units is a leak, though it is a parameter."""
+
+    alpha: jax.Array
+
+    def __init__(self, inputs, units, *, key):
+        super().__init__(inputs, units, key=key)
+        self.alpha = jnp.asarray(0.3)
+
+    def step(self, state, u):
+        h = (1 - self.alpha) * jnp.tanh(u + state @ self.R) + self.alpha * state
+        return h, h
+
+
+def _lstm_step(p, state, a, g):
+    h, c = state
+    i, f, block, o = np.split(a + g * (h @ p.R), 4, axis=1)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(block)
+    h = sigmoid(o) * np.tanh(c)
+    return (h, c), h
+
+
+def _peephole_step(p, state, a, g):
+    h, c = state
+    i, f, block, o = np.split(a + g * (h @ p.R), 4, axis=1)
+    i, f = sigmoid(i + g * (p.p[0] * c)), sigmoid(f + g * (p.p[1] * c))
+    c = f * c + i * np.tanh(block)
+    h = sigmoid(o + p.p[2] * c) * np.tanh(c)  # which reads the new c
+    return (h, c), h
+
+
+def _gru_step(p, h, a, g):
+    n = h.shape[1]
+    z, r = np.split(sigmoid(a[:, : 2 * n] + g * (h @ p.R)), 2, axis=1)
+    candidate = np.tanh(a[:, 2 * n :] + g * ((r * h) @ p.U))
+    h = (1 - z) * h + z * candidate
+    return h, h
+
+
+@pytest.mark.parametrize(
+    "kind, step",
+    [
+        (Simple, _tanh_step),
+        (Elman, _elman_step),
+        (Leaky, _leaky_step),
+        (LearnedLeak, _leaky_step),
+        (LSTM, _lstm_step),
+        (PeepholeLSTM, _peephole_step),
+        (GRU, _gru_step),
+    ],
+    ids=lambda x: x.__name__,
+)
+def test_every_connection_from_the_step_before_is_scaled(kind, step):
+    """Two layers in NumPy; whatever a weight takes from t-1 is scaled, and nothing else."""
+    cell = made(GatedFeedback.of, kind, INPUTS, [4, 2])
+    xs, (states, outputs) = case(cell)
+    new, y = cell.step((states, outputs), cell.inputs(xs[0]))
+    p, x, states, before = jax.tree.map(np.asarray, (cell, xs[0], states, outputs))
+    below, everything, expected = x, np.concatenate(before, axis=1), []
+    for j, layer in enumerate(p.layers):
+        gates = sigmoid(below @ p.w[j] + everything @ p.u[j])
+        read = np.concatenate([below, gates[:, 1 - j, None] * before[1 - j]], axis=1)
+        state, below = step(layer, states[j], read @ layer.W + layer.b, gates[:, j, None])
+        expected.append((state, below))
+    assert distance((new, y), (tuple(zip(*expected, strict=True)), below)) < TOLERANCE
 
 
 def pinned(cell):

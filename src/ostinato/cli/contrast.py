@@ -213,5 +213,4 @@ def _show(result: Result, out: Path) -> None:
         if group.comparisons:
             pairs = comparisons_table(group, result, f"{group.task}: comparisons")
             show_table(console, pairs, LEFT_OUT)
-    if (out / PAGE).exists():
-        console.print(f"page: {out / PAGE}", soft_wrap=True)
+    console.print(f"page: {out / PAGE}", soft_wrap=True)

@@ -168,8 +168,12 @@ def _curvature(event: dict) -> str:
 
 def _seen(lens: dict) -> str:
     """How far back the gradient reaches, and the most saturated units."""
-    farthest = max(lens["memory"].values(), default=0)
-    words = f"the gradient reaches {farthest} of {lens['lags'][-1]} steps back"
+    lengths = [length for length in lens["memory"].values() if length is not None]
+    words = f"the gradient reaches {max(lengths, default=0)} of {lens['lags'][-1]} steps back"
+    if not lens["memory"]:
+        words = "there is no state for a gradient to go back through"
+    elif not lengths:
+        words = "the gradient is not finite"
     name, share = max(lens["saturated"].items(), key=lambda pair: pair[1], default=("", 0.0))
     if share >= 0.01:
         words += f"; most saturated: {plain_name(name)} {share:.0%}"

@@ -80,14 +80,16 @@ def evaluate(
             check_file(words, "list of words")
         where = part or "valid"
         task = found.task() if file is None else found.task_on(file)
-        result: dict[str, Any] = {"run": str(run), "on": where if file is None else str(file)}
-        result |= _measured(found, task, where, own=file is None)
+        step, network = found.saved()
+        result: dict[str, Any] = {"run": str(run), "step": step}
+        result["on"] = where if file is None else str(file)
+        result |= _measured(found, network, task, where, own=file is None)
         if dynamic:
-            result["dynamic"] = _dynamic(found, task, where, rate)
+            result["dynamic"] = _dynamic(network, task, where, rate)
         count = SAMPLES if samples is None else samples
         if found.vocabulary is not None and count:
             known = _training_words(found) if words is None else _listed(words)
-            result |= evaluation.spelling(found.network(), found.vocabulary, known, count, seed)
+            result |= evaluation.spelling(network, found.vocabulary, known, count, seed)
     if as_json:
         print_json(result)
     else:
@@ -95,9 +97,8 @@ def evaluate(
             _show(result)
 
 
-def _measured(run: Run, task: Task, part: str, own: bool) -> dict:
+def _measured(run: Run, network: Any, task: Task, part: str, own: bool) -> dict:
     """All metrics of the task on one part of its data."""
-    network = run.network()
     values = evaluation.measured(network, task.evaluated(part), task.metrics)
     if values[0] is None:
         raise BadInput(f"the {part} part of {run.path} is empty; there is nothing to score")
@@ -114,12 +115,12 @@ def _measured(run: Run, task: Task, part: str, own: bool) -> dict:
     }
 
 
-def _dynamic(run: Run, task: Task, part: str, rate: float | None) -> dict:
+def _dynamic(network: Any, task: Task, part: str, rate: float | None) -> dict:
     """Bits and perplexity of dynamic evaluation."""
     rate = evaluation.RATE if rate is None else rate
     symbols = task.stream(part)
     assert symbols is not None
-    value = evaluation.dynamic_evaluate(run.network(), symbols, rate=rate)
+    value = evaluation.dynamic_evaluate(network, symbols, rate=rate)
     return {"rate": rate, "value": value, "perplexity": perplexity(value)}
 
 
@@ -159,7 +160,7 @@ def _show(result: dict) -> None:
     known = {"chance": result["chance"], **result["yardsticks"]}
     words = [f"{name} {value:.4g}" for name, value in known.items() if value is not None]
     beside = f"   ({', '.join(words)})" if words else ""
-    lines = [f"{result['run']} on {result['on']}"]
+    lines = [f"{result['run']} on {result['on']}, with the weights of step {result['step']:,}"]
     lines.append(f"{result['metric']}: {result['value']:.4g}{beside}")
     for name, value in result["metrics"].items():
         if value is not None:

@@ -15,6 +15,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from ..errors import BadInput
+from ..lens import memory_length
 from ..runs import Inside, look_inside, open_run
 from .output import print_json, writing
 from .paths import path
@@ -71,7 +72,8 @@ def inside(
     for name, place in (("--at", at), ("--similar", similar)):
         if place is not None and not 0 <= place < size:
             raise BadInput(f"{name} is a piece from 0 to {size - 1}, got {place}")
-    found: dict[str, Any] = {"run": str(run), "text": looked.where, "pieces_read": size}
+    found: dict[str, Any] = {"run": str(run), "step": looked.step, "text": looked.where}
+    found["pieces_read"] = size
     if find is not None:
         found["find"] = looked.find(find, top)
         unit = unit or found["find"]["units"][0]["unit"]
@@ -92,6 +94,7 @@ def inside(
 
 
 def _show(console: Console, looked: Inside, found: dict[str, Any], top: int) -> None:
+    console.print(f"{looked.where}, with the weights of step {looked.step:,}", soft_wrap=True)
     if found["pieces"]:
         _show_text(console, found)
     if "find" in found:
@@ -164,8 +167,9 @@ def _show_at(console: Console, found: dict[str, Any], unit: str, top: int) -> No
     for one in sorted(moved, key=lambda one: -one["norm"])[:top]:
         console.print(Text(f"{one['at']:>7}  {_quoted(one['piece'])}  {one['norm']:.3g}"))
     for name, profile in reach["by_lag"].items():
-        half = [lag for lag, x in enumerate(profile) if x >= max(profile) / 100]
-        console.print(Text(f"{name}: within 1% of its peak up to lag {half[-1] if half else 0}"))
+        length = memory_length(profile)
+        far = "not finite" if length is None else f"at least 1% of its peak up to lag {length}"
+        console.print(Text(f"gradient at {name}: {far}"))
 
 
 def _around(pieces: list[str], at: int) -> Text:

@@ -65,8 +65,9 @@ def sample(
     if alternatives is not None:
         how: dict[str, Any] = {"temperature": 1.0 if temperature is None else temperature}
         how |= {"top_k": top_k, "top_p": top_p, "seed": seed or 0}
-        drawn = play_run(found, prompt, length, alternatives=alternatives, **how)
-        _show_steps({"run": str(run), "prompt": prompt, **how}, drawn, as_json)
+        step, network = found.saved()
+        drawn = play_run(found, prompt, length, network=network, alternatives=alternatives, **how)
+        _show_steps({"run": str(run), "step": step, "prompt": prompt, **how}, drawn, as_json)
         return
     with found.precision():
         vocabulary = found.vocabulary
@@ -76,15 +77,16 @@ def sample(
             )
         start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
         pieces: Iterator[np.ndarray]
-        result: dict = {"run": str(run), "prompt": prompt}
+        step, network = found.saved()
+        result: dict = {"run": str(run), "step": step, "prompt": prompt}
         if beam is None:
             heat = 1.0 if temperature is None else temperature
             settings: dict[str, Any] = {"temperature": heat, "top_k": top_k, "top_p": top_p}
             key = jax.random.key(seed or 0)
-            pieces = decoding.sample(found.network(), start, length, key=key, **settings)
+            pieces = decoding.sample(network, start, length, key=key, **settings)
             result |= {**settings, "seed": seed or 0}
         else:
-            symbols, log_probability = decoding.beam(found.network(), start, length, beam)
+            symbols, log_probability = decoding.beam(network, start, length, beam)
             pieces = iter([symbols])
             result |= {"beam": beam, "bits": -log_probability / math.log(2)}
         texts = decoding.as_text(pieces, vocabulary)

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, NeedsExtra
 from ..runs import Config
 from ..runs.config import flattened
 from ..runs.log import read_events
@@ -32,7 +32,7 @@ def on_ray(address: str | None = None) -> Trainer:
     try:
         import ray
     except ImportError:
-        raise BadInput("--ray needs ray: pip install 'ostinato[cluster]'") from None
+        raise NeedsExtra("--ray", "ray", "cluster") from None
     if not ray.is_initialized():
         try:
             ray.init(address=address, log_to_driver=False, include_dashboard=False)

@@ -12,6 +12,7 @@ from ..runs.events import readable
 if TYPE_CHECKING:
     from ..runs import Run
 
+LAST_LOOK = "at the last look of --lens during training"
 FADED = 0.01  # of the peak: what counts as forgotten
 ACROSS = {
     "steps": ("training step", "by training step"),
@@ -125,8 +126,15 @@ def learning_curves(
     ]
 
 
-def gradient_profiles(profiles: Mapping[str, Sequence[Profile]], prefix: str = "") -> list[Chart]:
+def gradient_profiles(
+    profiles: Mapping[str, Sequence[Profile]], prefix: str = "", measured: str = LAST_LOOK
+) -> list[Chart]:
     """The gradient by lag of each line, relative to its peak; no chart if there are none.
+
+    Args:
+        profiles: those of the runs of each line.
+        prefix: of the name of the chart, if a page has several groups.
+        measured: which networks were measured, in words.
 
     Example:
         >>> (chart,) = gradient_profiles({"lstm": [Profile([0, 1], [2.0, 1.0])]})
@@ -147,8 +155,8 @@ def gradient_profiles(profiles: Mapping[str, Sequence[Profile]], prefix: str = "
             name=_slug(f"{prefix} gradient by lag"),
             title="Gradient by lag",
             caption=(
-                "The gradient of the loss with respect to pre-activations so many steps earlier, "
-                "of all recurrent weights together and relative to its peak."
+                "The gradient of the loss with respect to the states so many steps earlier, of all "
+                f"cells together and relative to its peak, {measured}."
             ),
             series=series,
             x_title="lag (steps)",

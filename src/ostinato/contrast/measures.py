@@ -58,10 +58,10 @@ def _measured(run: Run, task: Task, lens: Lens) -> dict[str, Any]:
     if batch is not None:
         looked = lens.look(network, batch, None)
         profiles = [np.asarray(x, float) for x in looked["gradient"].values()]
-        whole = np.sqrt(sum((x**2 for x in profiles), np.zeros(len(looked["lags"]))))
-        if np.all(np.isfinite(whole)):
-            found["memory"] = memory_length(whole, looked["lags"])
-            found |= {"lags": looked["lags"], "gradient": whole.tolist()}
+        whole = np.sqrt(sum(x**2 for x in profiles))
+        length = memory_length(whole, looked["lags"]) if profiles else None
+        if length is not None:
+            found |= {"memory": length, "lags": looked["lags"], "gradient": whole.tolist()}
     return found
 
 

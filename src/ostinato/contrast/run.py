@@ -1,7 +1,6 @@
 """Run a contrast: tune every entry, train the best settings with every seed, compare.
 
 contrast.json     the specification
-tuning.db         optuna's storage
 trials/           a run folder for each trial of each entry
 seeds/            a run folder for each seed of each entry, with the tuned settings
 result.json, result.html

@@ -1,27 +1,28 @@
-"""Tuning: the same number of trials for every entry, proposed by optuna.
+"""Tuning: the same number of trials for every entry.
 
 The trials go in rounds, so that those of all entries in a round train together. The first trial of
-an entry has the usual settings; the others come from optuna's TPE sampler (Bergstra et al., 2011),
-seeded by the entry and the number of the trial. Optuna's storage and the run folders are all that
-an interrupted search needs: a trial that was proposed stays as it is, one that was trained is not
-trained again, and a search that was resumed proposes what it would have proposed.
+an entry has the usual settings. The others of the first round are spread over the whole ranges, on
+a logarithmic scale, and those of a later round over ranges half as wide as in the round before,
+around the best settings so far. Within a round they are a Latin hypercube (McKay, Beckman and
+Conover, 1979), seeded by the entry and the round: each n-th of a range has one of n trials. The run
+folders are all that an interrupted search needs: what is proposed follows from the rounds before.
 """
 
-import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from ..errors import BadInput
 from ..files import unlinked
 from .entries import Entry
 from .training import Job, Listener, Trainer, best_of, higher_is_better, read_events
 
-STORAGE = "tuning.db"
 SEED = 0  # of the trials; the runs that are compared have others
 ROUNDS = 3
-WORST = 1e300  # the value of a trial that diverged
+WORST = math.inf  # the cost of a trial that diverged
 
 
 class Tuned(NamedTuple):
@@ -52,21 +53,21 @@ def tune(
     """
     if not trials:
         return {entry.name: Tuned(entry.usual, None, []) for entry in entries}
-    with _studies(entries, folder) as studies:
-        done = 0
-        for size in rounds_of(trials):
-            jobs = []
-            for entry in entries:
-                wanted = done + size if entry.ranges else 1
-                asked = _asked(studies[entry.name], entry, wanted)
-                configs = [entry.with_seed(SEED, settings) for settings in asked[done:]]
-                places = [trial_folder(folder, entry, n) for n in range(done, len(asked))]
-                jobs.append(Job(configs, places))
-            train([job for job in jobs if job.configs], listener)
-            for entry in entries:
-                _tell(studies[entry.name], entry, folder)
-            done += size
-        return {entry.name: _best(studies[entry.name], entry, folder) for entry in entries}
+    if (folder / "tuning.db").exists():
+        raise BadInput(
+            f"{folder} was tuned in another way, by an earlier version; start another one"
+        )
+    settings: dict[str, list[dict[str, float]]] = {entry.name: [] for entry in entries}
+    for number, size in enumerate(rounds_of(trials)):
+        jobs = []
+        for entry in entries:
+            tried = settings[entry.name]
+            new = _proposed(entry, tried, number, size, folder)
+            places = [trial_folder(folder, entry, len(tried) + n) for n in range(len(new))]
+            jobs.append(Job([entry.with_seed(SEED, one) for one in new], places))
+            tried += new
+        train([job for job in jobs if job.configs], listener)
+    return {entry.name: _best(entry, settings[entry.name], folder) for entry in entries}
 
 
 def rounds_of(trials: int) -> list[int]:
@@ -85,63 +86,27 @@ def trial_folder(folder: Path, entry: Entry, number: int) -> Path:
     return unlinked(folder, folder / "trials" / entry.name / f"{number + 1}")
 
 
-@contextlib.contextmanager
-def _studies(entries: list[Entry], folder: Path) -> Iterator[dict[str, Any]]:
-    try:
-        import optuna
-    except ImportError:
-        raise BadInput("a contrast needs optuna: pip install 'ostinato[search]'") from None
-    path = unlinked(folder, folder / STORAGE)
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        try:
-            storage = optuna.storages.RDBStorage(f"sqlite:///{path.resolve()}")
-            studies = {
-                entry.name: optuna.create_study(
-                    storage=storage, study_name=entry.name, load_if_exists=True
-                )
-                for entry in entries
-            }
-        except Exception as error:  # of sqlalchemy, which depends on the kind of damage
-            reason = str(error).partition("\n")[0]
-            raise BadInput(f"{path} cannot be read or written: {reason}") from None
-        yield studies
-        storage.remove_session()
-        storage.engine.dispose()
-    finally:
-        optuna.logging.set_verbosity(level)
+def _proposed(
+    entry: Entry, tried: list[dict[str, float]], number: int, size: int, folder: Path
+) -> list[dict[str, float]]:
+    """The settings of an entry's trials in a round, after those that were tried before."""
+    usual = [] if tried else [entry.usual]
+    count = size - len(usual) if entry.ranges else 0
+    best = _best(entry, tried, folder).settings if tried else entry.usual
+    rng = np.random.default_rng(_seed(entry.name, number))
+    new: list[dict[str, float]] = [{} for _ in range(count)]
+    for name, (low, high) in entry.ranges.items():
+        start, width = _narrowed(math.log(low), math.log(high), math.log(best[name]), number)
+        places = (rng.permutation(count) + rng.random(count)) / max(count, 1)
+        for one, place in zip(new, places, strict=True):
+            one[name] = min(max(math.exp(start + width * place), low), high)
+    return usual + new
 
 
-def _asked(study: Any, entry: Entry, wanted: int) -> list[dict[str, float]]:
-    """The settings of the first `wanted` trials; those that are missing are proposed."""
-    import optuna
-
-    kind: Callable[..., Any] = optuna.distributions.FloatDistribution
-    floats = {name: kind(low, high, log=True) for name, (low, high) in entry.ranges.items()}
-    while (number := len(study.get_trials(deepcopy=False))) < wanted:
-        study.sampler = optuna.samplers.TPESampler(
-            seed=_seed(entry.name, number), constant_liar=True, n_startup_trials=4
-        )
-        if number == 0:
-            study.add_trial(
-                optuna.trial.create_trial(
-                    state=optuna.trial.TrialState.RUNNING,
-                    params=entry.usual,
-                    distributions=floats,
-                )
-            )
-        else:
-            study.ask(floats)
-    return [dict(trial.params) for trial in study.get_trials(deepcopy=False)[:wanted]]
-
-
-def _tell(study: Any, entry: Entry, folder: Path) -> None:
-    """Tell the results of the trials that are finished; lower values are better."""
-    for trial in study.get_trials(deepcopy=False):
-        if not trial.state.is_finished():
-            run = trial_folder(folder, entry, trial.number)
-            study.tell(trial.number, _cost(run))
+def _narrowed(low: float, high: float, best: float, number: int) -> tuple[float, float]:
+    """Where the range of a round begins, and how wide it is: around the best, within the whole."""
+    width = (high - low) / 2**number
+    return min(max(best - width / 2, low), high - width), width
 
 
 def _cost(run: Path) -> float:
@@ -151,12 +116,12 @@ def _cost(run: Path) -> float:
     return -value if higher_is_better(read_events(run)) else value
 
 
-def _best(study: Any, entry: Entry, folder: Path) -> Tuned:
+def _best(entry: Entry, settings: list[dict[str, float]], folder: Path) -> Tuned:
     trials, costs = [], []
-    for trial in study.get_trials(deepcopy=False):
-        run = trial_folder(folder, entry, trial.number)
+    for number, tried in enumerate(settings):
+        run = trial_folder(folder, entry, number)
         value, diverged = best_of(run)
-        trials.append((dict(trial.params), None if diverged else value))
+        trials.append((tried, None if diverged else value))
         costs.append(_cost(run))
     place = costs.index(min(costs))
     return Tuned(*trials[place], trials)

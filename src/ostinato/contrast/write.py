@@ -1,7 +1,6 @@
 """Write the result of a contrast: tables in words, and one HTML page."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 from ..files import write_whole
@@ -12,13 +11,14 @@ from .statistics import LEVEL, Comparison
 
 PAGE, NUMBERS = "result.html", "result.json"
 
+BEST = "of the network with the best validation"
+
 
 def write_result(result: Result, folder: Path) -> None:
-    """Write `result.json`, and `result.html` if plotly is installed."""
+    """Write `result.json` and `result.html`."""
     write_whole(folder / NUMBERS, json.dumps(result.as_json(), indent=1, allow_nan=False).encode())
-    if find_spec("plotly") is not None:
-        words = result_page(result, folder.resolve().name)
-        write_whole(folder / PAGE, words.encode(errors="backslashreplace"))
+    words = result_page(result, folder.resolve().name)
+    write_whole(folder / PAGE, words.encode(errors="backslashreplace"))
 
 
 def result_page(result: Result, title: str) -> str:
@@ -37,7 +37,7 @@ def result_page(result: Result, title: str) -> str:
             prefix=group.task,
         )
         parts.append(Section(f"Learning{of}", curves))
-        if profiles := gradient_profiles(group.profiles, group.task):
+        if profiles := gradient_profiles(group.profiles, group.task, BEST):
             parts.append(Section(f"Memory{of}", profiles))
     spec = result.spec
     size = "as configured" if spec.budget is None else f"{spec.budget:,} parameters"

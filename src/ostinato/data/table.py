@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, NeedsExtra
 from .files import check_file, check_unpacked
 from .times import is_time
 
@@ -168,9 +168,7 @@ def _parquet(path: Path, text: tuple[str, ...]) -> Table:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise BadInput(
-            f"reading {path} needs pyarrow: pip install 'ostinato[parquet]', or save it as CSV"
-        ) from None
+        raise NeedsExtra(f"reading {path}", "pyarrow", "parquet") from None
     try:
         about = pyarrow.parquet.read_metadata(path)
         check_unpacked(path, about.num_rows * about.num_columns * FLOAT64)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, NeedsExtra
 
 END, UNKNOWN = 0, 1
 RESERVED = 2
@@ -148,9 +148,7 @@ def _tokenizer(text: str) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise BadInput(
-            'subwords need the package tokenizers: pip install "ostinato[translate]"'
-        ) from None
+        raise NeedsExtra("a vocabulary of subwords", "tokenizers", "translate") from None
     try:
         return Tokenizer.from_str(text)
     except Exception as error:
@@ -162,9 +160,7 @@ def _trained(texts: Iterable[str], size: int) -> str:
     try:
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     except ImportError:
-        raise BadInput(
-            'subwords need the package tokenizers: pip install "ostinato[translate]"'
-        ) from None
+        raise NeedsExtra("a vocabulary of subwords", "tokenizers", "translate") from None
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     made.decoder = decoders.ByteLevel()

@@ -14,19 +14,23 @@ from ..through_time import sizes, unroll
 from .jacobians import check, step_jacobians
 from .spectrum import lyapunov_exponent, spectral_radius
 
+MET = 1e-3  # of the distance at the start
+
 
 class EchoState(NamedTuple):
     """How a network forgets its initial state on given inputs.
 
     Attributes:
-        distance: `(T,)`, the distance after each step of two states that started apart, relative to
-            their distance at the start; the root mean square over the sequences.
+        distance: `(T,)`, after each step the largest distance of a run that started elsewhere from
+            the one that started at the initial state, relative to their distance at the start; of
+            each pair the root mean square over the sequences.
         exponent: the largest Lyapunov exponent given the inputs; nearby states converge if it is
             negative.
         radius: the mean spectral radius of the step's Jacobian along the way: for a reservoir of
             tanh units that of R, less what saturation takes away.
-        forgets: whether the states met: the last distance is below 0.001, or falling at a negative
-            exponent.
+        forgets: whether all runs met: the last distance is below 0.001, or the exponent is negative
+            and the distance fell as fast as it says over the last half of the steps, so that they
+            are still on their way to each other. Runs that have come to rest apart have not met.
     """
 
     distance: np.ndarray
@@ -35,53 +39,89 @@ class EchoState(NamedTuple):
     forgets: bool
 
 
-def echo_state(cell: Cell, xs: Any, *, key: jax.Array, scale: float = 1.0) -> EchoState:
+def echo_state(
+    cell: Cell, xs: Any, *, key: jax.Array, scale: float = 1.0, starts: int = 8
+) -> EchoState:
     """Measure the echo state property: whether the state is a function of the inputs alone.
 
-    One run starts from the initial state and one from a random state. A spectral
-    radius of R below 1 is neither necessary nor sufficient for what happens on given inputs, so
-    this measures it.
+    One run starts from the initial state, and the others from random states and from the opposite
+    of each, so that both sides of a network with two resting states are tried. A spectral radius of
+    R below 1 is neither necessary nor sufficient for what happens on given inputs, so this measures
+    it. It can show that a network does not forget; that it does, it shows for these starts.
 
     Sources: Jaeger (2001); Manjunath and Jaeger (2013) for its dependence on the inputs.
 
     Args:
         cell: a cell or a network with a step.
         xs: `(T, B, ...)`, inputs as it usually gets them.
-        key: random key for the second initial state.
-        scale: standard deviation of the numbers of that state.
+        key: random key for the other initial states.
+        scale: standard deviation of the numbers of those states.
+        starts: how many of them, at least 2.
 
     Example:
-        >>> found = echo_state(cell, jnp.zeros((200, 1, 3)), key=jax.random.key(0))
-        >>> found.distance.shape, found.forgets == (found.exponent < 0)
-        ((200,), True)
+        >>> one = Simple(1, 1, key=jax.random.key(0))
+        >>> both = eqx.tree_at(lambda c: c.R, one, jnp.full((1, 1), 3.0))  # rests at ±0.995
+        >>> found = echo_state(both, jnp.zeros((200, 1, 1)), key=jax.random.key(0))
+        >>> found.distance.shape, found.forgets
+        ((200,), False)
     """
     check(cell, "echo_state")
+    if starts < 2:
+        raise BadInput(f"starts must be at least 2, got {starts}")
     steps, batch = sizes(cell, xs)
     start = cell.initial(batch)
-    leaves, shape = jax.tree.flatten(start)
-    keys = jax.random.split(key, len(leaves) + 1)
-    moved = [
-        x + scale * jax.random.normal(k, x.shape, x.dtype)
-        if jnp.issubdtype(x.dtype, jnp.inexact)
-        else x
-        for x, k in zip(leaves, keys[1:], strict=True)
-    ]
-    other = jax.tree.unflatten(shape, moved)
-    ((_, one), _), ((_, two), _) = (unroll(cell, xs, s, watch="states") for s in (start, other))
-    apart = sum(_squares(a, b) for a, b in zip(_floats(one), _floats(two), strict=True))
-    pairs = zip(_floats(start), _floats(other), strict=True)
-    begin = sum(float(jnp.sum((a - b) ** 2)) for a, b in pairs)
-    distance = np.sqrt(np.asarray(apart) / max(begin, 1e-300))
-    exponent = float(np.mean(lyapunov_exponent(cell, xs, key=keys[0])))
+    (_, reference), _ = unroll(cell, xs, start, watch="states")
+    first, *keys = jax.random.split(key, 1 + -(-starts // 2))
+    each = []
+    for n in range(starts):
+        moves = _moves(start, keys[n // 2], scale if n % 2 == 0 else -scale)
+        (_, states), _ = unroll(cell, xs, jax.tree.map(_moved, start, moves), watch="states")
+        apart = sum(_squares(a, b) for a, b in zip(reference, states, strict=True))
+        begin = sum(float(jnp.sum(jnp.abs(x) ** 2)) for x in _floats(moves))
+        each.append(np.sqrt(np.asarray(apart) / max(begin, 1e-300)))
+    distance = np.max(each, axis=0)
+    exponent = float(np.mean(lyapunov_exponent(cell, xs, key=first)))
     few = jax.tree.map(lambda x: x[:, :1], xs)
     jacobians = np.asarray(step_jacobians(cell, few))
     every = max(1, steps // 10)
     radius = float(np.mean(spectral_radius(jacobians[::every])))
-    return EchoState(distance, exponent, radius, bool(distance[-1] < 1e-3 or exponent < 0))
+    return EchoState(distance, exponent, radius, _forget(distance, exponent))
+
+
+def _forget(distance: np.ndarray, exponent: float) -> bool:
+    """Whether runs have met, or approach each other as fast as nearby states do."""
+    if not np.all(np.isfinite(distance)):
+        return False
+    if distance[-1] < MET:
+        return True
+    half = len(distance) // 2
+    fallen = np.log(distance[-1] / distance[-1 - half]) if half else 0.0
+    return bool(exponent < 0 and fallen < half * exponent / 2)
+
+
+def _moves(start: Any, key: jax.Array, scale: float) -> Any:
+    """Random numbers of a standard deviation for all floats of a state, zero for the rest."""
+    leaves, shape = jax.tree.flatten(start)
+    keys = jax.random.split(key, len(leaves))
+    return jax.tree.unflatten(
+        shape,
+        [
+            scale * jax.random.normal(k, x.shape, x.dtype) if _is_float(x) else jnp.zeros_like(x)
+            for x, k in zip(leaves, keys, strict=True)
+        ],
+    )
+
+
+def _moved(x: jax.Array, move: jax.Array) -> jax.Array:
+    return x + move if _is_float(x) else x
+
+
+def _is_float(x: jax.Array) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jnp.inexact))
 
 
 def _floats(tree: Any) -> list[jax.Array]:
-    return [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.inexact)]
+    return [x for x in jax.tree.leaves(tree) if _is_float(x)]
 
 
 def _squares(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..through_time import taps, unroll
+from ..cells import Cell
+from ..through_time import sizes, starting_state, step_changing, unroll
+from ._cells_in_turn import cells_in_turn
 from .ends import Ends, find_ends, mean_over
-from .recurrent_matrices import recurrent_products
+
+Offsets = dict[str, list[jax.Array]]
 
 
 def gradient_by_lag(
@@ -21,15 +25,18 @@ def gradient_by_lag(
     lengths: Any = None,
     resets: Any = None,
 ) -> dict[str, jax.Array]:
-    """`‖∂L_t / ∂a_{t-k}‖` at every recurrent pre-activation a, for each lag k = 0, 1, …, t.
-
-    A pre-activation is recurrent where its product lies on a cycle, as in `recurrent_matrices`: a
-    readout is not, nor is what a layer of a stack reads of the one below.
+    """`‖∂L_t / ∂s_{t-k}‖` at the state s of every cell, for each lag k = 0, 1, …, t.
 
     `L_t` is a loss on the output of step t alone, so what is seen is how its error fades or grows
-    on the way back. Norms are over the units of one sequence; the result is their root mean square
-    over the batch, each sequence's error counted as if it were alone. It costs one gradient: the
-    errors fall out of the engine's backward scan.
+    on the way back. `s_τ` is the state of a cell after step τ, all its float arrays (an LSTM's h
+    and c) as one vector, as in `jacobian_by_lag`. So the measure is the same for every cell, with
+    recurrent matrices or without. At lag 0 it is the gradient at the state off which the output of
+    step t is read, and zero for a cell whose output does not follow from its new state. In a stack
+    the error comes to a layer by its own later steps and by the layers above.
+
+    Norms are over the state of one sequence; the result is their root mean square over the batch,
+    each sequence's error counted as if it were alone. It costs one gradient: every state is moved
+    by an offset of zero, and all offsets are differentiated at once.
 
     Args:
         network: a cell, a network, or a layer of cells.
@@ -41,45 +48,120 @@ def gradient_by_lag(
             end, and at each lag the mean is over the sequences that are so long.
 
     Returns:
-        For each recurrent weight, by its path, an array `(t + 1,)`; with `lengths` or `resets`
-        `(T,)`, zero at lags that no sequence has.
+        For each cell whose state has float numbers, by its path, an array `(t + 1,)`; with
+        `lengths` or `resets` `(T,)`, zero at lags that no sequence has. The path of the network
+        itself is empty. A network without such a state has no entry.
 
     Example:
         >>> found = gradient_by_lag(network, xs, lambda output: jnp.sum(output**2, axis=-1))
-        >>> found[".cell.R"].shape  # entry k: the error k steps before the loss
+        >>> found[".cell"].shape  # entry k: the error at the state k steps before the loss
         (10,)
     """
-    offsets, recurrent = taps(network, xs), recurrent_products(network, xs)
-    followed = {name: x for name, x in offsets.items() if name in recurrent}
+    offsets = _offsets(network, xs, state)
+    _, batch = sizes(network, xs)
     if lengths is not None or resets is not None:
         ends = find_ends(network, xs, lengths, resets, at)
 
-        def total_at_ends(followed: dict[str, jax.Array]) -> jax.Array:
-            options = {"taps": offsets | followed, "lengths": lengths, "resets": resets}
-            ys, _ = unroll(network, xs, state, **options)
+        def total_at_ends(offsets: Offsets) -> jax.Array:
+            ys = _outputs(network, xs, state, offsets, lengths=lengths, resets=resets)
             return jnp.sum(jnp.where(ends.last >= 0, loss(ends.of(ys)), 0))
 
-        found = jax.grad(total_at_ends)(followed)
-        return {name: _profile_of(error, ends) for name, error in found.items()}
+        found = jax.grad(total_at_ends)(offsets)
+        return {name: _profile_of(_squares(found[name], batch), ends) for name in offsets}
 
-    def total(followed: dict[str, jax.Array]) -> jax.Array:
-        ys, _ = unroll(network, xs, state, taps=offsets | followed)
-        return jnp.sum(loss(ys[at]))
+    def total(offsets: Offsets) -> jax.Array:
+        return jnp.sum(loss(_outputs(network, xs, state, offsets)[at]))
 
     steps = jax.tree.leaves(xs)[0].shape[0]
     last = range(steps)[at]
-    errors = jax.grad(total)(followed)
-    return {name: _profile(error[: last + 1]) for name, error in errors.items()}
+    errors = jax.grad(total)(offsets)
+    return {name: _profile(_squares(errors[name], batch)[: last + 1]) for name in offsets}
 
 
-def _profile_of(errors: jax.Array, ends: Ends) -> jax.Array:
-    """Errors `(T, *batch, units)` as norms by lag `(T,)`, of the sequences that are so long."""
-    squares = ends.by_lag(jnp.sum(errors**2, axis=-1))
-    return jnp.sqrt(mean_over(squares, ends.counted()))
+class _Moved(Cell):
+    """A cell whose state is moved after each step, by what comes with the input."""
+
+    cell: Cell
+
+    @property
+    def input_axes(self) -> int:
+        return self.cell.input_axes
+
+    def initial(self, batch: tuple[int, ...]) -> Any:
+        return self.cell.initial(batch)
+
+    def inputs(self, x: Any) -> Any:
+        x, offsets = x
+        return self.cell.inputs(x), offsets
+
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
+        u, offsets = u
+
+        def move(new: Any) -> Any:
+            floats, rest = eqx.partition(new, eqx.is_inexact_array)
+            leaves, tree = jax.tree.flatten(floats)
+            moved = [x + offset for x, offset in zip(leaves, offsets, strict=True)]
+            return eqx.combine(jax.tree.unflatten(tree, moved), rest)
+
+        return step_changing(self.cell, move, state, u)
 
 
-def _profile(errors: jax.Array) -> jax.Array:
-    """Errors `(t + 1, *batch, units)` as norms by lag `(t + 1,)`, the latest first."""
-    squares = jnp.sum(errors**2, axis=-1)
+def _outputs(network: Any, xs: Any, state: Any, offsets: Offsets, **marks: Any) -> Any:
+    """The outputs of a network whose states are moved by the offsets."""
+    count: dict[str, int] = {}
+
+    def run(path: str, cell: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+        # The scan: a measurement is not worth compiling a kernel for.
+        how: dict[str, Any] = {"reverse": reverse, "backend": "scan", **marks}
+        own = offsets.get(_numbered(path, count))
+        if own is None:
+            return unroll(cell, xs, state, **how)
+        return unroll(_Moved(cell), (xs, own), state, **how)
+
+    return cells_in_turn(network, xs, state, run)[0]
+
+
+def _offsets(network: Any, xs: Any, state: Any) -> Offsets:
+    """Zeros for every float array of every cell's state, with time first."""
+    shapes: dict[str, list] = {}
+    count: dict[str, int] = {}
+
+    def visit(path: str, cell: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+        steps, _ = sizes(cell, xs)
+        own = eqx.filter(starting_state(cell, xs, state), eqx.is_inexact_array)
+        found = [jax.ShapeDtypeStruct((steps, *x.shape), x.dtype) for x in jax.tree.leaves(own)]
+        name = _numbered(path, count)
+        if found:
+            shapes[name] = found
+        return unroll(cell, xs, state, reverse=reverse)
+
+    def follow(xs: Any, state: Any) -> Any:
+        return cells_in_turn(network, xs, state, visit)[0]
+
+    eqx.filter_eval_shape(follow, xs, state)
+    return {name: [jnp.zeros(x.shape, x.dtype) for x in own] for name, own in shapes.items()}
+
+
+def _numbered(path: str, count: dict[str, int]) -> str:
+    """The path of a cell; numbered from its second turn on, if a network runs it several times."""
+    count[path] = count.get(path, 0) + 1
+    return path if count[path] == 1 else f"{path}#{count[path]}"
+
+
+def _squares(errors: list[jax.Array], batch: tuple[int, ...]) -> jax.Array:
+    """The squared length of the errors of each step and sequence, `(T, *batch)`."""
+    return sum(
+        (jnp.sum(jnp.abs(x) ** 2, axis=tuple(range(1 + len(batch), x.ndim))) for x in errors),
+        jnp.zeros(()),
+    )
+
+
+def _profile_of(squares: jax.Array, ends: Ends) -> jax.Array:
+    """Squares `(T, *batch)` as norms by lag `(T,)`, of the sequences that are so long."""
+    return jnp.sqrt(mean_over(ends.by_lag(squares), ends.counted()))
+
+
+def _profile(squares: jax.Array) -> jax.Array:
+    """Squares `(t + 1, *batch)` as norms by lag `(t + 1,)`, the latest first."""
     mean = jnp.mean(squares.reshape(len(squares), -1), axis=1)
     return jnp.sqrt(mean)[::-1]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 
-def memory_length(influence: Any, lags: Any = None, share: float = 0.01) -> int:
+def memory_length(influence: Any, lags: Any = None, share: float = 0.01) -> int | None:
     """The largest lag at which the influence still is at least `share` of its largest value.
 
     Args:
@@ -16,7 +16,8 @@ def memory_length(influence: Any, lags: Any = None, share: float = 0.01) -> int:
         share: what counts as faded.
 
     Returns:
-        A lag; where the largest value is zero or not finite, 0.
+        A lag; 0 where the influence is zero at every lag; `None` where it was not measured, because
+        there are no values or they are not all finite.
 
     Example:
         >>> memory_length([1.0, 0.5, 0.1, 0.002, 0.001])
@@ -24,7 +25,9 @@ def memory_length(influence: Any, lags: Any = None, share: float = 0.01) -> int:
     """
     influence = np.asarray(influence, float)
     lags = np.arange(len(influence)) if lags is None else np.asarray(lags)
-    peak = influence.max(initial=0.0)
-    if not np.isfinite(peak) or peak == 0:
+    if not influence.size or not np.all(np.isfinite(influence)):
+        return None
+    peak = influence.max()
+    if peak == 0:
         return 0
     return int(lags[influence >= share * peak].max())

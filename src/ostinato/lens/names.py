@@ -41,7 +41,7 @@ def weight_name(path: str, network: Any) -> str:
     """What a recurrent weight of a network, or a block of one, acts on.
 
     Args:
-        path: as in `recurrent_matrices` and `gradient_by_lag`.
+        path: as in `recurrent_matrices`.
         network: the network in which it is.
 
     Example:

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
+from ..names import state_name
 from ..tasks.passages import Passage
 from ..through_time import unroll
 from ..wiring import Network, outputs_of, prepared
 from .gradient_by_lag import gradient_by_lag
-from .names import weight_name
 
 WINDOW = 200
 
@@ -24,8 +24,8 @@ class Reach(NamedTuple):
         at: the piece.
         target: the output whose loss it is.
         loss: L, in nats.
-        by_lag: for each recurrent weight, `‖∂L/∂a_{t-k}‖` at its pre-activations a, from lag
-            k = 0 on, where t is the step that outputs what L judges.
+        by_lag: for each cell, `‖∂L/∂s_{t-k}‖` at its state s, from lag k = 0 on, where t is the
+            step that outputs what L judges.
         places: the pieces that were read in the window.
         moved: `‖∂L/∂x‖` at the input vector of each of these.
     """
@@ -59,7 +59,7 @@ def reach(
         >>> found.places.tolist(), found.moved.shape
         ([10, 11, 12, 13, 14, 15, 16, 17, 18, 19], (10,))
         >>> {name: profile.shape for name, profile in found.by_lag.items()}
-        {'gates (R)': (10,), 'factor m (Rm)': (10,)}
+        {'state': (10,)}
     """
     size = len(passage.pieces)
     if not 0 <= at < size:
@@ -96,7 +96,7 @@ def reach(
         **marks,
     )
     norms = np.asarray(jnp.linalg.norm(gradient[: len(places), 0], axis=-1), float)
-    named = {weight_name(name, reading): profile for name, profile in errors.items()}
+    named = {state_name(name): profile for name, profile in errors.items()}
     by_lag = {name: np.asarray(profile[: step + 1], float) for name, profile in named.items()}
     return Reach(at, chosen, float(value), by_lag, places, norms)
 

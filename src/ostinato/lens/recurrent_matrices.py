@@ -9,7 +9,7 @@ from jax.extend.core import Literal
 
 from ..cells import Cell
 from ..cells.sizes import input_size, parameter_dtype
-from ..through_time import can_step, parts_with_inputs, sizes, unroll
+from ..through_time import can_step
 from ..through_time.step import Step, take_apart
 from ..through_time.tap import Tap
 
@@ -42,30 +42,6 @@ def recurrent_matrices(network: Any) -> dict[str, jax.Array]:
             within = jax.tree_util.keystr(path)
             found |= {within + name: matrix for name, matrix in _of_cell(cell).items()}
     return found
-
-
-def recurrent_products(network: Any, xs: Any) -> set[str]:
-    """The products that lie on a cycle, whatever their shape, by their names in `taps`.
-
-    Args:
-        network: a cell, a network, or a layer of cells.
-        xs: the inputs, time first.
-
-    Example:
-        >>> one, two = jax.random.split(jax.random.key(0))
-        >>> stack = Stack([LSTM(3, 4, key=one), GRU(4, 2, key=two)])
-        >>> sorted(recurrent_products(stack, jnp.ones((10, 8, 3))))
-        ['.layers[0].R', '.layers[1].R', '.layers[1].U']
-    """
-    if can_step(network):
-        x = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs)
-        step, state = _take_apart(network, sizes(network, xs)[1], x)
-        return {step.names[j] for j in _on_a_cycle(step, len(state))}
-    return {
-        path + name
-        for path, part, inputs in parts_with_inputs(network, xs, unroll)
-        for name in recurrent_products(part, inputs)
-    }
 
 
 def _of_cell(cell: Cell) -> dict[str, jax.Array]:

@@ -13,8 +13,8 @@ import numpy as np
 from jax.tree_util import keystr, tree_leaves_with_path
 
 from ..errors import BadInput
-from ..through_time import over_parts, unroll
-from ._squashed import cells_within
+from ..through_time import unroll
+from ._cells_in_turn import cells_in_turn
 from .names import plain_name
 
 TWO = ("h", "c")  # the states of all LSTMs; other cells have one, h
@@ -69,18 +69,12 @@ def state_names(network: Any, xs: Any) -> list[str]:
         ['layer 1, h', 'layer 1, c', 'layer 2, h']
     """
     names: list[str] = []
-    places = {id(part): path for path, part in cells_within(network).items()}
 
-    def visit(part: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
-        if hasattr(part, "over_time"):
-            return over_parts(part, xs, state, visit, reverse)
-        path = places.get(id(part))
-        if path is None:  # a wrapper that the network itself has put around a cell
-            path = places.get(id(getattr(part, "cell", None)), "")
-        names.extend(plain_name(path + name) for name in _of_cell(part))
-        return unroll(part, xs, state, reverse=reverse)
+    def visit(path: str, cell: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+        names.extend(plain_name(path + name) for name in _of_cell(cell))
+        return unroll(cell, xs, state, reverse=reverse)
 
-    eqx.filter_eval_shape(lambda xs: visit(network, xs, None, False), xs)
+    eqx.filter_eval_shape(lambda xs: cells_in_turn(network, xs, None, visit), xs)
     return _distinct(names)
 
 

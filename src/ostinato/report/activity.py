@@ -44,10 +44,10 @@ def reading(subject: Subject) -> Reading | None:
     pieces = list(as_text(symbols[:, None], vocabulary))[: len(symbols)]
     shown = "" if every.shape[1] == values.shape[1] else f", the first {UNITS} of {every.shape[1]}"
     caption = (
-        f"The first {len(symbols):,} symbols of {subject.where}. The colour is the activation h of "
-        f"one unit after it has read the symbol{shown}: red is positive, blue is negative, scaled "
-        "to this unit's largest value. The first unit shown is the slowest of the more variable "
-        "half."
+        f"The first {len(symbols):,} symbols of {subject.measured}. The colour is the activation h "
+        f"of one unit after it has read the symbol{shown}: red is positive, blue is negative, "
+        "scaled to this unit's largest value. The first unit shown is the slowest of the more "
+        "variable half."
     )
     return Reading(pieces, values, slowest(values), caption)
 

@@ -3,8 +3,6 @@
 import dataclasses
 from typing import TYPE_CHECKING
 
-from ..names import plain_name
-
 if TYPE_CHECKING:
     from ..runs import Run
     from ..tasks import Task
@@ -28,9 +26,10 @@ class Course:
         """The unit of the training loss and its derivatives, as a suffix for axis titles."""
         return " (nats)" if self.task.loss.in_nats else ""
 
-    def words_for(self, weight: str) -> str:
-        """A readable name of a recurrent weight, from its path alone."""
-        return plain_name(weight)
-
     def of_kind(self, kind: str) -> list[dict]:
         return [event for event in self.events if event["kind"] == kind]
+
+
+def weights_of(step: int) -> str:
+    """Which weights something was measured with, in words."""
+    return f"with the weights of step {step:,}"

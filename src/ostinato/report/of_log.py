@@ -1,9 +1,8 @@
 """Charts of the course of a run, from its events."""
 
-import re
-
 import numpy as np
 
+from ..names import state_name
 from ..runs.trouble import logged_steps
 from .charts import Chart, Heat, Lines, Series, numbers
 from .course import Course
@@ -37,20 +36,23 @@ def losses(course: Course) -> list[Chart]:
 
 
 def gradient_maps(course: Course) -> list[Chart]:
-    """The gradient by lag and step, one map per recurrent weight; empty without `--lens`."""
+    """The gradient by lag and step, one map per cell; empty without `--lens`."""
     found: list[Chart] = []
     for name in _names(course, "gradient"):
-        looks = [look for look in course.of_kind("lens") if name in look["gradient"]]
+        seen = [look for look in course.of_kind("lens") if name in look["gradient"]]
+        looks = [look for look in seen if _is_measured(look["gradient"][name])]
+        if not looks:
+            continue
         lags = max((look["lags"] for look in looks), key=lambda lags: lags[-1])
-        words = course.words_for(name)
+        words = state_name(name)
         found.append(
             Heat(
-                name=f"gradient-{_slug(name)}",
+                name=f"gradient-{_slug(words)}",
                 title=f"Gradient by lag: {words}",
                 caption=(
-                    "The gradient of one step's loss with respect to earlier pre-activations: "
-                    f"{words}, by how many steps earlier they are (the lag). A column that gets "
-                    "darker upwards is a vanishing gradient; brighter, an exploding one."
+                    f"The gradient of one step's loss with respect to earlier states ({words}), by "
+                    "how many steps earlier they are (the lag). A column that gets darker upwards "
+                    "is a vanishing gradient; brighter, an exploding one."
                 ),
                 x=[look["step"] for look in looks],
                 y=lags,
@@ -71,9 +73,11 @@ def memory_over_training(course: Course) -> list[Chart]:
         return []
     steps = [look["step"] for look in looks]
     series = [
-        Series(course.words_for(name), steps, numbers(look["memory"].get(name) for look in looks))
+        Series(state_name(name), steps, numbers(look["memory"].get(name) for look in looks))
         for name in _names(course, "memory")
     ]
+    if not any(_is_measured(one.y) for one in series):
+        return []
     levels = {"largest lag measured": float(max(look["lags"][-1] for look in looks))}
     words = ""
     if course.task.lag is not None:
@@ -84,8 +88,8 @@ def memory_over_training(course: Course) -> list[Chart]:
             name="memory",
             title="Memory length during training",
             caption=(
-                "The largest lag at which the gradient is at least 1% of its peak, for each "
-                f"recurrent weight.{words}"
+                "The largest lag at which the gradient is at least 1% of its peak, at the state of "
+                f"each cell.{words}"
             ),
             series=series,
             x_title=STEP,
@@ -145,7 +149,7 @@ def speed_over_training(course: Course) -> list[Chart]:
 
 
 def _names(course: Course, what: str) -> list[str]:
-    """The weights that occur in the `lens` events, in order of appearance."""
+    """The cells that occur in the `lens` events, in order of appearance."""
     return list(dict.fromkeys(name for look in course.of_kind("lens") for name in look[what]))
 
 
@@ -267,11 +271,15 @@ def _at(lags: list[int], own: list[int], values: list) -> np.ndarray:
         return np.exp(np.interp(lags, own, np.log(found), right=np.nan))
 
 
+def _is_measured(values: list) -> bool:
+    """Whether there is a number among the values; the log has `None` for what is not finite."""
+    return any(value is not None for value in values)
+
+
 def _table(columns: list[np.ndarray]) -> list[list[float | None]]:
     return [numbers(row) for row in np.stack(columns, axis=1)]
 
 
 def _slug(name: str) -> str:
     """A name for a file: letters and digits joined by dashes."""
-    path = re.sub(r"\.cell(?=[. ])", "", name)
-    return "-".join("".join(c if c.isalnum() else " " for c in path).split())
+    return "-".join("".join(c if c.isalnum() else " " for c in name).split())

@@ -26,7 +26,7 @@ def heads_and_memory(subject: Subject) -> list[Chart]:
             f"{kind}-head-{n}",
             f"{kind.capitalize()} head {n}",
             f"The weighting of {kind} head {n} over the rows of the memory, at every step of one "
-            f"sequence of {subject.where}. A single coloured row in a column is a head with a "
+            f"sequence of {subject.measured}. A single coloured row in a column is a head with a "
             "sharp focus; a diagonal is a head that moves on by a row per step.",
             weightings[:, head].T,
             "weight",

@@ -21,12 +21,14 @@ from ..lens import (
     singular_value_bound,
     spectral_radius,
 )
-from ..lens.names import plain_name, weight_name
+from ..lens.names import weight_name
+from ..names import plain_name, state_name
 from ..runs.looking import Lens
 from ..tasks.pictures import Picture
 from ..through_time import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
+from .course import weights_of
 from .of_log import LAG
 from .of_reservoir import reservoir_matrices
 from .subject import Subject
@@ -37,55 +39,70 @@ HIGHEST = 10.0  # bounds above this are not drawn; they would stretch the axis
 
 
 def gradient_now(subject: Subject) -> dict[str, np.ndarray]:
-    """The gradient of the trained network by lag, for each recurrent weight."""
+    """The gradient of the trained network by lag, at the state of each cell."""
     batch, at = subject.batch, subject.at
     errors = Lens(subject.task.loss).errors
     found = errors(subject.network, batch, subject.state, at)
     return {name: np.asarray(profile, float) for name, profile in found.items()}
 
 
-def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
-    """The gradient by lag as lines, for a run without `--lens`."""
-    return Lines(
+def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]:
+    """The gradient by lag as lines, for a run without `--lens`; no chart if there is none."""
+    profiles = {name: numbers(profile) for name, profile in gradient.items()}
+    series = [
+        Series(state_name(name), list(range(len(profile))), profile)
+        for name, profile in profiles.items()
+        if any(value is not None for value in profile)
+    ]
+    if not series:
+        return []
+    chart = Lines(
         name="gradient",
         title="Gradient by lag",
         caption=(
-            "The gradient of one step's loss with respect to earlier pre-activations of each "
-            f"recurrent weight, by lag, measured after training on {_on(subject)}. Train with "
-            "--lens N to see how it changes during training."
+            "The gradient of one step's loss with respect to the earlier states of each cell, by "
+            f"lag, measured after training on {_on(subject)}. Train with --lens N to see how it "
+            "changes during training."
         ),
-        series=[
-            Series(subject.words_for(name), list(range(len(profile))), numbers(profile))
-            for name, profile in gradient.items()
-        ],
+        series=series,
         x_title=LAG,
         y_title=f"gradient{subject.in_nats}",
         log_y=True,
     )
+    return [chart]
 
 
-def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
-    """How far back the network looks, by gradient, by Jacobian and by perturbation."""
+def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]:
+    """How far back the network looks, by gradient, by Jacobian and by perturbation.
+
+    What cannot be measured is left out: a network without a state has neither of the first two, a
+    single sequence nothing to replace its inputs by.
+    """
     network, xs, at = subject.network, subject.batch.inputs, subject.at
-    whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
-    curves = {"gradient": (np.arange(at + 1), whole)}
+    curves = {}
+    if gradient:
+        whole = np.sqrt(sum((profile**2 for profile in gradient.values()), np.zeros(at + 1)))
+        curves["gradient"] = (np.arange(at + 1), whole)
     if _has_state(network):
         probed = jacobian_by_lag(network, xs, subject.state, at=at, probes=1, key=jax.random.key(0))
         curves["Jacobian"] = (np.arange(at + 2), np.asarray(probed, float))
     if subject.batch.sequences > 1:
         lags, moved = influence_by_lag(network, xs, subject.state, at=at)
         curves["perturbation"] = (lags, np.asarray(moved, float))
+    curves = {name: (lags, y) for name, (lags, y) in curves.items() if np.any(np.isfinite(y))}
+    if not curves:
+        return []
     series = [Series(name, lags.tolist(), _of_peak(y)) for name, (lags, y) in curves.items()]
     reaches = "; ".join(f"{name} {_reach(lags, y)}" for name, (lags, y) in curves.items())
     bounds, words = _bounds(subject)
-    return Lines(
+    chart = Lines(
         name="three-ways",
         title="How far back the network looks, three ways",
         caption=(
-            f"Each curve relative to its peak, on {_on(subject)}: the gradient of the loss, the "
-            "Jacobian of a state by an earlier state (estimated with random probes), and how far "
-            "the output moves when one earlier input is replaced (perturbation). Fallen to 1% at "
-            f"lag: {reaches}.{words}"
+            f"Each curve relative to its peak, on {_on(subject)}: the gradient of the loss by an "
+            "earlier state, the Jacobian of a state by an earlier state (estimated with random "
+            "probes), and how far the output moves when one earlier input is replaced "
+            f"(perturbation). Fallen to 1% at lag: {reaches}.{words}"
         ),
         series=series + bounds,
         x_title=LAG,
@@ -93,6 +110,7 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> Chart:
         log_y=True,
         levels={"1% of the peak": FADED},
     )
+    return [chart]
 
 
 def _has_state(network: Any) -> bool:
@@ -143,7 +161,8 @@ def spectrum(subject: Subject) -> list[Chart]:
             name="spectrum",
             title="Eigenvalues of the recurrent matrices",
             caption=(
-                "Directions with eigenvalues outside the unit circle grow from step to step by the "
+                f"Drawn {weights_of(subject.step)}. Directions with eigenvalues outside the unit "
+                "circle grow from step to step by the "
                 "matrix alone, those inside it shrink; activation functions and gates are not "
                 "included. The radius is the largest absolute eigenvalue, σ the largest singular "
                 "value."
@@ -160,7 +179,7 @@ def units_over_time(subject: Subject) -> Chart:
         name="units",
         title="Activations over one sequence",
         caption=(
-            f"The activation h of each unit at every step of one sequence of {subject.where}. A "
+            f"The activation h of each unit at every step of one sequence of {subject.measured}. A "
             "row of constant colour is a unit that holds its value; a column that stands out is an "
             "input to which all units respond."
         ),
@@ -176,17 +195,18 @@ def units_over_time(subject: Subject) -> Chart:
 def looks(subject: Subject) -> list[Chart]:
     """Where the network looks in some examples, if it can say so."""
     found = subject.task.pictures(subject.whole)
-    return [weights(picture, f"looks-{n}") for n, picture in enumerate(found, 1)]
+    measured = f" Drawn {weights_of(subject.step)}."
+    return [weights(picture, f"looks-{n}", measured) for n, picture in enumerate(found, 1)]
 
 
-def weights(picture: Picture, name: str) -> Chart:
-    """A picture of a task as a chart."""
+def weights(picture: Picture, name: str, measured: str = "") -> Chart:
+    """A picture of a task as a chart; `measured` ends its caption."""
     return Weights(
         name=name,
         title=f"Attention: {textwrap.shorten(picture.title, TITLE, placeholder=' …')}",
         caption=(
             "Each row is a symbol that the network wrote, from top to bottom; the darker a column, "
-            "the more it looked at that symbol of the source. A row adds up to 1."
+            f"the more it looked at that symbol of the source. A row adds up to 1.{measured}"
         ),
         columns=picture.columns,
         rows=picture.rows,
@@ -227,7 +247,7 @@ def _labels(names: Iterable[str]) -> list[str]:
 
 def _on(subject: Subject) -> str:
     count = subject.batch.weights.shape[1]
-    return f"{count} sequence{'s' if count > 1 else ''} of {subject.where}"
+    return f"{count} sequence{'s' if count > 1 else ''} of {subject.measured}"
 
 
 def _of_peak(values: np.ndarray) -> list[float | None]:
@@ -238,4 +258,6 @@ def _of_peak(values: np.ndarray) -> list[float | None]:
 def _reach(lags: np.ndarray, values: np.ndarray) -> str:
     """The memory length in words; at the last lag it is a lower bound."""
     length = memory_length(values, lags, FADED)
+    if length is None:
+        return "not measured (it is not finite)"
     return f"{length} or more" if length == lags[-1] else str(length)

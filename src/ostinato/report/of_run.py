@@ -1,7 +1,7 @@
 """The contents of a report, in order."""
 
 from ..lens.doctor.finding import Finding
-from ..runs import Config
+from ..runs import Config, Saved
 from .activity import reading
 from .key_numbers import key_numbers
 from .of_log import gradient_maps, losses, memory_over_training, steps_taken
@@ -34,12 +34,13 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
     """
     config = course.run.config
     trouble = course.of_kind("trouble")
+    shown = {"network shown": f"step {course.step:,}"} if isinstance(course, Subject) else {}
     with course.run.precision():
         return Page(
             title=course.run.path.resolve().name,
             subtitle=f"{config.task}, {_cells(config)}, trained with {config.learner}",
             notice=trouble[-1]["words"] if trouble else "",
-            numbers=key_numbers(course),
+            numbers=key_numbers(course) | shown,
             findings=findings,
             sections=sections_of(course),
             samples=samples_of(course),
@@ -61,11 +62,11 @@ def sections_of(course: Course) -> list[Section]:
     pictures: list[Section] = []
     if isinstance(course, Subject):
         gradient = gradient_now(course)
-        maps = maps or [gradient_profiles(course, gradient)]
-        memory = [three_ways(course, gradient), *memory]
+        maps = maps or gradient_profiles(course, gradient)
+        memory = [*three_ways(course, gradient), *memory]
         pictures = pictures_of(course)
         if can_forecast(course.task):
-            ahead = forecasts(course.whole, course.task, place_of(course.task))
+            ahead = forecasts(Saved(course.step, course.whole), course.task, place_of(course.task))
     sections = [
         Section("Learning", losses(course)),
         Section("Where the gradient goes", maps),

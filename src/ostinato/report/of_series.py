@@ -6,9 +6,11 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ..errors import BadInput
+from ..runs import Saved
 from ..tasks.continuing import closed_loop, forecasts_at_each, no_loop
 from ..tasks.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
+from .course import weights_of
 
 STEP = "step of the series"
 READ = 1000  # steps before the place that the network reads
@@ -64,8 +66,9 @@ def place_of(
     return Place(series, begin, steps)
 
 
-def forecasts(network: Any, task: SeriesTask, place: Place) -> list[Chart]:
+def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
     """For each column its continuation, and with quantiles what was forecast at every step."""
+    network = saved.network
     x = task.series[place.series]
     known = x[max(0, place.begin - READ) : place.begin]
     problem = no_loop(network, task)
@@ -77,7 +80,10 @@ def forecasts(network: Any, task: SeriesTask, place: Place) -> list[Chart]:
         found.append(_continued(task, place, n, path, ahead[:, n], len(known)))
     if task.quantiles is not None and task.horizon < len(x) > place.begin:
         found += _at_every_step(network, task, place)
-    return found
+    return [
+        dataclasses.replace(one, caption=f"{one.caption} Made {weights_of(saved.step)}.")
+        for one in found
+    ]
 
 
 def _continued(

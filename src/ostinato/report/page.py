@@ -4,11 +4,14 @@ import dataclasses
 import json
 import re
 import string
+import warnings
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from ..errors import NeedsExtra
 from ..lens.doctor.finding import Finding
 from ..runs import Config
 from .activity import Reading
@@ -126,17 +129,21 @@ def document(
         numbers: key numbers by name.
         activity: the data of a `Reading`.
     """
-    plotly = ""
-    if charts:
+    hint = plotly = ""
+    if charts and _can_draw():
         from plotly.offline import get_plotlyjs
 
-        plotly = get_plotlyjs()
+        hint, plotly = HINT, get_plotlyjs()
+    elif charts:
+        words = f"no chart is on this page: {NeedsExtra('drawing them', 'plotly', 'plot')}"
+        warnings.warn(words, stacklevel=2)
+        hint, charts = f'<p class="hint how">{escape(words)}</p>', []
     return string.Template(_part("page.html")).substitute(
         title=escape(title),
         subtitle=escape(subtitle),
         notice=f'<p class="notice">{_unbroken(notice)}</p>' if notice else "",
         numbers="".join(_pair(name, value) for name, value in (numbers or {}).items()),
-        hint=HINT if charts else "",
+        hint=hint,
         main=main,
         css=_part("page.css"),
         plotly=plotly,
@@ -197,7 +204,13 @@ def _findings(findings: list[Finding]) -> str:
     )
 
 
+def _can_draw() -> bool:
+    return find_spec("plotly") is not None
+
+
 def _section(section: Section) -> str:
+    if not _can_draw():
+        return ""
     figures = "".join(
         f'<figure><h3>{escape(one.title)}</h3><div class="plot" data-chart="{escape(one.name)}" '
         f'role="img" aria-label="{escape(one.title)}"></div>'

@@ -1,4 +1,4 @@
-"""The subject of a report: a run, its last network, and the sequences to measure it on."""
+"""The subject of a report: a run, its best network, and the sequences to measure it on."""
 
 import dataclasses
 from pathlib import Path
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
-from ..lens.names import weight_name
 from ..runs import Run
 from ..runs.events import readable
-from ..runs.examination import last_network
+from ..runs.examination import finite_checkpoint
 from ..runs.looking import first_counted, looked_at
 from ..tasks import Task
 from ..wiring import Network
 from .course import Course as Course
+from .course import weights_of
 
 SEQUENCES = 16
 
@@ -24,7 +24,8 @@ class Subject(Course):
     """A run with its network and the data to measure it on.
 
     Attributes:
-        whole: the network of the last checkpoint, with noise off.
+        step: the step that the network is from: that of the best checkpoint.
+        whole: the network, with noise off.
         network: the part of it that is unrolled over the steps of `batch`: usually all of it.
         batch: a few sequences.
         state: the state before them; `None` for the initial one.
@@ -33,6 +34,7 @@ class Subject(Course):
         where: where batch and symbols come from, in words.
     """
 
+    step: int
     whole: Any
     network: Any
     batch: Batch
@@ -41,9 +43,10 @@ class Subject(Course):
     symbols: np.ndarray | None
     where: str
 
-    def words_for(self, weight: str) -> str:
-        """A readable name of a recurrent weight, by its cell."""
-        return weight_name(weight, self.network)
+    @property
+    def measured(self) -> str:
+        """On what and with which weights, in words."""
+        return f"{self.where}, {weights_of(self.step)}"
 
 
 def course(run: Run, task: Task | None = None) -> Course:
@@ -65,7 +68,7 @@ def subject(
         >>> subject(open_run("runs/text-mlstm-1")).batch.inputs.shape
         (10, 16)
     """
-    network = last_network(run, like)
+    step, network = finite_checkpoint(run, "best", like)
     task = task or run.task()
     looked = task if data is None else run.task_on(data)
     where = "the validation part" if data is None else str(data)
@@ -77,4 +80,4 @@ def subject(
         symbols, where = task.stream("train"), "the training part"
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
     events = readable(run.events())
-    return Subject(run, task, events, network, layer, few, state, at, symbols, where)
+    return Subject(run, task, events, step, network, layer, few, state, at, symbols, where)

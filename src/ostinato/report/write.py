@@ -1,9 +1,10 @@
 """Write the report of a run."""
 
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..errors import BadInput
+from ..errors import NeedsExtra
 from ..files import unlinked, write_whole
 from ..lens.doctor.finding import Finding
 from ..runs import Run
@@ -28,6 +29,9 @@ def write_report(
 ) -> Path:
     """Write `report.html` and a PNG of every chart.
 
+    Charts on the page need plotly, pictures matplotlib; what is not installed is left out with a
+    warning.
+
     Args:
         run: the run, finished or not. Without a checkpoint the page shows only the log.
         findings: the doctor's findings, from `ostinato.runs.examine`.
@@ -44,16 +48,19 @@ def write_report(
         >>> write_report(run, findings=[])
         PosixPath('runs/text-mlstm-1/report.html')
     """
-    if find_spec("plotly") is None or find_spec("matplotlib") is None:
-        raise BadInput("the report needs plotly and matplotlib: pip install 'ostinato[plot]'")
     inside = unlinked(run.path, run.path / "report")
     whole = run.steps() or data
     page = page_of(subject(run, data, task, like) if whole else course(run, task), findings)
-    pictures = inside if folder is None else folder
-    pictures.mkdir(parents=True, exist_ok=True)
-    for section in page.sections:
-        for chart in section.charts:
-            write_picture(chart, pictures / f"{chart.name}.png")
     path = (run.path if folder is None else folder) / PAGE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if find_spec("matplotlib") is None:
+        missing = NeedsExtra("drawing them", "matplotlib", "plot")
+        warnings.warn(f"no chart is written as PNG: {missing}", stacklevel=2)
+    else:
+        pictures = inside if folder is None else folder
+        pictures.mkdir(exist_ok=True)
+        for section in page.sections:
+            for chart in section.charts:
+                write_picture(chart, pictures / f"{chart.name}.png")
     write_whole(path, html(page).encode(errors="backslashreplace"))  # a path may not be UTF-8
     return path

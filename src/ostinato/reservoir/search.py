@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell
-from ..errors import BadInput
+from ..errors import BadInput, NeedsExtra
 from ..tasks import Series
 from ..through_time import unroll
 from .moments import Moments, errors, no_moments, solution, with_block
@@ -102,7 +102,7 @@ def search(
     try:
         import optuna
     except ImportError:
-        raise BadInput("the search needs optuna: pip install 'ostinato[search]'") from None
+        raise NeedsExtra("the search", "optuna", "search") from None
     if strange := sorted(RANGES.keys() ^ ranges.keys()):
         raise BadInput(f"ranges must be of {', '.join(RANGES)}; {strange[0]} is wrong or missing")
     for name, (low, high) in ranges.items():

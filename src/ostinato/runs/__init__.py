@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .evaluation import evaluate as evaluate
     from .examination import examine as examine
     from .folder import Run as Run
+    from .folder import Saved as Saved
     from .folder import open_run as open_run
     from .inside import Inside as Inside
     from .inside import look_inside as look_inside
@@ -40,6 +41,7 @@ else:
         "Inside": "inside",
         "Run": "folder",
         "allow": "permission",
+        "Saved": "folder",
         "dynamic_evaluate": "evaluation",
         "evaluate": "evaluation",
         "examine": "examination",

@@ -19,7 +19,7 @@ from typing import Any
 
 Check = Callable[[Any], bool]
 LARGEST = 2.0**53
-PATH = re.compile(r"[\w.\[\]' ]{1,100}")
+PATH = re.compile(r"[\w.\[\]'# ]{0,100}")
 TROUBLED = ("loss", "norm", "rate", "clipped", "moved")
 
 
@@ -53,7 +53,7 @@ def _rising(x: Any) -> bool:
 
 
 def _by_name(check: Check) -> Check:
-    """A check of dictionaries whose keys are paths of weights, such as `.cell.layers[0].R`."""
+    """A check of dictionaries whose keys are paths of cells, such as `.cell.layers[0]`."""
 
     def good(x: Any) -> bool:
         return isinstance(x, dict) and all(PATH.fullmatch(n) and check(y) for n, y in x.items())

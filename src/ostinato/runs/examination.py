@@ -16,7 +16,7 @@ from ..wiring import Network
 from .build import batch_size, build_learner
 from .evaluation import measured
 from .events import readable
-from .folder import Run
+from .folder import Run, Saved
 from .looking import Lens, first_counted, looked_at
 from .trouble import logged_steps
 
@@ -56,7 +56,7 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
     one, two = task.batch(first, size), task.batch(first + 1, size)
     events, kind = readable(run.events()), run.config.learner.kind
     with run.precision():
-        network = _measured(last_network(run, like), task, one, size) if run.steps() else None
+        network = _measured(run, like, task, one, size) if run.steps() else None
     return Evidence(
         goal=_goal(task, events),
         settings=run.config.unusual(),
@@ -68,17 +68,17 @@ def gather(run: Run, task: Task | None = None, like: Network | None = None) -> E
     )
 
 
-def last_network(run: Run, like: Network | None = None) -> Network:
-    """The network of the last checkpoint, with noise off; its weights must be finite."""
-    network = eqx.nn.inference_mode(run.network("last", like))
-    for path, weight in jax.tree_util.tree_leaves_with_path(network):
+def finite_checkpoint(run: Run, which: str, like: Network | None = None) -> Saved:
+    """A checkpoint as `Run.saved` gives it, with noise off; its weights must be finite."""
+    found = run.saved(which, like)
+    for path, weight in jax.tree_util.tree_leaves_with_path(found.network):
         if eqx.is_inexact_array(weight) and not np.all(np.isfinite(weight)):
             name = jax.tree_util.keystr(path).lstrip(".")
             raise BadInput(
-                f"the last checkpoint of {run.path}, at step {run.steps()[-1]}, has weights that "
-                f"are not finite ({name}); there is nothing to measure. Train again"
+                f"the {which} checkpoint of {run.path}, at step {found.step}, has weights that are "
+                f"not finite ({name}); there is nothing to measure. Train again"
             )
-    return network
+    return found._replace(network=eqx.nn.inference_mode(found.network))
 
 
 def _goal(task: Task, events: list[dict]) -> Goal:
@@ -110,7 +110,9 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _measured(network: Network, task: Task, batch: Batch, size: int) -> Measured:
+def _measured(run: Run, like: Network | None, task: Task, batch: Batch, size: int) -> Measured:
+    found = finite_checkpoint(run, "last", like)
+    network = found.network
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
     errors = Lens(task.loss).errors(layer, few, state, at)
     memory = None
@@ -119,6 +121,7 @@ def _measured(network: Network, task: Task, batch: Batch, size: int) -> Measured
     units = saturation(layer, few.inputs, state, **few.marks)
     kept = "kind", "high", "low", "always_high", "always_low"
     return Measured(
+        step=found.step,
         score=_score(network, task, size),
         gradient={name: np.asarray(profile).tolist() for name, profile in errors.items()},
         memory=memory,

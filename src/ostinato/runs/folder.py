@@ -15,14 +15,14 @@ import secrets
 import warnings
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..files import read_regular, remove_leftovers, write_whole
 from ..learning import Learner
 from ..tasks import TASKS, Task
-from ..weights import Damaged
+from ..weights import Damaged, Differs
 from ..wiring import Network
 from .budget import Units, network_shapes
 from .build import build_task, precision
@@ -37,6 +37,18 @@ from .provenance import described, described_learner, described_task, difference
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
 MAY_CHANGE = ("steps", "minutes", "file")
 LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
+
+
+class Saved(NamedTuple):
+    """The network of a checkpoint.
+
+    Attributes:
+        step: the training steps that it had done.
+        network: with the weights of that step.
+    """
+
+    step: int
+    network: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,28 +158,53 @@ class Run:
         given = what in self.made.get("given", [])
         return f"; it was started from Python with its own {what}: pass it again" if given else ""
 
-    def network(self, which: str = "best", like: Network | None = None) -> Network:
-        """The network with the weights of the `"best"` or the `"last"` checkpoint.
+    def network(self, which: str | int = "best", like: Network | None = None) -> Network:
+        """The network of a checkpoint; the arguments are those of `saved`."""
+        return self.saved(which, like).network
 
-        `like` is a network of the same structure; a run that was given its own network needs it.
+    def saved(self, which: str | int = "best", like: Network | None = None) -> "Saved":
+        """The network of a checkpoint, and the step that it is from.
+
+        Args:
+            which: `"best"`, `"last"`, or the step of a checkpoint that exists; see `steps`.
+            like: a network of the same structure; a run that was given its own network needs it.
+
+        Example:
+            >>> open_run("runs/text-mlstm-1").saved().step
+            4
         """
         with self.precision():
-            return self._network(which, like)
+            return self._saved(which, like)
 
-    def _network(self, which: str, like: Network | None) -> Network:
+    def _saved(self, which: str | int, like: Network | None) -> "Saved":
+        steps = self.steps()
+        if not steps:
+            raise BadInput(f"{self.path} has no checkpoint yet; continue with --resume")
+        if which not in ("best", "last") and (type(which) is not int or which not in steps):
+            there = ", ".join(map(str, steps))
+            raise BadInput(
+                f"{self.path} has no checkpoint {which!r:.40}; there are 'best', 'last' and the "
+                f"steps {there}"
+            )
         if like is None:
             like = network_shapes(self.config, self.sizes, self.units)
         self._check_network(like)
-        found = self.checkpoints.newest(like, "network")
-        if found is None:
-            raise BadInput(f"{self.path} has no checkpoint yet; continue with --resume")
-        network, progress = found
-        if which == "best" and progress.best_step in self.steps():
+        if isinstance(which, int):
             try:
-                return self.checkpoints.read(progress.best_step, like, "network")
+                return Saved(which, self.checkpoints.read(which, like, "network"))
+            except (Damaged, Differs, OSError) as error:
+                raise BadInput(f"{error}; ask for another step") from None
+        found = self.checkpoints.newest(like, "network")
+        if found is None:  # removed in the meantime
+            raise BadInput(f"{self.path} has no checkpoint any more")
+        network, progress = found
+        if which == "best" and progress.best_step in steps:
+            try:
+                best = self.checkpoints.read(progress.best_step, like, "network")
+                return Saved(progress.best_step, best)
             except (Damaged, OSError) as error:
-                warnings.warn(f"{error}; using the last checkpoint", RuntimeWarning, stacklevel=2)
-        return network
+                warnings.warn(f"{error}; using the last checkpoint", RuntimeWarning, stacklevel=3)
+        return Saved(progress.step, network)
 
     @property
     def units(self) -> Units | None:

@@ -30,7 +30,7 @@ class Inside:
     Attributes:
         run: the run.
         passage: the text in pieces: characters, bytes or words.
-        network: that of the best checkpoint.
+        step, network: of the best checkpoint.
         where: where the text is from, in words.
         whole: how many pieces the text had before it was cut to the passage.
 
@@ -51,7 +51,7 @@ class Inside:
             raise BadInput(f"top must be at least 1, got {top}")
         self.run, self.passage, self.where, self.top = run, passage, where, top
         self.whole = len(passage.pieces) if whole is None else whole
-        self.network = run.network()
+        self.step, self.network = run.saved()
 
     @cached_property
     def reading(self) -> Reading:

@@ -25,14 +25,15 @@ class Stop:
 def stop_signals() -> Iterator[Stop]:
     """A `Stop` that SIGINT, SIGTERM and SIGHUP set instead of ending the process.
 
-    A second signal of the same kind has its usual effect. A signal that is ignored, as under
-    `nohup`, stays ignored. Outside the main thread, signals cannot be caught.
+    A second signal of the same kind has its usual effect. A signal that the process was started to
+    ignore stays ignored: SIGHUP under `nohup`, and SIGINT in a job that a script starts with `&`,
+    so that Ctrl-C for the script does not stop it. SIGTERM stops both. Outside the main thread,
+    signals cannot be caught.
 
     Example:
         >>> with stop_signals() as stop:
-        ...     while stop.number is None:
-        ...         signal.raise_signal(signal.SIGINT)  # a training step, during which Ctrl-C comes
-        >>> stop.number == signal.SIGINT
+        ...     signal.raise_signal(signal.SIGTERM)  # comes during a training step
+        >>> stop.number == signal.SIGTERM
         True
     """
     stop = Stop()

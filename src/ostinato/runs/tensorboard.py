@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import BadInput
+from ..errors import NeedsExtra
 
 
 def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
@@ -18,9 +18,7 @@ def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
     try:
         from tensorboardX import SummaryWriter
     except ImportError:
-        raise BadInput(
-            "--tensorboard needs another package: pip install ostinato[tensorboard]"
-        ) from None
+        raise NeedsExtra("--tensorboard", "tensorboardX", "tensorboard") from None
     writer = None  # created at the first event, when the run folder exists
 
     def hear(event: dict) -> None:

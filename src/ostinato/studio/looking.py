@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..lens.names import weight_name
 from ..lens.patterns import Pattern, labelled
 from ..report.charts import Lines, Series, numbers
 from ..runs import look_inside, open_run
@@ -32,6 +31,7 @@ def inside(request: dict) -> Any:
         begin = int(request.get("begin") or 0)
         return {
             "where": looked.where,
+            "step": looked.step,
             "unit": looked.passage.unit,
             "count": len(looked.passage.pieces),
             "groups": looked.units() | looked.gate_units(),
@@ -95,11 +95,11 @@ def _reach(looked: Inside, at: int) -> Any:
         name="reach",
         title=f"Gradient by lag, from the loss of {found['target']!r}",
         caption=(
-            "The gradient of this one loss with respect to the pre-activations so many steps "
-            "earlier, for each recurrent weight."
+            "The gradient of this one loss with respect to the states so many steps earlier, for "
+            "each cell."
         ),
         series=[
-            Series(weight_name(name, looked.network), list(range(len(profile))), numbers(profile))
+            Series(name, list(range(len(profile))), numbers(profile))
             for name, profile in found["by_lag"].items()
         ],
         x_title="lag (steps)",
@@ -134,17 +134,20 @@ def play(request: dict) -> Iterator[Any]:
     count = min(int(request.get("length") or 400), LONGEST)
     prompt = str(request.get("prompt") or "")
     if request.get("beam"):
-        yield {"piece": _beam(run, prompt, min(count, 400), int(request["beam"]))}
+        yield _beam(run, prompt, min(count, 400), int(request["beam"]))
         return
-    how = {"temperature": float(request.get("temperature", 1.0)), "alternatives": 6}
+    how: dict[str, Any] = {"temperature": float(request.get("temperature", 1.0)), "alternatives": 6}
     if request.get("top_k"):
         how["top_k"] = int(request["top_k"])
     if request.get("top_p"):
         how["top_p"] = float(request["top_p"])
-    yield from play_run(run, prompt, count, seed=int(request.get("seed") or 0), **how)
+    how["seed"] = int(request.get("seed") or 0)
+    step, network = run.saved()
+    for one in play_run(run, prompt, count, network=network, **how):
+        yield one | {"step": step}
 
 
-def _beam(run: Any, prompt: str, count: int, width: int) -> str:
+def _beam(run: Any, prompt: str, count: int, width: int) -> dict[str, Any]:
     from .. import decoding
 
     vocabulary = run.vocabulary
@@ -154,8 +157,9 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> str:
         raise BadInput(f"the beam must be from 1 to 64 wide, got {width}")
     with run.precision():
         start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
-        symbols, _ = decoding.beam(run.network(), start, count, width)
-        return "".join(decoding.as_text(iter([symbols]), vocabulary))
+        step, network = run.saved()
+        symbols, _ = decoding.beam(network, start, count, width)
+        return {"piece": "".join(decoding.as_text(iter([symbols]), vocabulary)), "step": step}
 
 
 def forecast(request: dict) -> Any:
@@ -169,7 +173,7 @@ def forecast(request: dict) -> Any:
             return {"charts": []}
         wanted = {name: request.get(name) for name in ("series", "begin", "steps")}
         place = place_of(task, **wanted)
-        charts = forecasts(run.network(), task, place)
+        charts = forecasts(run.saved(), task, place)
     return {
         "charts": [as_json(chart) for chart in charts],
         "place": dataclasses.asdict(place),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput
+from ..errors import BadInput, NeedsExtra
 
 PORT = 6680
 HEADERS_WITHIN = 10.0  # seconds for a request to arrive
@@ -47,7 +47,7 @@ def serve(
     try:
         import uvicorn
     except ImportError:
-        raise BadInput("the studio needs pip install 'ostinato[studio]'") from None
+        raise NeedsExtra("the studio", "uvicorn and others", "studio") from None
     from .app import Studio
     from .guard import LOOPBACK, Guard
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, NeedsExtra
 from ..files import write_whole
 from .compiler import ProgramNetwork
 
@@ -27,7 +27,7 @@ def write_network_picture(network: ProgramNetwork, path: Path) -> None:
         True
     """
     if find_spec("matplotlib") is None:
-        raise BadInput("a picture needs matplotlib: pip install 'ostinato[plot]'")
+        raise NeedsExtra("a picture", "matplotlib", "plot")
     if len(network.units) > MOST_DRAWN:
         raise BadInput(
             f"{network.program.name} has {len(network.units)} units; the names of more than "

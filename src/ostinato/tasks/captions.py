@@ -22,7 +22,7 @@ from .captioning import apply_to_file, check_size, moved, nearest, written
 from .epochs import in_order, shuffled
 from .losses import CrossEntropy
 from .metrics import Accuracy, Bits, ExactMatch, Metric
-from .scores import bleu, exact_match
+from .scores import bleu, exact_match, left_out_if_missing
 from .task import Task, checked_count, checked_part, checked_seed, hashed, random
 
 COUNTS = {"train": 16_000, "valid": 500, "test": 1_000}
@@ -245,11 +245,13 @@ class Captions(Task):
             return {}
         best = written(network, self.tokens, self.images[part], self.length, Applying())
         found = [answers[0].text for answers in best]
-        scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
-        values = {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
-        if self.retrieves:
-            values["BLEU-1, nearest picture"] = bleu(self.retrieved(part), right, order=1).value
-        return {"exact, beam of 5": exact_match(found, right), **values}
+        values = {"exact, beam of 5": exact_match(found, right)}
+        with left_out_if_missing():
+            scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
+            values |= {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
+            if self.retrieves:
+                values["BLEU-1, nearest picture"] = bleu(self.retrieved(part), right, order=1).value
+        return values
 
     def retrieved(self, part: str) -> list[str]:
         """The caption of the nearest training picture, for each picture of a part."""

@@ -17,7 +17,7 @@ from ..settings import setting
 from .answering import answers, written
 from .applying import Applying
 from .pairs import Pairs, PairSettings
-from .scores import bleu, chrf, exact_match
+from .scores import bleu, chrf, exact_match, left_out_if_missing
 from .task import random
 
 GENERATED = ("numbers-fr", "numbers-de", "dates")
@@ -109,10 +109,11 @@ class Translate(Pairs):
         texts = [answer[0].text for answer in found]
         if not texts:
             return {}
-        scores = [score(texts, references) for score in (bleu, chrf)]
-        return {"exact, beam of 5": exact_match(texts, references)} | {
-            f"{score.name} ({score.signature})": score.value for score in scores
-        }
+        values = {"exact, beam of 5": exact_match(texts, references)}
+        with left_out_if_missing():
+            scores = [score(texts, references) for score in (bleu, chrf)]
+            values |= {f"{score.name} ({score.signature})": score.value for score in scores}
+        return values
 
 
 def _given(settings: Any, known: Sequence[Tokens]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from ._check import check_structure as check_structure
 from ._check import describe as describe
 from ._check import sizes as sizes
 from ._output import output_from as output_from
+from ._output import step_changing as step_changing
 from ._running import starting_state as starting_state
 from .backends import BACKENDS as BACKENDS
 from .gradients import Online as Online
@@ -17,6 +18,7 @@ from .layers import over_parts as over_parts
 from .layers import parts_with_inputs as parts_with_inputs
 from .online1997 import online1997 as online1997
 from .online1997 import online1997_start as online1997_start
+from .step import with_connections as with_connections
 from .step import with_products as with_products
 from .theorem import gradients_by_theorem as gradients_by_theorem
 from .unroll import taps as taps

@@ -106,6 +106,44 @@ def with_products(change: Change, function: Callable, parameters, *varying):
     return step.run(weights, small, varying, product)
 
 
+def with_connections(
+    change: Callable[[jax.Array], jax.Array], function: Callable, parameters, *varying
+):
+    """`function(parameters, *varying)` with all that a weight takes from the old state changed.
+
+    A weight takes something from the old state where it is multiplied with it: in a matrix product
+    (`h @ R`), or number by number (`p * c`, where the parameter has at least one axis; a single
+    number for all units is a leak and no weight). The operand reads the state directly, neither
+    through another weight nor through the new state, as for `Tap.from_state`.
+
+    Args:
+        change: gives what stands in place of such a product.
+        function, parameters, varying: as for `take_apart`; the first of `varying` is the state.
+    """
+    jaxpr, consts, out = _traced(function, parameters, varying)
+    count, states = len(jax.tree.leaves(parameters)), len(jax.tree.leaves(varying[0]))
+    prologue, remainder, changing = _split_by_time(jaxpr, count)
+    weights = _made_from_weights(jaxpr.invars[:count], prologue)
+    weighted = [
+        equation
+        for equation in remainder
+        if _is_product(equation, changing) or _is_weighted(equation, changing, weights)
+    ]
+    before, after = jaxpr.invars[count : count + states], jaxpr.outvars[:states]
+    reading = _reading_the_state(remainder, weighted, before, after)
+    env = dict(zip(jaxpr.constvars, consts, strict=True))
+    env |= dict(zip(jaxpr.invars, jax.tree.leaves((parameters, *varying)), strict=True))
+    for equation in jaxpr.eqns:
+        evaluate(equation, env)
+        if id(equation) in reading:
+            (result,) = equation.outvars
+            dtype = env[result].dtype
+            if not jnp.issubdtype(dtype, jnp.inexact):
+                raise TypeError(f"a product of the state in {dtype} cannot be changed")
+            env[result] = change(env[result]).astype(dtype)
+    return jax.tree.unflatten(jax.tree.structure(out), [read(env, var) for var in jaxpr.outvars])
+
+
 def take_apart(function: Callable, parameters, *varying, real_only: bool = False) -> Step:
     """Trace `function(parameters, *varying)` and split it at its products.
 
@@ -171,6 +209,23 @@ def _is_product(equation: JaxprEqn, changing: set) -> bool:
     operands = [v in changing for v in equation.invars if not isinstance(v, Literal)]
     is_matrix_product = equation.primitive.name == "dot_general" and len(operands) == 2
     return is_matrix_product and operands.count(True) == 1
+
+
+def _made_from_weights(parameters: list, prologue: list[JaxprEqn]) -> set:
+    """The float parameters that are more than a single number, and what is made from them."""
+    found = {v for v in parameters if v.aval.ndim and jnp.issubdtype(v.aval.dtype, jnp.inexact)}
+    for equation in prologue:
+        if _variables(equation) & found:
+            found.update(equation.outvars)
+    return found
+
+
+def _is_weighted(equation: JaxprEqn, changing: set, weights: set) -> bool:
+    """Whether it multiplies a value that changes with time, number by number, with a weight."""
+    operands = _variables(equation)
+    return equation.primitive.name == "mul" and len(operands & changing) == 1 == len(
+        operands & weights
+    )
 
 
 def _reading_the_state(remainder: list, products: list, before: list, after: list) -> set[int]:

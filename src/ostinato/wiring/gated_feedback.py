@@ -11,8 +11,7 @@ from ..cells import Cell
 from ..cells.building import check_vectors, draw
 from ..cells.initialisers import glorot
 from ..cells.sizes import input_size, output_size
-from ..through_time import with_products
-from ..through_time.tap import Tap
+from ..through_time import with_connections
 
 
 class GatedFeedback(Cell):
@@ -21,10 +20,16 @@ class GatedFeedback(Cell):
     What layer i was at t-1 reaches layer j at t scaled by the single number
     `g^{i→j} = σ(w^{i→j} · h_t^{j-1} + u^{i→j} · h*_{t-1})`, where `h_t^0 = x_t` and `h*_{t-1}`
     are the outputs of all layers at t-1. Layer j reads `[h_t^{j-1}, g^{i→j} h_{t-1}^i for i ≠ j]`
-    as its input, and its own recurrent products are scaled by `g^{j→j}`.
+    as its input, and its own connections from t-1 are scaled by `g^{j→j}`: whatever a weight takes
+    from its state before the step, in a matrix product (`R h_{t-1}`) or unit by unit (the context
+    `r ⊙ h_{t-1}` of `Elman`, the peepholes `p ⊙ c_{t-1}` of `PeepholeLSTM`).
+
+    Not scaled is what passes a state on without a weight: the memory `f ⊙ c_{t-1}` of an LSTM,
+    `(1 - z) ⊙ h_{t-1}` of a GRU, a leak that is one number for all units. Neither is what reads the
+    new state, such as the peephole of the output gate.
 
     Source: Chung et al. (2015); Galvan (2015) section 2.1.3 (2.10). (Chung et al. leave the gates
-    of LSTM and GRU layers unscaled; here every connection from t-1 is scaled.)
+    of LSTM and GRU layers unscaled; here all connections from t-1 are scaled.)
 
     Shapes: x `(..., inputs)`; state `(states, outputs)`, tuples with one entry per layer;
     y the last layer's output.
@@ -108,14 +113,10 @@ class GatedFeedback(Cell):
 
 
 def _scaled_step(layer: Cell, gate: jax.Array, state: Any, x: jax.Array) -> tuple[Any, Any]:
-    """A step whose products with the previous state are scaled by `gate`."""
+    """A step whose connections from the previous state are scaled by `gate`."""
     parameters, static = eqx.partition(layer, eqx.is_array)
-
-    def change(_: int, tap: Tap, v: jax.Array, weight: jax.Array) -> jax.Array:
-        value = tap.value(v, weight)
-        return gate * value if tap.from_state else value
 
     def step(parameters: Any, state: Any, u: Any) -> tuple[Any, Any]:
         return eqx.combine(parameters, static).step(state, u)
 
-    return with_products(change, step, parameters, state, layer.inputs(x))
+    return with_connections(lambda x: gate * x, step, parameters, state, layer.inputs(x))

@@ -1,14 +1,12 @@
-"""Numbers in words: English to French or German, by the package `num2words`."""
-
-from functools import cache
-from typing import Any
+"""Numbers in words: English to French or German."""
 
 import numpy as np
 
 from ...errors import BadInput
+from .number_words import english, french, german
 from .parts import draw_in, part_of
 
-LANGUAGES = {"fr": "French", "de": "German"}
+LANGUAGES = {"fr": french, "de": german}
 ALWAYS_TRAINED = 100  # the numbers below, in which every simple word occurs
 MOST = 10**12 - 1  # larger numbers need no new words but "trillion" and its like
 
@@ -30,8 +28,7 @@ def number_pair(number: int, language: str = "fr") -> tuple[str, str]:
         raise BadInput(f"the language must be one of {', '.join(LANGUAGES)}; got {language!r:.40}")
     if not 0 <= number <= MOST:
         raise BadInput(f"numbers in words go from 0 to {MOST}, got {number}")
-    in_words = _num2words()
-    return in_words(int(number), lang="en"), in_words(int(number), lang=language)
+    return english(int(number)), LANGUAGES[language](int(number))
 
 
 def part_of_number(number: int) -> str:
@@ -73,14 +70,3 @@ def draw_numbers(
         return int(rng.integers(low, min(10**length - 1, most), endpoint=True))
 
     return [draw_in(part, draw, part_of_number) for _ in range(count)]
-
-
-@cache
-def _num2words() -> Any:
-    try:
-        from num2words import num2words
-    except ImportError:
-        raise BadInput(
-            "numbers in words need another package: pip install ostinato[translate]"
-        ) from None
-    return num2words

@@ -107,17 +107,19 @@ class Data:
 
 @dataclass(frozen=True)
 class Network:
-    """The network of the last checkpoint.
+    """The network of the last checkpoint, from which training would go on.
 
     Attributes:
+        step: the step of that checkpoint.
         score: the metric on training batches.
-        gradient: for each recurrent weight, the norm of the error by lag, starting at lag 0.
+        gradient: for each cell, the norm of the error at its state by lag, starting at lag 0.
         memory: the largest lag from which replacing inputs changes an output by at least 1 % of
             the change from replacing all of them, or `None` if nothing changes it.
         gates: by name, for each σ, tanh or ReLU of a step: its `kind`, and the fractions `high`,
             `low`, `always_high` and `always_low`, as in `lens.saturation`.
     """
 
+    step: int
     score: float
     gradient: dict[str, list[float]]
     memory: int | None
@@ -143,6 +145,11 @@ class Evidence:
     network: Network | None
     first_order: bool = True
     remedy: str | None = None
+
+    @property
+    def weights(self) -> str:
+        """The weights that were measured, in words, to follow a number about them."""
+        return "" if self.network is None else f" (weights of step {self.network.step})"
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -63,7 +63,9 @@ def exploding_gradient(e: Evidence) -> Finding | None:
         return None
     signs = []
     if growth >= HUGE:
-        signs.append(f"{lag} steps back it is {growth:.1e} times as large as at the output")
+        signs.append(
+            f"{lag} steps back it is {growth:.1e} times as large as at the output{e.weights}"
+        )
     if at_once:
         signs.append(f"the gradient norm is {norms[0]:.2g} before the first update")
     if e.history.trouble:
@@ -141,8 +143,9 @@ def overfitting(e: Evidence) -> Finding | None:
     return Finding(
         "overfitting",
         "The network memorises its training sequences.",
-        f"{e.goal.metric}: {e.network.score:.3g} in training and {values[-1][1]:.3g} in "
-        f"validation, which was best ({values[best][1]:.3g}) at step {values[best][0]}.",
+        f"{e.goal.metric}: {e.network.score:.3g} in training{e.weights} and {values[-1][1]:.3g} in "
+        f"validation at step {values[-1][0]}, which was best ({values[best][1]:.3g}) at step "
+        f"{values[best][0]}.",
         _less_memorising(e),
     )
 

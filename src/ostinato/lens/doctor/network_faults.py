@@ -1,6 +1,7 @@
 """Faults of the network: its units, and how far back its gradient and its memory reach."""
 
-from ..names import plain_name
+from ...names import plain_name, state_name
+from ..memory_length import memory_length
 from .again import again
 from .evidence import Evidence
 from .finding import Finding
@@ -25,7 +26,8 @@ def dead_units(e: Evidence) -> Finding | None:
     return Finding(
         "dead units",
         "Most ReLUs are zero for every input and stay zero, because their gradient is zero.",
-        f"{share:.0%} of the units of {plain_name(name)} are zero at all steps of all sequences.",
+        f"{share:.0%} of the units of {plain_name(name)} are zero at all steps of all sequences"
+        f"{e.weights}.",
         again(e.settings, rate=_smaller_rate(e), spectral_radius=1.0),
     )
 
@@ -40,7 +42,7 @@ def saturated_units(e: Evidence) -> Finding | None:
     return Finding(
         "saturated units",
         "The units are saturated, so almost no gradient passes through them.",
-        f"{share:.0%} of the activations of {plain_name(name)} are beyond ±0.95.",
+        f"{share:.0%} of the activations of {plain_name(name)} are beyond ±0.95{e.weights}.",
         again(e.settings, input_scale=0.1, spectral_radius=1.0),
     )
 
@@ -49,19 +51,22 @@ def vanishing_gradient(e: Evidence) -> Finding | None:
     """A gradient that vanishes before it reaches the inputs that matter."""
     if e.network is None or e.goal.lag is None or not e.network.gradient or _does_well(e):
         return None
+    lengths = {name: memory_length(profile) for name, profile in e.network.gradient.items()}
+    measured = {name: e.network.gradient[name] for name, n in lengths.items() if n is not None}
     left, name = max(
-        (profile[min(e.goal.lag, len(profile) - 1)] / (max(profile) or 1.0), name)
-        for name, profile in e.network.gradient.items()
+        (
+            (profile[min(e.goal.lag, len(profile) - 1)] / (max(profile) or 1.0), name)
+            for name, profile in measured.items()
+        ),
+        default=(1.0, ""),
     )
     if left > 1e-4:
         return None
-    profile = e.network.gradient[name]
-    reach = next(k for k, x in enumerate(profile) if x <= 1e-2 * max(profile))
     return Finding(
         "vanishing gradient",
         "The gradient vanishes before it reaches the inputs that matter.",
-        f"{left:.0e} of the error is left {e.goal.lag} steps back, and 1 % or less already {reach} "
-        f"steps back ({plain_name(name)}).",
+        f"{left:.0e} of the error is left {e.goal.lag} steps back, and at least 1 % only up to "
+        f"{lengths[name]} steps back, at the {_whose(name)}{e.weights}.",
         again(e.settings, cell="lstm", spectral_radius=None, incoming=None)
         if e.settings.get("cell") in ("simple", "jordan", "mrnn", "leaky")
         else again(e.settings, spectral_radius=1.0),
@@ -80,7 +85,7 @@ def memory_too_short(e: Evidence) -> Finding | None:
         "memory too short",
         "The output does not depend on inputs that matter.",
         f"replacing inputs more than {e.network.memory} steps back does not change the output, and "
-        f"the task needs those {e.goal.lag} steps back"
+        f"the task needs those {e.goal.lag} steps back{e.weights}"
         + (f"; the gradient's window is {window} steps." if short else "."),
         again(e.settings, gradient=None, window=None)
         if short
@@ -97,9 +102,16 @@ def _constant_gates(e: Evidence, how: str, name: str, word: str, limit: float) -
         name,
         f"Gates are always {word}, whatever the input.",
         f"{share:.0%} of the units of {plain_name(which)} are {word} "
-        f"({'σ > 0.95' if word == 'open' else 'σ < 0.05'}) at all steps of all sequences.",
+        f"({'σ > 0.95' if word == 'open' else 'σ < 0.05'}) at all steps of all sequences"
+        f"{e.weights}.",
         again(e.settings, rate=_smaller_rate(e), layer_norm=True),
     )
+
+
+def _whose(name: str) -> str:
+    """The state of a cell, by its path."""
+    words = state_name(name)
+    return words if words == "state" else f"state of {words}"
 
 
 def _gates(e: Evidence, kind: str) -> dict[str, dict]:

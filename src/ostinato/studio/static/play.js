@@ -19,6 +19,7 @@ const FIELDS = [
 const prompt = h("textarea", { id: "prompt", rows: 2, placeholder: "A text to continue", "aria-label": "Prompt", spellcheck: "false" });
 const inputs = Object.fromEntries(FIELDS.map(([key, , usual]) => [key, h("input", { type: "text", inputmode: "decimal", id: key, value: usual, placeholder: "off", autocomplete: "off" })]));
 const go = h("button", { type: "submit", class: "main", id: "go" }, "Write");
+const weights = h("p", { class: "hint", id: "weights" });
 const out = h("div", { id: "text", class: "text", lang: "zxx" });
 const others = h("aside", { id: "detail" }, h("p", { class: "hint" }, "Point at a character to see what else could have come there."));
 const form = h("form", { class: "play", submit: write, novalidate: true }, prompt,
@@ -64,6 +65,7 @@ function shown(one) {
     say(one.error, true);
     return "";
   }
+  if (one.step !== undefined) weights.textContent = `Written with the weights of step ${one.step.toLocaleString("en")}.`;
   const span = h("span", {}, one.piece);
   span.made = one;
   if (one.probability !== undefined) span.style.setProperty("--doubt", (1 - one.probability).toFixed(3));
@@ -82,7 +84,7 @@ out.addEventListener("pointerover", (event) => {
 // A text is sampled; of other tasks there are pictures of how the network works on its data.
 const { row } = await ask("run", { name }).catch((error) => (say(error.message, true), { row: { settings: {} } }));
 if (row.task === "text") {
-  main.append(form, h("div", { class: "beside" }, out, others));
+  main.append(form, weights, h("div", { class: "beside" }, out, others));
   keys([["/", "prompt", () => prompt.focus()], ["Enter w", "write", () => write()]]);
 } else {
   const wait = h("p", { class: "hint wait" }, "The network is running on a few sequences …");

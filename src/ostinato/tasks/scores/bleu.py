@@ -5,10 +5,12 @@ Popović (2015), chrF: character n-gram F-score for automatic MT evaluation; Pos
 clarity in reporting BLEU scores.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ...errors import BadInput
+from ...errors import BadInput, NeedsExtra
 from .exact import check_pairs
 
 TOKENIZERS = ("13a", "intl", "char", "none", "zh")
@@ -76,6 +78,23 @@ def chrf(found: Sequence[str], references: Sequence[str]) -> Score:
     return _score("chrF2", _sacrebleu("chrF").CHRF(), found, references)
 
 
+@contextmanager
+def left_out_if_missing() -> Iterator[None]:
+    """A context in which BLEU and chrF are left out with a warning if sacrebleu is not installed.
+
+    Example:
+        >>> values = {"exact": 0.5}
+        >>> with left_out_if_missing():
+        ...     values["BLEU"] = bleu(["a b c d"], ["a b c d"]).value
+        >>> sorted(values)
+        ['BLEU', 'exact']
+    """
+    try:
+        yield
+    except NeedsExtra as error:
+        warnings.warn(f"left out: {error}", stacklevel=3)
+
+
 def _score(name: str, metric: Any, found: Sequence[str], references: Sequence[str]) -> Score:
     check_pairs(found, references)
     value = metric.corpus_score(list(found), [list(references)]).score
@@ -86,5 +105,5 @@ def _sacrebleu(name: str) -> Any:
     try:
         from sacrebleu import metrics
     except ImportError:
-        raise BadInput(f"{name} needs another package: pip install ostinato[translate]") from None
+        raise NeedsExtra(name, "sacrebleu", "translate") from None
     return metrics

@@ -1,0 +1,93 @@
+"""Every command of the README does what it shows after a plain `pip install .`, in a small size."""
+
+import io
+import math
+import re
+import runpy
+import shlex
+import sys
+import warnings
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ostinato.contrast import Spec, contrast
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+SMALL = ["--steps", "2", "--batch", "4", "--units", "4"]
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """The packages of all extras, which cannot be imported during the test."""
+    monkeypatch.setattr(PathFinder, "find_spec", PathFinder.find_spec)  # so that it is restored
+    hidden = runpy.run_path(str(ROOT / "tests" / "plain" / "sitecustomize.py"))["EXTRAS"]
+    for name in [name for name in sys.modules if name.partition(".")[0] in hidden]:
+        monkeypatch.delitem(sys.modules, name)
+    warnings.filterwarnings("always", message=".* pip install")  # not once for all commands
+    return hidden
+
+
+def shown():
+    """The lines of the README's shell examples, without their comments."""
+    blocks = re.findall(r"```bash\n(.+?)```", README, flags=re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.strip()]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def write_files(folder):
+    """The files that the README's commands read, and its examples."""
+    (folder / "book.txt").write_text("Once upon a time there was a book. " * 60)
+    rows = [f"{t},{math.sin(t / 5):.4f},{math.cos(t / 7):.4f}\n" for t in range(300)]
+    (folder / "data.csv").write_text("t,y,z\n" + "".join(rows))
+    x = np.random.default_rng(0).normal(size=(40, 12, 2))
+    y = (x.sum((1, 2)) > 0).astype(int)
+    np.savez(folder / "walks.npz", x=x, y=y, lengths=np.full(40, 12))
+    (folder / "examples").symlink_to(ROOT / "examples")
+
+
+def test_the_commands_of_the_readme(tmp_path, ostinato, plain, monkeypatch):
+    write_files(tmp_path)
+    lines = shown()
+    assert len(lines) == 13
+    for words in lines:
+        if words[0] == "pip":
+            continue
+        if words[0] == "echo":  # echo WORDS | ostinato ...
+            given = io.BytesIO(f"{words[1]}\n".encode())
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
+            words = words[words.index("|") + 1 :]
+        assert words[0] == "ostinato"
+        code, out, err = ostinato(*words[1:], *(SMALL if words[1] == "train" else []))
+        if words[1] == "studio":  # the README names its extra in the line before
+            assert code == 2 and err.endswith(": pip install 'ostinato[studio]'\n"), err
+        elif words[1] == "lens":
+            assert code == 0 and "report: " in out, err
+            assert err.count("\n") == 2 == err.count("pip install 'ostinato[plot]'"), err
+        else:
+            assert code == 0 and not err, (words, err)
+    pages = [tmp_path / "runs" / name / "report.html" for name in ("series-SLSTM-1", "adding")]
+    for page in pages:
+        assert "pip install &#x27;ostinato[plot]&#x27;" in page.read_text()
+        assert 'class="plot"' not in page.read_text()
+    code, out, err = ostinato("evaluate", "runs/numbers", "--json")
+    assert code == 0 and '"exact, beam of 5"' in out, err
+    assert err == (
+        "ostinato: warning: left out: BLEU needs sacrebleu: pip install 'ostinato[translate]'\n"
+    )
+    code, out, err = ostinato("compare", "runs/text-mlstm-1", "runs/adding")
+    assert code == 0 and "page: comparison.html" in out and err.count("\n") == 1, err
+
+
+def test_a_contrast_tunes(tmp_path, plain):
+    settings = {"length": 5, "units": 2, "batch": 2, "steps": 2}
+    given = {"cells": ["simple"], "tasks": ["adding"], "trials": 2, "seeds": 1}
+    with pytest.warns(
+        UserWarning, match=r"no chart is on this page: .* pip install 'ostinato\[plot\]'"
+    ):
+        result = contrast(Spec.from_dict({**given, "settings": settings}), tmp_path / "one")
+    assert len(result.groups[0].rows[0].values) == 1
+    assert (tmp_path / "one" / "result.html").is_file()

@@ -12,6 +12,7 @@ from ostinato.runs import Config, Diverged, checkpoints, loop, open_run, train
 from ostinato.runs.checkpoint_writer import CheckpointWriter, interval
 from ostinato.runs.checkpoints import Checkpoint, Progress
 from ostinato.runs.step import Alone
+from ostinato.tasks import Text
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +141,26 @@ def test_a_writer_that_fails_is_heard():
     with pytest.raises(MemoryError, match="no room"):
         writer.finish()
     writer.finish()  # it is told once
+
+
+def test_steps_do_not_wait_for_the_baselines(undisturbed, config, tmp_path, monkeypatch):
+    """They come first in the log all the same, also if they take longer than the whole run."""
+    steps, known = threading.Event(), Text.baselines
+    advance = Alone.advance
+
+    def baselines(self):
+        assert steps.wait(60), "the loop waited for the baselines"
+        return known(self)
+
+    def counted(self, now, fresh, batch, step):
+        if step == 30:
+            steps.set()
+        return advance(self, now, fresh, batch, step)
+
+    monkeypatch.setattr(Text, "baselines", baselines)
+    monkeypatch.setattr(Alone, "advance", counted)
+    run = train(config, tmp_path / "run")
+    events, others = run.events(), undisturbed.events()
+    assert events[0]["kind"] == "start" and events[0]["baselines"] == others[0]["baselines"]
+    assert [(e["kind"], e["step"]) for e in events] == [(e["kind"], e["step"]) for e in others]
+    same(undisturbed, run)

@@ -79,9 +79,10 @@ class Training:
         norms: gradient norms of the last logged steps.
         usual: a loss to compare with, from the first step.
         trained: seconds of training up to the last log entry, in all processes; not of validation.
-        spent: seconds by what they went to: start (yardsticks that took longer than compiling),
-            compile (with the first step), input (batches), step (handing over), wait (for the
-            device), log, validation, checkpoint.
+        untold: events that wait until the baselines, which the first event has, are known.
+        spent: seconds by what they went to: start (waiting for the baselines), compile (with the
+            first step), input (batches), step (handing over), wait (for the device), log,
+            validation, checkpoint.
     """
 
     def __init__(
@@ -142,23 +143,23 @@ class Training:
         self.begun = self.logged_step = self.checked = progress.step
         self.saved = self.logged = self._seconds()
         self.trained = self._trained_before(progress.step)
-        with ThreadPoolExecutor(1, thread_name_prefix="baselines") as pool:
-            baselines = in_background(pool, self.task.baselines)
+        pool = ThreadPoolExecutor(1, thread_name_prefix="baselines")
+        self.baselines = in_background(pool, self.task.baselines)
+        pool.shutdown(wait=False)
+        self.untold: list[dict] = [self._start(progress)]
+        try:
             first = None
-            if progress.step < self.steps:  # which compiles it, meanwhile
+            if progress.step < self.steps:  # which compiles it, while baselines are computed
                 first = self._advance(now, fresh_state, progress.step)
                 jax.block_until_ready(first)
-            compiled = self._seconds()
-            self._start(progress, baselines.result())
-            self.spent = Counter(compile=compiled - self.logged, start=self._seconds() - compiled)
-            self.logged += self._seconds() - compiled  # not training time
-        try:
+            self.spent = Counter(compile=self._seconds() - self.logged)
             with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
                 now, progress, reason = self._loop(now, progress, fresh_state, first, stop)
             self._save_last(now, progress, fresh_state)
         finally:
             self.batches.close()
             self._save_good()
+            self._tell_all()
         self._tell(
             {
                 "kind": "end",
@@ -244,6 +245,7 @@ class Training:
         self._begin(self.taken)
 
     def _begin(self, taken: _Taken) -> None:
+        self._tell_all()  # a checkpoint without a log would be lost
         with self._timed("checkpoint"):
             checkpoint = self.by.checkpoint(taken.now)
             self._heard_from_writer(lambda: self.writer.write(checkpoint, taken.progress))
@@ -331,8 +333,9 @@ class Training:
             return None
         return length_at(max(step, 0), self.config.steps, self.config.curriculum, self.task.length)
 
-    def _start(self, progress: Progress, baselines: dict[str, float]) -> None:
-        event: dict[str, Any] = {
+    def _start(self, progress: Progress) -> dict[str, Any]:
+        """The first event, but for the baselines."""
+        return {
             "kind": "resume" if progress.step else "start",
             "step": progress.step,
             "steps": self.steps,
@@ -340,7 +343,6 @@ class Training:
             "metric": self.task.metric.name,
             "higher_is_better": self.task.metric.higher_is_better,
             "loss_factor": self.task.metric.loss_factor,
-            "baselines": baselines,
             "solved": self.task.solved,
             "lag": self.task.lag,
             "in_nats": self.task.loss.in_nats,
@@ -351,7 +353,6 @@ class Training:
             "log_every": self.log_every,
             "run": self.run.name,
         }
-        self._tell(event)
 
     def _epochs(self) -> float | None:
         """The number of epochs in all steps; `None` with unlimited data or a curriculum."""
@@ -470,8 +471,21 @@ class Training:
         return round(time.perf_counter() - self.started, 3)
 
     def _tell(self, event: dict) -> None:
-        self.run.note(event)
-        self.listener(event)
+        """Log an event, as soon as the baselines of the first one are known."""
+        self.untold.append(event)
+        if self.baselines.done():
+            self._tell_all()
+
+    def _tell_all(self) -> None:
+        told, self.untold = self.untold, []
+        for event in told:
+            if event["kind"] in ("start", "resume"):
+                started = self._seconds()
+                event |= {"baselines": self.baselines.result()}
+                self.spent["start"] += self._seconds() - started
+                self.logged += self._seconds() - started  # not training time
+            self.run.note(event)
+            self.listener(event)
 
 
 def _by_kernels(config: Config, learner: Learner) -> bool:

@@ -28,7 +28,7 @@ OPTIONS = (
     "--zoneout 0.1 --schedule plateau --clip auto --lens 20"
 ).split()
 OPERATIONS = ("open", "fsync", "replace", "unlink", "mkdir")
-CLOCK = {"seconds", "took", "device"}
+CLOCK = {"seconds", "took", "device", "spent"}
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import BadInput
 from ..runs import Config, Run, open_run
 from ..runs.evaluation import measured
-from ..runs.many import train_many
+from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
 from ..tasks import Task
 from ..weights import count_parameters
@@ -16,7 +16,6 @@ from ..wiring import Network
 from ._recipe import Curve, Found, Job, Recipe, Result, Row
 from .corpus import Prepared
 
-MAY_CHANGE = ("file", "steps", "minutes")
 # Settings that --set cannot change, and what to do instead.
 FIXED = {
     "task": "an experiment is about its task",
@@ -143,10 +142,14 @@ def _limit(job: Job) -> dict[str, float]:
 
 
 def _check_same(config: Config, run: Run) -> None:
-    """Refuse a folder in which the same row was trained with other settings."""
+    """Refuse a folder in which the same row was trained with other settings.
+
+    A run that is not over yet may get other steps and minutes.
+    """
     own, asked = run.config.flat(), config.flat()
+    may_change = ("file", "minutes") if is_over(run.path) else ("file", "minutes", "steps")
     for name in own.keys() | asked.keys():
-        if name not in MAY_CHANGE and own.get(name) != asked.get(name):
+        if name not in may_change and own.get(name) != asked.get(name):
             raise BadInput(
                 f"{run.path} was trained with {name} = {own.get(name)}, not {asked.get(name)}; "
                 "choose another --folder"

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..data import Vocabulary
 from ..errors import BadInput
-from ..files import remove_leftovers, write_whole
+from ..files import is_leftover, remove_leftovers, write_whole
 from ..learning import Learner
 from ..tasks import TASKS, Task
 from ..weights import Damaged
@@ -63,12 +63,21 @@ class Run:
     made: dict
 
     def with_steps(self, config: Config) -> "Run":
-        """The same run with another number of steps; the other settings must not change."""
+        """The same run with another number of steps or minutes; nothing else may change.
+
+        Steps that are done cannot be taken back, so there must be at least as many.
+        """
         if found := _change(self.config, config):
             name, own, asked = found
             raise BadInput(
                 f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
                 "only steps and minutes can change"
+            )
+        done = max(self.steps(), default=0)
+        if config.steps < done:
+            raise BadInput(
+                f"{self.path} has done {done} steps, so it cannot continue to step {config.steps}; "
+                f"give at least {done} steps, or start again with another --run"
             )
         return dataclasses.replace(self, config=config)
 
@@ -268,7 +277,7 @@ def check_free(path: Path) -> None:
 
 
 def _is_beginning(name: str) -> bool:
-    return name in ("model.json", ".lock") or name.endswith(".part")
+    return name in ("model.json", ".lock") or is_leftover(name)
 
 
 def is_run(path: Path) -> bool:

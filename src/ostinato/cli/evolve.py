@@ -41,9 +41,7 @@ def evolve(
     ] = None,
     evaluations: Annotated[
         int | None,
-        typer.Option(
-            help="how many cells to try in all", min=1, show_default="100"
-        ),
+        typer.Option(help="how many cells to try in all", min=1, show_default="100"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="random seed", show_default="0")] = None,
     units: Annotated[

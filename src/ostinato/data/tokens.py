@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import BadInput
+from .vocabulary import checked_symbols
 
 END, UNKNOWN = 0, 1
 RESERVED = 2
@@ -101,7 +102,8 @@ class Tokens:
 
     def pieces(self, symbols: Iterable[Any]) -> list[str]:
         """The token of each symbol, for pictures and lists."""
-        return [_mark(n) if n < RESERVED else self._piece(n) for n in map(int, symbols)]
+        known = checked_symbols([*symbols], len(self)).tolist()
+        return [_mark(n) if n < RESERVED else self._piece(n) for n in known]
 
     def _piece(self, symbol: int) -> str:
         if self.level == "subwords":
@@ -110,7 +112,7 @@ class Tokens:
 
     def decode(self, symbols: Iterable[Any]) -> str:
         """The text of some symbols, up to the first end."""
-        known = [int(n) for n in symbols]
+        known = checked_symbols([*symbols], len(self)).tolist()
         known = known[: known.index(END)] if END in known else known
         known = known[::-1] if self.backwards else known
         if self.level == "bytes":

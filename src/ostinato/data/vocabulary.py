@@ -59,7 +59,7 @@ class Vocabulary:
 
     def decode(self, symbols: npt.ArrayLike) -> str:
         """The text for some symbols; bytes that are not UTF-8 become U+FFFD."""
-        points = np.array(self.points, np.uint32)[np.asarray(symbols, np.int64)]
+        points = np.array(self.points, np.uint32)[checked_symbols(symbols, len(self))]
         if self.level == "bytes":
             return points.astype(np.uint8).tobytes().decode(errors="replace")
         return points.astype("<u4").tobytes().decode("utf-32-le", errors="surrogatepass")
@@ -79,6 +79,26 @@ class Vocabulary:
         if level != "characters" or not known or sorted(set(points)) != points:
             raise ValueError("its vocabulary is not one of characters in order, or of bytes")
         return cls(tuple(points), level)
+
+
+def checked_symbols(symbols: npt.ArrayLike, count: int) -> np.ndarray:
+    """Symbols as whole numbers below `count`; raises for any other.
+
+    Example:
+        >>> checked_symbols([0, 4], 5)
+        array([0, 4])
+        >>> checked_symbols([0, -1], 5)
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: a symbol is a whole number from 0 to 4, got -1
+    """
+    found = np.asarray(symbols)
+    if not found.size:
+        return np.zeros(found.shape, np.int64)
+    strange = found if found.dtype.kind not in "iu" else found[(found < 0) | (found >= count)]
+    if strange.size:
+        got = f"{strange.flat[0]!s:.40}"
+        raise BadInput(f"a symbol is a whole number from 0 to {count - 1}, got {got}")
+    return found.astype(np.int64)
 
 
 def _bytes(text: str) -> bytes:

@@ -26,6 +26,7 @@ from ..errors import BadInput
 from ..files import is_leftover, locked, remove_leftovers, write_whole
 from ..runs.build import build_task
 from ..runs.config import Config
+from ..runs.sections import from_text
 from ..runs.signals import Stop, stop_signals
 from ..settings import settings_of
 from ..tasks import Task
@@ -99,10 +100,7 @@ def task_of(words: str) -> Task:
     values: dict[str, Any] = {}
     for part in given:
         setting, _, value = part.partition("=")
-        try:
-            values[setting] = json.loads(value)
-        except ValueError:
-            values[setting] = value
+        values[setting] = from_text(setting, value)
     try:
         config = Config(**{"task": name, **values})
         if strange := values.keys() - settings_of(type(config.task.settings)).keys():

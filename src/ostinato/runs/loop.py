@@ -111,7 +111,7 @@ class Training:
         now, progress = self._restored(fresh_state)
         self.trained = self._trained_before(progress.step)
         self._start(progress)
-        reason = "time" if progress.step and self._time_is_up() else "done"
+        reason = "done"
         unwritten: tuple[Any, Progress] | None = None
         with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
             while progress.step < self.steps and reason == "done":

@@ -24,7 +24,6 @@ from ostinato.settings import (
 )
 from ostinato.tasks import TASKS
 
-
 SIZES = "sizes must be a whole number, or one per layer like [150, 130]; got"
 
 
@@ -92,7 +91,7 @@ def test_text_is_a_number_only_where_text_is_read():
     with pytest.raises(BadInput, match="a whole number, or one per layer like 150,130,110; got 4;"):
         read_numbers("4;")
     with pytest.raises(
-        BadInput, match="units must be a whole number, or one per layer .*; got '8'"
+        BadInput, match=r"units must be a whole number, or one per layer .*; got '8'"
     ):
         Config(units="8")
     assert from_text("units", "4,5") == (4, 5) and from_text("units", "[4, 5]") == [4, 5]

@@ -255,7 +255,7 @@ def test_options_of_numpy_are_numbers():
     ],
 )
 def test_every_way_to_decode_checks_the_types_of_its_options(call):
-    with pytest.raises(BadInput, match="must be of type|must be a number"):
+    with pytest.raises(BadInput, match=r"must be of type|must be a number"):
         call()
 
 

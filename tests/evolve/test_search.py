@@ -149,7 +149,7 @@ def test_a_search_remembers_how_many_cells_to_try(pretended, tmp_path):
 def test_fewer_cells_than_were_tried_are_refused(pretended, tmp_path):
     evolve(PLAN, tmp_path / "a", 3)
     before = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
-    with pytest.raises(BadInput, match="tried 3 cells already, .* at least 3, got 2"):
+    with pytest.raises(BadInput, match=r"tried 3 cells already, .* at least 3, got 2"):
         evolve(PLAN, tmp_path / "a", 2, resume=True)
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from .kept import kept_object
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Vocabulary:
     @classmethod
     def from_json(cls, found: dict) -> "Vocabulary":
         """The inverse of `as_json`, with validation."""
+        kept_object(found, "vocabulary", ["points", "level"])
         points, level = found["points"], found["level"]
         if level == "bytes" and points == list(range(256)):
             return cls.of_bytes()

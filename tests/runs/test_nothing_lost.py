@@ -19,11 +19,13 @@ from test_training import TEXT, numbers, same
 
 from everyday import some
 from ostinato.cells import LSTM, Simple
+from ostinato.contrast.training import best_of
 from ostinato.decoding import opening, sample
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover, is_locked, locked, write_whole
 from ostinato.report import write_report
 from ostinato.runs import Config, examine, folder, open_run, train
+from ostinato.runs.many import is_over
 from ostinato.tasks import Adding, Text
 from ostinato.weights import count_parameters, notes_of
 from ostinato.wiring import Network, OneHot, Readout
@@ -421,6 +423,15 @@ def test_a_file_of_the_user_is_not_the_beginning_of_a_run(config, tmp_path):
         with pytest.raises(BadInput, match="is not an empty folder"):
             train(config, tmp_path)
         (tmp_path / name).unlink()
+
+
+def test_a_log_with_values_of_wrong_types_is_gone_on_with(run, config):
+    log = run.path / "events.jsonl"
+    odd = '{"kind": "train", "step": 1, "loss": 1.0, "took": "long"}\n{"kind": "end", "step": 2}\n'
+    log.write_text(log.read_text() + odd)
+    assert is_over(run.path)
+    train(config.replace(steps=8), run.path, resume=True)
+    assert best_of(run.path)[0] is not None
 
 
 def test_steps_that_are_done_are_not_taken_back(run, config):

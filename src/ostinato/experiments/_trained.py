@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import BadInput
 from ..runs import Config, Run, open_run
 from ..runs.evaluation import measured
+from ..runs.events import readable
 from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
 from ..tasks import Task
@@ -94,7 +95,7 @@ class Trained(Recipe):
         ]
 
     def _result(self, run: Run, row: Row, seed: int, job: Job, corpus: str) -> Result:
-        events = run.events()
+        events = readable(run.events())
         with run.precision():
             trial = Trial(run, run.network(), run.task(), row, job)
             found = self.measure(trial)
@@ -108,8 +109,8 @@ class Trained(Recipe):
             corpus=corpus,
             parameters=count_parameters(trial.network),
             steps=events[-1]["step"],
-            seconds=round(sum(e["took"] for e in events if e["kind"] == "train"), 1),
-            device=next(e["device"] for e in events if e["kind"] in ("start", "resume")),
+            seconds=round(sum(e.get("took", 0.0) for e in events if e["kind"] == "train"), 1),
+            device=next((e["device"] for e in events if "device" in e), ""),
             numbers=found.numbers,
             curves={**course(events), **found.curves},
             words=found.words,
@@ -121,9 +122,9 @@ def course(events: list[dict]) -> dict[str, Curve]:
     seconds, at = 0.0, {}
     for event in events:
         if event["kind"] == "train":
-            seconds += event["took"]
+            seconds += event.get("took", 0.0)
             at[event["step"]] = round(seconds, 2)
-    factor = next((e["loss_factor"] for e in events if e["kind"] == "start"), None)
+    factor = next((e.get("loss_factor") for e in events if e["kind"] == "start"), None)
     learned = [e for e in events if e["kind"] == "train"] if factor is not None else []
     valid = [event for event in events if event["kind"] == "valid"]
     values = [event["value"] for event in valid]

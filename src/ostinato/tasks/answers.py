@@ -92,7 +92,7 @@ class Answers:
         classes, scaler, chance = found["classes"], found["scaler"], found["chance"]
         if (classes is None) == (scaler is None):
             raise ValueError("its answers are neither classes nor numbers")
-        if type(chance) not in (int, float):
+        if not isinstance(chance, int | float) or isinstance(chance, bool):
             raise ValueError("its chance level is not a number")
         if classes is None:
             return cls(None, Scaler.from_json(scaler), float(chance))

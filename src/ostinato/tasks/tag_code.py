@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
-from ..data.conllu import Sentence, sentences
+from ..data.conllu import COLUMNS, Sentence, sentences
 from ..data.kept import kept_texts
 from ..data.spelling import Spellings, padded, rounded
 from ..data.words import Words
@@ -58,8 +58,8 @@ class TagCode:
         try:
             words, letters = Words.from_json(found["words"]), Words.from_json(found["letters"])
             column = found["column"]
-            if not isinstance(column, str):
-                raise ValueError("its column is not a name")
+            if column not in COLUMNS:
+                raise ValueError("its column is not one of CoNLL-U")
             return cls(words, letters, kept_texts(found["tags"], "tags"), column)
         except (KeyError, TypeError, ValueError):
             raise BadInput("this is not a run of the task tag: it has no words and tags") from None

@@ -151,9 +151,11 @@ def kill_after(seconds: float, command: list[str], environment: dict | None = No
 
 def stage(path: Path) -> str:
     """What the process was doing, by what it left."""
+    from ostinato.files import is_leftover
+
     if not path.exists():
         return "while importing or building"
-    if list(path.rglob("*.part")):
+    if any(is_leftover(file.name) for file in path.rglob("*")):
         return "while writing a file"
     if not is_run(path):
         return "while making the folder"
@@ -178,12 +180,14 @@ def gone_on(path: Path) -> str:
 
 
 def compared(path: Path) -> str:
+    from ostinato.files import is_leftover
+
     one, other = arrays(Path("whole")), arrays(path)
     if one.keys() != other.keys() or any(one[name] != other[name] for name in one):
         return "FAILED: other numbers than undisturbed"
     if logged(path) != logged(Path("whole")):
         return "FAILED: another log than undisturbed"
-    left = [p.name for p in path.rglob("*") if p.name.endswith((".part", ".lock"))]
+    left = [p.name for p in path.rglob("*") if p.name == ".lock" or is_leftover(p.name)]
     return f"FAILED: left {left[0]}" if left else "resumed, bit for bit"
 
 

@@ -12,9 +12,19 @@ from ostinato.cells.initialisers import initialiser, normal
 from ostinato.errors import BadInput
 from ostinato.learning import LEARNERS
 from ostinato.runs import Config
-from ostinato.runs.sections import SHARED
-from ostinato.settings import NoSettings, as_json, make, options, setting, settings_of
+from ostinato.runs.sections import SHARED, from_text
+from ostinato.settings import (
+    NoSettings,
+    as_json,
+    make,
+    options,
+    read_numbers,
+    setting,
+    settings_of,
+)
 from ostinato.tasks import TASKS
+
+SIZES = "sizes must be a whole number, or one per layer like [150, 130]; got"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,13 +38,13 @@ class Mine:
 
 
 def test_values_become_settings_options_and_json():
-    found = make(Mine, {"sizes": "4,5", "kind": "two", "scale": 3})
+    found = make(Mine, {"sizes": [4, 5], "kind": "two", "scale": 3})
     assert found == Mine(sizes=(4, 5), kind="two", scale=3)
     assert options(found) == {
         "depth": 3, "share": 0.5, "kind": "two", "sizes": (4, 5), "plain": False, "scale": 6
     }  # fmt: skip
     assert as_json(found)["sizes"] == [4, 5] and make(Mine, as_json(found)) == found
-    assert make(Mine, {"sizes": [7]}).sizes == make(Mine, {"sizes": "7"}).sizes == 7
+    assert make(Mine, {"sizes": [7]}).sizes == make(Mine, {"sizes": 7}).sizes == 7
     assert settings_of(NoSettings) == {} and options(NoSettings()) == {}
 
 
@@ -50,15 +60,44 @@ def test_values_become_settings_options_and_json():
         ({"share": float("nan")}, "share must be a number that float32 holds, got nan"),
         ({"kind": "three"}, "kind must be one of one, two; got three"),
         ({"plain": 0}, "plain must be of type bool, got 0"),
-        ({"sizes": "4;"},
-         "sizes must be a whole number, or one per layer like 150,130,110; got 4;"),
-        ({"sizes": (4, True)}, "sizes must be of type int, got True"),
+        ({"depth": 3.0}, "depth must be of type int, got 3.0"),
+        ({"depth": np.float64(3)}, "depth must be of type int, got 3.0"),
+        ({"depth": np.bool_(True)}, "depth must be of type int, got True"),
+        ({"share": "0.5"}, "share must be of type float, got '0.5'"),
+        ({"share": True}, "share must be of type float, got True"),
+        ({"sizes": "8"}, f"{SIZES} '8'"),
+        ({"sizes": "4,5"}, f"{SIZES} '4,5'"),
+        ({"sizes": 8.0}, f"{SIZES} 8.0"),
+        ({"sizes": [[8]]}, f"{SIZES} [[8]]"),
+        ({"sizes": []}, f"{SIZES} []"),
+        ({"sizes": (4, True)}, f"{SIZES} (4, True)"),
     ],
 )  # fmt: skip
 def test_wrong_values(given, words):
     with pytest.raises(BadInput) as error:
         make(Mine, given)
     assert str(error.value) == words
+
+
+def test_numbers_of_numpy_become_those_of_python():
+    given = {"depth": np.int64(2), "share": np.float32(0.25), "sizes": (np.int32(4), 5)}
+    found = make(Mine, given | {"plain": np.bool_(True)})
+    assert found == Mine(depth=2, share=0.25, sizes=(4, 5), plain=True)
+    assert type(found.depth) is int and type(found.sizes[0]) is int and found.plain is True
+
+
+def test_text_is_a_number_only_where_text_is_read():
+    assert read_numbers("150,130") == (150, 130) and read_numbers("8") == 8
+    with pytest.raises(BadInput, match="a whole number, or one per layer like 150,130,110; got 4;"):
+        read_numbers("4;")
+    with pytest.raises(
+        BadInput, match=r"units must be a whole number, or one per layer .*; got '8'"
+    ):
+        Config(units="8")
+    assert from_text("units", "4,5") == (4, 5) and from_text("units", "[4, 5]") == [4, 5]
+    assert from_text("units", "x") == "x" and from_text("rate", "1e-3") == 1e-3
+    assert from_text("bidirectional", "true") is True and from_text("budget", "null") is None
+    assert from_text("cell", "gru") == "gru" and from_text("file", "3") == "3"
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def _command(*words: str, as_json: bool = False) -> Callable[[Case, Path], str]:
 
 def _resumed(case: Case, run: Path) -> str:
     """Go on with a run: refused with every byte still there, or with a log that only grew."""
+    from ostinato.files import is_leftover
     from ostinato.runs import Diverged, open_run, train
 
     before, log = content(run), run / "events.jsonl"
@@ -65,7 +66,7 @@ def _resumed(case: Case, run: Path) -> str:
             return REFUSED
     if said is not None:
         check(log.read_bytes().startswith(said), "a resume changed what the log had already")
-    left = [path.name for path in run.rglob("*") if path.name.endswith((".part", ".lock"))]
+    left = [x.name for x in run.rglob("*") if x.name == ".lock" or is_leftover(x.name)]
     if left:
         raise Failed(f"a resume left {left[0]}")
     return ACCEPTED

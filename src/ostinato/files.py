@@ -2,9 +2,11 @@
 
 import errno
 import os
+import random
 import re
 import secrets
 import stat
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,8 +14,7 @@ from pathlib import Path
 
 from .errors import BadInput
 
-_PART = ".part"
-_LEFTOVER = re.compile(r".+\.[0-9a-f]{8}\.part")
+_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.ostinato-part", re.DOTALL)
 
 
 def cache_folder() -> Path:
@@ -62,7 +63,7 @@ def write_whole(path: str | os.PathLike, *data: bytes | memoryview, mode: int = 
     path = Path(path)
     if not path.parent.is_dir():
         raise BadInput(f"there is no folder {path.parent} to save {path.name} in")
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_PART}")
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.ostinato-part")  # see `_LEFTOVER`
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             for part in data:
@@ -133,11 +134,23 @@ def append_line(path: Path, line: bytes) -> None:
         file.write(line + b"\n")
 
 
+def is_leftover(name: str) -> bool:
+    """Whether a name is one that `write_whole` gives to a file that is not complete yet.
+
+    Example:
+        >>> is_leftover(".config.json.0123456789abcdef.ostinato-part")
+        True
+        >>> is_leftover("thesis.12345678.part")  # anybody may call a file so
+        False
+    """
+    return _LEFTOVER.fullmatch(name) is not None
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary files that a killed process left; call it while holding the lock."""
     with suppress(FileNotFoundError):
         for entry in os.scandir(folder):
-            if _LEFTOVER.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            if is_leftover(entry.name) and entry.is_file(follow_symlinks=False):
                 os.unlink(entry)
 
 
@@ -164,6 +177,9 @@ def locked(folder: Path) -> Iterator[None]:
 def is_locked(folder: Path) -> bool:
     """Whether a process holds the lock of a folder; nothing is created or changed.
 
+    It asks for a shared lock and gives it back at once. A process that starts in that moment is
+    not refused, because `_lock` can tell a shared lock from that of a holder.
+
     Example:
         >>> with locked(Path(".")):
         ...     is_locked(Path("."))
@@ -172,16 +188,13 @@ def is_locked(folder: Path) -> bool:
         False
     """
     try:
-        handle = os.open(folder / ".lock", os.O_RDWR)
+        handle = os.open(folder / ".lock", os.O_RDWR | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return False
     try:
-        _hold(handle)
-    except BlockingIOError:
-        return True
+        return not _hold(handle, shared=True)
     finally:
-        os.close(handle)  # releases the lock, if nobody else held it
-    return False
+        os.close(handle)  # releases the lock
 
 
 def lock_holder(folder: Path) -> int | None:
@@ -207,39 +220,44 @@ def _lock(path: Path) -> int:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         handle = os.open(path, flags, 0o666)
         try:
-            _hold(handle)
-            # The previous holder may have removed the file after it was opened here.
-            if os.path.exists(path) and os.path.samestat(os.fstat(handle), os.stat(path)):
-                return handle
-        except BlockingIOError:
-            os.close(handle)
-            raise BadInput(
-                f"another process is training in {path.parent}; wait for it, or stop it first"
-            ) from None
+            if _hold(handle):
+                # The previous holder may have removed the file after it was opened here.
+                if os.path.exists(path) and os.path.samestat(os.fstat(handle), os.stat(path)):
+                    return handle
+            elif not _hold(handle, shared=True):
+                raise BadInput(
+                    f"another process is training in {path.parent}; wait for it, or stop it first"
+                )
+            else:  # somebody only looks, or wants to start too
+                time.sleep(0.001 * random.random())
         except BaseException:
             os.close(handle)
             raise
         os.close(handle)
 
 
-def _hold(handle: int) -> None:
+def _hold(handle: int, shared: bool = False) -> bool:
+    """Take the lock of an open file, with others or alone; false if somebody is in the way."""
     if os.name == "nt":
         import msvcrt
 
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         except OSError:
-            raise BlockingIOError from None
-    else:
-        import fcntl
+            return False
+        return True
+    import fcntl
 
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
-                raise
-            warnings.warn(
-                "this file system has no locks: nothing keeps a second process from training here",
-                RuntimeWarning,
-                stacklevel=5,
-            )
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
+            raise
+        warnings.warn(
+            "this file system has no locks: nothing keeps a second process from training here",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    return True

@@ -10,7 +10,8 @@ comes from.
             reset: str = setting("before", "where the reset gate acts", among=("before", "after"))
 
 A setting is an `int`, a `float`, a `str`, a `bool` or `tuple[int, ...]`, or `None` for "the usual
-value" where its type says so. `int | tuple[int, ...]` is one number, or one per layer.
+value" where its type says so. `int | tuple[int, ...]` is one number, or one per layer. Numbers of
+NumPy count as those of Python; text is never taken for a number (`read_numbers` reads it).
 """
 
 import dataclasses
@@ -20,6 +21,8 @@ import typing
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from .errors import BadInput
 
@@ -169,6 +172,7 @@ def checked(setting: Setting, value: Any) -> Any:
         return None
     if expected is tuple:
         return _numbers(setting, value)
+    value = _plain(value)
     _check_one(setting, value)
     if setting.read is not None:
         try:
@@ -178,21 +182,53 @@ def checked(setting: Setting, value: Any) -> Any:
     return value
 
 
+def checked_int(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """A whole number that is an argument of a function, checked like a setting.
+
+    Example:
+        >>> checked_int("top_k", 1.5)
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: top_k must be of type int, got 1.5
+    """
+    return checked(Setting(name, int, False, None, least=least, most=most), value)
+
+
+def checked_float(
+    name: str, value: Any, least: float | None = None, most: float | None = None
+) -> float:
+    """The same for any number; never NaN or infinity."""
+    return float(checked(Setting(name, float, False, None, least=least, most=most), value))
+
+
+def read_numbers(text: str) -> int | tuple[int, ...]:
+    """One whole number or several from the text of an option.
+
+    Example:
+        >>> read_numbers("128"), read_numbers("150,130")
+        (128, (150, 130))
+    """
+    try:
+        found = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise BadInput(
+            f"it must be a whole number, or one per layer like 150,130,110; got {as_words(text)}"
+        ) from None
+    return found[0] if len(found) == 1 else found
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _numbers(setting: Setting, value: Any) -> int | tuple[int, ...]:
-    """One whole number, or several: from `128`, `(150, 130)` or `"150,130"`."""
-    parts = value
-    if isinstance(value, str):
-        try:
-            parts = [int(part) for part in value.split(",")]
-        except ValueError:
-            raise BadInput(
-                f"{setting.name} must be a whole number, or one per layer like 150,130,110; "
-                f"got {as_words(value)}"
-            ) from None
-    if not isinstance(parts, list | tuple):
-        parts = [parts]
-    if not parts:
-        raise BadInput(f"{setting.name} must be at least one number, got none")
+    """One whole number, or several: from `128` or `(150, 130)`."""
+    parts = [_plain(part) for part in (value if isinstance(value, list | tuple) else [value])]
+    if not parts or any(type(part) is not int for part in parts):
+        raise BadInput(
+            f"{setting.name} must be a whole number, or one per layer like [150, 130]; "
+            f"got {shown(value)}"
+        )
     for part in parts:
         _check_one(dataclasses.replace(setting, type=int), part)
     return parts[0] if len(parts) == 1 else tuple(parts)

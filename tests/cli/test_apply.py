@@ -102,7 +102,6 @@ def test_evaluate_gives_the_scores_of_what_is_written(run, ostinato):
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("one four\n", [], "line 1: the model does not know the word 'four'"),
         ("one\n" + "two " * 10_000 + "\n", [], "line 2 has 10,000 symbols"),
         ("one\n", ["--beam", 0], "--beam must be from 1 to 1000, got 0"),
         ("one\n", ["--beam", 10**6], "--beam must be from 1 to 1000, got 1000000"),
@@ -118,6 +117,16 @@ def test_bad_input_gets_one_line(run, ostinato, monkeypatch, text, options, word
     given(monkeypatch, text)
     code, _, err = ostinato("apply", run, *options)
     assert code != 0 and words in err and len(err.splitlines()) == 1
+
+
+def test_an_unknown_word_is_read_as_the_symbol_for_unknown_words(run, ostinato, monkeypatch):
+    found = []
+    for text in ("one four\n", "one five\n"):
+        given(monkeypatch, text)
+        code, out, _ = ostinato("apply", run, "--json")
+        assert code == 0
+        found.append(json.loads(out)["answers"])
+    assert found[0] == found[1] and found[0][0]["text"]
 
 
 def test_a_byte_order_mark_is_not_a_word(run, ostinato, monkeypatch):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ostinato.cli.contrast import _settings
+from ostinato.cli.changes import changes
 
 SMALL = ["--tasks", "adding", "--set", "length=5", "--set", "batch=4", "--steps", "3"]
 SMALL += ["--budget", "40", "--trials", "1", "--out", "found"]
@@ -77,7 +77,7 @@ def test_what_is_not_a_run_cannot_be_compared(ostinato, tmp_path):
 
 def test_values_of_settings_are_those_of_toml():
     given = ["length=7", "clip=2", "rate=1e-2", "bidirectional=true", "units=[3,4]", "cell=gru"]
-    assert _settings(given) == {
+    assert changes(given) == {
         "length": 7,
         "clip": "2",
         "rate": 0.01,

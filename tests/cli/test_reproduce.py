@@ -48,7 +48,7 @@ def test_one_row_for_a_limited_time_and_then_the_page_alone(ostinato, tmp_path):
     [
         (["temporal-zor"], "did you mean temporal-xor?"),
         (["temporal-xor", "--rows", "lstm"], "has no row 'lstm'; there are simple-2, simple-8"),
-        (["temporal-xor", "--set", "units"], "NAME=VALUE"),
+        (["temporal-xor", "--set", "units"], "--set is name=value"),
         (["temporal-xor", "--set", "unit=3"], "unit"),
         (["temporal-xor", "--set", "units=3", "--set", "units=4"], "--set units is given twice"),
         (["temporal-xor", "--set", "task=adding"], "--set cannot change task"),

@@ -93,7 +93,7 @@ def test_bytes(of_bytes):
     "options, words",
     [
         (["--length", "0"], "length to generate must be at least 1, got 0"),
-        (["--temperature", "-1"], "temperature must be 0 or a positive number, got -1.0"),
+        (["--temperature", "-1"], "temperature must be at least 0, got -1.0"),
         (["--top-k", "0"], "top_k must be at least 1, got 0"),
         (["--top-p", "0"], "top_p must be above 0 and at most 1, got 0.0"),
         (["--top-p", "1.1"], "top_p must be above 0 and at most 1, got 1.1"),

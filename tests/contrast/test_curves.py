@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ostinato.contrast import comparison
 from ostinato.contrast.comparison import names_of, settings_table
 from ostinato.contrast.curves import (
     Course,
@@ -11,11 +12,14 @@ from ostinato.contrast.curves import (
     course_of,
     gradient_profiles,
     learning_curves,
-    logged_profile,
+    profile,
 )
 from ostinato.report.figures import figure
 from ostinato.runs import Config, open_run
+from ostinato.runs.digest import Digest
 from ostinato.runs.folder import Run
+
+read_of = Digest.read
 
 
 def run_with(folder, events, **settings):
@@ -64,8 +68,32 @@ def test_the_last_look_through_the_lens(tmp_path):
     look = {"kind": "lens", "step": 4, "lags": [0, 1], "memory": {}}
     look["gradient"] = {".cell.R[0]": [3.0, 0.0], ".cell.R[1]": [4.0, 2.0]}
     run = run_with(tmp_path / "run", [*EVENTS, look])
-    assert logged_profile(run) == Profile([0, 1], [5.0, 2.0])
-    assert logged_profile(run_with(tmp_path / "other", EVENTS)) is None
+    assert profile(Digest(run.path).read()) == Profile([0, 1], [5.0, 2.0])
+    assert profile(Digest(run_with(tmp_path / "other", EVENTS).path).read()) is None
+
+
+def test_what_a_resume_takes_back_is_not_counted(tmp_path):
+    """The run was killed at step 7, and went on at step 6, after its last validation at 4."""
+
+    def trained(step, took):
+        return {"kind": "train", "step": step, "loss": 1.0, "took": took}
+
+    events = [*EVENTS, trained(6, 1.0), trained(7, 9.0), {"kind": "resume", "step": 6}]
+    events += [trained(8, 2.0), {"kind": "valid", "step": 8, "value": 1.0}]
+    found = course_of(run_with(tmp_path / "run", events))
+    assert found == Course([2, 4, 8], [5.0, None, 1.0], [20.0, 120.0, 160.0], [3.0, 3.75, 6.75])
+
+
+def test_a_comparison_reads_each_log_once(tmp_path, monkeypatch):
+    runs = [run_with(tmp_path / name, EVENTS) for name in "ab"]
+    read = []
+    monkeypatch.setattr(
+        comparison.Digest, "read", lambda self: read.append(self.path) or read_of(self)
+    )
+    logs = comparison.read_logs(runs)
+    comparison.results_table(runs, logs)
+    comparison.sections_of(runs, logs)
+    assert read == [run.path for run in runs]
 
 
 def test_settings_that_differ(tmp_path):

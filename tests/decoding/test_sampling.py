@@ -11,8 +11,22 @@ import pytest
 
 from ostinato.cells import GRU, LSTM
 from ostinato.data import Vocabulary
-from ostinato.decoding import as_text, beam, choose, opening, sample, sampling, until
+from ostinato.data.tokens import Tokens
+from ostinato.decoding import (
+    as_text,
+    beam,
+    beam_answers,
+    choose,
+    ctc_beam,
+    opening,
+    play,
+    sample,
+    sampled_answers,
+    sampling,
+    until,
+)
 from ostinato.errors import BadInput
+from ostinato.tasks.applying import Applying
 from ostinato.through_time import unroll
 from ostinato.wiring import Bidirectional, Dropout, Embedding, Network, OneHot, Readout
 
@@ -187,10 +201,17 @@ def test_a_beam_of_one_is_greedy():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"temperature": -0.1}, "temperature must be 0 or a positive number, got -0.1"),
-        ({"temperature": float("nan")}, "temperature must be 0"),
-        ({"temperature": float("inf")}, "temperature must be 0"),
+        ({"temperature": -0.1}, "temperature must be at least 0, got -0.1"),
+        ({"temperature": float("nan")}, "temperature must be a number that float32 holds"),
+        ({"temperature": float("inf")}, "temperature must be a number that float32 holds"),
+        ({"temperature": "1"}, "temperature must be of type float, got '1'"),
+        ({"temperature": True}, "temperature must be of type float, got True"),
         ({"top_k": 0}, "top_k must be at least 1, got 0"),
+        ({"top_k": 1.5}, "top_k must be of type int, got 1.5"),
+        ({"top_k": True}, "top_k must be of type int, got True"),
+        ({"top_p": "0.5"}, "top_p must be of type float, got '0.5'"),
+        ({"top_p": float("nan")}, "top_p must be a number"),
+        ({"count": 2.0}, "the length to generate must be of type int, got 2.0"),
         ({"top_p": 0.0}, "top_p must be above 0 and at most 1, got 0"),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1, got 1.5"),
         ({"count": 0}, "the length to generate must be at least 1, got 0"),
@@ -201,6 +222,53 @@ def test_refuses_what_cannot_be(options, words):
     given = {"prompt": [0], "count": 5, "key": ONE} | options
     with pytest.raises(BadInput, match=words):
         sample(network(), **given)
+
+
+def test_options_of_numpy_are_numbers():
+    same = drawn(network(), [0], 9, key=ONE, temperature=0.5, top_k=2)
+    options = {"temperature": np.float32(0.5), "top_k": np.int64(2)}
+    np.testing.assert_array_equal(drawn(network(), [0], np.int32(9), key=ONE, **options), same)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: beam(network(), [0], 3, 1.5),
+        lambda: play(network(), [0], 3, key=ONE, alternatives=2.5),
+        lambda: play(network(), [0], 3, key=ONE, top_k=1.5),
+        lambda: ctc_beam(np.zeros((2, 1, 3)), width=2.0),
+        lambda: ctc_beam(np.zeros((2, 1, 3)), count="1"),
+        lambda: beam_answers(None, None, None, width=2.5, most=3),
+        lambda: beam_answers(None, None, None, width=2, most=3.0),
+        lambda: beam_answers(None, None, None, width=2, most=3, count=True),
+        lambda: beam_answers(None, None, None, width=2, most=3, penalty="1"),
+        lambda: sampled_answers(network(), None, None, key=ONE, most=1.5),
+        lambda: sampled_answers(network(), None, None, key=ONE, most=3, count=0.5),
+        lambda: sampled_answers(network(), None, None, key=ONE, most=3, top_k=1.5),
+        lambda: Applying(beam=2.0),
+        lambda: Applying(n_best=True),
+        lambda: Applying(temperature="1"),
+        lambda: Applying(temperature=float("nan")),
+        lambda: Applying(penalty=None),
+        lambda: Applying(seed=1.0),
+        lambda: Applying(steps=2.5),
+    ],
+)
+def test_every_way_to_decode_checks_the_types_of_its_options(call):
+    with pytest.raises(BadInput, match=r"must be of type|must be a number"):
+        call()
+
+
+def test_symbols_outside_a_vocabulary_are_not_decoded():
+    bytes_, text = Vocabulary.of_bytes(), Vocabulary.of_text("abc")
+    tokens = Tokens.of(["a cat"], "words")
+    for wrong in ([-1], [0, 256], [0.5], ["a"], [True]):
+        for decode in (text.decode, bytes_.decode, tokens.decode, tokens.pieces):
+            with pytest.raises(BadInput, match="a symbol is a whole number from 0 to"):
+                decode(wrong)
+        with pytest.raises(BadInput, match="a symbol is a whole number from 0 to"):
+            list(as_text([wrong], bytes_))
+    assert text.decode([]) == "" == tokens.decode([])
 
 
 def test_refuses_symbols_and_networks_that_do_not_fit():

@@ -120,7 +120,8 @@ BAD = {
     "needs at least .* fewer --units": {"budget": Budget(units=10**7)},
     "at least one task": {"tasks": ()},
     "a task is given by its name, got 3": {"tasks": (3,)},
-    "population must be at least 1": {"population": 0},
+    "population must be a whole number from 1 on": {"population": 0},
+    "evaluations must be a whole number from 1 on": {"evaluations": True},
     "needs a network of its own kind": {"tasks": ("addition",)},
 }
 
@@ -130,6 +131,27 @@ def test_bad_settings(words, tmp_path):
     with pytest.raises(BadInput, match=words):
         evolve(Plan(**{"tasks": PLAN.tasks, "budget": TINY, **BAD[words]}), tmp_path / "a", 2)
     assert not (tmp_path / "a").exists()
+
+
+def test_a_search_remembers_how_many_cells_to_try(pretended, tmp_path):
+    def stop(entries):
+        if len(entries) == 3:
+            signal.raise_signal(signal.SIGTERM)
+
+    entries, number = evolve(PLAN, tmp_path / "a", 6, listener=stop)
+    assert len(entries) == 3 and number
+    entries, _ = evolve(read_plan(tmp_path / "a"), tmp_path / "a", resume=True)
+    assert len(entries) == 6
+    evolve(PLAN, tmp_path / "a", 8, resume=True)
+    assert read_plan(tmp_path / "a").evaluations == 8
+
+
+def test_fewer_cells_than_were_tried_are_refused(pretended, tmp_path):
+    evolve(PLAN, tmp_path / "a", 3)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    with pytest.raises(BadInput, match=r"tried 3 cells already, .* at least 3, got 2"):
+        evolve(PLAN, tmp_path / "a", 2, resume=True)
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
 
 
 def test_bad_folders(pretended, tmp_path):

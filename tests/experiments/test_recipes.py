@@ -171,6 +171,10 @@ def test_a_finished_result_is_not_obtained_again_and_an_unfinished_run_goes_on(
     with pytest.raises(BadInput, match=r"has other changes \(--set\): steps=4, units=2"):
         reproduce(found, other)
     (tmp_path / "results" / "simple-2-0.json").unlink()
+    for steps in (3, 5):  # a run that is over keeps its steps, and its result says how many
+        longer = dataclasses.replace(job, changes={"steps": steps, "units": 2})
+        with pytest.raises(BadInput, match=f"was trained with steps = 4, not {steps}"):
+            reproduce(found, longer)
     with pytest.raises(BadInput, match="was trained with units = 2, not 3"):
         reproduce(found, other)
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from test_training import TEXT, numbers, same
 
 from everyday import some
 from ostinato.cells import LSTM, Simple
+from ostinato.contrast.training import best_of
 from ostinato.decoding import opening, sample
 from ostinato.errors import BadInput
-from ostinato.files import locked
+from ostinato.files import is_leftover, is_locked, locked, write_whole
 from ostinato.report import write_report
 from ostinato.runs import Config, examine, folder, open_run, train
+from ostinato.runs.many import is_over
 from ostinato.tasks import Adding, Text
 from ostinato.weights import count_parameters, notes_of
 from ostinato.wiring import Network, OneHot, Readout
@@ -386,9 +389,53 @@ def test_a_folder_with_only_a_model(run, config, finished, tmp_path):
     begun = tmp_path / "begun"
     begun.mkdir()
     shutil.copy(run.path / "model.json", begun)
-    (begun / "config.json.01234567.part").write_text("{")
+    (begun / f".config.json.{'01' * 8}.ostinato-part").write_text("{")
     same(finished, train(config, begun))
-    assert not list(begun.glob("*.part"))
+    assert not any(is_leftover(path.name) for path in begun.iterdir())
+
+
+OWN_FILES = ("thesis.12345678.part", "config.json.0123abcd.part", ".thesis.part", "notes.part")
+
+
+def test_only_our_own_leftovers_are_removed(run, config, monkeypatch):
+    for name in OWN_FILES:
+        (run.path / name).write_text("of the user")
+        (run.path / "checkpoints" / name).write_text("of the user")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during, pytest.raises(KeyboardInterrupt):
+        during.setattr(os, "replace", killed)
+        write_whole(run.path / "config.json", b"half")
+    left = [path for path in run.path.iterdir() if is_leftover(path.name)]
+    assert len(left) == 1 and "config.json" in left[0].name
+    train(config.replace(steps=8), run.path, resume=True)
+    assert not left[0].exists()
+    for name in OWN_FILES:
+        assert (run.path / name).read_text() == "of the user"
+        assert (run.path / "checkpoints" / name).read_text() == "of the user"
+
+
+def test_a_file_of_the_user_is_not_the_beginning_of_a_run(config, tmp_path):
+    for name in OWN_FILES:
+        (tmp_path / name).write_text("of the user")
+        with pytest.raises(BadInput, match="is not an empty folder"):
+            train(config, tmp_path)
+        (tmp_path / name).unlink()
+
+
+def test_a_log_with_values_of_wrong_types_is_gone_on_with(run, config):
+    log = run.path / "events.jsonl"
+    odd = '{"kind": "train", "step": 1, "loss": 1.0, "took": "long"}\n{"kind": "end", "step": 2}\n'
+    log.write_text(log.read_text() + odd)
+    assert is_over(run.path)
+    train(config.replace(steps=8), run.path, resume=True)
+    assert best_of(run.path)[0] is not None
+
+
+def test_steps_that_are_done_are_not_taken_back(run, config):
+    refused(run.path, config.replace(steps=5), "has done 6 steps, so it cannot continue to step 5")
 
 
 # Two processes, and links
@@ -417,6 +464,40 @@ def test_a_killed_process_leaves_no_lock(tmp_path):
     with locked(tmp_path):
         pass
     assert not list(tmp_path.iterdir())
+
+
+def test_looking_at_a_lock_refuses_nobody(tmp_path):
+    over = threading.Event()
+
+    def look():
+        while not over.is_set():
+            is_locked(tmp_path)
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(300):
+            with locked(tmp_path):
+                pass
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_a_lock_is_seen_while_others_look(tmp_path):
+    """A shared lock, which is all that looking takes, hides no holder and is not taken for one."""
+    fcntl = pytest.importorskip("fcntl")
+    path = tmp_path / ".lock"
+    with open(path, "w") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert not is_locked(tmp_path)
+    with locked(tmp_path):
+        assert is_locked(tmp_path)
+        with pytest.raises(BadInput, match="another process"), locked(tmp_path):
+            pass
+        assert is_locked(tmp_path)
 
 
 @pytest.mark.parametrize(

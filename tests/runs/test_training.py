@@ -18,6 +18,7 @@ import safetensors.numpy
 
 from ostinato import settings as all_settings
 from ostinato.errors import BadInput
+from ostinato.files import is_leftover
 from ostinato.runs import Config, Diverged, checkpoints, loop, open_run, train
 from ostinato.tasks import SquaredError
 
@@ -85,7 +86,7 @@ def test_a_run_keeps_what_it_must(undisturbed, config):
     assert kinds[0] == "start" and kinds[-1] == "end" and kinds.count("valid") == 3
     best = min(event["value"] for event in run.events() if event["kind"] == "valid")
     assert run.events()[-1]["best"] == best
-    assert not list(run.path.rglob("*.part"))
+    assert not any(is_leftover(path.name) for path in run.path.rglob("*"))
     network, last = run.network("best"), run.network("last")
     assert jax.tree.structure(network) == jax.tree.structure(last)
 

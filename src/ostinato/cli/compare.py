@@ -6,7 +6,7 @@ from typing import Annotated
 from rich.console import Console
 from typer import Argument, Option
 
-from ..contrast.comparison import comparison_page, results_table, settings_table
+from ..contrast.comparison import comparison_page, read_logs, results_table, settings_table
 from ..files import write_whole
 from ..runs import open_run
 from .output import print_json, writing
@@ -35,8 +35,9 @@ def compare(
     found = [open_run(run) for run in runs]
     target = html or Path(PAGE)
     check_new_file(target, "--html")
-    results, settings = results_table(found), settings_table(found)
-    write_whole(target, comparison_page(found).encode(errors="backslashreplace"))
+    logs = read_logs(found)
+    results, settings = results_table(found, logs), settings_table(found)
+    write_whole(target, comparison_page(found, logs).encode(errors="backslashreplace"))
     if as_json:
         rows = [dict(zip(results.columns, row, strict=True)) for row in results.rows]
         differ = {row[0]: row[1:] for row in settings.rows}

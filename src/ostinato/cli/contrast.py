@@ -1,7 +1,6 @@
 """`ostinato contrast`: compare cells, wirings, learners and tasks fairly."""
 
 import time
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,10 +15,8 @@ from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
 from ..contrast.training import train_here
 from ..contrast.write import PAGE, comparisons_table, entries_table
 from ..errors import BadInput
-from ..runs.members import REGISTRIES
-from ..runs.sections import SHARED
 from ..runs.signals import Interrupted
-from ..settings import settings_of
+from .changes import changes
 from .output import print_json, writing
 from .paths import check_new_folder, path
 from .tables import show_table
@@ -100,7 +97,7 @@ def contrast(
         "test": test,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    flat = _settings(settings or [])
+    flat = changes(settings or [])
     if steps is not None:
         flat["steps"] = steps
     if resume and out is None:
@@ -154,30 +151,6 @@ def _listed(words: str | None, option: str) -> list[str] | None:
     found = [part.strip() for part in words.split(",") if part.strip()]
     if not found:
         raise BadInput(f"{option} is names separated by commas; got {words!r:.60}")
-    return found
-
-
-def _settings(given: list[str]) -> dict[str, Any]:
-    """Settings from `name=value`, with values as TOML writes them; words need no quotes."""
-    kinds = [kind.Settings for members in REGISTRIES.values() for kind in members.values()]
-    words = {
-        name
-        for kind in [*kinds, *SHARED.values()]
-        for name, one in settings_of(kind).items()
-        if one.type is str
-    }
-    found: dict[str, Any] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or not name:
-            raise BadInput(f"--set is name=value, such as length=100; got {one:.60}")
-        if name in found:
-            raise BadInput(f"--set {name} is given twice")
-        try:
-            found[name] = value if name in words else tomllib.loads(f"x = {value}")["x"]
-        except tomllib.TOMLDecodeError:
-            found[name] = value
     return found
 
 

@@ -20,7 +20,6 @@ from .output import print_json, writing
 from .paths import check_new_folder, path
 from .seeds import check_seed
 
-EVALUATIONS = 100
 MEMORY = {
     "gated": "a state is kept by addition, with a gate",
     "additive": "a state is kept by addition, without a gate",
@@ -41,8 +40,9 @@ def evolve(
         typer.Option(help="how many of the best cells have children", min=1, show_default="12"),
     ] = None,
     evaluations: Annotated[
-        int, typer.Option(help="how many cells to try in all", min=1)
-    ] = EVALUATIONS,
+        int | None,
+        typer.Option(help="how many cells to try in all", min=1, show_default="100"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="random seed", show_default="0")] = None,
     units: Annotated[
         int | None, typer.Option(help="units of every cell", min=1, show_default="12")
@@ -82,9 +82,11 @@ def evolve(
         ostinato evolve --resume --folder runs/evolve-1 --evaluations 500
         ostinato train --cell runs/evolve-1/best.py:Evolved --task adding
     """
-    plan, folder = _plan(tasks, population, seed, units, steps, rungs, folder, resume)
-    with _display(evaluations, quiet=as_json) as show:
-        entries, signal = search(plan, folder, evaluations, resume=resume, listener=show)
+    budget = {"units": units, "steps": steps, "rungs": rungs}
+    given = {"population": population, "evaluations": evaluations, "seed": seed}
+    plan, folder = _plan(tasks, budget, given, folder, resume)
+    with _display(plan.evaluations, quiet=as_json) as show:
+        entries, signal = search(plan, folder, resume=resume, listener=show)
     best = best_of(entries)
     page = write_evolution(folder) if best else None
     if as_json:
@@ -98,11 +100,8 @@ def evolve(
 
 def _plan(
     tasks: str | None,
-    population: int | None,
-    seed: int | None,
-    units: int | None,
-    steps: int | None,
-    rungs: int | None,
+    budget: dict[str, int | None],
+    given: dict[str, int | None],
     folder: Path | None,
     resume: bool,
 ) -> tuple[Plan, Path]:
@@ -112,11 +111,10 @@ def _plan(
     if folder is not None and not resume:
         check_new_folder(folder, "--folder")
     plan = read_plan(folder) if resume and folder is not None else Plan()
-    if seed is not None:
-        check_seed(seed)
+    if given["seed"] is not None:
+        check_seed(given["seed"])
     names = None if tasks is None else tuple(word for word in tasks.split(",") if word)
-    budget = _with(plan.budget, units=units, steps=steps, rungs=rungs)
-    plan = _with(plan, tasks=names, population=population, seed=seed, budget=budget)
+    plan = _with(plan, tasks=names, budget=_with(plan.budget, **budget), **given)
     return plan, folder or _next_folder()
 
 

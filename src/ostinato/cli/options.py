@@ -15,7 +15,7 @@ from ..errors import BadInput
 from ..runs.members import REGISTRIES, find
 from ..runs.sections import ROLES, SHARED, USUAL
 from ..runs.toml import parsed_toml
-from ..settings import Setting, settings_of
+from ..settings import Setting, read_numbers, settings_of
 
 ORDER = ("task", "network", "cell", "learner", "training")
 PANELS = {part: part.capitalize() for part in ORDER}
@@ -132,12 +132,28 @@ def _parameter(
         usual = f"--{setting.name}" if setting.default is True else setting.default
         notes.append(f"default: {usual}")
     words = setting.help + (f" ({'; '.join(notes)})" if notes else "")
+    kind: Any = setting.type
     if setting.name == "file":
         given: Any = typer.Argument(help=FILE, show_default=False)
+    elif kind is tuple:
+        given = typer.Option(
+            help=words,
+            rich_help_panel=panel,
+            show_default=False,
+            parser=_numbers,
+            metavar="NUMBERS",
+        )
     else:
         given = typer.Option(help=words, rich_help_panel=panel, show_default=False)
-    kind: Any = str if setting.type is tuple else setting.type
     return _keyword(setting.name, Annotated[kind | None, given], None)
+
+
+def _numbers(given: Any) -> Any:
+    """Parse an option of whole numbers."""
+    try:
+        return read_numbers(given) if isinstance(given, str) else given
+    except BadInput as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:

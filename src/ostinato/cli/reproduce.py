@@ -1,10 +1,9 @@
 """`ostinato reproduce`: repeat published experiments."""
 
 import dataclasses
-import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +15,7 @@ from ..experiments import reproduce as repeat
 from ..experiments.page import table_of, verdict_of
 from ..runs.folder import is_run
 from ..runs.signals import Interrupted
+from .changes import changes
 from .output import print_json, writing
 from .paths import check_new_folder, path
 
@@ -72,7 +72,7 @@ def reproduce(
     names = None if rows is None else [x.strip() for x in rows.split(",") if x.strip()]
     if names == []:
         raise BadInput(f"--rows is names separated by commas, as in lstm,mlstm; got {rows!r:.60}")
-    job = Job(where, quick, seeds, names, minutes, _changes(settings or []), corpus)
+    job = Job(where, quick, seeds, names, minutes, changes(settings or []), corpus)
     if page:
         results = collect(found, where)
     else:
@@ -103,23 +103,6 @@ def _list(as_json: bool) -> None:
         table.add_row(one.name, one.source, one.shows)
     with writing():
         Console().print(table)
-
-
-def _changes(given: list[str]) -> dict[str, Any]:
-    """`["units=20", "cell=gru"]` as settings; numbers, true, false and null are read as JSON."""
-    found: dict[str, Any] = {}
-    for words in given:
-        name, equals, value = words.partition("=")
-        if not equals or not name:
-            raise BadInput(f"--set is written as NAME=VALUE, like units=20; got {words!r:.60}")
-        name = name.strip().replace("-", "_")
-        if name in found:
-            raise BadInput(f"--set {name} is given twice")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
 
 
 class _Progress:

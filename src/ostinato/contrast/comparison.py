@@ -5,36 +5,45 @@ from collections.abc import Sequence
 
 from ..report.page import Section, Table, tables_page
 from ..runs import Run
-from ..runs.events import readable
-from .curves import course_of, gradient_profiles, learning_curves, logged_profile
-from .training import best_of
+from ..runs.digest import Digest
+from .curves import course_of, gradient_profiles, learning_curves, profile
 
 
-def comparison_page(runs: Sequence[Run]) -> str:
+def read_logs(runs: Sequence[Run]) -> list[Digest]:
+    """The log of each run, read once for all that a comparison shows."""
+    return [Digest(run.path).read() for run in runs]
+
+
+def comparison_page(runs: Sequence[Run], logs: Sequence[Digest] | None = None) -> str:
     """Runs on one page, as one self-contained HTML document.
+
+    Args:
+        runs: the runs.
+        logs: those of `read_logs`, if they are at hand.
 
     Example:
         >>> comparison_page([open_run("runs/text-mlstm-1")])[:15]
         '<!DOCTYPE html>'
     """
+    logs = read_logs(runs) if logs is None else logs
     names = names_of(runs)
     tasks = ", ".join(dict.fromkeys(str(run.config.task) for run in runs))
-    parts: list[Table | Section] = [results_table(runs), settings_table(runs)]
+    parts: list[Table | Section] = [results_table(runs, logs), settings_table(runs)]
     title = names[0] if len(runs) == 1 else f"{len(runs)} runs"
-    return tables_page(title, f"Compared on {tasks}", [*parts, *sections_of(runs)])
+    return tables_page(title, f"Compared on {tasks}", [*parts, *sections_of(runs, logs)])
 
 
-def sections_of(runs: Sequence[Run]) -> list[Section]:
+def sections_of(runs: Sequence[Run], logs: Sequence[Digest]) -> list[Section]:
     """The charts: curves for each metric, and the gradient by lag of the runs that measured it."""
     names = names_of(runs)
-    starts = [_start(run) for run in runs]
+    starts = [log.start for log in logs]
     sections = []
     metrics = list(dict.fromkeys(start.get("metric", "metric") for start in starts))
     for metric in metrics:
         own = [i for i, start in enumerate(starts) if start.get("metric", "metric") == metric]
         levels = [starts[i].get("baselines", {}) for i in own]
         charts = learning_curves(
-            {names[i]: [course_of(runs[i])] for i in own},
+            {names[i]: [course_of(runs[i], logs[i])] for i in own},
             metric,
             higher_is_better=bool(starts[own[0]].get("higher_is_better")),
             levels=levels[0] if all(one == levels[0] for one in levels) else {},
@@ -42,25 +51,25 @@ def sections_of(runs: Sequence[Run]) -> list[Section]:
         )
         heading = f"Learning: {metric}" if len(metrics) > 1 else "Learning"
         sections.append(Section(heading, charts))
-    looks = {name: logged_profile(run) for name, run in zip(names, runs, strict=True)}
+    looks = {name: profile(log) for name, log in zip(names, logs, strict=True)}
     profiles = gradient_profiles({name: [x] for name, x in looks.items() if x is not None})
     return [*sections, *([Section("Memory", profiles)] if profiles else [])]
 
 
-def results_table(runs: Sequence[Run]) -> Table:
+def results_table(runs: Sequence[Run], logs: Sequence[Digest]) -> Table:
     """How far each run came."""
     rows = []
-    for name, run in zip(names_of(runs), runs, strict=True):
-        start, course, (best, diverged) = _start(run), course_of(run), best_of(run.path)
+    for name, run, log in zip(names_of(runs), runs, logs, strict=True):
+        start, spent, best = log.start, course_of(run, log), log.best
         rows.append(
             [
                 name,
                 f"{start.get('parameters', 0):,}",
-                f"{course.steps[-1]:,}" if course.steps else "0",
-                "–" if best is None else f"{best:.4g} {start.get('metric', '')}",
-                f"{course.gradients[-1]:,.0f}" if course.steps else "0",
-                f"{course.seconds[-1]:.1f}" if course.steps else "0",
-                "diverged" if diverged else "",
+                f"{spent.steps[-1]:,}" if spent.steps else "0",
+                "–" if best is None else f"{best['value']:.4g} {start.get('metric', '')}",
+                f"{spent.gradients[-1]:,.0f}" if spent.steps else "0",
+                f"{spent.seconds[-1]:.1f}" if spent.steps else "0",
+                "diverged" if log.trouble else "",
             ]
         )
     columns = ["run", "parameters", "steps", "best validation", "gradient-equivalents", "seconds"]
@@ -90,11 +99,6 @@ def names_of(runs: Sequence[Run]) -> list[str]:
     return [
         f"{x} ({names[:i].count(x) + 1})" if names.count(x) > 1 else x for i, x in enumerate(names)
     ]
-
-
-def _start(run: Run) -> dict:
-    found = (e for e in readable(run.events()) if e["kind"] in ("start", "resume"))
-    return next(found, {})
 
 
 def _words(settings: dict, name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..report.charts import Chart, Lines, Series, numbers
-from ..runs.events import readable
+from ..runs.digest import Digest
 
 if TYPE_CHECKING:
     from ..runs import Run
@@ -52,8 +52,8 @@ class Profile(NamedTuple):
     gradient: list[float]
 
 
-def course_of(run: "Run") -> Course:
-    """The course of a run, from its log.
+def course_of(run: "Run", digest: Digest | None = None) -> Course:
+    """The course of a run, from its log, which is read unless it is at hand.
 
     Example:
         >>> found = course_of(open_run("runs/text-mlstm-1"))
@@ -63,23 +63,18 @@ def course_of(run: "Run") -> Course:
     from ..runs.build import batch_size
 
     batch = run.made.get("used", {}).get("batch") or batch_size(run.config)
-    found = Course([], [], [], [])
-    before, gradients, seconds = 0, 0.0, 0.0
-    # Events of another version may lack a field; `gradients` is not among those that are checked.
-    raw = {e["step"]: e for e in run.events() if e["kind"] == "train"}
-    for event in readable(run.events()):
-        if event["kind"] == "train":
-            per_step = raw.get(event["step"], {}).get("gradients", 1.0)
-            per_step = per_step if isinstance(per_step, int | float) else 1.0
-            gradients += (event["step"] - before) * per_step * batch
-            seconds += event.get("took", 0.0)
-            before = event["step"]
-        elif event["kind"] == "valid":
-            found.steps.append(event["step"])
-            found.values.append(event["value"])
-            found.gradients.append(gradients)
-            found.seconds.append(seconds)
-    return found
+    return course(Digest(run.path).read() if digest is None else digest, batch)
+
+
+def course(digest: Digest, batch: int) -> Course:
+    """The course of a run from its log alone, for batches of so many sequences."""
+    at = digest.gradients.at
+    return Course(
+        [step for step, *_ in at],
+        [value for _, value, *_ in at],
+        [batch * total for *_, total, _ in at],
+        [seconds for *_, seconds in at],
+    )
 
 
 def learning_curves(
@@ -167,14 +162,14 @@ def gradient_profiles(
     ]
 
 
-def logged_profile(run: "Run") -> Profile | None:
+def profile(digest: Digest) -> Profile | None:
     """The gradient by lag of the last look through the lens; `None` without `--lens`."""
-    looks = [event for event in readable(run.events()) if event["kind"] == "lens"]
-    if not looks or not looks[-1]["gradient"]:
+    look = digest.lens.last
+    if look is None or not look["gradient"]:
         return None
-    rows = np.array([numbers(x) for x in looks[-1]["gradient"].values()], float)
+    rows = np.array([numbers(x) for x in look["gradient"].values()], float)
     whole = np.sqrt(np.sum(rows**2, axis=0))
-    return Profile(looks[-1]["lags"], whole.tolist()) if np.all(np.isfinite(whole)) else None
+    return Profile(look["lags"], whole.tolist()) if np.all(np.isfinite(whole)) else None
 
 
 def _line(name: str, runs: Sequence[Course], across: str) -> Series:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import locked, read_regular, unlinked, write_whole
+from ..files import is_leftover, locked, read_regular, unlinked, write_whole
 from .entries import Entry, entries_of
 from .result import Result, result_of
 from .spec import Source, Spec
@@ -122,5 +122,5 @@ def check_free(folder: Path) -> None:
     if (folder / SPEC).exists():
         raise BadInput(f"{folder} is already a contrast; continue with --resume")
     there = folder.iterdir() if folder.is_dir() else [folder] if folder.exists() else []
-    if any(entry.name != ".lock" and not entry.name.endswith(".part") for entry in there):
+    if any(entry.name != ".lock" and not is_leftover(entry.name) for entry in there):
         raise BadInput(f"{folder} is not an empty folder; choose another --out")

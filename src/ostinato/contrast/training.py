@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput
 from ..runs import Config, Diverged
+from ..runs.events import readable
 from ..runs.log import read_events
 from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
@@ -81,7 +82,7 @@ class _Hearing:
 
 def best_of(folder: Path) -> tuple[float | None, bool]:
     """The best validation of a run, and whether the run diverged."""
-    events = read_events(folder)
+    events = readable(read_events(folder))
     values = [e["value"] for e in events if e["kind"] == "valid" and e["value"] is not None]
     diverged = any(event["kind"] == "trouble" for event in events)
     if not values:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from .kept import kept_numbers, kept_object
 
 # Of scaled values; float64 in a run of that precision.
 DTYPE: ContextVar[type] = ContextVar("dtype", default=np.float32)
@@ -87,7 +88,17 @@ class Scaler:
 
     @classmethod
     def from_json(cls, found: Any) -> "Scaler":
-        return cls(**{name: tuple(values) for name, values in found.items()})
+        """The inverse of `as_json`, with validation."""
+        kept_object(found, "scaling", [field.name for field in dataclasses.fields(cls)])
+        shift = kept_numbers(found["shift"], "shift")
+        factor = kept_numbers(found["factor"], "factor", len(shift))
+        means = kept_numbers(found["means"], "means", len(shift))
+        masked = kept_numbers(found["masked"], "masked")
+        if not shift or min(factor) <= 0:
+            raise ValueError("its factors are not positive numbers")
+        if any(type(n) is not int or not 0 <= n < len(shift) for n in masked):
+            raise ValueError("its masked columns are not columns")
+        return cls(shift, factor, means, masked)  # type: ignore[arg-type]
 
 
 def _tuple(values: np.ndarray) -> tuple:

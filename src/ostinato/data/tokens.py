@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import BadInput, NeedsExtra
+from .kept import kept_object, kept_texts
+from .vocabulary import checked_symbols
 
 END, UNKNOWN = 0, 1
 RESERVED = 2
@@ -101,7 +103,8 @@ class Tokens:
 
     def pieces(self, symbols: Iterable[Any]) -> list[str]:
         """The token of each symbol, for pictures and lists."""
-        return [_mark(n) if n < RESERVED else self._piece(n) for n in map(int, symbols)]
+        known = checked_symbols([*symbols], len(self)).tolist()
+        return [_mark(n) if n < RESERVED else self._piece(n) for n in known]
 
     def _piece(self, symbol: int) -> str:
         if self.level == "subwords":
@@ -110,7 +113,7 @@ class Tokens:
 
     def decode(self, symbols: Iterable[Any]) -> str:
         """The text of some symbols, up to the first end."""
-        known = [int(n) for n in symbols]
+        known = checked_symbols([*symbols], len(self)).tolist()
         known = known[: known.index(END)] if END in known else known
         known = known[::-1] if self.backwards else known
         if self.level == "bytes":
@@ -128,12 +131,17 @@ class Tokens:
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> "Tokens":
         """The inverse of `as_json`, with validation."""
-        level, tokens = found["level"], found["tokens"]
-        if level not in LEVELS or not isinstance(tokens, list):
+        kept_object(found, "vocabulary", ["level", "tokens"], ["backwards"])
+        level, tokens = found["level"], kept_texts(found["tokens"], "vocabulary")
+        if level not in LEVELS:
             raise ValueError("its vocabulary is not one of words, characters, subwords or bytes")
-        if not all(isinstance(token, str) for token in tokens) or len(set(tokens)) != len(tokens):
-            raise ValueError("its vocabulary is not a list of different texts")
-        return cls(level, tuple(tokens), found.get("backwards") is True)
+        if level == "subwords" and len(tokens) != 1:
+            raise ValueError("its subwords are not one tokenizer")
+        if level == "bytes" and tokens != tuple(map(chr, range(256))):
+            raise ValueError("its bytes are not all bytes in order")
+        if type(found.get("backwards", False)) is not bool:
+            raise ValueError("its vocabulary is neither backwards nor forwards")
+        return cls(level, tokens, found.get("backwards", False))
 
 
 def _split(text: str, level: str) -> list[str]:

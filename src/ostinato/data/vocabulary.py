@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from .kept import kept_object
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Vocabulary:
 
     def decode(self, symbols: npt.ArrayLike) -> str:
         """The text for some symbols; bytes that are not UTF-8 become U+FFFD."""
-        points = np.array(self.points, np.uint32)[np.asarray(symbols, np.int64)]
+        points = np.array(self.points, np.uint32)[checked_symbols(symbols, len(self))]
         if self.level == "bytes":
             return points.astype(np.uint8).tobytes().decode(errors="replace")
         return points.astype("<u4").tobytes().decode("utf-32-le", errors="surrogatepass")
@@ -70,6 +71,7 @@ class Vocabulary:
     @classmethod
     def from_json(cls, found: dict) -> "Vocabulary":
         """The inverse of `as_json`, with validation."""
+        kept_object(found, "vocabulary", ["points", "level"])
         points, level = found["points"], found["level"]
         if level == "bytes" and points == list(range(256)):
             return cls.of_bytes()
@@ -79,6 +81,26 @@ class Vocabulary:
         if level != "characters" or not known or sorted(set(points)) != points:
             raise ValueError("its vocabulary is not one of characters in order, or of bytes")
         return cls(tuple(points), level)
+
+
+def checked_symbols(symbols: npt.ArrayLike, count: int) -> np.ndarray:
+    """Symbols as whole numbers below `count`; raises for any other.
+
+    Example:
+        >>> checked_symbols([0, 4], 5)
+        array([0, 4])
+        >>> checked_symbols([0, -1], 5)
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: a symbol is a whole number from 0 to 4, got -1
+    """
+    found = np.asarray(symbols)
+    if not found.size:
+        return np.zeros(found.shape, np.int64)
+    strange = found if found.dtype.kind not in "iu" else found[(found < 0) | (found >= count)]
+    if strange.size:
+        got = f"{strange.flat[0]!s:.40}"
+        raise BadInput(f"a symbol is a whole number from 0 to {count - 1}, got {got}")
+    return found.astype(np.int64)
 
 
 def _bytes(text: str) -> bytes:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..memory import FLOAT, check_memory
+from ..settings import checked_int
 from ..weights import count_parameters
 from ..wiring import Network
 from .prompt import MOST, NotFinite, before_last, checked, inputs_table, row
@@ -39,8 +40,7 @@ def beam(
         (5, True)
     """
     symbols = checked(network, prompt, count)
-    if width < 1:
-        raise BadInput(f"the width of a beam must be at least 1, got {width}")
+    width = checked_int("the width of a beam", width)
     if width * network.outputs > MOST:
         most = MOST // network.outputs
         raise BadInput(f"the width of a beam must be at most {most} for this network, got {width}")

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import checked_int
 from .prompt import NotFinite
 
 BLANK = 0
@@ -101,9 +102,8 @@ def ctc_beam(outputs: Any, lengths: Any = None, *, width: int = 16, count: int =
         ([1], 0.64)
     """
     outputs, lengths = _checked(outputs, lengths)
-    if width < 1:
-        raise BadInput(f"the width of a beam must be at least 1, got {width}")
-    if not 1 <= count <= width:
+    width = checked_int("the width of a beam", width)
+    if not 1 <= checked_int("the number of transcripts", count) <= width:
         raise BadInput(f"the number of transcripts must be from 1 to {width}, got {count}")
     found = jax.device_get(_search(outputs, lengths, width))
     return [

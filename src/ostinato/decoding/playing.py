@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import BadInput
+from ..settings import checked_int
 from ..wiring import Network
 from .prompt import NotFinite, before_last, checked, inputs_table, row
 from .sampling import FIRST, LARGEST, choose, settings, weighed
@@ -58,8 +58,7 @@ def play(
         True
     """
     symbols = checked(network, prompt, count)
-    if alternatives < 1:
-        raise BadInput(f"the number of alternatives must be at least 1, got {alternatives}")
+    checked_int("the number of alternatives", alternatives)
     how = settings(network, temperature, top_k, top_p)
     return _drawn(network, symbols, count, key, *how, min(alternatives, network.outputs))
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import MOST as MOST
+from ..settings import checked_int
 from ..through_time import can_step, starting_state, unroll
 from ..wiring import Network
-
-MOST = 2**31 - 1  # symbols are counted in 32 bits
 
 
 class NotFinite(BadInput):
@@ -31,9 +31,7 @@ def checked(network: Network, prompt: Any, count: int) -> jax.Array:
     given = np.asarray(prompt)
     if given.ndim != 1 or not given.size:
         raise BadInput(f"a prompt is at least one symbol, (T,), got shape {given.shape}")
-    if not 1 <= count <= MOST:
-        limit = "at least 1" if count < 1 else f"at most {MOST}"
-        raise BadInput(f"the length to generate must be {limit}, got {count}")
+    checked_int("the length to generate", count)
     network.check_inputs(given)
     return jnp.asarray(given, jnp.int32)
 

@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import checked_float, checked_int
 from ..wiring import Network
 from .prompt import NotFinite, before_last, checked, inputs_table, row
 
@@ -70,20 +71,18 @@ def sample(
 
 
 def settings(
-    network: Network, temperature: float, top_k: int | None, top_p: float | None
+    network: Any, temperature: float, top_k: int | None, top_p: float | None
 ) -> tuple[jax.Array, Limits]:
-    """The temperature and the limits as arrays, after checks."""
-    if not 0 <= temperature <= float(jnp.finfo(network.dtype).max):
-        raise BadInput(f"temperature must be 0 or a positive number, got {temperature}")
-    if top_k is not None and top_k < 1:
-        raise BadInput(f"top_k must be at least 1, got {top_k}")
-    if top_p is not None and not 0 < top_p <= 1:
+    """The temperature and the limits as arrays, after checks; for all that draw symbols."""
+    heat = checked_float("temperature", temperature, least=0)
+    top_k = None if top_k is None else checked_int("top_k", top_k)
+    if top_p is not None and not 0 < (top_p := checked_float("top_p", top_p)) <= 1:
         raise BadInput(f"top_p must be above 0 and at most 1, got {top_p}")
     limits = (
         None if top_k is None else jnp.asarray(min(top_k, network.outputs), jnp.int32),
         None if top_p is None or top_p == 1 else jnp.asarray(top_p, network.dtype),
     )
-    return jnp.asarray(temperature, network.dtype), limits
+    return jnp.asarray(heat, network.dtype), limits
 
 
 def _pieces(

@@ -20,8 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import checked_float, checked_int
 from ..through_time import unroll
-from .sampling import choose
+from .sampling import choose, settings
 
 END = 0
 
@@ -63,12 +64,11 @@ def beam_answers(
         count: how many answers to return.
         penalty: of short answers; 0 ranks by probability alone.
     """
-    if width < 1:
-        raise BadInput(f"the width of a beam must be at least 1, got {width}")
-    if not 1 <= count <= width:
+    width = checked_int("the width of a beam", width)
+    if checked_int("the number of answers", count) > width:
         raise BadInput(f"a beam of width {width} has at most {width} answers, got {count}")
-    if most < 1:
-        raise BadInput(f"an answer must have room for at least 1 symbol, got {most}")
+    most = checked_int("the number of symbols of an answer", most)
+    penalty = checked_float("penalty", penalty)
     network = eqx.nn.inference_mode(network)
     width = min(width, network.outputs ** min(most, 32))
     found = _search(network, source, jnp.asarray(lengths), width, most, min(count, width), penalty)
@@ -138,18 +138,10 @@ def sampled_answers(
     top_p: float | None = None,
 ) -> Answers:
     """Answers drawn at random, `count` for each source; for the options see `sample`."""
-    if not temperature >= 0 or not np.isfinite(temperature):
-        raise BadInput(f"temperature must be 0 or a positive number, got {temperature}")
-    if top_k is not None and top_k < 1:
-        raise BadInput(f"top_k must be at least 1, got {top_k}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise BadInput(f"top_p must be above 0 and at most 1, got {top_p}")
+    count = checked_int("the number of answers", count)
+    most = checked_int("the number of symbols of an answer", most)
+    heat, limits = settings(network, temperature, top_k, top_p)
     network = eqx.nn.inference_mode(network)
-    limits = (
-        None if top_k is None else jnp.asarray(min(top_k, network.outputs), jnp.int32),
-        None if top_p is None or top_p == 1 else jnp.asarray(top_p, network.dtype),
-    )
-    heat = jnp.asarray(temperature, network.dtype)
     found = _sample(network, source, jnp.asarray(lengths), key, heat, limits, most, count)
     return Answers(*map(np.asarray, found))
 

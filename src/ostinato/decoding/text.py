@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ..data import Vocabulary
+from ..data.vocabulary import checked_symbols
 
 
 def opening(vocabulary: Vocabulary) -> np.ndarray:
@@ -23,7 +24,8 @@ def as_text(pieces: Iterable[np.ndarray], vocabulary: Vocabulary) -> Iterator[st
         return
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     for piece in pieces:
-        yield decoder.decode(np.asarray(piece, np.uint8).tobytes())
+        symbols = checked_symbols(piece, len(vocabulary))
+        yield decoder.decode(symbols.astype(np.uint8).tobytes())
     yield decoder.decode(b"", final=True)
 
 

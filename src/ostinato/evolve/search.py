@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..files import locked, read_regular, remove_leftovers, write_whole
+from ..files import is_leftover, locked, read_regular, remove_leftovers, write_whole
 from ..runs.build import build_task
 from ..runs.config import Config
 from ..runs.members import allow_members
+from ..runs.sections import from_text
 from ..runs.signals import Stop, stop_signals
 from ..settings import settings_of
 from ..tasks import Task
@@ -56,20 +57,24 @@ class Plan:
         population: how many of the best cells can be parents.
         seed: random seed of mutations and selection.
         budget: how each cell is trained.
+        evaluations: how many cells to try in all. A search may continue with more.
     """
 
     tasks: tuple[str, ...] = TASKS
     population: int = 12
     seed: int = 0
     budget: Budget = dataclasses.field(default_factory=Budget)
+    evaluations: int = dataclasses.field(default=100, compare=False)
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise BadInput("evolution needs at least one task")
         if strange := [words for words in self.tasks if not isinstance(words, str)]:
             raise BadInput(f"a task is given by its name, got {strange[0]!r:.40}")
-        if self.population < 1:
-            raise BadInput(f"the population must be at least 1, got {self.population}")
+        for name in ("population", "evaluations"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise BadInput(f"{name} must be a whole number from 1 on, got {value!r:.40}")
         Config(seed=self.seed)
 
     def as_json(self) -> dict[str, Any]:
@@ -97,10 +102,7 @@ def task_of(words: str, *, named: bool = True) -> Task:
     values: dict[str, Any] = {}
     for part in given:
         setting, _, value = part.partition("=")
-        try:
-            values[setting] = json.loads(value)
-        except ValueError:
-            values[setting] = value
+        values[setting] = from_text(setting, value)
     try:
         flat = {"task": name, **values}
         config = Config(**flat) if named else Config.from_folder(flat)
@@ -184,7 +186,7 @@ def yardsticks_of(entries: Sequence[Entry], rungs: int) -> list[float]:
 def evolve(
     plan: Plan,
     folder: str | Path,
-    evaluations: int,
+    evaluations: int | None = None,
     *,
     resume: bool = False,
     listener: Callable[[Sequence[Entry]], None] | None = None,
@@ -194,7 +196,7 @@ def evolve(
     Args:
         plan: the settings; with `resume` they must be those of the folder.
         folder: for the settings, the ancestry and the best cell.
-        evaluations: how many cells to try in all.
+        evaluations: how many cells to try in all, if not those of the plan.
         resume: continue the search of the folder.
         listener: called with all entries after each new one.
 
@@ -210,14 +212,20 @@ def evolve(
         ['ancestry.jsonl', 'best.py', 'evolution.json']
     """
     folder = Path(folder)
-    if evaluations < 1:
-        raise BadInput(f"evaluations must be at least 1, got {evaluations}")
+    if evaluations is not None:
+        plan = dataclasses.replace(plan, evaluations=evaluations)
     problems = [Problem(task_of(words, named=not resume), plan.budget) for words in plan.tasks]
     _prepare(folder, plan, resume)
     with locked(folder), stop_signals() as stop:
+        if (count := len(read_ancestry(folder))) > plan.evaluations:
+            raise BadInput(
+                f"{folder} has tried {count} cells already, so evaluations must be at least "
+                f"{count}, got {plan.evaluations}"
+            )
         remove_leftovers(folder)
+        write_whole(folder / SETTINGS, json.dumps(plan.as_json(), indent=1).encode())
         entries = read_ancestry(folder, repair=True)
-        while len(entries) < evaluations and stop.number is None:
+        while len(entries) < plan.evaluations and stop.number is None:
             graph, parents, changes = child_of(entries, plan)
             least = yardsticks_of(entries, plan.budget.rungs)
             if (found := tried(graph, problems, least, stop)) is None:
@@ -234,17 +242,20 @@ def evolve(
 
 def _prepare(folder: Path, plan: Plan, resume: bool) -> None:
     """Make the folder of a new search, or check that it is the one to continue."""
-    path = folder / SETTINGS
     if resume:
         if read_plan(folder) != plan:
             raise BadInput(f"{folder} has a search with other settings; leave them out to resume")
-    elif path.exists():
+    elif (folder / SETTINGS).exists():
         raise BadInput(f"{folder} already has a search; add --resume to continue it")
-    elif folder.exists() and any(folder.iterdir()):
+    elif folder.exists() and not all(map(_is_beginning, folder.iterdir())):
         raise BadInput(f"{folder} is not empty; give another folder for the search")
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(plan.as_json(), indent=1).encode())
+
+
+def _is_beginning(path: Path) -> bool:
+    """Whether a killed start left it."""
+    return path.name == ".lock" or is_leftover(path.name)
 
 
 def read_plan(folder: Path) -> Plan:

@@ -9,7 +9,8 @@ from ..errors import BadInput
 from ..files import unlinked
 from ..runs import Config, Run, open_run
 from ..runs.evaluation import measured
-from ..runs.many import train_many
+from ..runs.events import readable
+from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
 from ..tasks import Task
 from ..weights import count_parameters
@@ -17,7 +18,6 @@ from ..wiring import Network
 from ._recipe import Curve, Found, Job, Recipe, Result, Row
 from .corpus import Prepared
 
-MAY_CHANGE = ("file", "steps", "minutes")
 # Settings that --set cannot change, and what to do instead.
 FIXED = {
     "task": "an experiment is about its task",
@@ -97,7 +97,7 @@ class Trained(Recipe):
         ]
 
     def _result(self, run: Run, row: Row, seed: int, job: Job, corpus: str) -> Result:
-        events = run.events()
+        events = readable(run.events())
         with run.precision():
             trial = Trial(run, run.network(), run.task(), row, job)
             found = self.measure(trial)
@@ -111,8 +111,8 @@ class Trained(Recipe):
             corpus=corpus,
             parameters=count_parameters(trial.network),
             steps=events[-1]["step"],
-            seconds=round(sum(e["took"] for e in events if e["kind"] == "train"), 1),
-            device=next(e["device"] for e in events if e["kind"] in ("start", "resume")),
+            seconds=round(sum(e.get("took", 0.0) for e in events if e["kind"] == "train"), 1),
+            device=next((e["device"] for e in events if "device" in e), ""),
             numbers=found.numbers,
             curves={**course(events), **found.curves},
             words=found.words,
@@ -124,9 +124,9 @@ def course(events: list[dict]) -> dict[str, Curve]:
     seconds, at = 0.0, {}
     for event in events:
         if event["kind"] == "train":
-            seconds += event["took"]
+            seconds += event.get("took", 0.0)
             at[event["step"]] = round(seconds, 2)
-    factor = next((e["loss_factor"] for e in events if e["kind"] == "start"), None)
+    factor = next((e.get("loss_factor") for e in events if e["kind"] == "start"), None)
     learned = [e for e in events if e["kind"] == "train"] if factor is not None else []
     valid = [event for event in events if event["kind"] == "valid"]
     values = [event["value"] for event in valid]
@@ -145,10 +145,14 @@ def _limit(job: Job) -> dict[str, float]:
 
 
 def _check_same(config: Config, run: Run) -> None:
-    """Refuse a folder in which the same row was trained with other settings."""
+    """Refuse a folder in which the same row was trained with other settings.
+
+    A run that is not over yet may get other steps and minutes.
+    """
     own, asked = run.config.flat(), config.flat()
+    may_change = ("file", "minutes") if is_over(run.path) else ("file", "minutes", "steps")
     for name in own.keys() | asked.keys():
-        if name not in MAY_CHANGE and own.get(name) != asked.get(name):
+        if name not in may_change and own.get(name) != asked.get(name):
             raise BadInput(
                 f"{run.path} was trained with {name} = {own.get(name)}, not {asked.get(name)}; "
                 "choose another --folder"

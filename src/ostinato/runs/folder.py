@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..data import Vocabulary
+from ..data.kept import kept_whole
 from ..errors import BadInput
-from ..files import read_regular, remove_leftovers, write_whole
+from ..files import is_leftover, read_regular, remove_leftovers, write_whole
 from ..learning import Learner
 from ..tasks import TASKS, Task
 from ..weights import Damaged, Differs
@@ -30,7 +31,7 @@ from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
 from .log import add_event, read_events
 from .members import allow_members
-from .models import MODELS
+from .models import check_numbers
 from .parts import Sizes
 from .provenance import described, described_learner, described_task, difference, versions
 
@@ -77,12 +78,21 @@ class Run:
     made: dict
 
     def with_steps(self, config: Config) -> "Run":
-        """The same run with another number of steps; the other settings must not change."""
+        """The same run with another number of steps or minutes; nothing else may change.
+
+        Steps that are done cannot be taken back, so there must be at least as many.
+        """
         if found := _change(self.config, config):
             name, own, asked = found
             raise BadInput(
                 f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
                 "only steps and minutes can change"
+            )
+        done = max(self.steps(), default=0)
+        if config.steps < done:
+            raise BadInput(
+                f"{self.path} has done {done} steps, so it cannot continue to step {config.steps}; "
+                f"give at least {done} steps, or start again with another --run"
             )
         return dataclasses.replace(self, config=config)
 
@@ -308,7 +318,7 @@ def check_free(path: Path) -> None:
 
 
 def _is_beginning(name: str) -> bool:
-    return name in ("model.json", ".lock") or name.endswith(".part")
+    return name in ("model.json", ".lock") or is_leftover(name)
 
 
 def is_run(path: Path) -> bool:
@@ -339,11 +349,11 @@ def open_run(path: str | Path) -> Run:
         artefacts = _artefacts(model)
         made = model["made"] if model["format"] > 1 else {"task": {"data": model["data"]}}
         _check_made(made)
+        if "task" not in made.get("given", []):
+            _check_sizes(sizes, config.task.kind.check_artefacts(artefacts))
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
     run = Run(path, config, sizes, artefacts, made)
-    if run.vocabulary is not None and len(run.vocabulary) != sizes.outputs:
-        raise BadInput(f"{path / 'model.json'} is not what a run writes: its sizes do not agree")
     _check_unchanged(path, config, made)
     return run
 
@@ -376,9 +386,16 @@ def _sizes(found: dict) -> Sizes:
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
         raise TypeError(f"sizes of {numbers}")
-    if sizes.model is not None and sizes.model["kind"] not in MODELS:
-        raise ValueError(f"there is no model {sizes.model['kind']!r:.40}")
+    if sizes.model is not None:
+        check_numbers(sizes.model)
     return sizes
+
+
+def _check_sizes(sizes: Sizes, kept: tuple[int | None, int | None]) -> None:
+    """Refuse artefacts of another size than the network."""
+    inputs, outputs = kept
+    if inputs not in (None, sizes.inputs) or outputs not in (None, sizes.outputs):
+        raise ValueError("its sizes do not agree")
 
 
 def _check_made(made: Any) -> None:
@@ -389,8 +406,8 @@ def _check_made(made: Any) -> None:
         raise TypeError("given")
     units = made.get("used", {}).get("units", 1)
     each = units if isinstance(units, list) and units else [units]
-    if any(type(n) is not int or n < 1 for n in each):
-        raise TypeError(f"units of {units!r}")
+    for number in each:
+        kept_whole(number, "number of units")
 
 
 def _check_unchanged(path: Path, config: Config, made: dict) -> None:

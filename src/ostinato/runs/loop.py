@@ -27,6 +27,7 @@ from .checkpoints import Checkpoint, Progress
 from .company import Company
 from .config import Config
 from .devices import Spread
+from .events import readable
 from .folder import Run
 from .looking import Lens
 from .prefetch import Prefetch, in_background
@@ -293,8 +294,8 @@ class Training:
 
     def _trained_before(self, step: int) -> float:
         """Seconds of training up to a step, from the log."""
-        events = [event for event in self.run.events() if event["kind"] == "train"]
-        return sum(event.get("took") or 0.0 for event in events if event["step"] <= step)
+        events = [e for e in readable(self.run.events()) if e["kind"] == "train"]
+        return sum(event.get("took", 0.0) for event in events if event["step"] <= step)
 
     def _time_is_up(self) -> bool:
         if self.config.minutes is None:

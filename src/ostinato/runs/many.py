@@ -86,7 +86,7 @@ def is_over(folder: Path) -> bool:
         return False
     last = next(reversed(read_events(folder)), {"kind": "none"})
     if last["kind"] == "end":
-        return last["reason"] != "interrupted"
+        return last.get("reason") != "interrupted"
     return last["kind"] == "trouble"
 
 

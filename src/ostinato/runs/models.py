@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from ..cells.initialisers import normal
 from ..errors import BadInput
 from ..reservoir import MLP, Expansion, OutputFeedback
+from ..settings import Setting, checked
 from ..wiring import (
     ATTENTION,
     Bridge,
@@ -176,6 +177,34 @@ def tagger(parts: Parts, key: jax.Array) -> Tagger:
     layers, width = parts.layers(size + more, four, both_ways=True)
     network = Network(layers, parts.readout(width, task.outputs, five))
     return Tagger(words, letters, spelling, network, key=six, rate=settings.dropout)
+
+
+def _size(name: str, least: int = 1) -> Setting:
+    return Setting(name, int, False, None, least=least)
+
+
+_DECODER = (
+    Setting("attention", str, True, None, among=tuple(ATTENTION)),
+    Setting("tied", bool, False, None),
+    _size("embedding", least=0),
+)
+# The numbers of each kind of model, as a task gives them and a run folder holds them.
+NUMBERS: dict[str, tuple[Setting, ...]] = {
+    "network": (Setting("embedding", int, True, None, least=0),),
+    "encoder-decoder": _DECODER,
+    "tagger": (_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
+    "captioner": (*_DECODER, Setting("picture", tuple, False, None, least=1)),
+}
+
+
+def check_numbers(model: Any) -> None:
+    """Raise `ValueError` for what is not a `Task.model`."""
+    if not isinstance(model, dict) or model.get("kind") not in NUMBERS:
+        raise ValueError(f"there is no model {model!r:.40}")
+    for one in NUMBERS[model["kind"]]:
+        checked(one, model.get(one.name) if one.optional else model[one.name])
+    if "picture" in model and len(model["picture"]) != 3:
+        raise ValueError("its pictures have no height, width and channels")
 
 
 MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {

@@ -2,10 +2,12 @@
 
 import dataclasses
 import difflib
+import tomllib
+from contextlib import suppress
 from typing import Any
 
 from ..errors import BadInput
-from ..settings import setting, settings_of
+from ..settings import read_numbers, setting, settings_of
 from ..tasks.task import MOST_SEED
 from ..through_time import BACKENDS
 from .members import REGISTRIES, find
@@ -85,6 +87,33 @@ def all_settings(role: str) -> dict[str, list[str]]:
         for name in settings_of(kind.Settings):
             found.setdefault(name, []).append(member)
     return found
+
+
+def from_text(name: str, text: str) -> Any:
+    """The value of a setting from `name=value` on a command line.
+
+    Numbers, lists, true and false are written as in TOML, and none is null. Whole numbers, one per
+    layer, need no brackets, and words no quotes. Of a setting that no built-in member has, text is
+    whatever is nothing else.
+
+    Example:
+        >>> from_text("units", "150,130"), from_text("rate", "0.01"), from_text("clip", "auto")
+        ((150, 130), 0.01, 'auto')
+    """
+    kinds = [kind.Settings for members in REGISTRIES.values() for kind in members.values()]
+    known = [settings_of(kind) for kind in [*kinds, *SHARED.values()]]
+    types = {settings[name].type for settings in known if name in settings}
+    if text == "null":
+        return None
+    if str in types or name in ROLES:
+        return text
+    if tuple in types:
+        with suppress(BadInput):
+            return read_numbers(text)
+    with suppress(tomllib.TOMLDecodeError, RecursionError):
+        if len(found := tomllib.loads(f"x = {text}")) == 1:
+            return found["x"]
+    return text
 
 
 def owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[str, str]:

@@ -18,8 +18,8 @@ from starlette.routing import Route
 
 from ..errors import BadInput
 from ..files import is_locked
+from ..runs.digest import Digest
 from .actions import Jobs, check_plain, next_name
-from .digest import Digest
 from .folder import Folder, NoRun
 from .follow import Follower
 from .views import Digests, chart_view, compare_view, run_view

@@ -13,7 +13,7 @@ from ..errors import BadInput
 from ..files import is_locked
 from ..runs.listing import CONFIG, MODEL, flat_settings, run_folders, short_name
 from ..runs.log import NAME as LOG
-from .reading import LARGEST, opened, read_json
+from ..runs.reading import LARGEST, opened, read_json
 from .summary import Summary
 
 MOST = 5000  # runs in a list

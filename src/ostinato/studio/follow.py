@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..runs.events import readable
 from ..runs.log import NAME as LOG
-from .reading import opened
+from ..runs.reading import opened
 
 EVERY = 1.0  # seconds between looks at a file
 BEAT = 15.0  # seconds after which a quiet connection gets a comment, so that a dead one is noticed

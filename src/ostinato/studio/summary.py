@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ..runs.events import readable
-from .reading import CHUNK, opened
+from ..runs.reading import CHUNK, opened
 
 KINDS = ("start", "resume", "valid", "trouble", "end")
 WANTED = tuple(b'{"kind": "%s"' % kind.encode() for kind in KINDS)

@@ -3,14 +3,12 @@
 import dataclasses
 import statistics
 import threading
+import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..contrast.curves import Course as Curve
-from ..contrast.curves import Profile, gradient_profiles, learning_curves
+from ..contrast.curves import course, gradient_profiles, learning_curves, profile
 from ..errors import BadInput
 from ..report.charts import Chart, Lines, numbers
 from ..report.course import Course
@@ -22,13 +20,39 @@ from ..report.of_log import (
     speed_over_training,
     steps_taken,
 )
-from ..runs.listing import MODEL
+from ..runs.digest import Digest
+from ..runs.listing import CONFIG, MODEL, flat_settings
 from ..runs.log import NAME as LOG
-from .digest import Digest
+from ..runs.reading import read_json
 from .folder import Row
-from .reading import read_json
 
 TOGETHER = 12  # runs on one chart
+
+
+def course_of(digest: Digest) -> Course:
+    """The course of a run for the charts of `ostinato.report`, so that both show the same ones."""
+    settings = flat_settings(read_json(digest.path / CONFIG))
+    run: Any = types.SimpleNamespace(
+        path=digest.path, config=types.SimpleNamespace(**{"clip": "off", **settings})
+    )
+    return Course(run, logged_task(digest.start), digest.events())
+
+
+def logged_task(start: dict) -> Any:
+    """What the charts ask a task for, from the first event of a log."""
+    metric = types.SimpleNamespace(
+        name=start.get("metric", "metric"),
+        higher_is_better=bool(start.get("higher_is_better")),
+        loss_factor=start.get("loss_factor"),
+    )
+    return types.SimpleNamespace(
+        name=start.get("task", ""),
+        metric=metric,
+        solved=start.get("solved"),
+        lag=start.get("lag"),
+        loss=types.SimpleNamespace(in_nats=bool(start.get("in_nats"))),
+        chance=start.get("baselines", {}).get("chance"),
+    )
 
 
 def charts_of(course: Course) -> list[tuple[str, list[Chart]]]:
@@ -50,7 +74,7 @@ def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
         digest: its log.
         sampled: whether that is only a first impression.
     """
-    course = digest.course()
+    course = course_of(digest)
     sections = charts_of(course) if digest.start or digest.train.count else []
     made = read_json(digest.path / MODEL).get("made", {})
     made = made if isinstance(made, dict) else {}
@@ -76,7 +100,7 @@ def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
 
 def chart_view(digest: Digest, name: str, first: float, last: float) -> dict[str, Any]:
     """One chart of a run, with as much detail as there is between two steps."""
-    for _, charts in charts_of(digest.zoomed(first, last).course()):
+    for _, charts in charts_of(course_of(digest.zoomed(first, last))):
         for chart in charts:
             if chart.name == name:
                 return as_json(chart)
@@ -138,13 +162,13 @@ def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[s
         own = [name for name in lines if starts[name].get("metric", "metric") == metric]
         levels = [starts[name].get("baselines", {}) for name in own]
         charts += learning_curves(
-            {name: [curve_of(digest) for _, digest in lines[name]] for name in own},
+            {name: [course(digest, _batch(digest)) for _, digest in lines[name]] for name in own},
             str(metric),
             higher_is_better=bool(starts[own[0]].get("higher_is_better")),
             levels=levels[0] if all(one == levels[0] for one in levels) else {},
             prefix=str(metric),
         )
-    looks = {name: [profile_of(digest) for _, digest in group] for name, group in lines.items()}
+    looks = {name: [profile(digest) for _, digest in group] for name, group in lines.items()}
     charts += gradient_profiles(
         {name: [x for x in found if x is not None] for name, found in looks.items()}
     )
@@ -185,28 +209,11 @@ def _told(name: str, value: Any) -> str:
     return str(value) if name in ("task", "cell", "learner") else f"{name} {value}"
 
 
-def curve_of(digest: Digest) -> Curve:
-    """The validations of a run, and what had been spent until each."""
+def _batch(digest: Digest) -> int:
+    """The sequences per batch of a run, as far as its folder says."""
     made = read_json(digest.path / MODEL).get("made", {})
-    batch = _plain(made.get("used") if isinstance(made, dict) else {}).get("batch")
-    size = batch if isinstance(batch, int) and not isinstance(batch, bool) else 1
-    at = digest.gradients.at
-    return Curve(
-        [step for step, *_ in at],
-        [value for _, value, *_ in at],
-        [size * total for *_, total, _ in at],
-        [seconds for *_, seconds in at],
-    )
-
-
-def profile_of(digest: Digest) -> Profile | None:
-    """The gradient by lag of the last look through the lens; `None` without `--lens`."""
-    look = digest.lens.last
-    if look is None or not look["gradient"]:
-        return None
-    rows = np.array([numbers(x) for x in look["gradient"].values()], float)
-    whole = np.sqrt(np.sum(rows**2, axis=0))
-    return Profile(look["lags"], whole.tolist()) if np.all(np.isfinite(whole)) else None
+    found = _plain(made.get("used") if isinstance(made, dict) else {}).get("batch")
+    return found if isinstance(found, int) and not isinstance(found, bool) else 1
 
 
 def _plain(found: Any) -> dict:

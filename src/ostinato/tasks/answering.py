@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 def answers(
-    network: Any, how: Applying, read: Callable[[str], str] = str
+    network: Any, how: Applying, read: Callable[[str], str] = str, *, strict: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Answers to the lines of a file or of standard input; see `Task.apply`.
 
@@ -44,6 +44,8 @@ def answers(
         network: a trained `EncoderDecoder`.
         how: what to read, and how to answer.
         read: from a line to the source that is meant.
+        strict: whether to refuse a source with an unknown word or character, instead of reading
+            the symbol for unknown in its place.
     """
     source, target = (Tokens.from_json(how.artefacts[side]) for side in ("source", "target"))
     longest, reverse = tuple(how.artefacts["longest"]), how.settings.reverse
@@ -51,7 +53,7 @@ def answers(
     given = None if how.targets is None else iter(read_lines(how.targets))
     while block := list(itertools.islice(lines, TOGETHER)):
         coded = [
-            coded_source(read(line), f"line {number}", source, longest[0], reverse)
+            coded_source(read(line), f"line {number}", source, longest[0], reverse, strict)
             for number, line in block
             if line
         ]
@@ -76,15 +78,17 @@ def answers(
         raise BadInput(f"{how.targets} goes on after the end of the input, with {more!r:.40}")
 
 
-def coded_source(text: str, where: str, tokens: Tokens, longest: int, reverse: bool) -> np.ndarray:
+def coded_source(
+    text: str, where: str, tokens: Tokens, longest: int, reverse: bool, strict: bool
+) -> np.ndarray:
     """The symbols of a source with its end; raises for what the network cannot read."""
-    symbols = _known(text, where, tokens, longest)
+    symbols = _coded(text, where, tokens, longest, strict)
     return np.array([*(symbols[::-1] if reverse else symbols), END], np.int32)
 
 
-def _known(text: str, where: str, tokens: Tokens, longest: int) -> list[int]:
-    """The symbols of a text without an end; raises if one is unknown, or if there are too many."""
-    if unknown := tokens.unknown(text):
+def _coded(text: str, where: str, tokens: Tokens, longest: int, strict: bool) -> list[int]:
+    """The symbols of a text without an end; raises if there are too many, or one is unknown."""
+    if strict and (unknown := tokens.unknown(text)):
         kind = "word" if tokens.level == "words" else "character"
         raise BadInput(
             f"{where}: the model does not know the {kind} {unknown[0]!r:.40}; it knows the "
@@ -208,7 +212,8 @@ def _scored(
         number = next(number for number, line in block if not line)
         raise BadInput(f"line {number} is empty; there is no source to score an answer for")
     coded = [
-        _known(text, f"{how.targets}, line {number}", target, longest)
+        # The probability of the symbol for unknown is not that of an unknown word.
+        _coded(text, f"{how.targets}, line {number}", target, longest, strict=True)
         for (number, _), text in zip(block, texts, strict=True)
     ]
     scores = log_probabilities(network, sources, coded)

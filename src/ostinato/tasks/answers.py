@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.kept import kept_object
 from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
 from .losses import CrossEntropy, Loss, SquaredError
@@ -90,12 +91,21 @@ class Answers:
 
     @classmethod
     def from_json(cls, found: Any) -> "Answers":
-        classes, scaler = found["classes"], found["scaler"]
-        return cls(
-            None if classes is None else tuple(classes),
-            None if scaler is None else Scaler.from_json(scaler),
-            found["chance"],
+        """The inverse of `as_json`, with validation."""
+        kept_object(found, "answers", ["classes", "scaler", "chance"], ["levels"])
+        classes, scaler, chance = found["classes"], found["scaler"], found["chance"]
+        if (classes is None) == (scaler is None):
+            raise ValueError("its answers are neither classes nor numbers")
+        if not isinstance(chance, int | float) or isinstance(chance, bool):
+            raise ValueError("its chance level is not a number")
+        if classes is None:
+            return cls(None, Scaler.from_json(scaler), float(chance))
+        plain = isinstance(classes, list) and all(
+            isinstance(x, str | int) or (isinstance(x, float) and np.isfinite(x)) for x in classes
         )
+        if not plain or len(set(classes)) != len(classes) or len(classes) < 2:
+            raise ValueError("its classes are not a list of different labels")
+        return cls(tuple(classes), None, float(chance))
 
 
 def fit_answers(

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import jax
 
 from ..errors import BadInput
+from ..settings import Setting, checked, shown
 
 DRAWN = 1000  # at most so many answers are drawn for one input
 WIDEST = 1000  # at most so many answers does a search keep
@@ -50,24 +52,28 @@ class Applying:
     pictures: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.beam <= WIDEST:
-            raise BadInput(f"--beam must be from 1 to {WIDEST}, got {self.beam}")
-        if self.temperature is not None and not 0 <= self.temperature <= 100:
-            raise BadInput(f"--temperature must be from 0 to 100, got {self.temperature}")
-        if not 0 <= self.seed < 2**32:
-            raise BadInput(f"--seed must be from 0 to 2^32 - 1, got {self.seed}")
-        if self.temperature is not None and not 1 <= self.n_best <= DRAWN:
-            raise BadInput(f"--n-best must be from 1 to {DRAWN}, got {self.n_best}")
-        if self.temperature is None and not 1 <= self.n_best <= self.beam:
-            raise BadInput(
-                f"--n-best must be from 1 to the width of the beam, {self.beam}; got {self.n_best}"
-            )
-        if not 0 <= self.penalty <= 100:
-            raise BadInput(f"--penalty must be from 0 to 100, got {self.penalty}")
+        self._check("beam", int, 1, WIDEST)
+        self._check("seed", int, 0, 2**32 - 1)
+        self._check("penalty", float, 0, 100)
+        if self.temperature is None:
+            words = f"the width of the beam, {self.beam};"
+            self._check("n_best", int, 1, self.beam, words)
+        else:
+            self._check("temperature", float, 0, 100)
+            self._check("n_best", int, 1, DRAWN)
+        if self.steps is not None:
+            self._check("steps", int, 1, FURTHEST)
         if self.targets is not None and (self.n_best > 1 or self.temperature is not None):
             raise BadInput("--targets are scored as they are; leave out --n-best and --temperature")
-        if self.steps is not None and not 1 <= self.steps <= FURTHEST:
-            raise BadInput(f"--steps must be from 1 to {FURTHEST:,}, got {self.steps}")
+
+    def _check(self, name: str, kind: type, least: int, most: int, words: str = "") -> None:
+        """Refuse an option of another type, or outside its range."""
+        option, value = f"--{name.replace('_', '-')}", getattr(self, name)
+        checked(Setting(option, kind, False, None, most=math.inf), value)
+        if not least <= value <= most:
+            raise BadInput(
+                f"{option} must be from {least} to {words or f'{most},'} got {shown(value)}"
+            )
 
     @functools.cached_property
     def _keys(self) -> Iterator[jax.Array]:

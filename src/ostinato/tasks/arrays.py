@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import Batch
 from ..data.files import whole_path
+from ..data.kept import kept_texts, kept_whole
 from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy
 from ..data.splits import PARTS, divided, shares
 from ..errors import BadInput
@@ -234,6 +235,15 @@ class Arrays(Task):
             {"symbols": self.inputs} if self.scaler is None else {"scaler": self.scaler.as_json()}
         )
         return {**inputs, "columns": self.names, "answers": self.answers.as_json()}
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        answers = Answers.from_json(found["answers"])
+        if found["columns"] is not None:
+            kept_texts(found["columns"], "columns")
+        if "symbols" in found:
+            return kept_whole(found["symbols"], "number of symbols"), answers.outputs
+        return Scaler.from_json(found["scaler"]).columns, answers.outputs
 
     def fingerprint(self) -> str:
         words = [np.frombuffer(repr(self.answers.classes).encode(), np.uint8)]

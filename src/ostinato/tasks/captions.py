@@ -11,6 +11,7 @@ import numpy as np
 from ..data import Batch
 from ..data.files import whole_path
 from ..data.generated import draw_shapes
+from ..data.kept import kept_whole
 from ..data.pictures import checked_captioned, read_captioned
 from ..data.splits import PARTS, divided, shares
 from ..data.tokens import END, UNKNOWN, Tokens
@@ -293,6 +294,15 @@ class Captions(Task):
             "picture": self.model["picture"],
             "longest": self.length,
         }
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        kept_whole(found["longest"], "longest caption", least=0)
+        if not isinstance(found["picture"], list) or len(found["picture"]) != 3:
+            raise ValueError("its pictures have no height, width and channels")
+        for size in found["picture"]:
+            kept_whole(size, "size of pictures")
+        return None, len(Tokens.from_json(found["tokens"]))
 
     def fingerprint(self) -> str:
         return hashed([*self.images.values(), *(x for y in self.symbols.values() for x in y)])

@@ -167,6 +167,11 @@ class Classify(Arrays):
         }
 
     @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        code = LabelCode.from_json(found)
+        return len(code.words), len(code.labels)
+
+    @classmethod
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
     ) -> "Classify":

@@ -180,9 +180,8 @@ class Execution(Pairs):
         source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
         texts = [*zip(*read_table_of_pairs(path), strict=True)]
         for number, (one, two) in enumerate(texts, 1):
-            coded_source(
-                _program(one), f"{path}, line {number}", source, artefacts["longest"][0], False
-            )
+            where, longest = f"{path}, line {number}", artefacts["longest"][0]
+            coded_source(_program(one), where, source, longest, reverse=False, strict=True)
             if target.unknown(two):
                 raise BadInput(f"{path}, line {number}: {two!r:.40} is not a number to print")
         pairs = _encoded([(_program(one), two) for one, two in texts], source, target)
@@ -195,7 +194,7 @@ class Execution(Pairs):
     @classmethod
     def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
         """What the network says that programs print: one program per line, `;` for its newlines."""
-        return answers(network, how, read=_program)
+        return answers(network, how, read=_program, strict=True)
 
 
 class Execute(Execution):

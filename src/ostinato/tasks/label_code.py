@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
+from ..data.kept import kept_whole
 from ..data.words import Words
 from ..decoding import most_probable
 from ..errors import BadInput
+from .answers import Answers
 
 TOGETHER = 64
 ROUND = 16  # steps by which padded texts grow, so that there are few compilations
@@ -35,8 +37,13 @@ class LabelCode:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
         """From the artefacts of `Classify`."""
-        words, answers = Words.from_json(found["words"]), found["answers"]
-        return cls(found["level"], found["length"], words, tuple(map(str, answers["classes"])))
+        words, answers = Words.from_json(found["words"]), Answers.from_json(found["answers"])
+        level, cut = found["level"], found["length"]
+        if level not in ("words", "characters") or answers.classes is None:
+            raise ValueError("its texts are not of words or characters, or have no classes")
+        if cut is not None:
+            kept_whole(cut, "length")
+        return cls(level, cut, words, tuple(map(str, answers.classes)))
 
     def split(self, text: str) -> list[str]:
         """The words or characters of a text that are read."""

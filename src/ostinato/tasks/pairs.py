@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ..data import Batch
+from ..data.kept import kept_whole
 from ..data.splits import checked_shares
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..decoding import beam_answers
@@ -298,6 +299,15 @@ class Pairs(Task):
             "target": self.targets.as_json(),
             "longest": list(self.longest),
         }
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        source, target = (Tokens.from_json(found[side]) for side in ("source", "target"))
+        if not isinstance(found["longest"], list) or len(found["longest"]) != 2:
+            raise ValueError("its longest sequences are not two numbers")
+        for longest in found["longest"]:
+            kept_whole(longest, "longest sequence", least=0)
+        return len(source), len(target)
 
     def fingerprint(self) -> str:
         return hashed([x for part in self.parts.values() for side in part for x in side])

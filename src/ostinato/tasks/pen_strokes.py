@@ -123,6 +123,13 @@ class PenStrokes(Task):
     def artefacts(self) -> dict[str, Any]:
         return {"characters": self.labels}
 
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        labels = found["characters"]
+        if not isinstance(labels, str) or len(set(labels)) != len(labels):
+            raise ValueError("its characters are not a text of different ones")
+        return None, None
+
     def fingerprint(self) -> str:
         ink = [x for part in self.parts.values() for x in (part.points, part.up, part.gaps)]
         words = np.frombuffer(self.labels.encode(), np.uint8)

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..data.kept import kept_numbers
 from ..data.scaling import Scaler
 from ..errors import BadInput
 from ..settings import as_words
@@ -208,7 +209,10 @@ class QuantileAnswers(Answers):
     @classmethod
     def from_json(cls, found: Any) -> "QuantileAnswers":
         plain = Answers.from_json(found)
-        return cls(None, plain.scaler, plain.chance, tuple(found["levels"]))
+        if plain.scaler is None:
+            raise ValueError("its quantiles are not of numbers")
+        levels = kept_numbers(found["levels"], "levels")
+        return cls(None, plain.scaler, plain.chance, checked_levels(levels))
 
 
 def fit_quantiles(later: np.ndarray, scaler: Scaler, levels: Levels) -> QuantileAnswers:

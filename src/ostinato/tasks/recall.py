@@ -11,6 +11,7 @@ import numpy as np
 
 from ..data import Batch
 from ..data.files import whole_path
+from ..data.kept import kept_whole
 from ..data.npz import read_npy
 from ..errors import BadInput
 from ..settings import setting
@@ -197,6 +198,11 @@ class Recall(Task):
 
     def artefacts(self) -> dict[str, Any]:
         return {"bits": self.inputs}
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        bits = kept_whole(found["bits"], "number of bits")
+        return bits, bits
 
     def fingerprint(self) -> str:
         return hashed([self.patterns, self.batch(0, 2).inputs])

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..data import Batch
 from ..data.files import whole_path
-from ..data.scaling import POLICIES, checked_policy
+from ..data.kept import kept_texts
+from ..data.scaling import POLICIES, Scaler, checked_policy
 from ..data.splits import PARTS, divided, shares
 from ..data.table import first_twice
 from ..errors import BadInput
@@ -278,6 +279,23 @@ class Series(Task):
             "scaler": self.scaler.as_json(),
             "answers": self.answers.as_json(),
         } | ({"naive_errors": self._errors} if self._errors else {})
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        columns = kept_texts(found["columns"], "columns")
+        scaler = Scaler.from_json(found["scaler"])
+        if len(scaler.shift) != len(columns):
+            raise ValueError("its scaling is not of its columns")
+        kind = QuantileAnswers if "levels" in found["answers"] else Answers
+        answers = kind.from_json(found["answers"])
+        if found["targets"] is not None:
+            targets = kept_texts(found["targets"], "targets")
+            if not {*targets} <= {*columns}:
+                raise ValueError("its targets are not among its columns")
+            if answers.scaler is None or len(answers.scaler.shift) != len(targets):
+                raise ValueError("its answers are not numbers, one per target")
+        yardsticks.check_errors(found.get("naive_errors", {}), answers)
+        return scaler.columns, answers.outputs
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
-from ..data.conllu import Sentence, sentences
+from ..data.conllu import COLUMNS, Sentence, sentences
+from ..data.kept import kept_texts
 from ..data.spelling import Spellings, padded, rounded
 from ..data.words import Words
 from ..decoding import most_probable
@@ -56,7 +57,10 @@ class TagCode:
         """The inverse of `as_json`; raises `BadInput` for what another task has kept."""
         try:
             words, letters = Words.from_json(found["words"]), Words.from_json(found["letters"])
-            return cls(words, letters, tuple(found["tags"]), found["column"])
+            column = found["column"]
+            if column not in COLUMNS:
+                raise ValueError("its column is not one of CoNLL-U")
+            return cls(words, letters, kept_texts(found["tags"], "tags"), column)
         except (KeyError, TypeError, ValueError):
             raise BadInput("this is not a run of the task tag: it has no words and tags") from None
 

@@ -262,6 +262,11 @@ class Tagging(Task):
     def artefacts(self) -> dict[str, Any]:
         return self.code.as_json()
 
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        code = TagCode.from_json(found)
+        return len(code.words), len(code.tags)
+
     def fingerprint(self) -> str:
         words = np.frombuffer(repr((list(self._distinct), self.code.tags)).encode(), np.uint8)
         return hashed([words, *(x for part in self.parts.values() for x in vars(part).values())])

@@ -197,6 +197,15 @@ class Task(abc.ABC):
         """
         return {}
 
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """Check the artefacts that a run folder holds; raises `ValueError` for what is wrong.
+
+        Returns:
+            The numbers of inputs and outputs that they ask of a network; `None` if they do not.
+        """
+        return None, None
+
     def fingerprint(self) -> str:
         """A hash of the data; by default of inputs, targets and weights of two training batches."""
         batches = (self.batch(index, 2)[:3] for index in range(2))

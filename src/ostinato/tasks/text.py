@@ -205,6 +205,11 @@ class Text(Task):
     def artefacts(self) -> dict[str, Any]:
         return {"vocabulary": self.vocabulary.as_json()}
 
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        count = len(Vocabulary.from_json(found["vocabulary"]))
+        return count, count
+
     def fingerprint(self) -> str:
         return hashed(list(self.parts.values()))
 

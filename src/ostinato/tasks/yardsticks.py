@@ -11,12 +11,16 @@ Source: Hyndman and Athanasopoulos (2021), Forecasting: principles and practice,
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from ..data import Batch
+from ..data.kept import kept_numbers
 from ..data.scaling import Scaler
+from .answers import Answers
 from .metrics import Metric, counted, values_of
+from .quantiles import QuantileAnswers
 from .windows import Stream
 
 Forecasts = dict[str, np.ndarray]
@@ -104,6 +108,19 @@ def errors(made: Forecasts, stream: Stream, levels: tuple[float, ...]) -> dict[s
         name: np.quantile((stream.targets - found)[stream.there], levels, axis=0).T.tolist()
         for name, found in made.items()
     }
+
+
+def check_errors(found: Any, answers: Answers) -> None:
+    """Raise `ValueError` for what a run folder holds that is not what `errors` returned."""
+    if not isinstance(found, dict):
+        raise ValueError("its errors of naive forecasts are not an object")
+    for rows in found.values():
+        if answers.scaler is None or not isinstance(answers, QuantileAnswers):
+            raise ValueError("it has errors of naive forecasts, but no quantiles")
+        if not isinstance(rows, list) or len(rows) != len(answers.scaler.shift):
+            raise ValueError("its errors of naive forecasts are not one row per target")
+        for row in rows:
+            kept_numbers(row, "errors of naive forecasts", len(answers.levels))
 
 
 def scores(

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from ostinato.runs import reading
+from ostinato.runs.digest import Digest, Sparse
 from ostinato.runs.events import readable
 from ostinato.runs.log import read_events
-from ostinato.studio.digest import Digest, Sparse
-from ostinato.studio.reading import CHUNK, NUMBERS, chunks, pieces
-from ostinato.studio.thinning import Thinned, extremes
+from ostinato.runs.reading import CHUNK, NUMBERS, chunks, pieces
+from ostinato.runs.thinning import Thinned, extremes
+from ostinato.studio.views import course_of
 from studio.serving import START, a_log, train_event, write_run
 
 numbers = some.one_of(some.floats(-5, 5), some.just(float("nan")))
@@ -55,7 +57,7 @@ def test_a_spike_among_many_events_is_seen_and_zooming_shows_them_all(tmp_path):
     assert 12_345 in digest.train.steps and digest.train.values[:, 0].max() == 1000.0
     near = digest.zoomed(12_300, 12_400)
     assert near.whole and near.train.steps.tolist() == [*range(12_300, 12_401)]
-    assert near.course().of_kind("train")[45]["loss"] == 1000.0
+    assert course_of(near).of_kind("train")[45]["loss"] == 1000.0
 
 
 def test_a_sample_spans_the_log(tmp_path):
@@ -100,7 +102,7 @@ def test_what_a_resume_supersedes_is_gone(tmp_path, steps, live):
 def test_a_digest_says_the_same_as_the_log(tmp_path):
     run = write_run(tmp_path / "run", a_log(40))
     digest = Digest(run).read()
-    course = digest.course()
+    course = course_of(digest)
     own = readable(read_events(run))
     for kind in ("train", "valid"):
         theirs = [(e["step"], e.get("loss", e.get("value"))) for e in own if e["kind"] == kind]
@@ -112,7 +114,10 @@ def test_a_digest_says_the_same_as_the_log(tmp_path):
     assert digest.offset == (run / "events.jsonl").stat().st_size
 
 
-def test_damaged_lines_and_odd_values_are_skipped(tmp_path):
+@pytest.mark.parametrize("installed", [True, False])
+def test_damaged_lines_and_odd_values_are_skipped(installed, monkeypatch):
+    if not installed:
+        monkeypatch.setattr(reading, "msgspec", None)
     good = json.dumps(train_event(3)).encode()
     odd = [b"", b"no json", b"[1]", b'{"kind": 3}', b'{"kind": "train", "step": -1, "loss": 1.0}']
     odd += [b'{"kind": "train", "step": 2}', b'{"kind": "train", "step": 2, "loss": true}']
@@ -123,6 +128,18 @@ def test_damaged_lines_and_odd_values_are_skipped(tmp_path):
     lost = b'{"kind": "train", "step": 4, "loss": null, "norm": 1.0}\n'
     (piece,) = pieces(lost)
     assert piece.steps.tolist() == [4] and np.isnan(piece.values[0, NUMBERS.index("loss")])
+
+
+def test_a_log_is_the_same_without_msgspec(tmp_path, monkeypatch):
+    lines = [json.dumps(event).encode() for event in [START, *a_log(40)]]
+    lines[5] = b'{"kind": "train", "step": 5, "loss": null, "norm": 3, "more": "words"}'
+    chunk = b"\n".join(lines) + b"\n"
+    found = []
+    for decoder in (reading.msgspec, None):
+        monkeypatch.setattr(reading, "msgspec", decoder)
+        monkeypatch.setattr(reading, "_with_care", lambda _: pytest.fail("line by line"))
+        found.append([(p.steps.tolist(), p.values.tobytes(), p.other) for p in pieces(chunk)])
+    assert found[0] == found[1] and len(found[0]) > 3
 
 
 def test_lines_without_end_do_not_fill_the_memory(tmp_path):

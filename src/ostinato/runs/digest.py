@@ -1,24 +1,19 @@
-"""What the pages need of a log, gathered in one pass and continued as the log grows.
+"""What pages and tables need of a log, gathered in one pass and continued as the log grows.
 
 Memory is bounded whatever the length of the log: `train` and `valid` events are thinned, looks
-through the lens and samples are kept at ever wider intervals. `course` hands what is left to the
-charts of `ostinato.report`, so a page of the studio and a report show the same ones.
+through the lens and samples are kept at ever wider intervals.
 """
 
 import dataclasses
 import math
 import os
-import types
 from collections import deque
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..report.course import Course
-from ..runs.listing import CONFIG, flat_settings
-from ..runs.log import NAME as LOG
-from .reading import NUMBERS, chunks, opened, pieces, read_json
+from .log import NAME as LOG
+from .reading import NUMBERS, chunks, opened, pieces
 from .thinning import Thinned
 
 RECENT = 100  # events from which the speed is told
@@ -186,8 +181,8 @@ class Digest:
         if self.resumed > len(self.resumes):  # it was not known before
             self.resumes.append(step)
             if not anew:
-                exact = [self.train.forget_after(step), self.valid.forget_after(step)]
-                self.inexact |= not all(exact)
+                exact = [part.forget_after(step) for part in (self.train, self.valid)]
+                self.inexact |= not all(exact) or self.gradients.before > step
         if anew:
             self._start_anew()
         for part in (self.lens, self.samples, self.gradients):
@@ -273,14 +268,6 @@ class Digest:
         ends = [event for event in self.ends if event["kind"] not in ("start",)]
         return found + ([self.trouble] if self.trouble and self.trouble not in ends else []) + ends
 
-    def course(self) -> Course:
-        """The course of the run for the charts of `ostinato.report`."""
-        settings = flat_settings(read_json(self.path / CONFIG))
-        run: Any = types.SimpleNamespace(
-            path=self.path, config=types.SimpleNamespace(**{"clip": "off", **settings})
-        )
-        return Course(run, logged_task(self.start), self.events())
-
 
 @dataclasses.dataclass
 class Counted:
@@ -305,27 +292,8 @@ class Counted:
             self.at = [*self.at[:-1:2], self.at[-1]]
 
     def forget_after(self, step: int) -> None:
+        """Drop the validations after a step; what was spent after it is counted anew later."""
         self.at = [one for one in self.at if one[0] <= step]
-        if self.before > step and self.at:
-            _, _, self.total, self.seconds = self.at[-1]
-        self.before = min(self.before, max(0.0, float(step)))
-
-
-def logged_task(start: dict) -> Any:
-    """What the charts ask a task for, from the first event of a log."""
-    metric = types.SimpleNamespace(
-        name=start.get("metric", "metric"),
-        higher_is_better=bool(start.get("higher_is_better")),
-        loss_factor=start.get("loss_factor"),
-    )
-    return types.SimpleNamespace(
-        name=start.get("task", ""),
-        metric=metric,
-        solved=start.get("solved"),
-        lag=start.get("lag"),
-        loss=types.SimpleNamespace(in_nats=bool(start.get("in_nats"))),
-        chance=start.get("baselines", {}).get("chance"),
-    )
 
 
 def _float(value: float | None) -> float:

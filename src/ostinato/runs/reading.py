@@ -1,8 +1,8 @@
 """Reading files of a run folder: no links, regular files only, and never more than fits.
 
 A log may have a gigabyte, so it is read as a stream of chunks that end with a line. Most of its
-lines are `train` events, of which a few numbers are needed: they are decoded by msgspec, which
-takes about a tenth of the time of `json`.
+lines are `train` events, of which a few numbers are needed. They are decoded by msgspec where it is
+installed, which takes about a tenth of the time of `json`.
 """
 
 import json
@@ -11,12 +11,17 @@ import stat
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, NamedTuple
 
-import msgspec
 import numpy as np
 
-from ..runs.events import readable
+from .events import readable
+
+try:
+    import msgspec
+except ImportError:  # it comes with the studio
+    msgspec = None  # type: ignore[assignment]
 
 CHUNK = 1 << 20  # bytes; other requests wait while one is decoded
 LARGEST = 8 << 20  # bytes of a file that is read whole
@@ -27,13 +32,14 @@ NUMBERS = (
 MISSING = float("nan")
 
 
-# The numbers of a `train` event; of any other event, only its kind and step.
-_EVENT = msgspec.defstruct(
-    "_EVENT",
-    [("kind", str), ("step", int), *((name, float | None, MISSING) for name in NUMBERS)],
-    gc=False,
-)
-_DECODER = msgspec.json.Decoder(_EVENT)
+if msgspec is not None:
+    # The numbers of a `train` event; of any other event, only its kind and step.
+    _EVENT = msgspec.defstruct(
+        "_EVENT",
+        [("kind", str), ("step", int), *((name, float | None, MISSING) for name in NUMBERS)],
+        gc=False,
+    )
+    _DECODER = msgspec.json.Decoder(_EVENT)
 
 
 class Piece(NamedTuple):
@@ -105,8 +111,8 @@ def pieces(chunk: bytes) -> Iterator[Piece]:
         [([3.0], 4.5)]
     """
     try:
-        events: list[Any] = _DECODER.decode_lines(chunk)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        events = _decoded(chunk)
+    except (ValueError, RecursionError):  # `msgspec.DecodeError` is a `ValueError`
         yield from _with_care(chunk)
         return
     others = [place for place, event in enumerate(events) if event.kind != "train"]
@@ -117,6 +123,27 @@ def pieces(chunk: bytes) -> Iterator[Piece]:
         other = None if place is None else _event(next(lines))
         yield Piece(steps, values, other)
         start = len(events) if place is None else place + 1
+
+
+def _decoded(chunk: bytes) -> list[Any]:
+    """The events of a chunk of which every line is one; raises `ValueError` for any other."""
+    if msgspec is not None:
+        return _DECODER.decode_lines(chunk)
+    lines = [line for line in chunk.split(b"\n") if line.strip()]
+    events = json.loads(b"[" + b",".join(lines) + b"]")
+    if len(events) != len(lines):
+        raise ValueError
+    missing = dict.fromkeys(NUMBERS, MISSING)
+    for event in events:
+        if type(event) is not dict or type(event.get("kind")) is not str:
+            raise ValueError
+        if type(event.get("step")) is not int or (event["kind"] == "train" and not _plain(event)):
+            raise ValueError
+    return [SimpleNamespace(**(missing | event)) for event in events]
+
+
+def _plain(event: dict) -> bool:
+    return all(type(event.get(name)) in (float, int, type(None)) for name in NUMBERS)
 
 
 def _lines(chunk: bytes, kinds: list[str], places: list[int]) -> list[bytes]:

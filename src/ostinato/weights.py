@@ -132,7 +132,7 @@ def pack(tree: Any, notes: dict[str, str] | None = None) -> list[bytes | memoryv
     arrays = {name: np.asarray(x) for name, x in _named(tree).items()}
     # Wide numbers first, so that every array is aligned.
     names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-    parts = [memoryview(np.ascontiguousarray(arrays[n]).reshape(-1).view(np.uint8)) for n in names]
+    parts = [np.ascontiguousarray(arrays[n]).reshape(-1).view(np.uint8).data for n in names]
     header: dict[str, Any] = {"__metadata__": {**(notes or {}), CHECKSUM: _BLANK}}
     start = 0
     for name, part in zip(names, parts, strict=True):

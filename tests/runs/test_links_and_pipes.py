@@ -15,7 +15,9 @@ from ostinato.runs import Config, open_run, train
 from ostinato.runs.listing import listed
 from ostinato.runs.toml import read_toml
 
-SMALL = Config(task="adding", length=5, cell="simple", units=3, batch=2, steps=3)
+SMALL = Config(
+    task="adding", length=5, cell="simple", units=3, batch=2, steps=3, checkpoint_every=1
+)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import errno
 import time
 import warnings
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -107,7 +107,7 @@ class Training:
         self.lens = Lens(task.loss)
         self.writer = CheckpointWriter(run.save)
         self.started, self.logged, self.trained = time.perf_counter(), 0.0, 0.0
-        self.spent: Counter[str] = Counter()
+        self.spent: defaultdict[str, float] = defaultdict(float)
         self.may_fail = _by_kernels(config, learner)
         if company is not None and company.mapped:
             self._without_kernels()
@@ -153,7 +153,8 @@ class Training:
             if progress.step < self.steps:  # which compiles it, while baselines are computed
                 first = self._advance(now, fresh_state, progress.step)
                 jax.block_until_ready(first)
-            self.spent = Counter(compile=self._seconds() - self.logged)
+            self.spent.clear()
+            self.spent["compile"] = self._seconds() - self.logged
             with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
                 now, progress, reason = self._loop(now, progress, fresh_state, first, stop)
             self._save_last(now, progress, fresh_state)
@@ -254,7 +255,8 @@ class Training:
 
     def _save_last(self, now: Any, progress: Progress, fresh_state: Any) -> None:
         """Write the last checkpoint, after one more step, which only checks the loss."""
-        if self.taken is not None and self.taken.progress.step == progress.best_step:
+        asked = self.config.checkpoint_every is not None
+        if self.taken is not None and (asked or self.taken.progress.step == progress.best_step):
             self._write_taken(progress.step, wait=True)
         self.taken = None
         if progress.step == self.begun:

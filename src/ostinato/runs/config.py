@@ -15,12 +15,12 @@ keeps the sections as `config.json`, which is enough to run the same thing again
 """
 
 import dataclasses
-import difflib
 import json
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from ..names import nearest
 from ..settings import as_json, checked, make, settings_of, shown
 from ..tasks import task_name_for
 from .members import REGISTRIES, Member
@@ -215,8 +215,8 @@ def flattened(found: dict[str, Any], kind: str = "configuration") -> dict[str, A
                 continue
             if name not in known:
                 of = f" of {chosen[section][0]}" if section in ROLES else ""
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f" (did you mean {near[0]}?)" if near else ""
+                near = nearest(name, known)
+                hint = f" (did you mean {near}?)" if near else ""
                 raise BadInput(f"[{section}] has {name!r:.40}, which is not a setting{of}{hint}")
             try:
                 flat[name] = checked(known[name], value)

@@ -19,21 +19,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import optax
-
-from ..cells import CELLS, Cell
+from .._lazy import Members
+from ..cells import CELLS
 from ..errors import BadInput
-from ..learning import LEARNERS, Learner, learner_of
+from ..learning import LEARNERS
+from ..names import nearest
 from ..reservoir import READOUT_LEARNERS, RESERVOIRS
 from ..settings import settings_of, shown
-from ..tasks import TASKS, Task
+from ..tasks import TASKS
 
-REGISTRIES: dict[str, dict[str, Any]] = {
+REGISTRIES: dict[str, Members] = {
     "task": TASKS,
-    "cell": {**CELLS, **RESERVOIRS},
-    "learner": {**LEARNERS, **READOUT_LEARNERS},
+    "cell": CELLS | RESERVOIRS,
+    "learner": LEARNERS | READOUT_LEARNERS,
 }
-BASES: dict[str, type] = {"task": Task, "cell": Cell, "learner": Learner}
+BASES = Members(
+    "ostinato", {"task": "tasks:Task", "cell": "cells:Cell", "learner": "learning:Learner"}
+)
 HOW = {"task": "seed=seed", "cell": "inputs, units, key=key", "learner": "objective"}
 
 
@@ -73,6 +75,8 @@ def find(role: str, name: Any) -> tuple[str, Any]:
         return name, REGISTRIES[role][name]
     where, colon, attribute = name.rpartition(":")
     if not colon:
+        if near := nearest(name, REGISTRIES[role]):
+            raise BadInput(f"there is no {role} {name!r:.60}; did you mean {near}?")
         known = ", ".join(REGISTRIES[role])
         raise BadInput(
             f"there is no {role} {name!r:.60}; there are {known}, or your own as module:Class or "
@@ -157,6 +161,8 @@ def _checked(role: str, name: str, found: Any) -> Any:
     """The class, if a configuration can construct it."""
     base: Any = BASES[role]
     if role == "learner" and not isinstance(found, type) and _may_be_transformation(found):
+        from ..learning import learner_of
+
         return learner_of(found)
     if not isinstance(found, type) or not issubclass(found, base):
         what = "is not a class" if not isinstance(found, type) else f"is not a {role}"
@@ -175,6 +181,8 @@ def _checked(role: str, name: str, found: Any) -> Any:
 
 
 def _may_be_transformation(found: Any) -> bool:
+    import optax
+
     return callable(found) or isinstance(found, optax.GradientTransformation)
 
 

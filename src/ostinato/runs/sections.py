@@ -1,10 +1,10 @@
 """The sections of a configuration, and the settings of each."""
 
 import dataclasses
-import difflib
 from typing import Any
 
 from ..errors import BadInput
+from ..names import nearest
 from ..settings import setting, settings_of
 from ..tasks.task import MOST_SEED
 from ..through_time import BACKENDS
@@ -117,6 +117,6 @@ def misplaced(name: str, chosen: dict[str, tuple[str, Any]]) -> str:
             return f"{name} is a setting of {of}; the {role} is {chosen[role][0]}"
     known = {name for _, kind in chosen.values() for name in settings_of(kind.Settings)}
     known |= {name for kind in SHARED.values() for name in settings_of(kind)} | ROLES.keys()
-    near = difflib.get_close_matches(str(name), sorted(known), 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    near = nearest(str(name), sorted(known))
+    hint = f" (did you mean {near}?)" if near else ""
     return f"the configuration has {name!r:.40}, which is not a setting{hint}"

@@ -64,7 +64,7 @@ class Members(Mapping[str, Any]):
         self._classes = {name: f"{package}.{where}" for name, where in classes.items()}
 
     def __getitem__(self, name: str) -> Any:
-        module, _, attribute = self._classes[name].partition(":")
+        module, attribute = self.where(name)
         return getattr(importlib.import_module(module), attribute)
 
     def __iter__(self) -> Iterator[str]:
@@ -81,6 +81,7 @@ class Members(Mapping[str, Any]):
         found._classes = {**self._classes, **other._classes}
         return found
 
-    def module(self, name: str) -> str:
-        """The module of a class, which need not be imported for it."""
-        return self._classes[name].partition(":")[0]
+    def where(self, name: str) -> tuple[str, str]:
+        """The names of a class's module and of the class, which is not imported for this."""
+        module, _, attribute = self._classes[name].partition(":")
+        return module, attribute

@@ -232,7 +232,7 @@ def test_wirings_from_the_command_line(ostinato, options):
 
 def test_help_has_a_panel_for_each_part(ostinato, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    code, out, _ = ostinato("train", "--help")
+    code, out, _ = ostinato("train", "--help", "all")
     assert code == 0
     for panel in ("Task", "Task: text", "Network", "Cell", "Cell: gru", "Learner", "Training"):
         assert f"─ {panel} ─" in out

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from .liquid import Liquid as Liquid
     from .moments import Moments as Moments
     from .moments import fitted as fitted
+    from .parameter_search import search as search
     from .reservoir import Reservoir as Reservoir
     from .ridge import Ridge as Ridge
     from .rls import RecursiveLeastSquares as RecursiveLeastSquares
-    from .parameter_search import search as search
     from .sparse import BlockSparse as BlockSparse
 
 __getattr__, __dir__, __all__ = attach(__name__, "READOUT_LEARNERS", "RESERVOIRS")

@@ -96,9 +96,21 @@ def batch_size(config: Config) -> int:
 
 def steps_of(config: Config, task: Task) -> int:
     """The steps of a run: as configured, or fewer if the learner needs only so many epochs."""
-    steps, wanted = config.training.steps, config.learner.kind.epochs
-    share = None if wanted is None else task.epochs(1, batch_size(config))
-    return steps if not share else min(steps, math.ceil(wanted / share - 1e-9))
+    steps, asked, wanted = config.training.steps, config.epochs, config.learner.kind.epochs
+    share = None if asked is wanted is None else task.epochs(1, batch_size(config))
+    if asked is not None:
+        if not share:
+            raise BadInput(
+                f"the task {task.name} draws new training data without end, so it has no epochs; "
+                "give --steps"
+            )
+        steps = _steps_in(asked, share)
+    return steps if wanted is None or not share else min(steps, _steps_in(wanted, share))
+
+
+def _steps_in(epochs: float, share: float) -> int:
+    """The steps of so many epochs, if each is this share of one."""
+    return math.ceil(epochs / share - 1e-9)
 
 
 def check_counts(config: Config, task: Task) -> None:

@@ -25,7 +25,7 @@ from ..settings import as_json, checked, make, settings_of, shown
 from ..tasks import task_name_for
 from .members import REGISTRIES, Member
 from .network import NetworkSettings
-from .old_config import upgraded
+from .old_config import renamed, upgraded
 from .sections import (
     ROLES,
     SECTIONS,
@@ -171,7 +171,7 @@ class Config:
         if not isinstance(found, dict):
             raise BadInput(f"a configuration is one JSON object, got {shown(found)}")
         if any(isinstance(found.get(section), dict) for section in SECTIONS):
-            return cls(**flattened(found))
+            return cls(**flattened(renamed(found)))
         return cls(**_of_active(upgraded(found)))
 
     @classmethod

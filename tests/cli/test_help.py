@@ -65,7 +65,9 @@ SOURCES = {
 def test_what_is_read_from_sources_are_the_settings():
     for modules in pages.COMMON.values():
         for module, names in modules.items():
-            real = dict(zip(settings_of(SOURCES[module]), pages.settings_rows(SOURCES[module])))
+            real = dict(
+                zip(settings_of(SOURCES[module]), pages.settings_rows(SOURCES[module]), strict=True)
+            )
             for name in names:
                 read = pages.declared(module)[name]
                 begins = real[name].words.startswith(read.words.partition(" (default")[0] + ":")

@@ -41,7 +41,7 @@ def attach(
 def _declared(package: str) -> dict[str, str | None]:
     """Each name with the module that it comes from; `None` for a module."""
     loader: Any = sys.modules[package].__spec__.loader  # type: ignore[union-attr]
-    found = {}
+    found: dict[str, str | None] = {}
     for block in ast.parse(loader.get_source(package)).body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for line in block.body:

@@ -96,6 +96,13 @@ def test_the_page_of_a_member_has_exactly_its_settings(role):
     assert all(f"│ {name} " in pages.topic_page(role) for name in REGISTRIES[role])
 
 
+@pytest.mark.parametrize("section", SHARED)
+def test_the_page_of_every_run_has_exactly_its_settings(section):
+    page = pages.topic_page(section)
+    assert all(f"│ {row.name} " in page for row in pages.settings_rows(SHARED[section]))
+    assert page.count("│ --") == len(settings_of(SHARED[section]))
+
+
 def test_names_belong_to_one_role():
     names = [*TASKS, *CELLS, *LEARNERS, *REGISTRIES, *SHARED, pages.ALL]
     assert len(names) == len(set(names))

@@ -6,6 +6,8 @@
 128 + n    ended by signal n
 """
 
+import re
+
 import typer
 
 from ..errors import BadInput
@@ -50,6 +52,7 @@ def _of_usage(error: BaseException) -> str:
         words = f"no such option {error.option_name}"  # type: ignore[attr-defined]
         words += f" (did you mean {near[0]}?)" if near else ""
     words = (words[:1].lower() + words[1:]).rstrip(".")
+    words = re.sub(r"('--[a-z-]+') / '--[^:]+':", r"\1:", words)  # an option's other names
     context = getattr(error, "ctx", None)
     return f"{words}; see {context.command_path if context else 'ostinato'} --help"
 

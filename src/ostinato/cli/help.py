@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..names import nearest
+from .compiled import OFF
 from .verbs import VERBS
 
 HELP = ("-h", "--help")
@@ -87,6 +88,7 @@ def front_page() -> str:
         Row("--version", "Print the version."),
         Row("--install-completion", "Let this shell complete verbs and options."),
         Row("--show-completion", "Print what that would install."),
+        Row(OFF, "Neither use nor keep compiled programs of earlier commands."),
         Row("-h, --help", "Print this page; after a verb, the page of that verb."),
     ]
     return page("ostinato VERB ...", [LINE], {"Verbs": rows, "Options": options})
@@ -137,14 +139,9 @@ def topic_page(topic: str) -> str:
     if topic in ("network", "training"):
         from ..runs.sections import SHARED
 
-        kind = SHARED[topic]
-        rows = list(settings_rows(kind))
-        return page(
-            "ostinato train [OPTIONS]",
-            [_first_paragraph(kind.__doc__)],
-            {topic.capitalize(): rows},
-            [],
-        )
+        words = [_first_paragraph(SHARED[topic].__doc__)]
+        panels = {topic.capitalize(): list(settings_rows(SHARED[topic]))}
+        return page("ostinato train [OPTIONS]", words, panels)
     if ":" in topic:
         return members_page({_role_of(topic): topic})
     known = [*REGISTRIES, "network", "training", ALL]

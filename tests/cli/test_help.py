@@ -173,6 +173,8 @@ def test_options_by_the_names_of_other_programs(ostinato, monkeypatch, words):
 def test_other_names_are_no_settings_of_python_but_are_explained():
     with pytest.raises(BadInput, match="lr is not a setting; here it is called rate"):
         Config(lr=0.1)
+    with pytest.raises(BadInput, match=r"not a setting \(did you mean batch\?"):
+        Config.from_json({"training": {"batch_size": 3}})
     assert not ALIASES.keys() & {p.name for p in parameters()}
 
 
@@ -232,6 +234,8 @@ def test_a_run_of_epochs_stops_after_them(ostinato, tmp_path):
     start = json.loads((tmp_path / "r/events.jsonl").read_text().splitlines()[0])
     assert json.loads(out)["step"] == start["steps"] < 100
     assert start["epochs"] == pytest.approx(2, abs=0.15)
+    code, out, err = ostinato("train", "--resume", "--run", "r", "--epochs", "3", "--json")
+    assert code == 0 and json.loads(out)["step"] > start["steps"], err
 
 
 def test_the_configuration_of_an_earlier_version_keeps_its_readout():

@@ -55,12 +55,12 @@ def _run(arguments: list[str], as_json: bool) -> int:
     warnings.showwarning = show_warning
     try:
         from .help import help_for
-        from .verbs import app_of, asked_for
+        from .verbs import VERBS, app_of, asked_for
 
         verbs = asked_for(arguments)
         if not there and (as_json or verbs != ("train",)):
             raise BadInput("standard output is closed; there is nowhere to write to")
-        if arguments[:1] == ["--version"] and len(arguments) == 1:
+        if verbs == VERBS and "--version" in arguments:
             words: str | None = f"ostinato {_version()}"
         else:
             words = None if COMPLETING in os.environ else help_for(arguments)

@@ -27,6 +27,7 @@ from .members import REGISTRIES, Member
 from .network import NetworkSettings
 from .old_config import renamed, upgraded
 from .sections import (
+    ALIASES,
     ROLES,
     SECTIONS,
     SHARED,
@@ -215,7 +216,7 @@ def flattened(found: dict[str, Any], kind: str = "configuration") -> dict[str, A
                 continue
             if name not in known:
                 of = f" of {chosen[section][0]}" if section in ROLES else ""
-                near = nearest(name, known)
+                near = ALIASES.get(name) or nearest(name, known)
                 hint = f" (did you mean {near}?)" if near else ""
                 raise BadInput(f"[{section}] has {name!r:.40}, which is not a setting{of}{hint}")
             try:

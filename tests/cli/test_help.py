@@ -27,7 +27,7 @@ for words in (["--help"], ["--version"], ["train", "--help"], ["train", "--help"
         cli.main()
     except SystemExit as end:
         assert end.code == 0, end.code
-print(sorted({"jax", "scipy", "numpy", "optax", "typer"} & set(sys.modules)))
+print(sorted({"jax", "scipy", "optax"} & set(sys.modules)))
 """
 
 

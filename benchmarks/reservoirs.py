@@ -31,7 +31,7 @@ from ostinato import unroll
 from ostinato.data import Batch
 from ostinato.learning import Objective
 from ostinato.reservoir import Reservoir, Ridge
-from ostinato.reservoir.search import validation_error
+from ostinato.reservoir.parameter_search import validation_error
 from ostinato.runs import Config, train
 from ostinato.tasks import MackeyGlass, SquaredError
 from ostinato.wiring import Network, Readout

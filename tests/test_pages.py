@@ -13,6 +13,7 @@ import typer
 from everyday import some
 from ostinato import cli, lens
 from ostinato.claims import CLAIMS
+from ostinato.cli.compiled import OFF
 from ostinato.experiments import RECIPES
 from ostinato.learning.first_order import FIRST_ORDER
 from ostinato.learning.hessian_free.learner import DAMPINGS
@@ -126,7 +127,7 @@ OTHERS["benchmarks/RESULTS.md"] = {
 def test_every_option_is_one_that_a_verb_has(page):
     options = [p.opts + p.secondary_opts for verb in verbs().values() for p in verb.params]
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text_of(page)))
-    assert named <= {"--help"}.union(OTHERS.get(page, ()), *options)
+    assert named <= {"--help", "--version", OFF}.union(OTHERS.get(page, ()), *options)
 
 
 def commands(page):

@@ -13,18 +13,24 @@ if TYPE_CHECKING:
     from . import contrast as contrast
     from . import data as data
     from . import decoding as decoding
+    from . import errors as errors
     from . import evolve as evolve
     from . import experiments as experiments
+    from . import files as files
     from . import learning as learning
     from . import lens as lens
+    from . import memory as memory
+    from . import names as names
     from . import report as report
     from . import reservoir as reservoir
     from . import runs as runs
+    from . import settings as settings
     from . import studio as studio
     from . import symbolic as symbolic
     from . import tasks as tasks
     from . import testing as testing
     from . import through_time as through_time
+    from . import weights as weights
     from . import wiring as wiring
     from .cells import Cell as Cell
     from .through_time import taps as taps
@@ -36,48 +42,13 @@ if TYPE_CHECKING:
     from .wiring import Readout as Readout
 
     __version__: str
-else:
-    _MODULES = (
-        "cells",
-        "claims",
-        "contrast",
-        "data",
-        "decoding",
-        "errors",
-        "evolve",
-        "experiments",
-        "files",
-        "learning",
-        "lens",
-        "memory",
-        "names",
-        "report",
-        "reservoir",
-        "runs",
-        "settings",
-        "studio",
-        "symbolic",
-        "tasks",
-        "testing",
-        "through_time",
-        "weights",
-        "wiring",
-    )
-    _NAMES = {
-        "Cell": "cells",
-        "Network": "wiring",
-        "Readout": "wiring",
-        "count_parameters": "weights",
-        "load_weights": "weights",
-        "save_weights": "weights",
-        "taps": "through_time",
-        "unroll": "through_time",
-    }
-    _get, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)
 
-    def __getattr__(name: str) -> Any:
-        if name == "__version__":
-            from importlib.metadata import version
+_get, __dir__, __all__ = attach(__name__)
 
-            return version("ostinato")
-        return _get(name)
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("ostinato")
+    return _get(name)

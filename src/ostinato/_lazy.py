@@ -1,37 +1,87 @@
-"""Packages whose names are imported when they are first used (PEP 562).
+"""Names that are imported when they are first used (PEP 562).
 
-JAX takes a second to import. The command line must be able to say what is wrong with an option, or
-to end at Ctrl-C, before that.
+JAX takes a second to import. The command line must be able to give help, to say what is wrong with
+an option, or to end at Ctrl-C, before that; and a run of one task needs none of the others.
 """
 
+import ast
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 
 def attach(
-    package: str, modules: Iterable[str], names: Mapping[str, str]
+    package: str, *here: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package.
 
-    Args:
-        package: its `__name__`.
-        modules: its modules that are public, by name.
-        names: other public names, each with the module that it is imported from.
+    Its public names are those `here`, which it defines itself, and those that its source imports
+    for type checkers:
 
-    Example:
-        >>> __getattr__, __dir__, __all__ = attach(__name__, ["cells"], {"Cell": "cells"})
+        if TYPE_CHECKING:
+            from . import cells as cells
+            from .weights import count_parameters as count_parameters
+        __getattr__, __dir__, __all__ = attach(__name__)
     """
-    modules = list(modules)
-    public = sorted([*modules, *names])
+    names = _declared(package)
+    public = sorted([*names, *here])
 
     def get(name: str) -> Any:
-        if name in modules:
-            return importlib.import_module(f"{package}.{name}")
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
-        setattr(importlib.import_module(package), name, found)
+        module = importlib.import_module(f"{package}.{names[name] or name}")
+        found = getattr(module, name) if names[name] else module
+        setattr(sys.modules[package], name, found)
         return found
 
     return get, lambda: public, public
+
+
+def _declared(package: str) -> dict[str, str | None]:
+    """Each name with the module that it comes from; `None` for a module."""
+    loader: Any = sys.modules[package].__spec__.loader  # type: ignore[union-attr]
+    found: dict[str, str | None] = {}
+    for block in ast.parse(loader.get_source(package)).body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for line in block.body:
+                if isinstance(line, ast.ImportFrom) and line.level == 1:
+                    found |= {one.asname or one.name: line.module for one in line.names}
+    return found
+
+
+class Members(Mapping[str, Any]):
+    """Classes by name, each imported when it is first asked for.
+
+    Example:
+        >>> cells = Members("ostinato.cells", {"gru": "gru:GRU", "lstm": "lstm:LSTM"})
+        >>> list(cells), cells["gru"].__name__
+        (['gru', 'lstm'], 'GRU')
+    """
+
+    def __init__(self, package: str, classes: Mapping[str, str]):
+        """`classes` has, by name, `module:Class` within the package."""
+        self._classes = {name: f"{package}.{where}" for name, where in classes.items()}
+
+    def __getitem__(self, name: str) -> Any:
+        module, attribute = self.where(name)
+        return getattr(importlib.import_module(module), attribute)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._classes
+
+    def __or__(self, other: "Members") -> "Members":
+        found = Members("", {})
+        found._classes = {**self._classes, **other._classes}
+        return found
+
+    def where(self, name: str) -> tuple[str, str]:
+        """The names of a class's module and of the class, which is not imported for this."""
+        module, _, attribute = self._classes[name].partition(":")
+        return module, attribute

@@ -1,6 +1,8 @@
-"""Names for readers: words in place of the paths of weights and of classes."""
+"""Names for readers: words in place of the paths of weights and of classes; misspelt ones."""
 
+import difflib
 import re
+from collections.abc import Iterable
 
 
 def plain_name(path: str) -> str:
@@ -37,6 +39,16 @@ def class_name(name: str) -> str:
         ('SLSTM', 'lstm')
     """
     return name.rpartition(":")[2]
+
+
+def nearest(word: str, names: Iterable[str]) -> str | None:
+    """The name that a misspelt word most resembles, if any; small and capital letters are equal.
+
+    Example:
+        >>> nearest("LTSM", ["lstm", "gru"]), nearest("chess", ["lstm", "gru"])
+        ('lstm', None)
+    """
+    return next(iter(difflib.get_close_matches(word.lower(), names, 1)), None)
 
 
 def _numbered(found: re.Match) -> str:

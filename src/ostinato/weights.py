@@ -172,7 +172,7 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
     except (safetensors.SafetensorError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"{path} cannot be read: {error}") from None
     arrays, rest = eqx.partition(like, _has_shape)
-    loaded = jax.tree.unflatten(jax.tree.structure(arrays), [jnp.asarray(x) for x in found])
+    loaded = jax.tree.unflatten(jax.tree.structure(arrays), jax.device_put(found))
     return eqx.combine(loaded, rest), notes
 
 

@@ -48,7 +48,7 @@ def damaged(run, tmp_path):
 
 WRONG = [
     (["train", "--foo"], "no such option --foo"),
-    (["train", "--unit", "3"], "no such option --unit (did you mean"),
+    (["train", "--unit", "3"], "no such option --unit (did you mean --units?)"),
     (["train", "--layers", "x"], "invalid value for '--layers': "),
     (["train", "--units", "x"], "units must be a whole number, or one per layer like 150,130"),
     (["train", "--run", ""], "a path cannot be empty"),
@@ -61,7 +61,7 @@ WRONG = [
     (["verify", "nope"], "there is no claim nope; there are toy-net, hochreiter-bound, "),
     (["data", "get", "nope"], "there is no data set 'nope'; there are tinyshakespeare"),
     (["data", "nope"], "no such command 'nope'; see ostinato data --help"),
-    (["trian"], "no such command 'trian'. Did you mean 'train'"),
+    (["trian"], "there is no verb 'trian'; did you mean train?"),
     (["sample", "n" * 5000], "File name too long"),
 ]
 

@@ -99,7 +99,7 @@ WRONG = [
         1,
         "'bugdet' is no part of a contrast; did you mean budget?",
     ),
-    ('"lstm",', '"lstn",', 6, "there is no cell 'lstn'; there are simple, elman"),
+    ('"lstm",', '"lstn",', 6, "there is no cell 'lstn'; did you mean lstm?"),
     ('"mine.py:Mine"', '"mine.py:Yours"', 7, "has no Yours; its cells are Mine"),
     ('["adding"]', '["ading"]', 4, "there is no task 'ading'"),
     ("length = 10", "lenght = 10", 11, "'lenght', which is not a setting (did you mean length?)"),

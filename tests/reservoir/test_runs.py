@@ -56,11 +56,11 @@ def test_resumes_to_the_same_numbers(learner, tmp_path):
 
 @pytest.mark.slow
 def test_any_learner_trains_the_readout_alone(tmp_path):
-    config = Config(**MACKEY, learner="adam", steps=30, batch=2, hidden=8)
+    config = Config(**MACKEY, learner="adam", steps=30, batch=2, readout_units=8)
     run = train(config, tmp_path / "run")
     events = [event["value"] for event in run.events() if event["kind"] == "valid"]
     assert events[-1] < 0.9
-    before = Config(**MACKEY, learner="adam", steps=2, batch=2, hidden=8)
+    before = Config(**MACKEY, learner="adam", steps=2, batch=2, readout_units=8)
     other = train(before, tmp_path / "other")
     assert np.array_equal(run.network().cell.W, other.network().cell.W)
 

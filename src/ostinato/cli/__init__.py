@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 CLOSED = 141  # the exit code of a program that SIGPIPE ends
-HELP = {"-h", "--help"}
+HELP = {"-h", "--help", "--version"}  # what needs no compiler
+COMPLETING = "_OSTINATO_COMPLETE"  # in the environment while a shell completes a command line
 
 
 def __getattr__(name: str) -> Any:
@@ -50,7 +51,7 @@ def main() -> None:
     with quiet_signals(as_json):
         if OFF in arguments[:end]:
             arguments = [word for word in arguments[:end] if word != OFF] + arguments[end:]
-        else:
+        elif not HELP & {*arguments[:end]}:
             keep_compiled()
         sys.exit(_run(arguments, as_json))
 
@@ -63,13 +64,22 @@ def _run(arguments: list[str], as_json: bool) -> int:
     there = mend_streams()
     warnings.showwarning = show_warning
     try:
-        from typer.main import get_command
-
-        from .verbs import app_of, asked_for
+        from .help import help_for
+        from .verbs import VERBS, app_of, asked_for
 
         verbs = asked_for(arguments)
         if not there and (as_json or verbs != ("train",)):
             raise BadInput("standard output is closed; there is nowhere to write to")
+        if verbs == VERBS and "--version" in arguments:
+            words: str | None = f"ostinato {_version()}"
+        else:
+            words = None if COMPLETING in os.environ else help_for(arguments)
+        if words is not None:
+            with writing():
+                print(words)
+            return 0 if arguments else 2
+        from typer.main import get_command
+
         with json_alone() if as_json and not HELP & {*arguments} else nullcontext():
             command = get_command(app_of(verbs, arguments))
             code = command.main(arguments, prog_name="ostinato", standalone_mode=False)
@@ -81,6 +91,12 @@ def _run(arguments: list[str], as_json: bool) -> int:
         return CLOSED
     except Exception as error:
         return _say(error, as_json)
+
+
+def _version() -> str:
+    from .. import __version__
+
+    return __version__
 
 
 def _say(error: Exception, as_json: bool) -> int:

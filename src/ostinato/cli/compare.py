@@ -1,4 +1,4 @@
-"""`ostinato compare`: several runs on one page."""
+"""`ostinato compare`: draw several runs on one page."""
 
 from pathlib import Path
 from typing import Annotated

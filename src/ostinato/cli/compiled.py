@@ -13,7 +13,6 @@ import os
 import platform
 import stat
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 
 from ..files import cache_folder
@@ -40,6 +39,8 @@ def forget_compiled() -> None:
 
 
 def _folder() -> Path:
+    from importlib.metadata import version  # late, because help needs none of this
+
     return cache_folder() / "compiled" / f"jaxlib-{version('jaxlib')}-{_processor()}"
 
 

@@ -6,6 +6,8 @@
 128 + n    ended by signal n
 """
 
+import re
+
 import typer
 
 from ..errors import BadInput
@@ -46,10 +48,11 @@ def _of_usage(error: BaseException) -> str:
         return ""  # the help is enough
     words = error.format_message()  # type: ignore[attr-defined]
     if name == "NoSuchOption":
-        near = getattr(error, "possibilities", None)
+        near = getattr(error, "possibilities", None)  # the nearest comes first
         words = f"no such option {error.option_name}"  # type: ignore[attr-defined]
-        words += f" (did you mean {' or '.join(sorted(near)[:3])}?)" if near else ""
+        words += f" (did you mean {near[0]}?)" if near else ""
     words = (words[:1].lower() + words[1:]).rstrip(".")
+    words = re.sub(r"('--[a-z-]+') / '--[^:]+':", r"\1:", words)  # an option's other names
     context = getattr(error, "ctx", None)
     return f"{words}; see {context.command_path if context else 'ostinato'} --help"
 

@@ -1,4 +1,4 @@
-"""`ostinato inside`: what a trained network expects, and what its units do, over a text.
+"""`ostinato inside`: show what a trained network expects and what its units do.
 
 One verb for all questions, because they are asked of the same thing, a network on a text, and one
 leads to the next: find a unit, see it on the text, see what moved the loss where it fails. The text

@@ -13,14 +13,14 @@ import typer
 
 from ..errors import BadInput
 from ..runs.members import REGISTRIES, find
-from ..runs.sections import ROLES, SHARED, USUAL
+from ..runs.sections import ALIASES, ROLES, SHARED, USUAL
 from ..runs.toml import parsed_toml
 from ..settings import Setting, read_numbers, settings_of
+from .help import FILE, described
 
 ORDER = ("task", "network", "cell", "learner", "training")
 PANELS = {part: part.capitalize() for part in ORDER}
 OWN = "or your own: module:Class or file.py:Class"
-FILE = "your data: a text, a .csv, .parquet, .npy or .npz file, or the name of a data set"
 HELP = {
     "task": f"what to learn: {', '.join(REGISTRIES['task'])}; {OWN}",
     "cell": f"the recurrent cell: {', '.join(REGISTRIES['cell'])}; {OWN}",
@@ -46,12 +46,20 @@ def parameters(arguments: Iterable[str] = ()) -> list[inspect.Parameter]:
         for section in sections:
             found[section] = _choice(section)
         _add_role(found, part, [own[section] for section in sections if section in own])
+    for other, name in ALIASES.items():
+        if other not in found:
+            option = found[name].annotation.__metadata__[0]
+            option.param_decls = (*(option.param_decls or (_spelt(name),)), _spelt(other))
     return list(found.values())
 
 
-def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
-    """The user's classes that the command line or its TOML file names, by section."""
-    names: dict[str, Any] = {}
+def _spelt(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def named_members(arguments: list[str]) -> dict[str, str]:
+    """The tasks, cells and learners that the command line or its TOML file names, by section."""
+    names: dict[str, str] = {}
     if (file := _last(arguments, "--config")) is not None:
         sections = parsed_toml(file)
         for section in ROLES:
@@ -61,9 +69,14 @@ def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
     for section in ROLES:
         if (given := _last(arguments, f"--{section}")) is not None:
             names[section] = given
+    return names
+
+
+def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
+    """The user's classes among the named members."""
     return {
         section: find(ROLES[section], name)
-        for section, name in names.items()
+        for section, name in named_members(arguments).items()
         if ":" in name and name not in REGISTRIES[ROLES[section]]
     }
 
@@ -127,11 +140,7 @@ def _parameter(
     setting: Setting, panel: str, few: str = "", same_default: bool = True
 ) -> inspect.Parameter:
     """The option of a setting; `None` means not given."""
-    notes = [few] if few else []
-    if same_default and setting.default is not None and setting.default is not False:
-        usual = f"--{setting.name}" if setting.default is True else setting.default
-        notes.append(f"default: {usual}")
-    words = setting.help + (f" ({'; '.join(notes)})" if notes else "")
+    words = described(setting.name, setting.help, setting.default if same_default else None, few)
     kind: Any = setting.type
     if setting.name == "file":
         given: Any = typer.Argument(help=FILE, show_default=False)

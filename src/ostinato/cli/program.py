@@ -1,4 +1,4 @@
-"""`ostinato program`: programs as recurrent networks."""
+"""`ostinato program`: compile programs to recurrent networks, and run them."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`ostinato runs`: run folders as a table."""
+"""`ostinato runs`: list run folders in a table."""
 
 import dataclasses
 import math

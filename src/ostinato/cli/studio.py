@@ -1,4 +1,4 @@
-"""`ostinato studio`: a local page over run folders."""
+"""`ostinato studio`: look at runs in a browser, and start them there."""
 
 import sys
 import tempfile

@@ -16,6 +16,7 @@ from ..runs import train as run_training
 from ..runs.tensorboard import tensorboard_writer
 from ..runs.toml import read_toml
 from .display import display
+from .help import OWN
 from .options import parameters
 from .output import print_json
 from .paths import check_new_folder, path
@@ -51,6 +52,8 @@ def command(arguments: Iterable[str] = ()) -> Callable:
             ostinato train --resume --run runs/text-mlstm-1
         """
         asked = {name: value for name, value in given.items() if value is not None}
+        if "steps" in asked and "epochs" in asked:
+            raise BadInput("give either --steps or --epochs, not both")
         if config is not None:
             asked = {**read_toml(config), **asked}
         _train(asked, run, resume, tensorboard, as_json)
@@ -106,13 +109,11 @@ def _own_parameters() -> list[inspect.Parameter]:
         keyword = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(name, keyword, annotation=annotation, default=default)
 
-    words = "the run folder (by default the next free one in runs/)"
-    run = typer.Option("--run", help=words, parser=path)
-    words = "a TOML file with settings; options on the command line win over it"
-    config = typer.Option("--config", help=words, parser=path)
-    resume = typer.Option("--resume", help="continue the run of --run")
-    board = typer.Option("--tensorboard", help="also write the metrics for TensorBoard")
-    as_json = typer.Option("--json", help="print one JSON document at the end and nothing else")
+    run = typer.Option("--run", help=OWN["run"], parser=path)
+    config = typer.Option("--config", help=OWN["config"], parser=path)
+    resume = typer.Option("--resume", help=OWN["resume"])
+    board = typer.Option("--tensorboard", help=OWN["tensorboard"])
+    as_json = typer.Option("--json", help=OWN["json"])
     return [
         parameter("run", Annotated[Path | None, run], None),
         parameter("config", Annotated[Path | None, config], None),

@@ -3,11 +3,13 @@
 import functools
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
+from ..names import nearest
+
+if TYPE_CHECKING:
+    import typer
 
 VERBS = (
     "train",
@@ -30,17 +32,22 @@ VERBS = (
 GROUPS = ("data", "program")  # verbs with verbs of their own
 
 
-def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> typer.Typer:
+def app_of(verbs: Iterable[str] = VERBS, arguments: Iterable[str] = ()) -> "typer.Typer":
     """The command line with these verbs.
 
     The options of `train` depend on the classes that the arguments name.
     """
+    import typer  # late, because the short pages of help do without it
+
     app = typer.Typer(
         name="ostinato",
         help="Recurrent networks: train, sample, evaluate and inspect them, and verify claims.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "token_normalize_func": lambda word: word.replace("_", "-"),  # --batch_size
+        },
     )
     app.callback()(lambda: None)  # so that a single verb keeps its name
     for name in verbs:
@@ -71,6 +78,10 @@ def _to_the_end(verb: Callable) -> Callable:
 
 
 def asked_for(arguments: list[str]) -> Iterable[str]:
-    """The verb of a command line, or all verbs if it names none."""
+    """The verb of a command line, or all verbs if it names none; a misspelt one is refused."""
     first = next((word for word in arguments if not word.startswith("-")), None)
-    return (first,) if first in VERBS else VERBS
+    if first is not None and first not in VERBS:
+        near = nearest(first, VERBS)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(VERBS)}"
+        raise BadInput(f"there is no verb {first!r:.60}; {hint}")
+    return VERBS if first is None else (first,)

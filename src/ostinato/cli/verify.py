@@ -1,4 +1,4 @@
-"""`ostinato verify`: claims from the literature, checked by computation."""
+"""`ostinato verify`: check claims from the literature by computation."""
 
 from typing import Annotated
 

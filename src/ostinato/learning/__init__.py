@@ -1,32 +1,49 @@
 """Learners: how a network's weights change on a batch."""
 
-from ._learner import Learner as Learner
-from .curriculum import length_at as length_at
-from .evolution_strategy import EvolutionStrategy as EvolutionStrategy
-from .first_order import FIRST_ORDER as FIRST_ORDER
-from .first_order import MOMENTUM as MOMENTUM
-from .first_order import FirstOrder as FirstOrder
-from .gradients import GRADIENTS as GRADIENTS
-from .gradients import gradient_named as gradient_named
-from .hessian_free import Damping as Damping
-from .hessian_free import HessianFree as HessianFree
-from .hybrid import Hybrid as Hybrid
-from .objective import Objective as Objective
-from .perceptron import Perceptron as Perceptron
-from .saddle_free import SaddleFree as SaddleFree
-from .schedules import SCHEDULES as SCHEDULES
-from .storage import Hebb as Hebb
-from .storage import PseudoInverse as PseudoInverse
-from .transformation import Transformation as Transformation
-from .transformation import learner_of as learner_of
+from typing import TYPE_CHECKING
+
+from .._lazy import Members, attach
+
+if TYPE_CHECKING:
+    from ._learner import Learner as Learner
+    from .curriculum import length_at as length_at
+    from .evolution_strategy import EvolutionStrategy as EvolutionStrategy
+    from .first_order import FIRST_ORDER as FIRST_ORDER
+    from .first_order import MOMENTUM as MOMENTUM
+    from .first_order import FirstOrder as FirstOrder
+    from .gradients import GRADIENTS as GRADIENTS
+    from .gradients import gradient_named as gradient_named
+    from .hessian_free import Damping as Damping
+    from .hessian_free import HessianFree as HessianFree
+    from .hybrid import Hybrid as Hybrid
+    from .objective import Objective as Objective
+    from .perceptron import Perceptron as Perceptron
+    from .saddle_free import SaddleFree as SaddleFree
+    from .schedules import SCHEDULES as SCHEDULES
+    from .storage import Hebb as Hebb
+    from .storage import PseudoInverse as PseudoInverse
+    from .transformation import Transformation as Transformation
+    from .transformation import learner_of as learner_of
+
+__getattr__, __dir__, __all__ = attach(__name__, "LEARNERS")
 
 # The learners by their names on the command line.
-LEARNERS: dict[str, type[Learner]] = {
-    **dict.fromkeys(FIRST_ORDER, FirstOrder),
-    "hf": HessianFree,
-    "saddle-free": SaddleFree,
-    "es": EvolutionStrategy,
-    "perceptron": Perceptron,
-    "hebb": Hebb,
-    "pseudo-inverse": PseudoInverse,
-}
+LEARNERS = Members(
+    __name__,
+    {
+        "sgd": "first_order:FirstOrder",
+        "heavy-ball": "first_order:FirstOrder",
+        "nesterov": "first_order:FirstOrder",
+        "adagrad": "first_order:FirstOrder",
+        "adadelta": "first_order:FirstOrder",
+        "rmsprop": "first_order:FirstOrder",
+        "adam": "first_order:FirstOrder",
+        "adamw": "first_order:FirstOrder",
+        "hf": "hessian_free.learner:HessianFree",
+        "saddle-free": "saddle_free:SaddleFree",
+        "es": "evolution_strategy:EvolutionStrategy",
+        "perceptron": "perceptron:Perceptron",
+        "hebb": "storage:Hebb",
+        "pseudo-inverse": "storage:PseudoInverse",
+    },
+)

@@ -42,7 +42,7 @@ class Memory(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class EvolutionStrategy(Learner):
-    """An evolution strategy; see the module's docstring.
+    """An evolution strategy: the weights move towards neighbours with a smaller loss.
 
     Attributes:
         objective: what to minimise.

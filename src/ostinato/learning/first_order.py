@@ -24,7 +24,6 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 
 from ..data import Batch
 from ..errors import BadInput
@@ -44,32 +43,39 @@ class Method(NamedTuple):
     """A first-order method.
 
     Attributes:
-        direction: the optax transformation, as a function of the momentum.
+        direction: the transformation, as a function of optax, which only training imports, and
+            of the momentum.
         rate: the default learning rate.
         has_velocity: whether the direction is a velocity that can include the rate.
         decay: the default weight decay.
     """
 
-    direction: Callable[[float], optax.GradientTransformation]
+    direction: Callable[[Any, float], Any]
     rate: float
     has_velocity: bool = False
     decay: float = 0.0
 
 
 FIRST_ORDER = {
-    "sgd": Method(lambda momentum: optax.identity(), 0.5),
-    "heavy-ball": Method(lambda momentum: optax.trace(momentum), 0.1, has_velocity=True),
+    "sgd": Method(lambda optax, momentum: optax.identity(), 0.5),
+    "heavy-ball": Method(lambda optax, momentum: optax.trace(momentum), 0.1, has_velocity=True),
     "nesterov": Method(
-        lambda momentum: optax.trace(momentum, nesterov=True), 0.1, has_velocity=True
+        lambda optax, momentum: optax.trace(momentum, nesterov=True), 0.1, has_velocity=True
     ),
-    "adagrad": Method(lambda momentum: optax.scale_by_rss(), 0.02),
-    "adadelta": Method(lambda momentum: optax.scale_by_adadelta(), 1.0),
-    "rmsprop": Method(lambda momentum: optax.scale_by_rms(), 1e-3),
-    "adam": Method(lambda momentum: optax.scale_by_adam(), 4e-3),
-    "adamw": Method(lambda momentum: optax.scale_by_adam(), 4e-3, decay=0.01),
+    "adagrad": Method(lambda optax, momentum: optax.scale_by_rss(), 0.02),
+    "adadelta": Method(lambda optax, momentum: optax.scale_by_adadelta(), 1.0),
+    "rmsprop": Method(lambda optax, momentum: optax.scale_by_rms(), 1e-3),
+    "adam": Method(lambda optax, momentum: optax.scale_by_adam(), 4e-3),
+    "adamw": Method(lambda optax, momentum: optax.scale_by_adam(), 4e-3, decay=0.01),
 }
 MOMENTUM = tuple(name for name, method in FIRST_ORDER.items() if method.has_velocity)
 VELOCITIES = ("scaled", "raw")
+
+
+def _optax() -> Any:
+    import optax
+
+    return optax
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,7 +215,7 @@ class FirstOrder(Learner):
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
         return Memory(
             jnp.zeros((), jnp.int32),
-            self._method.direction(self.momentum).init(parameters),
+            self._method.direction(_optax(), self.momentum).init(parameters),
             self._search.init(parameters) if self.schedule == "line-search" else (),
             no_average(),
             start,
@@ -235,7 +241,7 @@ class FirstOrder(Learner):
         inside = self._method.has_velocity and self.velocity == "scaled"
         before, after = (rate, 1.0) if inside else (1.0, rate)
         seen = jax.tree.map(lambda x: (x * scale * before).astype(x.dtype), gradient)
-        method = self._method.direction(numbers["momentum"])
+        method = self._method.direction(_optax(), numbers["momentum"])
         updates, direction = method.update(seen, memory.direction, parameters)
         decay = rate * numbers["weight_decay"]
         updates = jax.tree.map(lambda u, p: -(after * u + decay * p), updates, parameters)
@@ -250,7 +256,7 @@ class FirstOrder(Learner):
                 value_fn=lambda p: self.objective.value(eqx.combine(p, rest), batch, state)[0],
             )
             rate = rate * search.learning_rate
-        network = eqx.combine(optax.apply_updates(parameters, updates), rest)
+        network = eqx.combine(_optax().apply_updates(parameters, updates), rest)
         memory = Memory(memory.steps + 1, direction, search, average, memory.plateau)
         report = {
             "loss": value,
@@ -286,8 +292,8 @@ class FirstOrder(Learner):
         return self.weight_decay or self._method.decay
 
     @property
-    def _search(self) -> optax.GradientTransformationExtraArgs:
+    def _search(self) -> Any:
         # Armijo's rule, starting from the full step.
-        return optax.scale_by_backtracking_linesearch(
+        return _optax().scale_by_backtracking_linesearch(
             max_backtracking_steps=15, max_learning_rate=1.0, increase_factor=2.0
         )

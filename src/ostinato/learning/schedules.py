@@ -16,7 +16,6 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from ..errors import BadInput
 
@@ -36,6 +35,8 @@ def factor(name: str, steps: int, warmup: int = 0) -> Callable[[jax.Array], jax.
         raise BadInput(
             f"a schedule needs at least 1 step and a warmup of at least 0, got {steps} and {warmup}"
         )
+    import optax  # late, because only training needs it
+
     quarters = {max(1, steps * k // 4): 0.5 for k in (1, 2, 3)}
     follow = {
         "step": optax.piecewise_constant_schedule(1.0, quarters),

@@ -99,7 +99,7 @@ class Storage(Learner):
 
 
 class Hebb(Storage):
-    """Hebb's rule; see the module's docstring.
+    """Hebb's rule: store patterns in the network as the sum of their outer products.
 
     Example:
         >>> from ostinato.tasks import Recall
@@ -122,7 +122,7 @@ class Hebb(Storage):
 
 
 class PseudoInverse(Storage):
-    """The projection on the patterns; see the module's docstring."""
+    """The projection rule: store patterns so that each is a fixed point exactly."""
 
     def stored(
         self, R: jax.Array, patterns: jax.Array, counts: jax.Array, seen: jax.Array

@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
+    from . import charts as charts
+    from . import course as course
+    from . import figures as figures
+    from . import of_log as of_log
+    from . import of_network as of_network
+    from . import subject as subject
     from .write import write_report as write_report
-else:
-    _MODULES = ("charts", "course", "figures", "of_log", "of_network", "subject")
-    _NAMES = {"write_report": "write"}
-    __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -17,7 +17,9 @@ def key_numbers(course: Course) -> dict[str, str]:
         '4 of 4, done'
     """
     task, start = course.task, course.start
-    most = course.run.config.steps
+    from ..runs.build import steps_of
+
+    most = steps_of(course.run.config, task)
     entries = [*course.events, *logged_steps(course.events)]
     done = min(most, max((entry["step"] for entry in entries), default=0))
     found = {}

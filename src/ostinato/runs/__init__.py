@@ -5,6 +5,19 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
+    from . import build as build
+    from . import config as config
+    from . import devices as devices
+    from . import evaluation as evaluation
+    from . import examination as examination
+    from . import fit as fit
+    from . import folder as folder
+    from . import inside as inside
+    from . import looking as looking
+    from . import playing as playing
+    from . import step as step
+    from . import training as training
+    from . import trouble as trouble
     from .config import Config as Config
     from .evaluation import dynamic_evaluate as dynamic_evaluate
     from .evaluation import evaluate as evaluate
@@ -18,36 +31,5 @@ if TYPE_CHECKING:
     from .playing import play_run as play_run
     from .training import train as train
     from .trouble import Diverged as Diverged
-else:
-    _MODULES = (
-        "build",
-        "config",
-        "devices",
-        "evaluation",
-        "examination",
-        "fit",
-        "folder",
-        "inside",
-        "looking",
-        "permission",
-        "playing",
-        "step",
-        "training",
-        "trouble",
-    )
-    _NAMES = {
-        "Config": "config",
-        "Diverged": "trouble",
-        "Inside": "inside",
-        "Run": "folder",
-        "allow": "permission",
-        "Saved": "folder",
-        "dynamic_evaluate": "evaluation",
-        "evaluate": "evaluation",
-        "examine": "examination",
-        "look_inside": "inside",
-        "open_run": "folder",
-        "play_run": "playing",
-        "train": "training",
-    }
-    __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -3,16 +3,15 @@
 import contextlib
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import optax
 
 from ..cells import CELLS
 from ..data.scaling import DTYPE
 from ..errors import BadInput
-from ..learning import Hybrid, Learner, Objective, Transformation
+from ..learning import Hybrid, Learner, Objective
 from ..tasks import Task
 from ..through_time.online1997 import RULES
 from ..wiring import Network
@@ -20,6 +19,9 @@ from .budget import Units, units_of
 from .config import Config, check_curriculum
 from .network import make_network
 from .parts import Sizes
+
+if TYPE_CHECKING:
+    import optax
 
 # Network settings that the gradient lstm1997 does not support.
 NOT_1997 = ("embedding", "layer_norm", "zoneout", "weight_noise", "dropout", "recurrent_dropout")
@@ -44,7 +46,7 @@ def build_network(config: Config, task: Task | Sizes, units: Units | None = None
 
 
 def build_learner(
-    config: Config, task: Task, given: optax.GradientTransformation | None = None
+    config: Config, task: Task, given: "optax.GradientTransformation | None" = None
 ) -> Learner:
     """The configuration's learner for a task, or one made from a given optax transformation."""
     exact = config.learner.kind.exact and given is None
@@ -58,6 +60,8 @@ def build_learner(
         on_failure="scan" if exact else "nan",
     )
     if given is not None:
+        from ..learning import Transformation  # late, because it imports optax
+
         return Transformation(given, objective)
     steps = steps_of(config, task)
     learner = _learner(config, config.learner, objective, steps)
@@ -96,9 +100,21 @@ def batch_size(config: Config) -> int:
 
 def steps_of(config: Config, task: Task) -> int:
     """The steps of a run: as configured, or fewer if the learner needs only so many epochs."""
-    steps, wanted = config.training.steps, config.learner.kind.epochs
-    share = None if wanted is None else task.epochs(1, batch_size(config))
-    return steps if not share else min(steps, math.ceil(wanted / share - 1e-9))
+    steps, asked, wanted = config.training.steps, config.epochs, config.learner.kind.epochs
+    share = None if asked is wanted is None else task.epochs(1, batch_size(config))
+    if asked is not None:
+        if not share:
+            raise BadInput(
+                f"the task {task.name} draws new training data without end, so it has no epochs; "
+                "give --steps"
+            )
+        steps = _steps_in(asked, share)
+    return steps if wanted is None or not share else min(steps, _steps_in(wanted, share))
+
+
+def _steps_in(epochs: float, share: float) -> int:
+    """The steps of so many epochs, if each is this share of one."""
+    return math.ceil(epochs / share - 1e-9)
 
 
 def check_counts(config: Config, task: Task) -> None:

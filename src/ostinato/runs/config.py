@@ -15,18 +15,19 @@ keeps the sections as `config.json`, which is enough to run the same thing again
 """
 
 import dataclasses
-import difflib
 import json
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from ..names import nearest
 from ..settings import as_json, checked, make, settings_of, shown
 from ..tasks import task_name_for
 from .members import REGISTRIES, Member
 from .network import NetworkSettings
-from .old_config import upgraded
+from .old_config import renamed, upgraded
 from .sections import (
+    ALIASES,
     ROLES,
     SECTIONS,
     SHARED,
@@ -187,7 +188,7 @@ class Config:
         if not isinstance(found, dict):
             raise BadInput(f"a configuration is one JSON object, got {shown(found)}")
         if any(isinstance(found.get(section), dict) for section in SECTIONS):
-            return cls.from_folder(flattened(found, named=False))
+            return cls.from_folder(flattened(renamed(found), named=False))
         return cls.from_folder(_of_active(upgraded(found)))
 
     @classmethod
@@ -231,8 +232,8 @@ def flattened(found: dict[str, Any], *, named: bool = True) -> dict[str, Any]:
                 continue
             if name not in known:
                 of = f" of {chosen[section][0]}" if section in ROLES else ""
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f" (did you mean {near[0]}?)" if near else ""
+                near = ALIASES.get(name) or nearest(name, known)
+                hint = f" (did you mean {near}?)" if near else ""
                 raise BadInput(f"[{section}] has {name!r:.40}, which is not a setting{of}{hint}")
             try:
                 flat[name] = checked(known[name], value)

@@ -36,7 +36,7 @@ from .parts import Sizes
 from .provenance import described, described_learner, described_task, difference, versions
 
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
-MAY_CHANGE = ("steps", "minutes", "file")
+MAY_CHANGE = ("steps", "epochs", "minutes", "file")
 LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
 
 

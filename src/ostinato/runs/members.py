@@ -30,23 +30,25 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import optax
-
-from ..cells import CELLS, Cell
+from .._lazy import Members
+from ..cells import CELLS
 from ..errors import BadInput
-from ..learning import LEARNERS, Learner, learner_of
+from ..learning import LEARNERS
+from ..names import nearest
 from ..reservoir import READOUT_LEARNERS, RESERVOIRS
 from ..settings import settings_of, shown
-from ..tasks import TASKS, Task
+from ..tasks import TASKS
 from .permission import allowed, code_of, keep
 
-REGISTRIES: dict[str, dict[str, Any]] = {
+REGISTRIES: dict[str, Members] = {
     "task": TASKS,
-    "cell": {**CELLS, **RESERVOIRS},
-    "learner": {**LEARNERS, **READOUT_LEARNERS},
+    "cell": CELLS | RESERVOIRS,
+    "learner": LEARNERS | READOUT_LEARNERS,
 }
-BASES: dict[str, type] = {"task": Task, "cell": Cell, "learner": Learner}
-LIBRARIES = (__name__.split(".")[0], optax.__name__)  # what a folder may always name
+BASES = Members(
+    "ostinato", {"task": "tasks:Task", "cell": "cells:Cell", "learner": "learning:Learner"}
+)
+LIBRARIES = ("ostinato", "optax")  # what a folder may always name
 HOW = {"task": "seed=seed", "cell": "inputs, units, key=key", "learner": "objective"}
 
 
@@ -88,6 +90,8 @@ def find(role: str, name: Any, *, named: bool = True) -> tuple[str, Any]:
         return name, REGISTRIES[role][name]
     where, colon, attribute = name.rpartition(":")
     if not colon:
+        if near := nearest(name, REGISTRIES[role]):
+            raise BadInput(f"there is no {role} {name!r:.60}; did you mean {near}?")
         known = ", ".join(REGISTRIES[role])
         raise BadInput(
             f"there is no {role} {name!r:.60}; there are {known}, or your own as module:Class or "
@@ -173,9 +177,14 @@ def _look_here() -> None:
 def _known(role: str, where: str, attribute: str) -> ModuleType | None:
     """The module of a member that a folder may name without permission, if it is one.
 
-    That is a class that has been imported, or a function of optax. Any other function would be
-    called because a folder says so.
+    That is a class that has been imported or is ours, or a function of optax. Any other function
+    would be called because a folder says so.
     """
+    import optax
+
+    if where.split(".")[0] in LIBRARIES and not where.endswith("__main__"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(where)
     module = sys.modules.get(where)
     found = getattr(module, "__dict__", {}).get(attribute)
     if isinstance(found, type):
@@ -302,6 +311,8 @@ def _checked(role: str, name: str, found: Any) -> Any:
     """The class, if a configuration can construct it."""
     base: Any = BASES[role]
     if role == "learner" and not isinstance(found, type) and _may_be_transformation(found):
+        from ..learning import learner_of
+
         return learner_of(found)
     if not isinstance(found, type) or not issubclass(found, base):
         what = "is not a class" if not isinstance(found, type) else f"is not a {role}"
@@ -320,6 +331,8 @@ def _checked(role: str, name: str, found: Any) -> Any:
 
 
 def _may_be_transformation(found: Any) -> bool:
+    import optax
+
     return callable(found) or isinstance(found, optax.GradientTransformation)
 
 

@@ -49,7 +49,7 @@ def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
         parts.check_own_readout()
         if parts.settings.pool == "mean":
             raise BadInput(f"the output of {parts.cell.name} is the answer; leave out --pool")
-        for name in ("hidden", "expand", "output_feedback"):
+        for name in ("readout_units", "expand", "output_feedback"):
             if getattr(parts.settings, name):
                 raise BadInput(f"the output of {parts.cell.name} is the answer; leave out {name}")
         made, _ = parts.layers(size, body, last={"outputs": task.outputs})
@@ -64,8 +64,8 @@ def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
         made = Expansion(made, parts.settings.expand, key=jax.random.fold_in(body, 1))
         width = made.width
     readout: Any = parts.readout(width, task.outputs, out)
-    if parts.settings.hidden is not None:
-        readout = MLP(width, parts.settings.hidden, task.outputs, key=out)
+    if parts.settings.readout_units is not None:
+        readout = MLP(width, parts.settings.readout_units, task.outputs, key=out)
     return OutputFeedback(made, readout) if fed_back else Network(made, readout, encoding)
 
 

@@ -54,7 +54,9 @@ class NetworkSettings:
     output_feedback: bool = setting(
         False, "the previous output is another input (for ridge and rls: the previous target)"
     )
-    hidden: int | None = setting(None, "units of a hidden layer in the readout (none)", least=1)
+    readout_units: int | None = setting(
+        None, "units of a hidden layer in the readout (none)", least=1
+    )
     expand: str | None = setting(
         None,
         f"also read the input and more features of the last layer: {', '.join(EXPANSIONS)}",
@@ -138,7 +140,7 @@ def make_network(
     kind = "network" if task.model is None else task.model["kind"]
     if kind != "network" and settings.pool != "last":
         raise BadInput(f"the task {task.name} answers at every step; leave out --pool")
-    for name in ("hidden", "expand", "output_feedback", "turing"):
+    for name in ("readout_units", "expand", "output_feedback", "turing"):
         if kind != "network" and getattr(settings, name):
             raise BadInput(f"the task {task.name} has a network of its own kind; leave out {name}")
     return MODELS[kind](Parts(cell, settings, task, units), key)

@@ -1,6 +1,8 @@
 """Configurations of earlier versions."""
 
-from ..learning import MOMENTUM
+from typing import Any
+
+RENAMED = {("network", "hidden"): "readout_units"}
 
 
 def upgraded(found: dict) -> dict:
@@ -11,6 +13,8 @@ def upgraded(found: dict) -> dict:
     ball and Nesterov kept the rate out of v. A setting is filled in only where its default differs
     from that.
     """
+    from ..learning import MOMENTUM  # late, because it imports optax
+
     then: dict[str, str] = {}
     cell, text = found.get("cell"), found.get("task", "text") == "text"
     if cell == "jordan" or (text and cell in ("simple", "mrnn")):
@@ -20,3 +24,18 @@ def upgraded(found: dict) -> dict:
     if found.get("learner") in MOMENTUM:
         then["velocity"] = "raw"
     return {**then, **found}
+
+
+def renamed(found: dict[str, Any]) -> dict[str, Any]:
+    """The sections of a configuration, with today's names of its settings.
+
+    Example:
+        >>> renamed({"network": {"hidden": 8, "layers": 2}})
+        {'network': {'readout_units': 8, 'layers': 2}}
+    """
+    return {
+        section: {RENAMED.get((section, name), name): value for name, value in part.items()}
+        if isinstance(part, dict)
+        else part
+        for section, part in found.items()
+    }

@@ -23,7 +23,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..learning import Learner, Transformation
+from ..learning import Learner
 from ..tasks import Task
 from .budget import Units
 from .build import batch_size
@@ -61,6 +61,8 @@ def described(part: Any) -> Any:
 
 def described_learner(learner: Learner) -> Any:
     """The class of a learner; for an optax transformation, everything that determines it."""
+    from ..learning import Transformation  # late, because it imports optax
+
     if isinstance(learner, Transformation):
         return described_function(learner.transformation.update)
     return _code(type(learner))

@@ -1,12 +1,12 @@
 """The sections of a configuration, and the settings of each."""
 
 import dataclasses
-import difflib
 import tomllib
 from contextlib import suppress
 from typing import Any
 
 from ..errors import BadInput
+from ..names import nearest
 from ..settings import read_numbers, setting, settings_of
 from ..tasks.task import MOST_SEED
 from ..through_time import BACKENDS
@@ -20,6 +20,19 @@ MEMORIES = ("all", "sqrt")
 SECTIONS = ("task", "cell", "network", "learner", "first", "training")
 ROLES = {"task": "task", "cell": "cell", "learner": "learner", "first": "learner"}
 USUAL: dict[str, str | None] = {"task": "text", "cell": "mlstm", "learner": "adam", "first": None}
+# What other programs call these settings; on the command line these are options too.
+ALIASES: dict[str, str] = {
+    "lr": "rate",
+    "learning_rate": "rate",
+    "hidden": "units",
+    "hidden_size": "units",
+    "num_layers": "layers",
+    "optimizer": "learner",
+    "optimiser": "learner",
+    "seq_len": "length",
+    "batch_size": "batch",
+    "num_epochs": "epochs",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +45,9 @@ class TrainingSettings:
         least=1,
     )
     steps: int = setting(1000, "training steps, one batch each (ridge: at most one epoch)", least=1)
+    epochs: int | None = setting(
+        None, "in place of --steps: passes through the training data", least=1
+    )
     patience: int | None = setting(
         None, "stop after this many validations without improvement", least=1
     )
@@ -61,6 +77,12 @@ class TrainingSettings:
         f"how a GPU runs the scan over time: auto, {', '.join(BACKENDS)}",
         among=("auto", *BACKENDS),
     )
+
+    def __post_init__(self) -> None:
+        if self.epochs is not None and self.steps != TrainingSettings.steps:
+            raise BadInput("give either steps or epochs, not both")
+        if self.epochs is not None and self.curriculum is not None:
+            raise BadInput("epochs cannot be combined with curriculum, which changes their length")
 
 
 SHARED: dict[str, type] = {"network": NetworkSettings, "training": TrainingSettings}
@@ -140,12 +162,14 @@ def owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[s
 
 def misplaced(name: str, chosen: dict[str, tuple[str, Any]]) -> str:
     """The message for a setting that none of the chosen members has."""
+    if name in ALIASES:
+        return f"{name} is not a setting; here it is called {ALIASES[name]}"
     for role in REGISTRIES:
         if having := all_settings(role).get(name):
             of = f"the {role}{'s' * (len(having) > 1)} {', '.join(having)}"
             return f"{name} is a setting of {of}; the {role} is {chosen[role][0]}"
     known = {name for _, kind in chosen.values() for name in settings_of(kind.Settings)}
     known |= {name for kind in SHARED.values() for name in settings_of(kind)} | ROLES.keys()
-    near = difflib.get_close_matches(str(name), sorted(known), 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    near = nearest(str(name), sorted(known))
+    hint = f" (did you mean {near}?)" if near else ""
     return f"the configuration has {name!r:.40}, which is not a setting{hint}"

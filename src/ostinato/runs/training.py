@@ -38,7 +38,8 @@ def train(
     """Train the network of a configuration, and keep everything in a folder.
 
     Args:
-        config: the settings. With `resume`, only steps and minutes may differ from the run's.
+        config: the settings. With `resume`, only steps, epochs and minutes may differ from
+            the run's.
         folder: the run folder: new or empty, or with `resume` an existing run.
         resume: continue from the last checkpoint; the results are the same as without a break.
         listener: called with every event, a dictionary as in `events.jsonl`.

@@ -10,7 +10,5 @@ from .._lazy import attach
 
 if TYPE_CHECKING:
     from .server import serve as serve
-else:
-    _MODULES = ()
-    _NAMES = {"serve": "server"}
-    __getattr__, __dir__, __all__ = attach(__name__, _MODULES, _NAMES)
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -16,7 +16,6 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from ..data import Batch
 from ..errors import BadInput
@@ -54,6 +53,8 @@ class CTC(Loss):
     in_nats = True
 
     def total(self, outputs: jax.Array, batch: Batch) -> jax.Array:
+        import optax  # late, because of all tasks only this one needs it
+
         labels, weights = jnp.asarray(batch.targets), jnp.asarray(batch.weights)
         steps, size = outputs.shape[:2]
         lengths = jnp.full(size, steps) if batch.lengths is None else jnp.asarray(batch.lengths)

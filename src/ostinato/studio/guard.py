@@ -88,7 +88,10 @@ class Guard:
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         rest = urlencode([pair for pair in asked if pair[0] != "token"])
         address = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
-        page = f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={escape(address)}">'
+        page = (
+            '<!DOCTYPE html><link rel="icon" href="data:,">'
+            f'<meta http-equiv="refresh" content="0; url={escape(address)}">'
+        )
         cookie = f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
         await _answer(send, 200, page, b"text/html", [(b"set-cookie", cookie.encode())])
 

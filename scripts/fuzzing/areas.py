@@ -9,12 +9,17 @@ from .library import library
 from .modules import modules
 from .outcomes import Case
 from .settings import settings
+from .strangers import links, strangers
+from .tables import tables
 from .texts import texts
 from .unrolling import gradients, unrolling
 
 AREAS: dict[str, tuple[Callable[[Case], str], int]] = {
     "command_line": (command_line, 200),
     "folders": (folders, 200),
+    "strangers": (strangers, 50),
+    "links": (links, 50),
+    "tables": (tables, 200),
     "texts": (texts, 200),
     "settings": (settings, 150),
     "modules": (modules, 60),

@@ -47,7 +47,7 @@ def _command(*words: str, as_json: bool = False) -> Callable[[Case, Path], str]:
     return judged
 
 
-def _resumed(case: Case, run: Path) -> str:
+def resumed(case: Case, run: Path) -> str:
     """Go on with a run: refused with every byte still there, or with a log that only grew."""
     from ostinato.files import is_leftover
     from ostinato.runs import Diverged, open_run, train
@@ -90,5 +90,5 @@ USES: dict[str, tuple[int, Callable[[Case, Path], str]]] = {
     "sample as JSON": (2, _command("sample", "--length", "20", "--json", as_json=True)),
     "evaluate": (2, _command("evaluate", "--samples", "0")),
     "evaluate as JSON": (4, _command("evaluate", "--samples", "20", "--json", as_json=True)),
-    "resume": (3, _resumed),
+    "resume": (3, resumed),
 }

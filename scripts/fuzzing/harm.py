@@ -118,12 +118,16 @@ def structure(file: Path, case: Case) -> str:
         return bits(file, case)
     words, document = mutated(document, case.chance)
     if isinstance(document, dict) and KEPT in document and case.chance.random() < 0.6:
-        rest = {name: value for name, value in document.items() if name != KEPT}
-        text = json.dumps(rest, sort_keys=True)
-        document[KEPT] = hashlib.sha256(text.encode()).hexdigest()
-        words += ", signed"
+        document, words = sign(document), f"{words}, signed"
     file.write_text(written(document, case.chance))
     return words
+
+
+def sign(document: dict) -> dict:
+    """The same document with the checksum that a run would write."""
+    rest = {name: value for name, value in document.items() if name != KEPT}
+    text = json.dumps(rest, sort_keys=True)
+    return {**rest, KEPT: hashlib.sha256(text.encode()).hexdigest()}
 
 
 def log(file: Path, case: Case) -> str:

@@ -66,7 +66,11 @@ def resumed(case: Case, run: Path) -> str:
             return REFUSED
     if said is not None:
         check(log.read_bytes().startswith(said), "a resume changed what the log had already")
-    left = [x.name for x in run.rglob("*") if x.name == ".lock" or is_leftover(x.name)]
+    left = [
+        x.name
+        for x in run.rglob("*")
+        if x.name == ".lock" or (is_leftover(x.name) and not x.is_symlink())
+    ]
     if left:
         raise Failed(f"a resume left {left[0]}")
     return ACCEPTED

@@ -237,6 +237,15 @@ def _field(about: dict, chance: random.Random) -> str:
     return f"{field} = {about[field]!r}"
 
 
+def resign(file: Path, change: Callable[[dict], Any]) -> None:
+    """Change the header of a checkpoint, and sign it again."""
+    data = file.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    text = json.dumps(change(json.loads(data[8 : 8 + size]))).encode()
+    text = _signed(text, data[8 + size :])
+    file.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
+
+
 def _signed(text: bytes, arrays: bytes) -> bytes:
     """A header with the right checksum, where it has a place for one."""
     document = json.loads(text)

@@ -50,9 +50,7 @@ def strangers(case: Case) -> str:
     return outcome
 
 
-def _code(
-    chance: random.Random, folder: Path, run: Path, mark: Path
-) -> tuple[str, Path | None]:
+def _code(chance: random.Random, folder: Path, run: Path, mark: Path) -> tuple[str, Path | None]:
     """A name of code, and the file that it is in, if it is one; it leaves a mark if it runs."""
     own = f"theirs_{chance.getrandbits(48):x}"  # no two cases have the same module
     source = f"open({str(mark)!r}, 'a').write('ran')\n" + chance.choice((CELL, LEARNER, TASK))

@@ -57,7 +57,14 @@ GOOD: dict[str, tuple[str, ...]] = {
     "krylov": ("2",),
     "iterations": ("2",),
 }
-BY_TYPE = {int: ("1", "2"), float: ("0", "0.1"), str: ("x",), Path: ("new",), bool: ("yes",)}
+BY_TYPE: dict[type, tuple[str, ...]] = {
+    int: ("1", "2"),
+    float: ("0", "0.1"),
+    str: ("x",),
+    Path: ("new",),
+    bool: ("yes",),
+    tuple: ("4", "4,3"),
+}
 BASE = "--units 4 --batch 3 --length 8 --steps 2".split()
 # Where a large number is a lot of work and no mistake: it is interrupted as by Ctrl-C.
 ENDLESS = {"train": ("steps", "iterations"), "sample": ("length",), "evaluate": ("samples",)}

@@ -22,6 +22,7 @@ from ..data.kept import kept_whole
 from ..errors import BadInput
 from ..files import is_leftover, read_regular, remove_leftovers, write_whole
 from ..learning import Learner
+from ..settings import shown
 from ..tasks import TASKS, Task
 from ..weights import Damaged, Differs
 from ..wiring import Network
@@ -385,7 +386,7 @@ def _sizes(found: dict) -> Sizes:
     if not isinstance(name, str) or not all(isinstance(x, bool) for x in sizes[3:5]):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
-        raise TypeError(f"sizes of {numbers}")
+        raise TypeError(f"sizes of {' and '.join(map(shown, numbers))}")
     if sizes.model is not None:
         check_numbers(sizes.model)
     return sizes

@@ -88,6 +88,8 @@ def find(role: str, name: Any, *, named: bool = True) -> tuple[str, Any]:
         return name, REGISTRIES[role][name]
     where, colon, attribute = name.rpartition(":")
     if not colon:
+        if not named:
+            raise BadInput(f"there is no {role} {name!r:.60} in this version of Ostinato")
         known = ", ".join(REGISTRIES[role])
         raise BadInput(
             f"there is no {role} {name!r:.60}; there are {known}, or your own as module:Class or "

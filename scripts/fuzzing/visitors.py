@@ -17,13 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .outcomes import ACCEPTED, REFUSED, Case, Failed, check
-from .ready import content, ready
+from .ready import content
 from .values import text
 
 PAGES = ("/", "/run", "/compare", "/start", "/claims", "/inside", "/play", "/nothing")
 ASKED = ("runs", "run", "chart", "compare", "job", "events")  # what needs no other process
 CHANGING = ("start", "stop", "resume", "verify", "inside", "play")
 STATIC = ("dom.js", "plotly.min.js", "look.js", "../app.py", "%2e%2e/app.py", "x" * 3000, "")
+RUN = {  # as much of a run as these requests look at
+    "config.json": '{"task": {"name": "adding"}, "cell": {"name": "lstm"}}',
+    "model.json": '{"format": 3}',
+    "events.jsonl": '{"kind": "train", "step": 1, "loss": 1.5, "seconds": 0.1}\n' * 3,
+}
 SECRET = "no visitor may read this"
 DEADLINE = 0.3  # seconds for a request to arrive, here
 PATIENCE = 8.0
@@ -58,9 +63,12 @@ def _server(scratch: Path) -> Server:
     top = scratch / "studio"
     shutil.rmtree(top, ignore_errors=True)
     folder = top / "runs"
-    shutil.copytree(ready("text", scratch), folder / "good")
-    shutil.copytree(ready("text", scratch), top / "outside")
+    for run in (folder / "good", top / "outside"):
+        run.mkdir(parents=True)
+        for name, words in RUN.items():
+            (run / name).write_text(words)
     (top / "outside" / "secret.txt").write_text(SECRET)
+    (top / "outside" / "config.json").write_text(RUN["config.json"].replace("adding", SECRET))
     (folder / "link").symlink_to(top / "outside")
     (folder / "secret.txt").symlink_to(top / "outside" / "secret.txt")
     server.HEADERS_WITHIN = guard.PATIENCE = DEADLINE
@@ -235,7 +243,7 @@ def _request(chance: random.Random, server: Server) -> tuple[str, str, bytes]:
 def _name(chance: random.Random, bad: bool = False) -> str:
     """A name of a run in a query, most often none that leads anywhere."""
     names = (
-        "..", "../outside", "good/../../outside", "/etc", "link", "secret.txt", "./good", "good/",
+        "../outside", "../outside", "..", "good/../../outside", "/etc", "link", "secret.txt", "./good", "good/",
         "x" * 300, "x" * 3000, "\0", "good\0", "../" * 50, "....//outside", ".", "", "~",
     )  # fmt: skip
     drawn = chance.choice((*names, text(chance), *([] if bad else ["good", "good"])))

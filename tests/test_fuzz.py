@@ -14,15 +14,67 @@ sys.path.insert(0, str(SCRIPTS))
 from fuzzing.outcomes import Failed, Refused, attempt, shape  # noqa: E402
 from fuzzing.ready import changed, content  # noqa: E402
 from fuzzing.watch import watched  # noqa: E402
+from fuzzing.worker import one  # noqa: E402
 
 
 @pytest.mark.slow
 def test_a_sample_of_all_areas_passes():
-    command = [sys.executable, SCRIPTS / "fuzz.py", "--cases", "36", "--seed", "1"]
+    command = [sys.executable, SCRIPTS / "fuzz.py", "--cases", "60", "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| **all** | " in done.stdout
     assert "FAILED" not in done.stdout
+
+
+def first_failure(area, count, scratch, monkeypatch):
+    """The first case of an area that fails, of so many."""
+    monkeypatch.chdir(scratch)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(scratch / "home"))
+    monkeypatch.setattr("fuzzing.visitors.PATIENCE", 2.0)
+    for limit in ("server.HEADERS_WITHIN", "guard.PATIENCE"):  # which the area makes short
+        monkeypatch.setattr(f"ostinato.studio.{limit}", 10.0)
+    (scratch / "ready").mkdir(exist_ok=True)
+    found = (one(area, number, 1, scratch, 60.0) for number in range(count))
+    return next((end for end in found if end[0] not in ("accepted", "refused")), None)
+
+
+@pytest.mark.parametrize("area, count", [("tables", 60), ("visitors", 25)])
+def test_a_sample_passes(area, count, tmp_path, monkeypatch):
+    assert first_failure(area, count, tmp_path, monkeypatch) is None
+
+
+# A check that is missing, and the area whose cases must notice.
+PLANTED = {
+    "forms of numbers": ("tables", "ostinato.data.csv_file.conflicts", lambda columns: ()),
+    "ids": ("tables", "ostinato.tasks.from_files._check_ids", lambda *_: None),
+    "times": ("tables", "ostinato.tasks.from_files.check_order", lambda *_: None),
+    "labels": ("tables", "ostinato.data.table.written_twice", lambda cells: None),
+    "header lines": ("tables", "ostinato.tasks.classification.check_columns", lambda *_: None),
+    "the token": ("visitors", "ostinato.studio.guard.Guard._has_cookie", lambda *_: True),
+    "the deadline": ("visitors", "ostinato.studio.server._impatient", lambda: "h11"),
+    "the folder": ("visitors", "ostinato.studio.folder.Folder._inside", lambda f, n: f.path / n),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_check_that_is_missing_is_noticed(planted, tmp_path, monkeypatch):
+    area, where, instead = PLANTED[planted]
+    monkeypatch.setattr(where, instead)
+    assert first_failure(area, 400, tmp_path, monkeypatch) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "area, where, instead",
+    [
+        ("strangers", "ostinato.runs.members._check_allowed", lambda path, source=None: source),
+        ("links", "ostinato.runs.folder.check_appendable", lambda path: None),
+        ("artefacts", "ostinato.tasks.series.Series.check_artefacts", lambda found: (None, None)),
+    ],
+)
+def test_a_folder_that_gets_through_is_noticed(area, where, instead, tmp_path, monkeypatch):
+    monkeypatch.setattr(where, instead)
+    assert first_failure(area, 100, tmp_path, monkeypatch) is not None
 
 
 def _raise(error):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from .artefacts import artefacts
 from .broken_cells import broken_cells
 from .command_line import command_line
 from .folders import folders
@@ -9,17 +10,25 @@ from .library import library
 from .modules import modules
 from .outcomes import Case
 from .settings import settings
+from .strangers import links, strangers
+from .tables import tables
 from .texts import texts
 from .unrolling import gradients, unrolling
+from .visitors import visitors
 
 AREAS: dict[str, tuple[Callable[[Case], str], int]] = {
-    "command_line": (command_line, 200),
-    "folders": (folders, 200),
-    "texts": (texts, 200),
-    "settings": (settings, 150),
-    "modules": (modules, 60),
-    "unrolling": (unrolling, 80),
-    "gradients": (gradients, 20),
-    "library": (library, 80),
-    "broken_cells": (broken_cells, 10),
+    "command_line": (command_line, 80),
+    "folders": (folders, 150),
+    "artefacts": (artefacts, 150),
+    "strangers": (strangers, 50),
+    "links": (links, 40),
+    "tables": (tables, 210),
+    "visitors": (visitors, 90),
+    "texts": (texts, 70),
+    "settings": (settings, 60),
+    "modules": (modules, 25),
+    "unrolling": (unrolling, 30),
+    "gradients": (gradients, 8),
+    "library": (library, 30),
+    "broken_cells": (broken_cells, 7),
 }

@@ -47,7 +47,7 @@ def _command(*words: str, as_json: bool = False) -> Callable[[Case, Path], str]:
     return judged
 
 
-def _resumed(case: Case, run: Path) -> str:
+def resumed(case: Case, run: Path) -> str:
     """Go on with a run: refused with every byte still there, or with a log that only grew."""
     from ostinato.files import is_leftover
     from ostinato.runs import Diverged, open_run, train
@@ -66,7 +66,11 @@ def _resumed(case: Case, run: Path) -> str:
             return REFUSED
     if said is not None:
         check(log.read_bytes().startswith(said), "a resume changed what the log had already")
-    left = [x.name for x in run.rglob("*") if x.name == ".lock" or is_leftover(x.name)]
+    left = [
+        x.name
+        for x in run.rglob("*")
+        if x.name == ".lock" or (is_leftover(x.name) and not x.is_symlink())
+    ]
     if left:
         raise Failed(f"a resume left {left[0]}")
     return ACCEPTED
@@ -90,5 +94,5 @@ USES: dict[str, tuple[int, Callable[[Case, Path], str]]] = {
     "sample as JSON": (2, _command("sample", "--length", "20", "--json", as_json=True)),
     "evaluate": (2, _command("evaluate", "--samples", "0")),
     "evaluate as JSON": (4, _command("evaluate", "--samples", "20", "--json", as_json=True)),
-    "resume": (3, _resumed),
+    "resume": (3, resumed),
 }

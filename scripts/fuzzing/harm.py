@@ -118,12 +118,16 @@ def structure(file: Path, case: Case) -> str:
         return bits(file, case)
     words, document = mutated(document, case.chance)
     if isinstance(document, dict) and KEPT in document and case.chance.random() < 0.6:
-        rest = {name: value for name, value in document.items() if name != KEPT}
-        text = json.dumps(rest, sort_keys=True)
-        document[KEPT] = hashlib.sha256(text.encode()).hexdigest()
-        words += ", signed"
+        document, words = sign(document), f"{words}, signed"
     file.write_text(written(document, case.chance))
     return words
+
+
+def sign(document: dict) -> dict:
+    """The same document with the checksum that a run would write."""
+    rest = {name: value for name, value in document.items() if name != KEPT}
+    text = json.dumps(rest, sort_keys=True)
+    return {**rest, KEPT: hashlib.sha256(text.encode()).hexdigest()}
 
 
 def log(file: Path, case: Case) -> str:
@@ -231,6 +235,15 @@ def _field(about: dict, chance: random.Random) -> str:
     }
     about[field] = chance.choice(values[field])
     return f"{field} = {about[field]!r}"
+
+
+def resign(file: Path, change: Callable[[dict], Any]) -> None:
+    """Change the header of a checkpoint, and sign it again."""
+    data = file.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    text = json.dumps(change(json.loads(data[8 : 8 + size]))).encode()
+    text = _signed(text, data[8 + size :])
+    file.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
 
 
 def _signed(text: bytes, arrays: bytes) -> bytes:

@@ -197,6 +197,7 @@ def _finite(x: Any) -> bool:
 def learning(case: Case) -> str:
     """A step of a learner on a small batch: finite, and of the same structure."""
     from ostinato import learning as l
+    from ostinato.data import Batch
     from ostinato.tasks import CrossEntropy
 
     chance, speaker = case.chance, _speaker(0)
@@ -212,7 +213,7 @@ def learning(case: Case) -> str:
     case.what = f"learner {kind!r:.40}, steps {steps!r:.40}, {options}"
     objective = l.Objective(CrossEntropy())
     xs = jnp.asarray([[0, 1], [2, 3], [4, 0]], jnp.int32)
-    batch = l.Batch(xs, (xs + 1) % SYMBOLS, jnp.ones(xs.shape))
+    batch = Batch(xs, (xs + 1) % SYMBOLS, jnp.ones(xs.shape))
 
     def step():
         if kind == "hf":

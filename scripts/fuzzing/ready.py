@@ -7,6 +7,8 @@ import stat
 import warnings
 from pathlib import Path
 
+import numpy as np
+
 from .outcomes import Case
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -23,24 +25,72 @@ RUNS: dict[str, dict] = {
     "bare": {"file": "", **SMALL, **OFTEN},  # without a checkpoint
 }
 
+# A run of each kind of task that keeps something of its data; a file is one of `FILES`.
+_SERIES = {"file": "table.csv", "columns": "x,y", "target": "x", **SMALL, **OFTEN}
+_PAIRS = {"cell": "gru", "units": 3, "batch": 2, "embedding": 4, **OFTEN}
+KINDS: dict[str, dict] = {
+    "text": RUNS["text"],
+    "bytes": RUNS["bytes"],
+    "series": _SERIES,
+    "quantiles": _SERIES | {"quantiles": "0.1,0.5,0.9"},
+    "labels": _SERIES | {"target": "label", "kind": "classification"},
+    "arrays": {"file": "arrays.npz", "cell": "gru", "units": 3, "batch": 2, **OFTEN},
+    "classify": {"task": "classify", "file": "reviews.tsv", "units": 3, "batch": 2, **OFTEN},
+    "translate": {
+        "task": "translate",
+        "source": "en.txt",
+        "target": "fr.txt",
+        "level": "words",
+        **_PAIRS,
+    },
+    "tag": {"task": "tag", "file": "tags.conllu", **_PAIRS},
+    "adding": RUNS["adding"],
+}
+TABLE = "x,y,label\n" + "".join(f"{n % 11}.5,{n % 7}.25,{'ab'[n % 5 > 2]}\n" for n in range(120))
+WORD = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\t_\n"
+FILES = {
+    "fox.txt": TEXT,
+    "table.csv": TABLE,
+    "reviews.tsv": "good\tfine film\nbad\tdull film\n" * 12,
+    "pairs.tsv": "one two\tun deux\nthree\ttrois\n" * 12,
+    "en.txt": "one two\nthree\n" * 12,
+    "fr.txt": "un deux\ntrois\n" * 12,
+    "tags.conllu": (WORD.format(1, "the", "DET") + WORD.format(2, "dog", "NOUN") + "\n") * 12,
+}
 
-def fox(scratch: Path) -> Path:
-    """A small text."""
-    path = scratch / "fox.txt"
-    if not path.exists():
-        path.write_text(TEXT)
+
+def given(kind: str, scratch: Path) -> Path | None:
+    """Another file for a run of a kind, such as the one that it was trained on, if it reads any."""
+    name = "pairs.tsv" if kind == "translate" else KINDS[kind].get("file")
+    return None if name is None else made(name or "fox.txt", scratch)
+
+
+def made(name: str, scratch: Path) -> Path:
+    """One of the files, written if it is not there yet."""
+    path = scratch / name
+    if not path.exists() and name in FILES:
+        path.write_text(FILES[name])
+    elif not path.exists():
+        draw = np.random.default_rng(0)
+        np.savez(path, x=draw.normal(size=(30, 5, 2)), y=draw.integers(2, size=30))
     return path
 
 
+def fox(scratch: Path) -> Path:
+    """A small text."""
+    return made("fox.txt", scratch)
+
+
 def ready(name: str, scratch: Path) -> Path:
-    """A run that was trained as `RUNS` says, to be copied and not touched."""
+    """A run that was trained as `RUNS` or `KINDS` says, to be copied and not touched."""
     from ostinato.runs import Config, Diverged, train
 
     path = scratch / "ready" / name
     if not path.exists():
-        settings = dict(RUNS[name])
-        if "file" in settings:
-            settings["file"] = str(fox(scratch))
+        settings = dict({**KINDS, **RUNS}[name])
+        for key in ("file", "source", "target"):
+            if settings.get(key, None) in ("", *FILES, "arrays.npz"):
+                settings[key] = str(made(settings[key] or "fox.txt", scratch))
         beside = path.with_name(f"{name}.unfinished")
         shutil.rmtree(beside, ignore_errors=True)
         with warnings.catch_warnings():

@@ -81,6 +81,7 @@ def environment(scratch: Path) -> dict[str, str]:
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         "XLA_FLAGS": flags,
         "COLUMNS": "100",
+        "XDG_CONFIG_HOME": str(scratch / "home"),  # permissions are not those of the user
         "PYTHONFAULTHANDLER": "1",
         "PYTHONPATH": os.pathsep.join(map(str, (SCRIPTS, SCRIPTS.parent / "src"))),
     }

@@ -105,6 +105,14 @@ def unlinked(folder: Path, path: Path) -> Path:
     return path
 
 
+def check_appendable(path: Path) -> None:
+    """Refuse what is neither a regular file nor nothing at all; see `append_line`."""
+    if path.is_symlink():
+        raise BadInput(f"{path} is a symbolic link; nothing is written through it")
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is not a regular file; nothing is written to it")
+
+
 def append_line(path: Path, line: bytes) -> None:
     """Append a line to a file, first ending the last line if a crash left it incomplete.
 
@@ -117,13 +125,9 @@ def append_line(path: Path, line: bytes) -> None:
         >>> Path("log").read_text().splitlines()
         ['complete', 'incompl', 'next']
     """
+    check_appendable(path)
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        handle = os.open(path, flags, 0o666)
-    except OSError:
-        if path.is_symlink():
-            raise BadInput(f"{path} is a symbolic link; nothing is written through it") from None
-        raise
+    handle = os.open(path, flags, 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise BadInput(f"{path} is not a regular file; nothing is written to it")

@@ -1,6 +1,7 @@
 """CSV, Parquet and NumPy files: what is read, and one line for what cannot be."""
 
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -278,3 +279,14 @@ def test_parquet_with_whole_numbers_above_2_to_the_53(tmp_path):
     assert table.matrix(table.chosen(None, ["id", "u"], [])).tolist() == [[0.5], [1.5]]
     assert table.texts["id"].tolist() == [*map(str, ids)]
     assert table.numbers["u"].tolist() == [2.0**64, 0]
+
+
+def test_parquet_decimals_are_read_to_the_last_bit(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    words = ["-0.249233", "0.1", "123456.789012"]
+    column = arrow.array([*map(Decimal, words), None], arrow.decimal128(30, 6))
+    pyarrow.parquet.write_table(arrow.table({"a": column}), tmp_path / "x.parquet")
+    found = read_table(tmp_path / "x.parquet").numbers["a"].tolist()
+    assert found[:3] == [*map(float, words)] and np.isnan(found[3])

@@ -198,3 +198,23 @@ def test_wrong_types_with_a_right_checksum(kind, files, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_wrong_type_with_a_right_checksum(kind, files, tmp_path):
     assert attacked(kind, files, tmp_path / "run", None, apply=True) == []
+
+
+def test_what_a_folder_says_is_shown_short(files, tmp_path):
+    """A number of a thousand digits or an unknown name makes no long line."""
+    untrained("text", files, tmp_path / "run")
+    model = json.loads((tmp_path / "run" / "model.json").read_bytes())
+    model.pop("sha256")
+    for place, value in (("sizes", "inputs"), ("made", "network")):
+        changed = copy.deepcopy(model)
+        part = changed[place] if value == "inputs" else changed[place][value]
+        part["inputs" if value == "inputs" else "encoding"] = 10**1000
+        changed["sha256"] = _checksum(changed)
+        (tmp_path / "run" / "model.json").write_text(json.dumps(changed))
+        with pytest.raises(BadInput, match="1001 digits") as found:
+            open_run(tmp_path / "run").network()
+        assert len(str(found.value)) < 400
+    model["made"]["config"]["task"]["name"] = "nothing"
+    with pytest.raises(BadInput, match="no task 'nothing' in this version") as found:
+        Config.from_json(model["made"]["config"])
+    assert len(str(found.value)) < 100

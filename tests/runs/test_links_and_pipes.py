@@ -32,6 +32,17 @@ def moved_and_linked(folder, elsewhere):
     return {x.name: x.read_bytes() for x in elsewhere.iterdir()}
 
 
+@pytest.mark.parametrize("make", [lambda path: path.symlink_to("nowhere"), os.mkfifo, os.mkdir])
+def test_a_refused_resume_leaves_the_configuration(run, make):
+    log = run.path / "events.jsonl"
+    log.unlink()
+    make(log)
+    before = (run.path / "config.json").read_bytes()
+    with pytest.raises(BadInput, match=r"events.jsonl is (a symbolic link|not a regular file)"):
+        train(SMALL.replace(steps=4), run.path, resume=True)
+    assert (run.path / "config.json").read_bytes() == before
+
+
 def test_resume_does_not_write_or_prune_through_a_link(run, tmp_path):
     there = tmp_path / "elsewhere"
     before = moved_and_linked(run.checkpoints.folder, there)

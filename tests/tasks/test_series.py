@@ -367,6 +367,22 @@ GAPS = {
         "lines 5 and 6, column 'id': '1' and '1.0' are the same number; write the ids",
     ),
     "a leading zero": ({4: ["01", "a", "1"]}, "'1' and '01' are the same number"),
+    "a leading zero among words": (
+        {4: ["01", "a", "1"], 9: ["x", "b", "1"]},
+        "lines 5 and 6, column 'id': '1' and '01' are the same text or number; write the ids",
+    ),
+    "an accent in two ways": (
+        {0: ["caf\u00e9", "a", "1"], 1: ["cafe\u0301", "a", "1"]},
+        "lines 2 and 3, column 'id': .* are the same text or number",
+    ),
+    "a large number in two ways": (
+        {3: ["9007199254740992", "a", "1"], 4: ["9007199254740992.0", "a", "1"]},
+        "lines 5 and 6, column 'id': .* are the same number",
+    ),
+    "one label in two ways": (
+        {n: [f"{n // 3}", ("1" if n < 6 else "2") if n % 5 else "01", "1"] for n in range(12)},
+        "lines 2 and 3, column 'label': the labels '01' and '1' are the same number; write one cl",
+    ),
     "a label is missing": (
         {4: ["1", "", "1"]},
         "line 6: the target is missing, but other rows of the sequence have one; fill it in on all",
@@ -382,8 +398,9 @@ GAPS = {
 def test_rows_without_an_id_or_a_label_are_refused(case, tmp_path):
     change, words = GAPS[case]
     path = written(tmp_path, labelled_rows(change))
+    kind = "classification" if case == "one label in two ways" else None
     with pytest.raises(BadInput, match=words) as found:
-        arrays(path, sequence="id", target="label", missing="mask", split="50/25/25")
+        arrays(path, sequence="id", target="label", kind=kind, missing="mask", split="50/25/25")
     assert "x.csv" in str(found.value) and "\n" not in str(found.value)
 
 

@@ -1,6 +1,8 @@
 """Tables: columns with names, from a CSV or a Parquet file."""
 
 import dataclasses
+import unicodedata
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,7 +96,15 @@ class Table:
                 f"{self.path}, line {line}, column {name!r:.60} is missing; fill it in, or use "
                 "missing=mask"
             )
-        return np.where(gaps, "", cells) if name in self.faults else self.numbers[name]
+        if name in self.faults:
+            return np.where(gaps, "", cells)
+        if found := written_twice(np.where(gaps, "", cells).tolist()):
+            lines, (one, two) = " and ".join(str(self.lines[n]) for n in found), cells[[*found]]
+            raise BadInput(
+                f"{self.path}, lines {lines}, column {name!r:.60}: the labels {one!r:.40} and "
+                f"{two!r:.40} are the same number; write one class in one way"
+            )
+        return self.numbers[name]
 
     def check_labels(self, name: str) -> None:
         """Refuse a column that was read as text but has numbers too: they are no labels."""
@@ -118,6 +128,35 @@ class Table:
 def missing_cells(cells: np.ndarray) -> np.ndarray:
     """Which cells of a column of text stand for a missing value."""
     return np.array([str(cell).strip().lower() in MISSING for cell in cells.tolist()], bool)
+
+
+def written_twice(cells: list[str]) -> tuple[int, int] | None:
+    """The rows of two names that differ only in how they are written, if there are such.
+
+    Names are the same if they are the same number, as `1`, `01` and `1.0` are, or the same text,
+    as Unicode spells an accent in two ways.
+
+    Example:
+        >>> written_twice(["7", "8", "07"]), written_twice(["a", "A"])
+        ((0, 2), None)
+    """
+    known: dict[Any, int] = {}
+    first: dict[str, int] = {}
+    for row, cell in enumerate(cells):
+        first.setdefault(cell, row)
+    for cell, row in first.items():
+        before = known.setdefault(_same_for_all_forms(cell), row)
+        if before != row:
+            return before, row
+    return None
+
+
+def _same_for_all_forms(cell: str) -> Any:
+    try:
+        number = Decimal(cell)  # a float would take large whole numbers for one another
+    except InvalidOperation:
+        return unicodedata.normalize("NFC", cell)
+    return number if number.is_finite() and "_" not in cell else cell
 
 
 def _is_number(cell: Any) -> bool:
@@ -204,7 +243,7 @@ def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
     if types.is_boolean(kind):
         column = column.cast("int8")
     elif types.is_decimal(kind):
-        column = column.cast("float64")
+        column = column.cast("string")  # from its digits; Arrow's own cast is off by a last bit
     elif not (types.is_integer(kind) or types.is_floating(kind)):
         table.faults[name] = Fault.of_cell(1, f"{column[0].as_py()}")
         return

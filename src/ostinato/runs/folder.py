@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 from ..data import Vocabulary
 from ..data.kept import kept_whole
 from ..errors import BadInput
-from ..files import is_leftover, read_regular, remove_leftovers, write_whole
+from ..files import check_appendable, is_leftover, read_regular, remove_leftovers, write_whole
 from ..learning import Learner
+from ..settings import shown
 from ..tasks import TASKS, Task
 from ..weights import Damaged, Differs
 from ..wiring import Network
@@ -29,6 +30,7 @@ from .budget import Units, network_shapes
 from .build import build_task, precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
+from .log import NAME as LOG
 from .log import add_event, read_events
 from .members import allow_members
 from .models import check_numbers
@@ -251,7 +253,8 @@ class Run:
             remove_leftovers(folder)
 
     def check_log(self) -> None:
-        """Refuse to add to the log of another run."""
+        """Refuse to add to the log of another run, or to what is no file."""
+        check_appendable(self.path / LOG)
         for event in self.events():
             if event.get("run", self.name) != self.name:
                 raise BadInput(f"{self.path / 'events.jsonl'} is from another run; restore its own")
@@ -385,7 +388,7 @@ def _sizes(found: dict) -> Sizes:
     if not isinstance(name, str) or not all(isinstance(x, bool) for x in sizes[3:5]):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
-        raise TypeError(f"sizes of {numbers}")
+        raise TypeError(f"sizes of {' and '.join(map(shown, numbers))}")
     if sizes.model is not None:
         check_numbers(sizes.model)
     return sizes

@@ -90,6 +90,8 @@ def find(role: str, name: Any, *, named: bool = True) -> tuple[str, Any]:
         return name, REGISTRIES[role][name]
     where, colon, attribute = name.rpartition(":")
     if not colon:
+        if not named:
+            raise BadInput(f"there is no {role} {name!r:.60} in this version of Ostinato")
         if near := nearest(name, REGISTRIES[role]):
             raise BadInput(f"there is no {role} {name!r:.60}; did you mean {near}?")
         known = ", ".join(REGISTRIES[role])

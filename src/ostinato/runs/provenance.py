@@ -11,7 +11,6 @@ Classes of Ostinato are described by name only, because they may move within the
 import dataclasses
 import hashlib
 import inspect
-import json
 import platform
 import sys
 import textwrap
@@ -24,6 +23,7 @@ import jax
 import numpy as np
 
 from ..learning import Learner
+from ..settings import as_words, shown
 from ..tasks import Task
 from .budget import Units
 from .build import batch_size
@@ -150,9 +150,9 @@ def _same_class(one: dict, other: dict) -> bool:
 
 def _words(value: Any) -> str:
     if isinstance(value, list):
-        many = len(value) > 4 or any(isinstance(x, dict) for x in value)
-        return f"{len(value)} of them" if many else json.dumps(value)
-    return str(value)
+        many = len(value) > 4 or any(isinstance(x, dict | list) for x in value)
+        return f"{len(value)} of them" if many else f"[{', '.join(map(_words, value))}]"
+    return as_words(value) if isinstance(value, str) else shown(value)
 
 
 def _code(of: type | Callable) -> dict[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data import Table, read_npy, read_npz, read_table
 from ..data.scaling import check_complete
-from ..data.table import first_twice, missing_cells
+from ..data.table import first_twice, missing_cells, written_twice
 from ..data.times import check_order
 from ..errors import BadInput
 from .arrays import Arrays
@@ -225,18 +225,13 @@ def _check_ids(table: Table, sequence: str, ids: np.ndarray) -> None:
             f"{_rows_in_words(table, gaps)}, column {sequence!r:.60}: it does not say to which "
             "sequence the row belongs; fill it in or leave the row out"
         )
-    if sequence in table.numbers:
-        known: dict[float, tuple[str, int]] = {}
-        for row, (cell, number) in enumerate(
-            zip(ids.tolist(), table.numbers[sequence].tolist(), strict=True)
-        ):
-            other, before = known.setdefault(number, (cell, row))
-            if other != cell and abs(number) < 2**53:
-                raise BadInput(
-                    f"{_rows_in_words(table, np.array([before, row]))}, column {sequence!r:.60}: "
-                    f"{other!r:.40} and {cell!r:.40} are the same number; write the ids of one "
-                    "sequence alike"
-                )
+    if found := written_twice(ids.tolist()):
+        one, two = ids[[*found]]
+        same = "number" if sequence in table.numbers else "text or number"
+        raise BadInput(
+            f"{_rows_in_words(table, np.array(found))}, column {sequence!r:.60}: {one!r:.40} and "
+            f"{two!r:.40} are the same {same}; write the ids of one sequence alike"
+        )
 
 
 def _rows_in_words(table: Table, rows: np.ndarray) -> str:

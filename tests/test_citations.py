@@ -16,6 +16,8 @@ SECTIONS = {
         "1.1": "A family of models",
         "1.2": "Feed forward neural networks",
         "1.3": "Recurrent neural networks",
+        "1.3.1": "Learning with RNNs",
+        "1.3.2": "Gradient",
         "1.4": "Activation functions and gradient",
         "1.5": "Stochastic gradient descent: a common framework",
         "1.6": "The vanishing and exploding gradient problem",

@@ -125,9 +125,9 @@ def pack(tree: Any, notes: dict[str, str] | None = None) -> list[bytes | memoryv
         The parts of the file: its header, and the arrays one by one, which are not copied.
 
     Example:
-        >>> header, *arrays = pack({"a": np.zeros(3), "b": np.ones(2, np.int32)})
+        >>> header, *arrays = pack(cell)
         >>> sorted(safetensors.numpy.load(b"".join([header, *arrays])))
-        ['a', 'b']
+        ['R', 'W', 'b']
     """
     arrays = {name: np.asarray(x) for name, x in _named(tree).items()}
     # Wide numbers first, so that every array is aligned.

@@ -44,10 +44,12 @@ class CheckpointWriter:
         step: that of the last one.
 
     Example:
-        >>> writer = CheckpointWriter(lambda checkpoint, progress: print("written", progress.step))
+        >>> written = []
+        >>> writer = CheckpointWriter(lambda checkpoint, progress: written.append(progress.step))
         >>> writer.write(Checkpoint(cell, None, None), Progress(step=3))
         >>> writer.finish()
-        written 3
+        >>> written
+        [3]
     """
 
     def __init__(self, save: Callable[[Checkpoint, Progress], None]):

@@ -243,7 +243,8 @@ def _request(chance: random.Random, server: Server) -> tuple[str, str, bytes]:
 def _name(chance: random.Random, bad: bool = False) -> str:
     """A name of a run in a query, most often none that leads anywhere."""
     names = (
-        "../outside", "../outside", "..", "good/../../outside", "/etc", "link", "secret.txt", "./good", "good/",
+        "../outside", "../outside", "..", "good/../../outside", "/etc", "link", "secret.txt",
+        "./good", "good/",
         "x" * 300, "x" * 3000, "\0", "good\0", "../" * 50, "....//outside", ".", "", "~",
     )  # fmt: skip
     drawn = chance.choice((*names, text(chance), *([] if bad else ["good", "good"])))

@@ -271,6 +271,13 @@ def test_symbols_outside_a_vocabulary_are_not_decoded():
     assert text.decode([]) == "" == tokens.decode([])
 
 
+@pytest.mark.parametrize("wrong", [None, 3, b"a", ["a"]])
+def test_only_text_is_encoded(wrong):
+    with pytest.raises(BadInput, match="a text must be of type str, got"):
+        Vocabulary.of_text("abc").encode(wrong)
+    assert Vocabulary.of_bytes().encode(b"ab").tolist() == [97, 98]
+
+
 def test_refuses_symbols_and_networks_that_do_not_fit():
     with pytest.raises(ValueError, match="expects symbols from 0 to 4, got 7"):
         sample(network(), [0, 7], 5, key=ONE)

@@ -45,9 +45,12 @@ class Vocabulary:
             text: the text, or a piece of one.
             begin: the position of its first character in the whole text, for the error message.
         """
+        if self.level == "bytes" and isinstance(text, bytes | bytearray | memoryview):
+            return np.frombuffer(text, np.uint8)
+        if not isinstance(text, str):
+            raise BadInput(f"a text must be of type str, got {type(text).__name__}")
         if self.level == "bytes":
-            return np.frombuffer(_bytes(text) if isinstance(text, str) else text, np.uint8)
-        assert isinstance(text, str)
+            return np.frombuffer(_bytes(text), np.uint8)
         found, known = code_points(text), np.array(self.points, np.uint32)
         symbols = np.searchsorted(known, found)
         strange = np.flatnonzero(known[np.minimum(symbols, len(known) - 1)] != found)

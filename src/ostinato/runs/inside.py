@@ -16,6 +16,7 @@ from ..lens.reach import WINDOW, reach
 from ..lens.reading import Reading, read, read_gates
 from ..lens.similar import APART, similar_states
 from ..lens.units import Unit
+from ..settings import checked_int
 from ..tasks.passages import Passage
 from .build import build_network
 from .folder import Run
@@ -202,8 +203,7 @@ def look_inside(
     """
     if text is not None and file is not None:
         raise BadInput("give either a text or a file, not both")
-    if limit < 1:
-        raise BadInput(f"the limit must be at least 1, got {limit}")
+    limit, top = checked_int("the limit", limit), checked_int("top", top)
     with run.precision():
         if text is not None:
             passage, where = run.config.task.kind.passage_of(text, run.artefacts), "the given text"

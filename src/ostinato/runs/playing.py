@@ -9,6 +9,7 @@ import numpy as np
 from ..data import Vocabulary
 from ..decoding import Drawn, as_text, opening, play
 from ..errors import BadInput
+from ..tasks.task import checked_seed
 from .folder import Run
 
 
@@ -42,7 +43,7 @@ def play_run(
     with run.precision():
         start = vocabulary.encode(prompt) if prompt else opening(vocabulary)
         network = run.network() if network is None else network
-        drawn = play(network, start, count, key=jax.random.key(seed), **how)
+        drawn = play(network, start, count, key=jax.random.key(checked_seed(seed)), **how)
     return _as_pieces(run, drawn, vocabulary)
 
 

@@ -176,6 +176,8 @@ def gradients(case: Case) -> str:
         except Refused as error:
             raise Failed(f"{name} accepts what bptt refuses: {error}") from None
         check(np.allclose(value, right, 1e-3, 1e-4, equal_nan=True), f"{name} has another loss")
+        if not np.isfinite(value):  # what 0 · NaN is depends on the order of the products
+            return ACCEPTED
         for a, b in zip(jax.tree.leaves(gradient), jax.tree.leaves(slopes), strict=True):
             check(np.allclose(a, b, 1e-2, 1e-3, equal_nan=True), f"{name} differs from bptt")
     return ACCEPTED

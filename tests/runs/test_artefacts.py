@@ -80,7 +80,7 @@ KINDS: dict[str, tuple[dict, str | None, str | None]] = {
         None,
         "strokes.jsonl",
     ),
-    "execute": ({"task": "execute", "embedding": 4}, "programs.tsv", None),
+    "addition": ({"task": "addition", "digits": 2, "embedding": 4}, "programs.tsv", None),
     "recall": ({"task": "recall", "cell": "hopfield", "units": None}, None, None),
     "narma10": ({"task": "narma10", "length": 8}, None, None),
     "adding": ({"task": "adding", "length": 8}, None, None),

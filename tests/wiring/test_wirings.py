@@ -646,6 +646,13 @@ def test_symbols_that_are_no_integers_are_refused(name, kind, run):
     assert str(caught.value) == f"{kind} expects integer symbols, got float64(4, 2)"
 
 
+@pytest.mark.parametrize("name, kind", [("one-hot", "OneHot"), ("embedding", "Embedding")])
+def test_a_tuple_of_symbols_is_refused_while_jax_traces(name, kind):
+    with pytest.raises(TypeError) as caught:
+        unroll(NETWORKS[name](), (TEXT, TEXT), memory=2)
+    assert str(caught.value) == f"{kind} expects an array of integer symbols, got a tuple"
+
+
 @pytest.mark.parametrize("wrong", [SYMBOLS, -1])
 @pytest.mark.parametrize("run", ["inputs", "unroll"])
 @pytest.mark.parametrize("name, kind", [("one-hot", "OneHot"), ("embedding", "Embedding")])

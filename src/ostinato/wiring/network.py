@@ -271,7 +271,9 @@ def _check_symbols(encoding: Any, x: Any, symbols: int) -> None:
         raise TypeError(f"{name} expects integer symbols, got {type(x).__name__}")
     if not jnp.issubdtype(jnp.result_type(x), jnp.integer):
         raise TypeError(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
-    if not isinstance(x, jax.core.Tracer) and jnp.size(x):
+    if isinstance(x, list | tuple) and any(isinstance(one, jax.core.Tracer) for one in x):
+        raise TypeError(f"{name} expects an array of integer symbols, got a {type(x).__name__}")
+    if not isinstance(x, jax.core.Tracer) and np.size(x):
         values = np.asarray(x)  # NumPy: this may run while JAX traces
         low, high = int(values.min()), int(values.max())
         if low < 0 or high >= symbols:

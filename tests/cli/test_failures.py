@@ -50,7 +50,7 @@ WRONG = [
     (["train", "--foo"], "no such option --foo"),
     (["train", "--unit", "3"], "no such option --unit (did you mean --units?)"),
     (["train", "--layers", "x"], "invalid value for '--layers': "),
-    (["train", "--units", "x"], "units must be a whole number, or one per layer like 150,130"),
+    (["train", "--units", "x"], "must be a whole number, or one per layer like 150,130"),
     (["train", "--run", ""], "a path cannot be empty"),
     (["sample"], "; see ostinato sample --help"),
     (["sample", "nowhere"], "there is no run folder nowhere"),

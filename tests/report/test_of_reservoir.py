@@ -16,7 +16,7 @@ KEY = jax.random.key(0)
 
 
 def of(network):
-    return types.SimpleNamespace(network=network)
+    return types.SimpleNamespace(network=network, step=1)
 
 
 def test_all_eigenvalues_of_a_reservoir():

@@ -149,13 +149,13 @@ class Training:
         pool.shutdown(wait=False)
         self.untold: list[dict] = [self._start(progress)]
         try:
-            first = None
-            if progress.step < self.steps:  # which compiles it, while baselines are computed
-                first = self._advance(now, fresh_state, progress.step)
-                jax.block_until_ready(first)
-            self.spent.clear()
-            self.spent["compile"] = self._seconds() - self.logged
             with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
+                first = None
+                if progress.step < self.steps:  # which compiles it, while baselines are computed
+                    first = self._advance(now, fresh_state, progress.step)
+                    jax.block_until_ready(first)
+                self.spent.clear()
+                self.spent["compile"] = self._seconds() - self.logged
                 now, progress, reason = self._loop(now, progress, fresh_state, first, stop)
             self._save_last(now, progress, fresh_state)
         finally:

@@ -93,30 +93,22 @@ def test_how_often_follows_from_what_it_costs_and_what_a_kill_may_lose():
             assert cost <= 0.02 * seconds or seconds == max(60, 0.01 * run)
 
 
-def test_what_is_known_to_be_good_is_kept_when_a_run_diverges(config, tmp_path, monkeypatch):
-    """The best network waited for its turn to be written."""
+@pytest.mark.parametrize(("wrong", "kept"), [(26, [20]), (21, [])])
+def test_what_is_known_to_be_good_is_kept_when_a_run_diverges(
+    config, tmp_path, monkeypatch, wrong, kept
+):
+    """The best network, of step 20, waits for its turn; step 21 is what shows that it is good."""
     advance = Alone.advance
 
     def spoilt(self, now, fresh, batch, step):
         now, report = advance(self, now, fresh, batch, step)
-        return now, {**report, "loss": np.float32(np.nan)} if step >= 25 else report
+        return now, {**report, "loss": np.float32(np.nan)} if step + 1 >= wrong else report
 
     monkeypatch.setattr(Alone, "advance", spoilt)
-    with pytest.raises(Diverged, match=r"at step 26.* Last good checkpoint: step 20"):
+    last = f"step {kept[-1]}" if kept else "none yet"
+    with pytest.raises(Diverged, match=rf"at step {wrong}.* Last good checkpoint: {last}"):
         train(config, tmp_path / "run")
-    assert open_run(tmp_path / "run").steps() == [20]
-
-
-def test_a_checkpoint_whose_weights_give_no_loss_is_not_written(config, tmp_path, monkeypatch):
-    advance = Alone.advance
-
-    def spoilt(self, now, fresh, batch, step):
-        now, report = advance(self, now, fresh, batch, step)
-        return now, {**report, "loss": np.float32(np.nan)} if step >= 20 else report
-
-    monkeypatch.setattr(Alone, "advance", spoilt)
-    with pytest.raises(Diverged, match=r"at step 21.* Last good checkpoint: none yet"):
-        train(config, tmp_path / "run")
+    assert open_run(tmp_path / "run").steps() == kept
 
 
 def test_a_folder_that_vanishes(config, tmp_path, often):

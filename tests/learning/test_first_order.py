@@ -222,3 +222,9 @@ def test_an_unknown_learner_is_named():
 
 def test_every_learner_has_a_rate():
     assert all(method.rate > 0 for method in FIRST_ORDER.values())
+
+
+@pytest.mark.parametrize("clip", [False, 1.0, None, "big", "0.1x"])
+def test_a_clip_that_is_none_is_refused_when_the_learner_is_made(clip):
+    with pytest.raises(BadInput, match="clip must be a positive number, 'auto'"):
+        FirstOrder("sgd", Objective(SquaredError()), steps=3, clip=clip)

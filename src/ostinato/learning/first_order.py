@@ -172,6 +172,7 @@ class FirstOrder(Learner):
             raise BadInput(f"there is no learner {self.name!r}; there are {', '.join(FIRST_ORDER)}")
         if self.velocity not in VELOCITIES:
             raise BadInput(f"velocity must be one of {', '.join(VELOCITIES)}; got {self.velocity}")
+        check_clip(self.clip)
         factor(self.schedule, self.steps)
 
     @classmethod

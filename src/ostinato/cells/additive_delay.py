@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -12,7 +13,7 @@ from ..settings import as_words, setting
 from ._activations import activation, function_of
 from ._cell import Cell, Pair, check_vectors, draw, zeros
 from .delay import inverse
-from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
 
 Past = tuple[jax.Array, jax.Array, jax.Array]
 
@@ -64,6 +65,8 @@ class AdditiveDelay(Cell):
         dt: float = setting(1.0, "duration of a step")
         f: str = function_of("the units")
 
+    lecun_input: ClassVar[bool] = True
+
     A: jax.Array
     B: jax.Array
     C: jax.Array
@@ -82,7 +85,7 @@ class AdditiveDelay(Cell):
         input_delays: Sequence[int] = (0,),
         dt: float = 1.0,
         f: str = "tanh",
-        input: Initialiser = glorot(),
+        input: Initialiser = lecun(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

@@ -54,7 +54,7 @@ def draw(init: Initialiser, key: jax.Array, rows: int, columns: int, blocks: int
     """`blocks` matrices of shape `(rows, columns)`, each initialised by itself, side by side."""
     if not (is_size(rows) and is_size(columns)):
         raise ValueError(
-            "the sizes of a cell must be positive whole numbers, got a weight matrix of "
+            "the sizes of a cell must be whole numbers from 1 to 2³¹ - 1, got a weight matrix of "
             f"{rows!r} rows and {columns!r} columns"
         )
     dtype = jnp.result_type(float)
@@ -63,9 +63,9 @@ def draw(init: Initialiser, key: jax.Array, rows: int, columns: int, blocks: int
 
 
 def is_size(n: Any) -> bool:
-    """Whether it is a positive whole number."""
+    """Whether it is a whole number from 1 to 2³¹ - 1, which arrays can have as a size."""
     try:
-        return operator.index(n) > 0 and not isinstance(n, bool)
+        return 0 < operator.index(n) < 2**31 and not isinstance(n, bool)
     except TypeError:
         return False
 

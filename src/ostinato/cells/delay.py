@@ -1,6 +1,7 @@
 """The additive delay equation, discretised by backward Euler."""
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 from ..settings import setting
 from ._activations import activation, function_of
 from ._cell import Cell, Pair, draw, project, rest
-from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
 
 
 class Delay(Cell):
@@ -38,6 +39,8 @@ class Delay(Cell):
         dt: float = setting(1.0, "duration of a step")
         f: str = function_of("the units")
 
+    lecun_input: ClassVar[bool] = True
+
     A: jax.Array
     B: jax.Array
     C: jax.Array
@@ -54,7 +57,7 @@ class Delay(Cell):
         delay: int = 1,
         dt: float = 1.0,
         f: str = "tanh",
-        input: Initialiser = glorot(),
+        input: Initialiser = lecun(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

@@ -1,6 +1,7 @@
 """The gated recurrent unit, with the reset gate before or after the matrix product."""
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 
 from ..settings import setting
 from ._cell import Cell, draw, project, rest, split, zeros
-from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
 
 RESETS = ("before", "after")
 
@@ -38,6 +39,8 @@ class GRU(Cell):
     class Settings(InitialWeights):
         reset: str = setting("before", "reset before or after the product", among=RESETS)
 
+    lecun_input: ClassVar[bool] = True
+
     W: jax.Array
     R: jax.Array
     U: jax.Array
@@ -52,7 +55,7 @@ class GRU(Cell):
         *,
         key: jax.Array,
         reset: str = "before",
-        input: Initialiser = glorot(),
+        input: Initialiser = lecun(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

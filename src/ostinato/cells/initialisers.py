@@ -8,7 +8,7 @@ Example:
     >>> int((cell.R[:, 0] != 0).sum())  # incoming weights of the first unit
     15
 
-In a configuration an initialiser is a string, its name with its numbers: `orthogonal`,
+In a configuration an initialiser is a string, its name with its numbers: `lecun`, `orthogonal`,
 `normal:0.1`, `sparse:0.1,0.1`, `incoming:15`, `spectral-radius:1.1` or
 `spectral-radius:1.1,incoming:15`. `initialiser` parses it.
 """
@@ -44,6 +44,26 @@ def normal(std: float = 0.1) -> Initialiser:
 def glorot() -> Initialiser:
     """Every entry from U(-a, a), `a = √(6 / (rows + columns))` (Glorot and Bengio, 2010)."""
     return jax.nn.initializers.glorot_uniform()
+
+
+def lecun(symbols: int = 0) -> Initialiser:
+    """Every entry from N(0, 1/n) for n inputs that vary at the same time (LeCun et al., 1998).
+
+    So a pre-activation has the variance of one input. Of a one-hot vector a single entry is not
+    zero: if the first `symbols` inputs are one, their weights are from N(0, 1), and those of the
+    other inputs from N(0, 1/n), with n the number of others.
+
+    Example:
+        >>> lecun(65)(jax.random.key(0), (65, 512), jnp.float32).std().round(1)
+        Array(1., dtype=float32)
+    """
+
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
+        varying = jnp.arange(shape[0]) >= symbols
+        scale = jnp.where(varying, 1 / math.sqrt(max(shape[0] - symbols, 1)), 1.0)
+        return scale[:, None].astype(dtype) * jax.random.normal(key, shape, dtype)
+
+    return init
 
 
 def orthogonal(gain: float = 1.0) -> Initialiser:
@@ -120,6 +140,7 @@ def _largest_eigenvalue(matrix: jax.Array) -> np.ndarray:
 INITIALISERS: dict[str, tuple[Callable[..., Initialiser], tuple[str, ...]]] = {
     "normal": (normal, ("deviation",)),
     "glorot": (glorot, ()),
+    "lecun": (lecun, ()),
     "orthogonal": (orthogonal, ("gain",)),
     "sparse": (sparse, ("probability", "deviation")),
     "incoming": (incoming, ("count", "deviation")),

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ._cell import Cell, Pair, draw, of_rows, project, rest, split
-from .initialisers import Initialiser, InitialWeights, normal
+from .initialisers import Initialiser, InitialWeights, lecun, normal
 from .multiplicative import factor_size
 
 
@@ -28,6 +28,7 @@ class KrauseLSTM(Cell):
     """
 
     Settings = InitialWeights
+    lecun_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
 
     W: jax.Array
@@ -39,7 +40,7 @@ class KrauseLSTM(Cell):
         units: int,
         *,
         key: jax.Array,
-        input: Initialiser = normal(0.1),
+        input: Initialiser = lecun(),
         recurrent: Initialiser = normal(0.1),
     ):
         """
@@ -80,6 +81,7 @@ class MLSTM(Cell):
     """
 
     Settings = InitialWeights
+    lecun_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
 
     W: jax.Array
@@ -94,7 +96,7 @@ class MLSTM(Cell):
         *,
         key: jax.Array,
         factor_inputs: int | None = None,
-        input: Initialiser = normal(0.1),
+        input: Initialiser = lecun(),
         recurrent: Initialiser = normal(0.1),
     ):
         """

@@ -1,14 +1,14 @@
 """The LSTM with forget gate and biases, without and with peepholes."""
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from ..settings import setting
 from ._cell import Cell, Pair, draw, project, rest, split, zeros
-from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
 
 
 class LSTM(Cell):
@@ -33,6 +33,8 @@ class LSTM(Cell):
     class Settings(InitialWeights):
         forget: float = setting(1.0, "initial bias of the forget gate")
 
+    lecun_input: ClassVar[bool] = True
+
     W: jax.Array
     R: jax.Array
     b: jax.Array
@@ -44,7 +46,7 @@ class LSTM(Cell):
         *,
         key: jax.Array,
         forget: float = 1.0,
-        input: Initialiser = glorot(),
+        input: Initialiser = lecun(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

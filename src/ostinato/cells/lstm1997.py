@@ -1,6 +1,7 @@
 """The original LSTM: no forget gate, and optionally its truncated gradient."""
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 
 from ..settings import setting
 from ._cell import Cell, Pair, draw, project, rest, split, zeros
-from .initialisers import Initialiser, InitialWeights, glorot, orthogonal
+from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
 
 
 class LSTM1997(Cell):
@@ -38,6 +39,8 @@ class LSTM1997(Cell):
     class Settings(InitialWeights):
         truncated: bool = setting(False, "errors flow back through the memory cells alone")
 
+    lecun_input: ClassVar[bool] = True
+
     W: jax.Array
     R: jax.Array
     b: jax.Array
@@ -50,7 +53,7 @@ class LSTM1997(Cell):
         *,
         key: jax.Array,
         truncated: bool = False,
-        input: Initialiser = glorot(),
+        input: Initialiser = lecun(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

@@ -6,6 +6,7 @@ from .._lazy import Members, attach
 
 if TYPE_CHECKING:
     from ._learner import Learner as Learner
+    from ._learner import RunSize as RunSize
     from .curriculum import length_at as length_at
     from .evolution_strategy import EvolutionStrategy as EvolutionStrategy
     from .first_order import FIRST_ORDER as FIRST_ORDER

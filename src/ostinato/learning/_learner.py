@@ -1,7 +1,7 @@
 """The contract of a learner: how a network is updated on a batch."""
 
 import abc
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -9,6 +9,20 @@ import numpy as np
 from ..data import Batch
 from ..settings import NoSettings, options
 from .objective import Objective
+
+
+class RunSize(NamedTuple):
+    """What a learner may choose its settings by.
+
+    Attributes:
+        steps: the number of steps of the run.
+        batch: the number of sequences per batch.
+        units: the units of the widest layer.
+    """
+
+    steps: int
+    batch: int
+    units: int
 
 
 class Learner(abc.ABC):
@@ -45,7 +59,7 @@ class Learner(abc.ABC):
 
     @classmethod
     def from_settings(
-        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "Learner":
         """Build the learner of a configuration.
 
@@ -53,8 +67,7 @@ class Learner(abc.ABC):
             name: its name in the configuration.
             settings: an instance of `Settings`.
             objective: what to minimise.
-            steps: the number of steps of the run.
-            batch: the number of sequences per batch.
+            size: how large the run is, for what a learner chooses by it.
         """
         return cls(objective, **options(settings))  # type: ignore[call-arg]
 

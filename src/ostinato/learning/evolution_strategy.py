@@ -27,7 +27,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
-from ._learner import Learner
+from ._learner import Learner, RunSize
 from .norms import norms_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
@@ -84,9 +84,9 @@ class EvolutionStrategy(Learner):
 
     @classmethod
     def from_settings(
-        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "EvolutionStrategy":
-        return cls(objective, steps, **options(settings))
+        return cls(objective, size.steps, **options(settings))
 
     @property
     def copies(self) -> int:

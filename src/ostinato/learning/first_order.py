@@ -29,7 +29,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
-from ._learner import Learner
+from ._learner import Learner, RunSize
 from .clipping import Average, check_clip, clip_factor, no_average, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
 from .norms import norms_of
@@ -48,12 +48,23 @@ class Method(NamedTuple):
         rate: the default learning rate.
         has_velocity: whether the direction is a velocity that can include the rate.
         decay: the default weight decay.
+        width: the units of a layer for which `rate` is meant, if it depends on them.
     """
 
     direction: Callable[[Any, float], Any]
     rate: float
     has_velocity: bool = False
     decay: float = 0.0
+    width: int | None = None
+
+    def usual_rate(self, units: int) -> float:
+        """The default rate for layers of so many units.
+
+        If the method has a `width` n, it is `rate · n / units`, at most twice `rate`: Adam moves
+        every weight by about the rate, so what a unit receives changes by the rate times the number
+        of its inputs (Yang et al., 2021). `benchmarks/defaults.py` measures it.
+        """
+        return self.rate if self.width is None else self.rate * min(self.width / units, 2.0)
 
 
 FIRST_ORDER = {
@@ -65,8 +76,8 @@ FIRST_ORDER = {
     "adagrad": Method(lambda optax, momentum: optax.scale_by_rss(), 0.02),
     "adadelta": Method(lambda optax, momentum: optax.scale_by_adadelta(), 1.0),
     "rmsprop": Method(lambda optax, momentum: optax.scale_by_rms(), 1e-3),
-    "adam": Method(lambda optax, momentum: optax.scale_by_adam(), 4e-3),
-    "adamw": Method(lambda optax, momentum: optax.scale_by_adam(), 4e-3, decay=0.01),
+    "adam": Method(lambda optax, momentum: optax.scale_by_adam(), 4e-3, width=512),
+    "adamw": Method(lambda optax, momentum: optax.scale_by_adam(), 4e-3, decay=0.01, width=512),
 }
 MOMENTUM = tuple(name for name, method in FIRST_ORDER.items() if method.has_velocity)
 VELOCITIES = ("scaled", "raw")
@@ -177,12 +188,14 @@ class FirstOrder(Learner):
 
     @classmethod
     def from_settings(
-        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "FirstOrder":
         given = options(settings)
         for field in dataclasses.fields(GradientSettings):
             del given[field.name]
-        return cls(name, objective, steps, settings.method(), **given)
+        if settings.rate is None:
+            given["rate"] = FIRST_ORDER[name].usual_rate(size.units)
+        return cls(name, objective, size.steps, settings.method(), **given)
 
     @property
     def carries_state(self) -> bool:

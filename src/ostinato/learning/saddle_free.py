@@ -37,6 +37,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
+from ._learner import RunSize
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
@@ -153,10 +154,10 @@ class SaddleFree(Curved):
 
     @classmethod
     def from_settings(
-        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "SaddleFree":
         damping = {} if settings.tikhonov is None else {"damping": settings.tikhonov}
-        return cls(objective, settings.krylov, **damping, **settings.sizes(batch))
+        return cls(objective, settings.krylov, **damping, **settings.sizes(size.batch))
 
     @property
     def copies(self) -> int:

@@ -20,7 +20,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
-from ._learner import Learner
+from ._learner import Learner, RunSize
 from .first_order import GradientSettings
 from .gradients import Full, Gradient
 from .norms import norms_of
@@ -65,7 +65,7 @@ class Transformation(Learner):
 
     @classmethod
     def from_settings(
-        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "Transformation":
         made = _made(cls.make, name, settings.rate)
         return cls(made, objective, settings.method(), settings.rate)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..data import Batch
 from ..errors import BadInput
-from ..learning import Learner, Objective
+from ..learning import Learner, Objective, RunSize
 from ..learning.norms import norms_of
 from ..memory import check_memory
 from ..settings import options, setting
@@ -81,9 +81,9 @@ class Ridge(Learner):
 
     @classmethod
     def from_settings(
-        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "Ridge":
-        return cls(objective, steps, **options(settings))
+        return cls(objective, size.steps, **options(settings))
 
     def advice(self, rate: float) -> str:
         return "a larger --strength"

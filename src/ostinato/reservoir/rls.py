@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..data import Batch
 from ..errors import BadInput
-from ..learning import Learner, Objective
+from ..learning import Learner, Objective, RunSize
 from ..settings import options, setting
 from .ridge import check_square, filled, linear_readout, regression, reported, states_of
 
@@ -64,7 +64,7 @@ class RecursiveLeastSquares(Learner):
 
     @classmethod
     def from_settings(
-        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "RecursiveLeastSquares":
         return cls(objective, **options(settings))
 

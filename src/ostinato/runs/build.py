@@ -11,7 +11,7 @@ import numpy as np
 from ..cells import CELLS
 from ..data.scaling import DTYPE
 from ..errors import BadInput
-from ..learning import Hybrid, Learner, Objective
+from ..learning import Hybrid, Learner, Objective, RunSize
 from ..tasks import Task
 from ..through_time.online1997 import RULES
 from ..wiring import Network
@@ -63,22 +63,22 @@ def build_learner(
         from ..learning import Transformation  # late, because it imports optax
 
         return Transformation(given, objective)
-    steps = steps_of(config, task)
-    learner = _learner(config, config.learner, objective, steps)
+    units = units_of(config, task)
+    widest = units if isinstance(units, int) else max(units)
+    size = RunSize(steps_of(config, task), batch_size(config), widest)
+    learner = _learner(config, config.learner, objective, size)
     if config.first is None:
         return learner
-    first = _learner(config, config.first, objective, steps)
+    first = _learner(config, config.first, objective, size)
     if not first.carries_state:
         raise BadInput(f"--first with the learner {config.learner} needs --gradient full")
     return Hybrid(first, learner, config.first_steps, config.turns)
 
 
-def _learner(config: Config, member: Any, objective: Objective, steps: int) -> Learner:
+def _learner(config: Config, member: Any, objective: Objective, size: RunSize) -> Learner:
     if getattr(member.settings, "gradient", None) == "lstm1997":
         _check_online1997(config)
-    return member.kind.from_settings(
-        member.name, member.settings, objective, steps, batch_size(config)
-    )
+    return member.kind.from_settings(member.name, member.settings, objective, size)
 
 
 def _check_online1997(config: Config) -> None:

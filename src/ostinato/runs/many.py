@@ -18,7 +18,7 @@ from typing import NamedTuple
 import jax
 
 from ..errors import BadInput
-from ..learning import Learner, Objective
+from ..learning import Learner, Objective, RunSize
 from ..tasks import CrossEntropy
 from .build import batch_size
 from .company import Company
@@ -165,9 +165,8 @@ def _learner(config: Config) -> Learner:
     """The learner, for its attributes only: without a task."""
     member = config.learner
     objective = Objective(CrossEntropy())
-    return member.kind.from_settings(
-        member.name, member.settings, objective, config.steps, batch_size(config)
-    )
+    size = RunSize(config.steps, batch_size(config), units=1)
+    return member.kind.from_settings(member.name, member.settings, objective, size)
 
 
 def _cores() -> int:

@@ -40,9 +40,10 @@ def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
     """An encoding of symbols, if the task has them, layers and a readout."""
     task = parts.task
     body, out, symbols = jax.random.split(key, 3)
-    encoding, size = None, task.inputs
+    encoding, size, one_hot = None, task.inputs, 0
     if task.symbolic:
         encoding, size = parts.encoding(task.inputs, symbols)
+        one_hot = encoding.one_hot
     elif parts.settings.embedding:
         raise BadInput(f"the task {task.name} reads vectors, so it takes no embedding")
     if readout_kind(parts.cell, parts.settings, task) == "own":
@@ -52,12 +53,12 @@ def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
         for name in ("readout_units", "expand", "output_feedback"):
             if getattr(parts.settings, name):
                 raise BadInput(f"the output of {parts.cell.name} is the answer; leave out {name}")
-        made, _ = parts.layers(size, body, last={"outputs": task.outputs})
+        made, _ = parts.layers(size, body, symbols=one_hot, last={"outputs": task.outputs})
         return Network(made, None, encoding)
     fed_back = parts.settings.output_feedback
     if fed_back and (task.symbolic or parts.settings.bidirectional):
         raise BadInput("output feedback needs inputs that are vectors, and layers with a step")
-    made, width = parts.layers(size + fed_back * task.outputs, body)
+    made, width = parts.layers(size + fed_back * task.outputs, body, symbols=one_hot)
     if parts.settings.pool == "mean":
         made = Stack([made, Mean(width)])
     if parts.settings.expand is not None:
@@ -82,7 +83,7 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     target: Any
     source, size = parts.encoding(task.inputs, next(keys), EMBEDDED)
     target, width = parts.encoding(task.outputs, next(keys), EMBEDDED)
-    layers, memory = parts.layers(size, next(keys))
+    layers, memory = parts.layers(size, next(keys), symbols=source.one_hot)
     decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
     drop = parts.settings.dropout
     if drop:
@@ -140,7 +141,7 @@ def _decoding(
     attention, reads = None, width
     if model["attention"] is not None:
         reads += memory if model["attention"] == "additive" else 0
-    decoder, units = parts.layers(reads, next(keys), both_ways=False)
+    decoder, units = parts.layers(reads, next(keys), symbols=target.one_hot, both_ways=False)
     if model["attention"] is not None:
         attention = ATTENTION[model["attention"]](units, memory, units, key=next(keys))
     bridge = None

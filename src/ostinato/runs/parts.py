@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 
 from ..cells import CELLS, Cell
-from ..cells.initialisers import Initialiser, incoming, normal, spectral_radius
+from ..cells.initialisers import Initialiser, incoming, lecun, normal, spectral_radius
 from ..errors import BadInput
 from ..settings import as_words, options
 from ..tasks import Task
@@ -78,6 +78,7 @@ class Parts:
         inputs: int,
         key: jax.Array,
         *,
+        symbols: int = 0,
         both_ways: bool | None = None,
         last: Mapping[str, Any] = MappingProxyType({}),
     ) -> tuple[Any, int]:
@@ -86,6 +87,7 @@ class Parts:
         Args:
             inputs: size of the vectors that they read.
             key: random key for the initial weights.
+            symbols: how many of the inputs, from the first, are a one-hot vector.
             both_ways: whether they are bidirectional; by default as configured.
             last: options of the last layer alone.
         """
@@ -110,6 +112,9 @@ class Parts:
 
         sizes = settings.sizes(self.units)
         more: dict[str, Any] = {}
+        first: dict[str, Any] = {}
+        if symbols and self.cell.kind.lecun_input and "input" not in given:
+            (more if settings.skip else first)["input"] = lecun(symbols)
         if self.cell.kind.factor_reads_input and settings.skip and settings.factor == "input":
             more["factor_inputs"] = inputs
         make: Callable[..., Any] = layer
@@ -120,11 +125,13 @@ class Parts:
                 raise BadInput(
                     f"feedback needs a readout; the output of {self.cell.name} is the answer"
                 )
-            made: Any = GatedFeedback.of(make, inputs, sizes, key=key, **more)
+            made: Any = GatedFeedback.of(make, inputs, sizes, key=key, first=first, **more)
         elif settings.layers > 1 or settings.skip:
-            made = Stack.of(make, inputs, sizes, key=key, skip=settings.skip, last=last, **more)
+            made = Stack.of(
+                make, inputs, sizes, key=key, skip=settings.skip, first=first, last=last, **more
+            )
         else:
-            made = make(inputs, sizes[0], key=key, **last, **more)
+            made = make(inputs, sizes[0], key=key, **first, **last, **more)
         if settings.turing is not None:
             made = NeuralTuringMachine(
                 made, rows, columns, key=heads, heads=settings.heads, shift=settings.head_shift

@@ -1,6 +1,7 @@
 """Gated feedback: every layer reads every layer, through one gate per connection."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import equinox as eqx
@@ -73,15 +74,25 @@ class GatedFeedback(Cell):
         units: Sequence[int],
         *,
         key: jax.Array,
+        first: Mapping[str, Any] = MappingProxyType({}),
         **options: Any,
     ) -> "GatedFeedback":
-        """Layers of one kind of cell, the sizes worked out: `make(inputs, units, key=...)`."""
+        """Layers of one kind of cell, the sizes worked out: `make(inputs, units, key=...)`.
+
+        The `options` are those of every layer, `first` those of the first one alone.
+        """
         if not units:
             raise ValueError("gated feedback needs at least one layer, got none")
         *keys, last = jax.random.split(key, len(units) + 1)
         below = [inputs, *units[:-1]]
         cells = [
-            make(below[j] + sum(units) - units[j], units[j], key=keys[j], **options)
+            make(
+                below[j] + sum(units) - units[j],
+                units[j],
+                key=keys[j],
+                **options,
+                **({} if j else first),
+            )
             for j in range(len(units))
         ]
         return cls(cells, inputs, key=last)

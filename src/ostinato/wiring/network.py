@@ -67,6 +67,11 @@ class OneHot(eqx.Module):
     def size(self) -> int:
         return self.symbols
 
+    @property
+    def one_hot(self) -> int:
+        """How many numbers of a vector are those of a one-hot vector."""
+        return self.symbols
+
     def __call__(self, x: jax.Array, dtype: Any) -> jax.Array:
         _check_symbols(self, x, self.symbols)
         return jax.nn.one_hot(x, self.symbols, dtype=dtype)
@@ -87,6 +92,10 @@ class Embedding(eqx.Module):
     @property
     def size(self) -> int:
         return self.E.shape[1]
+
+    @property
+    def one_hot(self) -> int:
+        return 0
 
     def __init__(self, symbols: int, size: int, *, key: jax.Array, init: Initialiser = normal(1.0)):
         """

@@ -57,19 +57,23 @@ class Stack(Cell):
         *,
         key: jax.Array,
         skip: bool = False,
+        first: Mapping[str, Any] = MappingProxyType({}),
         last: Mapping[str, Any] = MappingProxyType({}),
         **options: Any,
     ) -> "Stack":
         """A stack of one kind of cell, the sizes worked out: `make(inputs, units, key=...)`.
 
-        The `options` are those of every layer, `last` those of the last one alone.
+        The `options` are those of every layer, `first` and `last` those of that layer alone.
         """
         keys = jax.random.split(key, len(units))
         below = [0, *units[:-1]] if skip else [inputs, *units[:-1]]
         sizes = [inputs + size for size in below] if skip else below
+        each: list[dict[str, Any]] = [dict(options) for _ in units]
+        each[0] |= first
+        each[-1] |= last
         cells = [
-            make(size, count, key=k, **options, **(last if layer == len(units) else {}))
-            for layer, (size, count, k) in enumerate(zip(sizes, units, keys, strict=True), 1)
+            make(size, count, key=k, **more)
+            for size, count, k, more in zip(sizes, units, keys, each, strict=True)
         ]
         return cls(cells, skip=skip)
 

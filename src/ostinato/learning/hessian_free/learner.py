@@ -31,6 +31,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
+from .._learner import RunSize
 from ..norms import norm_of
 from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
@@ -130,7 +131,7 @@ class HessianFree(Curved):
 
     @classmethod
     def from_settings(
-        cls, name: str, settings: Any, objective: Objective, steps: int, batch: int
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
     ) -> "HessianFree":
         damping = Damping(
             structural=settings.structural if settings.damping == "structural" else 0.0,
@@ -147,7 +148,7 @@ class HessianFree(Curved):
             iterations=settings.iterations,
             adapt=settings.adapt,
             precondition=settings.precondition,
-            **settings.sizes(batch),
+            **settings.sizes(size.batch),
         )
 
     def initial(self, network: Any) -> Memory:

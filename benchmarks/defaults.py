@@ -67,17 +67,18 @@ def trained(jobs: list, hear) -> None:
     train_here([job._replace(measure=False) for job in jobs], hear)
 
 
-def measured(folder: Path, cell: str, task: str, settings: dict, size: tuple, steps: int) -> None:
+def measured(folder: Path, cell: str, task: str, settings: dict, size: tuple, given) -> None:
     """One contrast of all candidates, into a file of errors by candidate."""
     name = f"{task}-{cell}-{size[0]}x{size[1]}"
     if (folder / f"{name}.json").exists():
         return
+    tried = candidates(cell, settings["task"] == "text", size[1])
     spec = Spec.from_dict(
         {
             "cells": [cell],
             "tasks": {task: settings},
-            "wirings": candidates(cell, settings["task"] == "text", size[1]),
-            "settings": {"steps": steps, "layers": size[0], "units": size[1]},
+            "wirings": {name: tried[name] for name in given.candidates if name in tried},
+            "settings": {"steps": given.steps, "layers": size[0], "units": size[1]},
             "seeds": SEEDS,
             "trials": 0,
             "test": False,
@@ -158,6 +159,7 @@ def main() -> None:
         "--sizes", nargs="*", default=[0, 1, 2], type=int, help="which of the three"
     )
     parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--candidates", nargs="*", default=list(CANDIDATES), choices=CANDIDATES)
     parser.add_argument("--publish", action="store_true")
     given = parser.parse_args()
     if given.what == "table":
@@ -168,9 +170,9 @@ def main() -> None:
             for text in given.texts:
                 settings = {"task": "text", "file": str(text)}
                 size = TEXT_SIZES[place]
-                measured(given.folder, cell, text.stem, settings, size, given.steps)
+                measured(given.folder, cell, text.stem, settings, size, given)
             for task in given.tasks:
-                measured(given.folder, cell, task, TASKS[task], SIZES[place], given.steps)
+                measured(given.folder, cell, task, TASKS[task], SIZES[place], given)
 
 
 if __name__ == "__main__":

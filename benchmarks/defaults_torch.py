@@ -1,7 +1,7 @@
 """A text learned from our defaults, and by PyTorch from its own: bits at the end of the same steps.
 
     python benchmarks/defaults_torch.py TEXT... --cells lstm gru --sizes 1x256 2x512 2x1024
-        --seeds 5 --batch 64 --length 128 --steps 600
+        --seeds 5 --steps 600
 
 Ours is `ostinato.runs.train_many`. Theirs is `nn.LSTM` or `nn.GRU` as PyTorch initialises it, with
 Adam, in float32 and, on a GPU, under autocast to bfloat16. Both see the same batches, rate,
@@ -14,6 +14,9 @@ import json
 import math
 import statistics
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +30,7 @@ from ostinato.runs.many import train_many
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PRECISIONS = ("float32", "bfloat16") if DEVICE == "cuda" else ("float32",)
+STARTING = threading.Lock()
 HEADINGS = [
     "text",
     "cell",
@@ -67,8 +71,10 @@ def on_device(x) -> torch.Tensor:
 
 def theirs(config: Config, task, rate: float, layers: int, precision: str) -> float:
     """The bits per character of the PyTorch loop on the validation text."""
-    torch.manual_seed(config.seed)
-    net = Theirs(str(config.cell), task.inputs, layers, config.units).to(DEVICE)
+    with STARTING:  # one at a time, because the random generator is shared
+        torch.manual_seed(config.seed)
+        net = Theirs(str(config.cell), task.inputs, layers, config.units)
+    net.to(DEVICE)
     adam = torch.optim.Adam(net.parameters(), rate)
     course = factor(config.schedule, config.steps)
     for step in range(config.steps):
@@ -103,6 +109,19 @@ def validated(net: Theirs, task, precision: str) -> float:
     return nats / count / math.log(2)
 
 
+def all_at_once(loops: list) -> list:
+    """The results of functions, each in a thread and, on a GPU, a stream of its own."""
+
+    def own_stream(loop):
+        if DEVICE == "cpu":
+            return loop()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            return loop()
+
+    with ThreadPoolExecutor(len(loops) if DEVICE == "cuda" else 1) as pool:
+        return list(pool.map(own_stream, loops))
+
+
 def measured(text: Path, cell: str, size: str, given) -> dict:
     """The bits of every seed, ours and theirs."""
     layers, units = map(int, size.split("x"))
@@ -120,11 +139,14 @@ def measured(text: Path, cell: str, size: str, given) -> dict:
             [event["value"] for event in run.events() if event["kind"] == "valid"][-1]
             for run in runs
         ]
+    loops = {
+        (precision, config.seed): partial(theirs, config, task, rate, layers, precision)
+        for precision in PRECISIONS
+        for config, task in zip(configs, tasks, strict=True)
+    }
+    bits = dict(zip(loops, all_at_once(list(loops.values())), strict=True))
     for precision in PRECISIONS:
-        found[precision] = [
-            theirs(config, task, rate, layers, precision)
-            for config, task in zip(configs, tasks, strict=True)
-        ]
+        found[precision] = [bits[precision, config.seed] for config in configs]
     return found
 
 
@@ -144,8 +166,8 @@ def main() -> None:
     parser.add_argument("--cells", nargs="+", default=["lstm", "gru"])
     parser.add_argument("--sizes", nargs="+", default=["1x256", "2x512", "2x1024"])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--length", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--length", type=int, default=50)
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--json", type=Path, help="add each result as a line, and publish nothing")

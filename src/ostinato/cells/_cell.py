@@ -57,8 +57,8 @@ class Cell(eqx.Module):
         has_recurrent_matrix: whether the cell takes an initialiser `recurrent=`.
         factor_reads_input: whether its factor reads only the network's input in a stack with skip
             connections (option `factor_inputs=`).
-        lecun_input: whether the cell's initialiser `input=` is `lecun()` by default; a network that
-            reads symbols replaces it by `lecun(symbols)`.
+        fan_in_input: whether the cell's initialiser `input=` is `fan_in()` by default; a network that
+            reads symbols replaces it by `fan_in(symbols)`.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -67,7 +67,7 @@ class Cell(eqx.Module):
     readout_bias: ClassVar[bool | None] = True
     has_recurrent_matrix: ClassVar[bool] = True
     factor_reads_input: ClassVar[bool] = False
-    lecun_input: ClassVar[bool] = False
+    fan_in_input: ClassVar[bool] = False
 
     @property
     def input_axes(self) -> int:

@@ -13,7 +13,7 @@ from ..settings import as_words, setting
 from ._activations import activation, function_of
 from ._cell import Cell, Pair, check_vectors, draw, zeros
 from .delay import inverse
-from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
+from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 Past = tuple[jax.Array, jax.Array, jax.Array]
 
@@ -65,7 +65,7 @@ class AdditiveDelay(Cell):
         dt: float = setting(1.0, "duration of a step")
         f: str = function_of("the units")
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
 
     A: jax.Array
     B: jax.Array
@@ -85,7 +85,7 @@ class AdditiveDelay(Cell):
         input_delays: Sequence[int] = (0,),
         dt: float = 1.0,
         f: str = "tanh",
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

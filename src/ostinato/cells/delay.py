@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from ..settings import setting
 from ._activations import activation, function_of
 from ._cell import Cell, Pair, draw, project, rest
-from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
+from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 
 class Delay(Cell):
@@ -39,7 +39,7 @@ class Delay(Cell):
         dt: float = setting(1.0, "duration of a step")
         f: str = function_of("the units")
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
 
     A: jax.Array
     B: jax.Array
@@ -57,7 +57,7 @@ class Delay(Cell):
         delay: int = 1,
         dt: float = 1.0,
         f: str = "tanh",
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

@@ -9,7 +9,7 @@ import jax
 from ..settings import setting
 from ._activations import activation, function_of
 from ._cell import Cell, draw, project, zeros
-from .initialisers import Initialiser, initial, lecun, orthogonal
+from .initialisers import Initialiser, fan_in, initial, orthogonal
 
 CONTEXTS = ("one-to-one", "full")
 
@@ -41,7 +41,7 @@ class Elman(Cell):
         )
         input: str | None = initial("input weights")
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
     has_recurrent_matrix: ClassVar[bool] = False
 
     W: jax.Array
@@ -57,7 +57,7 @@ class Elman(Cell):
         key: jax.Array,
         f: str = "tanh",
         context: str = "one-to-one",
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
     ):
         """
         Args:

@@ -8,7 +8,7 @@ import jax
 
 from ._activations import activation, function_of
 from ._cell import Cell, draw, project, zeros
-from .initialisers import Initialiser, initial, lecun
+from .initialisers import Initialiser, fan_in, initial
 
 
 class Feedforward(Cell):
@@ -33,7 +33,7 @@ class Feedforward(Cell):
         f: str = function_of("the units")
         input: str | None = initial("input weights")
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
     has_recurrent_matrix: ClassVar[bool] = False
 
     W: jax.Array
@@ -47,7 +47,7 @@ class Feedforward(Cell):
         *,
         key: jax.Array,
         f: str = "tanh",
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
     ):
         """
         Args:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..settings import setting
 from ._cell import Cell, draw, project, rest, split, zeros
-from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
+from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 RESETS = ("before", "after")
 
@@ -39,7 +39,7 @@ class GRU(Cell):
     class Settings(InitialWeights):
         reset: str = setting("before", "reset before or after the product", among=RESETS)
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
 
     W: jax.Array
     R: jax.Array
@@ -55,7 +55,7 @@ class GRU(Cell):
         *,
         key: jax.Array,
         reset: str = "before",
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

@@ -9,7 +9,7 @@ import jax
 from ..settings import setting
 from ._activations import activation, function_of
 from ._cell import Cell, Pair, draw, project, rest, zeros
-from .initialisers import Initialiser, InitialWeights, glorot, lecun
+from .initialisers import Initialiser, InitialWeights, fan_in, glorot
 
 
 class Jordan(Cell):
@@ -36,7 +36,7 @@ class Jordan(Cell):
         f: str = function_of("the units")
         g: str = function_of("the output units", "identity")
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
     reads_out: ClassVar[bool] = True
 
     W: jax.Array
@@ -57,7 +57,7 @@ class Jordan(Cell):
         alpha: float = 0.5,
         f: str = "tanh",
         g: str = "identity",
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = glorot(),
     ):
         """

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ._cell import Cell, Pair, draw, of_rows, project, rest, split
-from .initialisers import Initialiser, InitialWeights, lecun, normal
+from .initialisers import Initialiser, InitialWeights, fan_in, normal
 from .multiplicative import factor_size
 
 
@@ -28,7 +28,7 @@ class KrauseLSTM(Cell):
     """
 
     Settings = InitialWeights
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
 
     W: jax.Array
@@ -40,7 +40,7 @@ class KrauseLSTM(Cell):
         units: int,
         *,
         key: jax.Array,
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = normal(0.1),
     ):
         """
@@ -81,7 +81,7 @@ class MLSTM(Cell):
     """
 
     Settings = InitialWeights
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
 
     W: jax.Array
@@ -96,7 +96,7 @@ class MLSTM(Cell):
         *,
         key: jax.Array,
         factor_inputs: int | None = None,
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = normal(0.1),
     ):
         """

@@ -8,7 +8,7 @@ import jax
 
 from ..settings import setting
 from ._activations import activation
-from .initialisers import Initialiser, lecun, orthogonal
+from .initialisers import Initialiser, fan_in, orthogonal
 from .simple import Simple
 
 
@@ -43,7 +43,7 @@ class Leaky(Simple):
         key: jax.Array,
         alpha: float = 0.5,
         f: str = "tanh",
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = orthogonal(),
     ):
         """Args: those of `Simple`, and `alpha`, the fraction of the state that is kept (0 to 1)."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..settings import setting
 from ._cell import Cell, Pair, draw, project, rest, split, zeros
-from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
+from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 
 class LSTM(Cell):
@@ -33,7 +33,7 @@ class LSTM(Cell):
     class Settings(InitialWeights):
         forget: float = setting(1.0, "initial bias of the forget gate")
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
 
     W: jax.Array
     R: jax.Array
@@ -46,7 +46,7 @@ class LSTM(Cell):
         *,
         key: jax.Array,
         forget: float = 1.0,
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..settings import setting
 from ._cell import Cell, Pair, draw, project, rest, split, zeros
-from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
+from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 
 class LSTM1997(Cell):
@@ -39,7 +39,7 @@ class LSTM1997(Cell):
     class Settings(InitialWeights):
         truncated: bool = setting(False, "errors flow back through the memory cells alone")
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
 
     W: jax.Array
     R: jax.Array
@@ -53,7 +53,7 @@ class LSTM1997(Cell):
         *,
         key: jax.Array,
         truncated: bool = False,
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

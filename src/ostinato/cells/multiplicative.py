@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ._cell import Cell, Pair, draw, of_rows, project, rest, zeros
-from .initialisers import Initialiser, InitialWeights, lecun, normal
+from .initialisers import Initialiser, InitialWeights, fan_in, normal
 
 
 class MRNN(Cell):
@@ -24,7 +24,7 @@ class MRNN(Cell):
     """
 
     Settings = InitialWeights
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = None  # Krause (2015), (2.21), has none on a text
     factor_reads_input: ClassVar[bool] = True  # Krause (2015), (4.4)
 
@@ -41,7 +41,7 @@ class MRNN(Cell):
         *,
         key: jax.Array,
         factor_inputs: int | None = None,
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = normal(0.05),
     ):
         """

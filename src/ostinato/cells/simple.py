@@ -8,7 +8,7 @@ import jax
 
 from ._activations import activation, function_of
 from ._cell import Cell, draw, project, rest, zeros
-from .initialisers import Initialiser, InitialWeights, lecun, orthogonal
+from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 
 class Simple(Cell):
@@ -33,7 +33,7 @@ class Simple(Cell):
     class Settings(InitialWeights):
         f: str = function_of("the units")
 
-    lecun_input: ClassVar[bool] = True
+    fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = None  # Krause (2015), (2.2), has none on a text
 
     W: jax.Array
@@ -48,7 +48,7 @@ class Simple(Cell):
         *,
         key: jax.Array,
         f: str = "tanh",
-        input: Initialiser = lecun(),
+        input: Initialiser = fan_in(),
         recurrent: Initialiser = orthogonal(),
     ):
         """

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 
 from ..cells import CELLS, Cell
-from ..cells.initialisers import Initialiser, incoming, lecun, normal, spectral_radius
+from ..cells.initialisers import Initialiser, fan_in, incoming, normal, spectral_radius
 from ..errors import BadInput
 from ..settings import as_words, options
 from ..tasks import Task
@@ -113,8 +113,8 @@ class Parts:
         sizes = settings.sizes(self.units)
         more: dict[str, Any] = {}
         first: dict[str, Any] = {}
-        if symbols and self.cell.kind.lecun_input and "input" not in given:
-            (more if settings.skip else first)["input"] = lecun(symbols)
+        if symbols and self.cell.kind.fan_in_input and "input" not in given:
+            (more if settings.skip else first)["input"] = fan_in(symbols)
         if self.cell.kind.factor_reads_input and settings.skip and settings.factor == "input":
             more["factor_inputs"] = inputs
         make: Callable[..., Any] = layer

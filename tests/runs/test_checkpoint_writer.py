@@ -30,7 +30,7 @@ def undisturbed(config, tmp_path_factory):
 @pytest.fixture
 def often(monkeypatch):
     """A checkpoint whenever the one before has been written."""
-    monkeypatch.setattr(loop, "interval", lambda cost, run: 0.0)
+    monkeypatch.setattr(loop, "interval", lambda *seconds: 0.0)
 
 
 def writing(monkeypatch, before):
@@ -155,3 +155,86 @@ def test_steps_do_not_wait_for_the_baselines(undisturbed, config, tmp_path, monk
     assert events[0]["kind"] == "start" and events[0]["baselines"] == others[0]["baselines"]
     assert [(e["kind"], e["step"]) for e in events] == [(e["kind"], e["step"]) for e in others]
     same(undisturbed, run)
+
+
+SIZE, SPEED = 157e6, 20e6  # bytes of a checkpoint, and bytes per second of a slow disk
+
+
+class Clock:
+    """A run whose steps, and whose disk, take their time by a clock of its own.
+
+    The clock goes on with the steps only. So a step that waited for a checkpoint would wait for
+    ever.
+
+    Args:
+        steps: those of the run, which waits for its last checkpoint, as it must.
+        step, writing: seconds of a step, and of writing a checkpoint.
+        cost: processor seconds of writing a checkpoint.
+
+    Attributes:
+        written: for each checkpoint on the disk, its step and since when it is there.
+        lost: for each step, the seconds of work that a kill just before its end would have lost.
+    """
+
+    def __init__(self, monkeypatch, steps, step, writing, cost):
+        self.now, self.written, self.lost = 0.0, [], []
+        advance, write = Alone.advance, checkpoints.write_whole
+        ends, thread, done = 0.0, threading.Thread(), threading.Event()
+
+        def advanced(run, now, fresh, batch, number):
+            self.now = (number + 1) * step
+            self.lost.append(self.now - step * (self.written[-1][0] if self.written else 0))
+            if thread.ident is not None and (self.now >= ends or number == steps):
+                done.set()
+                thread.join()
+            return advance(run, now, fresh, batch, number)
+
+        def slow(path, *data):
+            number = int(path.name[5:13])
+            assert number == steps or done.wait(60), "a step waited for the writer"
+            write(path, *data)
+            self.written.append((number, self.now))
+
+        class Writer(CheckpointWriter):
+            def write(self, checkpoint, progress):
+                nonlocal ends, thread
+                self.finish()
+                done.clear()
+                super().write(checkpoint, progress)
+                ends, thread = clock.now + writing, self._thread
+
+            def _write(self, checkpoint, progress):
+                super()._write(checkpoint, progress)
+                self.cost, self.seconds = cost, writing
+
+        clock = self
+        monkeypatch.setattr(Alone, "advance", advanced)
+        monkeypatch.setattr(checkpoints, "write_whole", slow)
+        monkeypatch.setattr(loop, "CheckpointWriter", Writer)
+        monkeypatch.setattr(loop.Training, "_seconds", lambda run: self.now)
+
+
+def test_a_disk_of_20_mb_per_second_slows_no_step(undisturbed, config, tmp_path, monkeypatch):
+    """A checkpoint of 157 MB takes 7.85 s there: four steps begin while it is being written."""
+    clock = Clock(monkeypatch, config.steps, step=2.0, writing=SIZE / SPEED, cost=0.1)
+    run = train(config, tmp_path / "run")
+    assert len(clock.written) > 4 and clock.written[-1][0] == config.steps
+    assert all(when >= 2 * step + SIZE / SPEED for step, when in clock.written[:-2])
+    same(undisturbed, run)
+
+
+@pytest.mark.parametrize(
+    ("steps", "step", "writing", "cost"),
+    [
+        (300, 0.5, 0.1, 0.01),  # cheap
+        (300, 1.0, SIZE / SPEED, 2.0),  # dear, on a slow disk
+        (300, 19.0, 1.0, 2.0),  # a log entry every 57 s
+        (100, 100.0, 20.0, 9.0),  # 1 % of the run is one step
+    ],
+)
+def test_what_a_kill_may_lose(config, tmp_path, monkeypatch, steps, step, writing, cost):
+    """A minute or 1 % of the run, and the steps that show that a checkpoint is good."""
+    clock = Clock(monkeypatch, steps, step, writing, cost)
+    train(config.replace(steps=steps, validate_every=70), tmp_path / "run")
+    assert len(clock.lost) > steps and len(clock.written) > 3
+    assert max(clock.lost) <= max(60, 0.01 * steps * step) + 5 * step

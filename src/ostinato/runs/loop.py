@@ -81,9 +81,10 @@ class Training:
         usual: a loss to compare with, from the first step.
         trained: seconds of training up to the last log entry, in all processes; not of validation.
         untold: events that wait until the baselines, which the first event has, are known.
-        spent: seconds by what they went to: start (waiting for the baselines), compile (with the
-            first step), input (batches), step (handing over), wait (for the device), log,
-            validation, checkpoint.
+        compiled: when the first step of this process was done.
+        spent: seconds by what they went to: start (until the first step, and waiting for the
+            baselines), compile (with the first step), input (batches), step (handing over), wait
+            (for the device), log, validation, checkpoint, other. They add up to all of them.
     """
 
     def __init__(
@@ -154,14 +155,18 @@ class Training:
                 if progress.step < self.steps:  # which compiles it, while baselines are computed
                     first = self._advance(now, fresh_state, progress.step)
                     jax.block_until_ready(first)
+                self.compiled = self._seconds()
                 self.spent.clear()
-                self.spent["compile"] = self._seconds() - self.logged
+                self.spent["start"] = self.logged
+                self.spent["compile"] = self.compiled - self.logged
                 now, progress, reason = self._loop(now, progress, fresh_state, first, stop)
             self._save_last(now, progress, fresh_state)
         finally:
             self.batches.close()
             self._save_good()
             self._tell_all()
+        seconds = self._seconds()
+        self.spent["other"] = seconds - sum(self.spent.values())
         self._tell(
             {
                 "kind": "end",
@@ -170,7 +175,7 @@ class Training:
                 "metric": self.task.metric.name,
                 "best": progress.best,
                 "best_step": progress.best_step,
-                "seconds": self._seconds(),
+                "seconds": seconds,
                 "spent": {name: round(value, 3) for name, value in self.spent.items()},
                 **({"signal": int(stop.number or 0)} if reason == "interrupted" else {}),
             }
@@ -220,15 +225,24 @@ class Training:
         elif best or step % every == 0:
             self._log(step)
             self._write_taken(step, wait=True)
+            with self._timed("checkpoint"):  # so that there is never a second one in memory
+                self._heard_from_writer(self.writer.finish)
         else:
             return
         self.taken = _Taken(now, progress, self._seconds())
 
     def _is_due(self) -> bool:
-        """Whether enough time has passed since the last checkpoint."""
+        """Whether enough time has passed since the last checkpoint.
+
+        The next chance comes with the next log entry, and then it has to be written. If the best
+        one is waiting, it goes first and both have to be written.
+        """
         passed = self._seconds()
-        done = max(self.logged_step, 1)
-        return passed - self.saved >= interval(self.writer.cost, passed / done * self.steps)
+        step = (passed - self.compiled) / max(self.logged_step - self.begun, 1)
+        delay = self.log_every * step + self.writer.seconds
+        if self.taken is not None:
+            delay += self.writer.seconds
+        return passed - self.saved >= interval(self.writer.cost, step * self.steps, delay)
 
     def _write_taken(self, computed: int, wait: bool = False) -> None:
         """Begin to write the checkpoint that was taken, if it is time and it is known to be good.
@@ -262,7 +276,9 @@ class Training:
         if progress.step == self.begun:
             return  # nothing was left to do
         _, report = self._advance(now, fresh_state, progress.step)
-        self._look(self.by.fetched([report]), progress.step + 1)
+        with self._timed("wait"):
+            report = self.by.fetched([report])
+        self._look(report, progress.step + 1)
         self._begin(_Taken(now, progress, self._seconds()))
         with self._timed("checkpoint"):
             self._heard_from_writer(self.writer.finish)
@@ -276,12 +292,16 @@ class Training:
     def _heard_from_writer(self, call: Callable[[], None]) -> None:
         try:
             call()
-        except OSError as error:
+        except BadInput:
             self.taken = None
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            raise
+        except Exception as error:
+            self.taken = None
+            full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
             raise BadInput(
                 f"could not write the checkpoint of step {self.writer.step} in {self.run.path}: "
-                f"{error.strerror}; last good checkpoint: {self._kept()}. "
+                f"{reason or type(error).__name__}; last good checkpoint: {self._kept()}. "
                 f"{'Free some space' if full else 'Mend that'}, then --resume"
             ) from None
 

@@ -148,9 +148,7 @@ class Fate(NamedTuple):
     lost_seconds: float = 0.0
 
 
-def followed(
-    path: Path, settings: dict, pause: float, chance: random.Random | None = None
-) -> Fate:
+def followed(path: Path, settings: dict, pause: float, chance: random.Random | None = None) -> Fate:
     """Start or resume a run in a fork, and with `chance` kill it, if it does not end before."""
     moment, times, delay = "", 0, None
     if chance is not None:

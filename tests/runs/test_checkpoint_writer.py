@@ -1,13 +1,25 @@
 """Checkpoints are written beside the training: it does not wait for them, and they stay good."""
 
+import errno
+import os
 import threading
+import weakref
 
+import jax
 import numpy as np
 import pytest
 from test_training import TEXT, same
 
 from ostinato.errors import BadInput
-from ostinato.runs import Config, Diverged, checkpoints, loop, open_run, train
+from ostinato.runs import (
+    Config,
+    Diverged,
+    checkpoint_writer,
+    checkpoints,
+    loop,
+    open_run,
+    train,
+)
 from ostinato.runs.checkpoint_writer import CheckpointWriter, interval
 from ostinato.runs.checkpoints import Checkpoint, Progress
 from ostinato.runs.step import Alone
@@ -111,8 +123,8 @@ def test_what_is_known_to_be_good_is_kept_when_a_run_diverges(
     assert open_run(tmp_path / "run").steps() == kept
 
 
-def test_a_folder_that_vanishes(config, tmp_path, often):
-    """One line; there is nothing to keep any more."""
+def test_a_folder_that_vanishes(undisturbed, config, tmp_path, often):
+    """One line; what was moved away goes on from where it is, and nothing is left behind."""
 
     def remove(event):
         if event["kind"] == "train" and event["step"] == 20:
@@ -121,6 +133,89 @@ def test_a_folder_that_vanishes(config, tmp_path, often):
     with pytest.raises((BadInput, FileNotFoundError)) as error:
         train(config, tmp_path / "run", listener=remove)
     assert str(tmp_path / "run") in str(error.value) and "\n" not in str(error.value)
+    assert not (tmp_path / "run").exists()
+    same(undisturbed, train(config, tmp_path / "elsewhere", resume=True))
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (FULL, "No space left on device; .* Free some space, then --resume"),
+        (MemoryError("no room\nfor it"), "no room for it; .* Mend that, then --resume"),
+        (SystemExit(), "the thread that writes it did not start or ended early"),  # it is killed
+    ],
+)
+def test_a_checkpoint_that_cannot_be_written(
+    undisturbed, config, tmp_path, monkeypatch, often, error, words
+):
+    """One line, the checkpoint before stays, and the run goes on from it."""
+    good = []
+
+    def fail(step):
+        if step > 15:
+            raise error
+        good.append(step)
+
+    with monkeypatch.context() as patch:
+        writing(patch, fail)
+        with pytest.raises(BadInput, match=words) as found:
+            train(config, tmp_path / "run")
+    assert f"last good checkpoint: step {good[-1]}" in str(found.value)
+    assert "\n" not in str(found.value)
+    assert open_run(tmp_path / "run").steps()[-1] == good[-1]
+    same(undisturbed, train(config, tmp_path / "run", resume=True))
+
+
+def test_a_thread_that_cannot_be_started(config, tmp_path, monkeypatch):
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    thread = type("Thread", (threading.Thread,), {"start": start})
+    monkeypatch.setattr(checkpoint_writer.threading, "Thread", thread)
+    writer = CheckpointWriter(lambda *_: None)
+    with pytest.raises(RuntimeError, match="can't start"):
+        writer.write(Checkpoint(None, None, None), Progress(step=3))
+    with pytest.raises(RuntimeError, match="did not start"):
+        writer.finish()
+
+
+@pytest.mark.parametrize(
+    ("every", "validate", "held"),
+    [
+        (None, 40, 1),
+        (2, 40, 1),
+        (2, 10, 1),
+        (None, 10, 2),  # the best one waits until the one before is written
+    ],
+)
+def test_memory_grows_by_one_checkpoint(
+    config, tmp_path, monkeypatch, often, every, validate, held
+):
+    """The disk answers only when the run waits for it; the arrays of how many steps live then?"""
+    waited, live, most = threading.Event(), {}, 0
+    advance, finish = Alone.advance, CheckpointWriter.finish
+
+    def counted(self, now, fresh, batch, step):
+        nonlocal most
+        live[step] = weakref.ref(jax.tree.leaves(now.learner)[-1])
+        most = max(most, sum(array() is not None for array in live.values()))
+        return advance(self, now, fresh, batch, step)
+
+    def finished(self):
+        waited.set()
+        finish(self)
+        waited.clear()
+
+    writing(monkeypatch, lambda step: waited.wait(60))
+    monkeypatch.setattr(Alone, "advance", counted)
+    monkeypatch.setattr(CheckpointWriter, "finish", finished)
+    train(config.replace(checkpoint_every=every, validate_every=validate), tmp_path / "run")
+    assert len(live) > config.steps
+    assert most == 1 + held  # one of which is that of the step
 
 
 def test_a_writer_that_fails_is_heard():

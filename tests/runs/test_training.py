@@ -91,6 +91,15 @@ def test_a_run_keeps_what_it_must(undisturbed, config):
     assert jax.tree.structure(network) == jax.tree.structure(last)
 
 
+def test_the_parts_of_the_time_add_up(undisturbed):
+    end = undisturbed.events()[-1]
+    assert sum(end["spent"].values()) == pytest.approx(end["seconds"], abs=0.01)
+    assert min(end["spent"].values()) >= 0  # nothing is counted twice
+    assert end["spent"].keys() == {
+        *("start", "compile", "input", "step", "wait", "log", "validation", "checkpoint", "other")
+    }
+
+
 def test_a_network_says_its_step(undisturbed):
     run = open_run(undisturbed.path)
     best = min((e for e in run.events() if e["kind"] == "valid"), key=lambda e: e["value"])

@@ -70,6 +70,7 @@ class Training:
     kernels. If one may have failed, the run continues from the last checkpoint with the scan.
 
     Attributes:
+        now: all arrays after the last step. No caller's frame holds earlier ones, so they are freed.
         begun: the step of the checkpoint that this process continues from.
         pending: reports of the steps since the last log entry, possibly still on the device.
         sizes: how many symbols each of these steps read.
@@ -141,7 +142,7 @@ class Training:
         self.by = self._steps()
         self.batches = Prefetch(self._batch)
         fresh_state = self.learner.start(self.network, self._batch(0).arrays)
-        now, progress = self._restored(fresh_state)
+        self.now, progress = self._restored(fresh_state)
         self.begun = self.logged_step = self.checked = progress.step
         self.saved = self.logged = self._seconds()
         self.trained = self._trained_before(progress.step)
@@ -151,16 +152,8 @@ class Training:
         self.untold: list[dict] = [self._start(progress)]
         try:
             with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
-                first = None
-                if progress.step < self.steps:  # which compiles it, while baselines are computed
-                    first = self._advance(now, fresh_state, progress.step)
-                    jax.block_until_ready(first)
-                self.compiled = self._seconds()
-                self.spent.clear()
-                self.spent["start"] = self.logged
-                self.spent["compile"] = self.compiled - self.logged
-                now, progress, reason = self._loop(now, progress, fresh_state, first, stop)
-            self._save_last(now, progress, fresh_state)
+                progress, reason = self._loop(progress, fresh_state, stop)
+            self._save_last(progress, fresh_state)
         finally:
             self.batches.close()
             self._save_good()
@@ -182,13 +175,24 @@ class Training:
         )
         return self.run
 
-    def _loop(
-        self, now: Any, progress: Progress, fresh_state: Any, first: Any, stop: Stop
-    ) -> tuple[Any, Progress, str]:
+    def _first_step(self, progress: Progress, fresh_state: Any) -> Any:
+        """The first step, which compiles it while the baselines are computed, if one is left."""
+        first = None
+        if progress.step < self.steps:
+            first = self._advance(self.now, fresh_state, progress.step)
+            jax.block_until_ready(first)
+        self.compiled = self._seconds()
+        self.spent.clear()
+        self.spent["start"] = self.logged
+        self.spent["compile"] = self.compiled - self.logged
+        return first
+
+    def _loop(self, progress: Progress, fresh_state: Any, stop: Stop) -> tuple[Progress, str]:
         """All steps, and why they ended."""
         config, reason = self.config, "done"
+        first = self._first_step(progress, fresh_state)
         while progress.step < self.steps and reason == "done":
-            now, report = first or self._advance(now, fresh_state, progress.step)
+            self.now, report = first or self._advance(self.now, fresh_state, progress.step)
             first = None
             self.pending.append(report)
             if progress.step % self.log_every == 0:
@@ -197,7 +201,7 @@ class Training:
             step = progress.step + 1
             progress = progress._replace(step=step)
             if config.lens is not None and step % config.lens == 0:
-                self._look_inside(now, fresh_state, step)
+                self._look_inside(self.now, fresh_state, step)
             if stop.number is not None and step < self.steps:
                 reason = "interrupted"
             elif self._time_is_up() and step < self.steps:
@@ -205,15 +209,15 @@ class Training:
             ends = step == self.steps or reason == "time"
             if step % self.validate_every == 0 or ends:
                 self._log(step)  # first, so that validation does not count as training time
-                now, progress = self._validate(now, progress)
+                self.now, progress = self._validate(self.now, progress)
                 waited = config.patience is not None and progress.waited >= config.patience
                 reason = "no gain" if waited and reason == "done" else reason
             if reason == "done" and step < self.steps:
-                self._take(now, progress)
+                self._take(progress)
         self._log(progress.step)
-        return now, progress, reason
+        return progress, reason
 
-    def _take(self, now: Any, progress: Progress) -> None:
+    def _take(self, progress: Progress) -> None:
         """Keep the arrays as a checkpoint to be written, if it is time for one or they are best."""
         step, every = progress.step, self.config.checkpoint_every
         best = progress.best_step == step
@@ -229,7 +233,7 @@ class Training:
                 self._heard_from_writer(self.writer.finish)
         else:
             return
-        self.taken = _Taken(now, progress, self._seconds())
+        self.taken = _Taken(self.now, progress, self._seconds())
 
     def _is_due(self) -> bool:
         """Whether enough time has passed since the last checkpoint.
@@ -267,7 +271,7 @@ class Training:
             self._heard_from_writer(lambda: self.writer.write(checkpoint, taken.progress))
         self.taken, self.saved = None, taken.seconds
 
-    def _save_last(self, now: Any, progress: Progress, fresh_state: Any) -> None:
+    def _save_last(self, progress: Progress, fresh_state: Any) -> None:
         """Write the last checkpoint, after one more step, which only checks the loss."""
         asked = self.config.checkpoint_every is not None
         if self.taken is not None and (asked or self.taken.progress.step == progress.best_step):
@@ -275,11 +279,11 @@ class Training:
         self.taken = None
         if progress.step == self.begun:
             return  # nothing was left to do
-        _, report = self._advance(now, fresh_state, progress.step)
+        _, report = self._advance(self.now, fresh_state, progress.step)
         with self._timed("wait"):
             report = self.by.fetched([report])
         self._look(report, progress.step + 1)
-        self._begin(_Taken(now, progress, self._seconds()))
+        self._begin(_Taken(self.now, progress, self._seconds()))
         with self._timed("checkpoint"):
             self._heard_from_writer(self.writer.finish)
 

@@ -70,7 +70,7 @@ class Training:
     kernels. If one may have failed, the run continues from the last checkpoint with the scan.
 
     Attributes:
-        now: all arrays after the last step. No caller's frame holds earlier ones, so they are freed.
+        now: all arrays after the last step; no caller's frame may hold earlier ones.
         begun: the step of the checkpoint that this process continues from.
         pending: reports of the steps since the last log entry, possibly still on the device.
         sizes: how many symbols each of these steps read.

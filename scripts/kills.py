@@ -88,8 +88,9 @@ def main() -> int:
 
         found = collections.Counter()
         started = time.monotonic()
-        kills(asked.kills, random.Random(asked.seed), found)
-        print(f"kills: {time.monotonic() - started:.0f} s", flush=True)
+        if asked.kills:
+            kills(asked.kills, random.Random(asked.seed), found)
+            print(f"kills: {time.monotonic() - started:.0f} s", flush=True)
         if asked.damages:
             timed(command("train", *OPTIONS, "--run", "whole"))
             reports(asked.damages // 10, random.Random(asked.seed + 2), found)

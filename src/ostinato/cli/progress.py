@@ -19,6 +19,7 @@ from typing import Any, TextIO
 PATIENCE = 2.0  # seconds in which nothing is shown
 EVERY = 10.0  # seconds between the lines of a log
 REFRESH = 0.25  # seconds between two looks at the clock
+SHORTEST = 1.0  # seconds of work from which the rest can be estimated
 LONGEST = 0.5  # seconds that a signal waits for the main thread
 BAR = 20  # columns
 CLEAR = "\r\x1b[2K"
@@ -63,8 +64,10 @@ class Display:
         clock: gives the time in seconds.
         live: whether the stream is a terminal, on which a line can be replaced.
         what, total: as last reported.
-        seen: when something was reported of this part of the work, and how much was done then.
-        part: when this part of the work began.
+        seen: when something was reported of this part of the work, and how much was done then; the
+            time until the first of it was done, in which programs are compiled, is left out.
+        begun: how much was done when this part began.
+        since: when the first of it was done.
         next: when something is to be shown next.
         drawn: whether the live line is there.
         told: the last line of the log, but for the time that is left.
@@ -74,19 +77,23 @@ class Display:
         self.stream, self.clock = stream, clock
         self.live = stream is not None and _is_terminal(stream)
         self.lock = threading.RLock()
-        self.started = self.part = clock()
+        self.started = self.since = clock()
         self.next = self.started + PATIENCE
         self.what = self.told = ""
         self.total: float | None = None
+        self.begun = 0.0
         self.seen: deque[tuple[float, float]] = deque()
         self.drawn = False
 
     def __call__(self, done: float, total: float | None, what: str) -> None:
         with self.lock:
             now = self.clock()
-            if total != self.total or (self.seen and done < self.seen[-1][1]):
+            if not self.seen or total != self.total or done < self.seen[-1][1]:
                 self.seen.clear()
-                self.part = now
+                self.begun = done
+            elif self.seen[0][1] == self.begun < done:
+                self.seen.clear()
+                self.since = now
             self.total, self.what = total, what
             if len(self.seen) > 1 and now - self.seen[-2][0] < REFRESH:
                 self.seen.pop()
@@ -140,16 +147,15 @@ class Display:
     def left(self) -> str:
         """How long it still takes, if that can be estimated; otherwise empty.
 
-        The speed is that of the second half of the time, because the beginning is slower: programs
-        are compiled, and files are read.
+        The speed is that of the second half of the time, because it may change.
         """
         if self.total is None or len(self.seen) < 2:
             return ""
         now, (last, done) = self.clock(), self.seen[-1]
-        while len(self.seen) > 2 and 2 * (self.seen[1][0] - self.part) <= now - self.part:
+        while len(self.seen) > 2 and 2 * self.seen[1][0] <= self.since + now:
             self.seen.popleft()
         first, before = self.seen[0]
-        if done <= before or last <= first:
+        if done <= before or last < first + SHORTEST:
             return ""
         seconds = (self.total - done) * (last - first) / (done - before) - (now - last)
         return _duration(seconds) if seconds > 0 else ""
@@ -170,15 +176,15 @@ class Display:
         from rich.text import Text
 
         console = Console(file=self.stream, force_terminal=True, highlight=False)
-        room = console.width - BAR - 2
+        line, room, bar = Table.grid(padding=(0, 1)), console.width - 1, []
+        if (share := self._share()) is not None:
+            line.add_column(width=BAR)
+            room -= BAR + 1
+            bar = [ProgressBar(total=1.0, completed=share, width=BAR)]
+        line.add_column(no_wrap=True)
         words = Text(_printable(self.state()))
         words.truncate(max(room - len(left), 1), overflow="ellipsis")
-        line = Table.grid(padding=(0, 1))
-        line.add_column(width=BAR)
-        line.add_column(no_wrap=True)
-        share = self._share()
-        bar = "" if share is None else ProgressBar(total=1.0, completed=share, width=BAR)
-        line.add_row(bar, words.append(left))
+        line.add_row(*bar, words.append(left))
         with console.capture() as drawn:
             console.print(line)
         return drawn.get().rstrip()
@@ -197,13 +203,15 @@ class Display:
 def _ticking(display: Display) -> Iterator[None]:
     """A thread that looks at the clock, also while the main thread compiles or computes."""
     waking, woken = socket.socketpair()
-    with waking, woken, _clean_signals(display, waking) as handler:
+    with waking, woken, _clean_signals(display, waking) as deadly:
 
         def tick() -> None:
-            while not (numbers := _received(woken)) or 0 not in numbers:
-                for number in numbers:
-                    if signal.getsignal(number) is handler:
-                        _die(display, number)
+            before = deadly()
+            while 0 not in (numbers := _received(woken)):
+                # Training hears a first signal itself, and then lets the next one end the process.
+                for number in before & deadly() & {*numbers}:
+                    _die(display, number)
+                before = deadly()
                 display.tick()
 
         thread = threading.Thread(target=tick, name="progress", daemon=True)
@@ -221,14 +229,15 @@ def _received(woken: socket.socket) -> bytes:
 
 
 @contextmanager
-def _clean_signals(display: Display, waking: socket.socket) -> Iterator[Any]:
+def _clean_signals(display: Display, waking: socket.socket) -> Iterator[Callable[[], set[int]]]:
     """A context in which a signal that ends the process first removes the live line.
 
     Python calls a handler when the main thread is next in Python, which may be seconds later, so
-    the thread of the display is woken too.
+    the thread of the display is woken too. The context gives the signals that would end the
+    process now.
     """
     if not display.live or threading.current_thread() is not threading.main_thread():
-        yield None
+        yield set
         return
 
     def end(number: int, frame: Any) -> None:
@@ -243,7 +252,7 @@ def _clean_signals(display: Display, waking: socket.socket) -> Iterator[Any]:
     for number in deadly:
         signal.signal(number, end)
     try:
-        yield end
+        yield lambda: {number for number in deadly if signal.getsignal(number) is end}
     finally:
         signal.set_wakeup_fd(before)
         for number in deadly:

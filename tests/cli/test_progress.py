@@ -143,7 +143,7 @@ def test_a_line_that_stays_is_above_the_live_one():
         ([(0, 0, 1000), (1, 1, 1000), (4, 4, 1000)], "17 min"),
         ([(0, 0, 10000), (1, 1, 10000), (4, 4, 10000)], "2 h 47 min"),
         ([(0, 0, 100), (20, 0, 100), (21, 1, 100), (40, 20, 100)], "2 min"),  # it was compiled
-        ([(0, 0, 100), (1, 1, 100), (15, 2, 100), (40, 90, 100)], "3 s"),  # it became faster
+        ([(0, 0, 100), (1, 1, 100), (15, 2, 100), (40, 90, 100)], "5 s"),  # as fast as on average
     ],
 )
 def test_the_time_left_is_said_only_if_it_can_be_estimated(reports, left):

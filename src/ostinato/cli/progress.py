@@ -11,7 +11,6 @@ import socket
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, TextIO
@@ -64,10 +63,9 @@ class Display:
         clock: gives the time in seconds.
         live: whether the stream is a terminal, on which a line can be replaced.
         what, total: as last reported.
-        seen: when something was reported of this part of the work, and how much was done then; the
-            time until the first of it was done, in which programs are compiled, is left out.
+        seen: the first and the last report of this part of the work: when, and how much was done;
+            the time until something was done, in which programs are compiled, is left out.
         begun: how much was done when this part began.
-        since: when the first of it was done.
         next: when something is to be shown next.
         drawn: whether the live line is there.
         told: the last line of the log, but for the time that is left.
@@ -77,12 +75,12 @@ class Display:
         self.stream, self.clock = stream, clock
         self.live = stream is not None and _is_terminal(stream)
         self.lock = threading.RLock()
-        self.started = self.since = clock()
+        self.started = clock()
         self.next = self.started + PATIENCE
         self.what = self.told = ""
         self.total: float | None = None
         self.begun = 0.0
-        self.seen: deque[tuple[float, float]] = deque()
+        self.seen: list[tuple[float, float]] = []
         self.drawn = False
 
     def __call__(self, done: float, total: float | None, what: str) -> None:
@@ -93,11 +91,8 @@ class Display:
                 self.begun = done
             elif self.seen[0][1] == self.begun < done:
                 self.seen.clear()
-                self.since = now
             self.total, self.what = total, what
-            if len(self.seen) > 1 and now - self.seen[-2][0] < REFRESH:
-                self.seen.pop()
-            self.seen.append((now, done))
+            self.seen[1:] = [(now, done)]
 
     def note(self, line: str) -> None:
         """Write a line that stays, such as the result of one run."""
@@ -145,19 +140,13 @@ class Display:
         return self.what if share is None else f"{100 * share:3.0f} %  {self.what}"
 
     def left(self) -> str:
-        """How long it still takes, if that can be estimated; otherwise empty.
-
-        The speed is that of the second half of the time, because it may change.
-        """
+        """How long it still takes, if that can be estimated; otherwise empty."""
         if self.total is None or len(self.seen) < 2:
             return ""
-        now, (last, done) = self.clock(), self.seen[-1]
-        while len(self.seen) > 2 and 2 * self.seen[1][0] <= self.since + now:
-            self.seen.popleft()
-        first, before = self.seen[0]
+        (first, before), (last, done) = self.seen
         if done <= before or last < first + SHORTEST:
             return ""
-        seconds = (self.total - done) * (last - first) / (done - before) - (now - last)
+        seconds = (self.total - done) * (last - first) / (done - before) - (self.clock() - last)
         return _duration(seconds) if seconds > 0 else ""
 
     def _share(self) -> float | None:

@@ -104,7 +104,8 @@ class Training:
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
         self.steps = steps = steps_of(config, task)
-        self.log_every = 1 if learner.log_every_step else max(1, min(50, steps // 100))
+        usual = 1 if learner.log_every_step else max(1, min(50, steps // 100))
+        self.log_every = config.log_every or usual
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.lens = Lens(task.loss)
         self.writer = CheckpointWriter(run.save)
@@ -473,7 +474,8 @@ class Training:
 
     def _validated(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
         batches = self.task.held_out("valid", VALIDATION_STREAMS)
-        (value,) = self.by.measured(now, batches, (self.task.metric,))
+        metrics = self.task.metrics
+        value, *_ = values = self.by.measured(now, batches, metrics)
         if value is None:  # the validation part is empty
             return now, progress
         sign = -1 if self.task.metric.higher_is_better else 1
@@ -482,6 +484,10 @@ class Training:
         else:
             progress = progress._replace(waited=progress.waited + 1)
         event: dict[str, Any] = {"kind": "valid", "step": progress.step, "value": value}
+        event["metrics"] = {
+            metric.name: None if found is None else _plain(found)
+            for metric, found in zip(metrics, values, strict=True)
+        }
         key = jax.random.fold_in(jax.random.key(self.config.seed), progress.step)
         network, memory, _ = checkpoint = self.by.checkpoint(now)
         if (preview := self.task.preview(network, key)) is not None:

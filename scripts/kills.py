@@ -1,12 +1,19 @@
 """Kill runs at random moments, damage and swap their files, and see what a resume makes of it.
 
-    python scripts/kills.py --kills 200 --damages 200
+    python scripts/kills.py --kills 100 --damages 200
 
 Every run must resume to the numbers of an undisturbed one, bit for bit, or be refused with every
 byte still there. The table says how often each came; a failure is printed, and the exit code is 1.
 
-A third of the kills comes at a random time of `ostinato train` (import, compilation, training), a
-third at a random one of its file operations, and a third at a random time of `ostinato lens`.
+A run is killed (SIGKILL) and resumed, again and again, until it reaches its end between two kills;
+then the next one begins. Half of the kills are of runs that choose themselves when to write a
+checkpoint, half of runs with `--checkpoint-every`. Each waits for something that the run does
+(`MOMENTS`), for the first or for a later time, and comes at once or a random time after it. What a
+kill loses is compared with the promise: a minute, or twice the steps of `--checkpoint-every`, of
+which the second ones are those during which a checkpoint is being written.
+
+A process takes seconds to import everything, so runs are forks of this one, which has it imported;
+but for one kill in twenty, which comes while `ostinato train` starts.
 """
 
 import argparse
@@ -19,39 +26,75 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 OPTIONS = (
     "fox.txt --units 4 --batch 3 --length 8 --steps 60 --checkpoint-every 5 --validate-every 15 "
     "--zoneout 0.1 --schedule plateau --clip auto --lens 20"
 ).split()
-OPERATIONS = ("open", "fsync", "replace", "unlink", "mkdir")
 CLOCK = {"seconds", "took", "device", "spent"}
+
+# What runs are killed in: (name, settings, seconds of a step, what a kill may lose and its unit).
+COMMON = {
+    "file": "fox.txt", "units": 4, "batch": 3, "length": 8, "zoneout": 0.1, "schedule": "plateau",
+    "clip": "auto",
+}  # fmt: skip
+KINDS = (
+    ("by default", {**COMMON, "steps": 700, "validate_every": 175}, 0.01, (60.0, "s")),
+    (
+        "--checkpoint-every 5",
+        {**COMMON, "steps": 120, "validate_every": 15, "checkpoint_every": 5},
+        0.0,
+        (10, "steps"),
+    ),
+)
+# What a kill waits for: how often the run does it at most, and seconds until the kill at most.
+MOMENTS = {
+    "building": (1, 1.5),
+    "compiling": (1, 1.0),
+    "compiling anew": (1, 6.0),  # with an empty cache
+    "a step": (700, 0.02),
+    "a validation": (4, 0.05),
+    "writing a checkpoint": (3, 0.01),
+    "writing the best": (3, 0.01),
+    "a file operation": (60, 0.002),
+    "ending": (1, 0.1),
+}
+OPERATIONS = ("open", "fsync", "replace", "unlink", "mkdir")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--damages", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the random moments and damages")
     asked = parser.parse_args()
+    os.environ.pop("XLA_FLAGS", None)  # the same numbers here and in every process
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("fox.txt").write_text(TEXT)
-        os.environ.pop("XLA_FLAGS", None)  # the same numbers here and in every process
         os.environ |= {
             "JAX_PLATFORMS": "cpu",
             "JAX_COMPILATION_CACHE_DIR": str(Path("cache").resolve()),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         }
+        import ostinato.cli.verbs
+        import ostinato.runs.training  # noqa: F401  what every fork has then
+
         found = collections.Counter()
         started = time.monotonic()
-        kills(asked.kills, random.Random(asked.seed), found)
-        print(f"kills: {time.monotonic() - started:.0f} s", flush=True)
-        damages(asked.damages, random.Random(asked.seed + 1), found)
+        if asked.kills:
+            kills(asked.kills, random.Random(asked.seed), found)
+            print(f"kills: {time.monotonic() - started:.0f} s", flush=True)
+        if asked.damages:
+            timed(command("train", *OPTIONS, "--run", "whole"))
+            reports(asked.damages // 10, random.Random(asked.seed + 2), found)
+            damages(asked.damages, random.Random(asked.seed + 1), found)
         print(f"in all: {time.monotonic() - started:.0f} s\n")
     print("| what was done | what followed | cases |\n| --- | --- | --- |")
     for (what, outcome), count in sorted(found.items()):
@@ -63,71 +106,179 @@ def main() -> int:
 
 
 def kills(count: int, chance: random.Random, found: collections.Counter) -> None:
-    cold = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(Path("cold").resolve())}
-    seconds = timed(command("train", *OPTIONS, "--run", "whole"))
-    shutil.copytree("whole", "looked-at")
-    report = timed(command("lens", "looked-at"))
-    for i in range(count):
-        path = Path(f"run-{i}")
-        kind = ("time", "operation", "lens")[i % 3]
-        if kind == "lens":
-            what, outcome = killed_report(path, chance.uniform(0, report))
-        else:
-            if kind == "time" and chance.random() < 0.3:  # with all of the compilation
-                shutil.rmtree("cold", ignore_errors=True)
-                kill_after(chance.uniform(0, seconds), command(*new(path)), cold)
-            elif kind == "time":
-                kill_after(chance.uniform(0, seconds / 2), command(*new(path)))
-            else:
-                at = chance.randrange(operations_of_a_run())
-                subprocess.run(command(*new(path), at=at), stdout=subprocess.DEVNULL)
-            what = f"killed {stage(path)}"
-            if chance.random() < 0.3:  # and once more
-                kill_after(chance.uniform(1, seconds), command(*again(path)))
-            outcome = gone_on(path)
-        found[what, outcome] += 1
-        if outcome.startswith("FAILED"):
-            print(f"kill {i}: {what}: {outcome}", flush=True)
-            shutil.copytree(path, Path(tempfile.gettempdir()) / f"kill-{i}", dirs_exist_ok=True)
-        shutil.rmtree(path, ignore_errors=True)
+    for index, (name, settings, pause, promise) in enumerate(KINDS):
+        whole = Path(f"whole-{index}")
+        followed(whole, settings, pause)
+        killed, runs, losses = 0, 0, []
+        wanted = (count + index) // len(KINDS)
+        while killed < wanted:
+            path, moments, end = Path(f"run-{index}-{runs}"), [], ""
+            runs += 1
+            while not end:
+                if killed + len(moments) == wanted:
+                    end = followed(path, settings, pause).end
+                elif chance.random() < 0.05:
+                    kill_after(chance.uniform(0, 4), command(*started(settings, path)))
+                    moments.append("starting")
+                else:
+                    fate = followed(path, settings, pause, chance)
+                    end = fate.end
+                    if not end:
+                        moments.append(fate.moment)
+                        losses.append(fate.lost_seconds if promise[1] == "s" else fate.lost_steps)
+            outcome = end if end != "ended" else compared(path, whole)
+            for moment in moments:
+                found[f"{name}: killed, {moment}", outcome] += 1
+            if outcome.startswith("FAILED"):
+                print(f"{path}: {', '.join(moments)}: {outcome}", flush=True)
+                shutil.copytree(path, Path(tempfile.gettempdir()) / f"kept-{path}")
+            killed += len(moments)
+            shutil.rmtree(path, ignore_errors=True)
+        lost, (most, unit) = max(losses, default=0), promise
+        print(f"{name}: {killed} kills of {runs} runs lost at most {lost:.4g} {unit}", flush=True)
+        if lost > most:
+            found[name, f"FAILED: lost {lost:.4g} {unit}, more than {most:g}"] += 1
 
 
-def command(*arguments: str, at: int | None = None) -> list[str]:
-    """`ostinato …`; with `at`, killed by itself at that file operation."""
-    code = "" if at is None else KILL_AT.format(names=OPERATIONS, at=at)
-    return [sys.executable, "-c", f"{code}\nfrom ostinato.cli import main\nmain()", *arguments]
+class Fate(NamedTuple):
+    """What became of a process: how it ended, or when it was killed and what that lost."""
+
+    end: str = ""
+    moment: str = ""
+    lost_steps: int = 0
+    lost_seconds: float = 0.0
 
 
-# What patches the file operations of a process, and counts them.
-KILL_AT = """
-import os, signal
-calls = 0
-def counted(operation):
-    def call(path, *rest, **options):
-        global calls
-        if {at} < 0 or operation.__name__ != "open" or rest and rest[0] & os.O_CREAT:
-            if calls == {at}:
-                os.kill(os.getpid(), signal.SIGKILL)
-            calls += 1
-        return operation(path, *rest, **options)
-    return call
-for name in {names}:
-    setattr(os, name, counted(getattr(os, name)))
-"""
+def followed(path: Path, settings: dict, pause: float, chance: random.Random | None = None) -> Fate:
+    """Start or resume a run in a fork, and with `chance` kill it, if it does not end before."""
+    moment, times, delay = "", 0, None
+    if chance is not None:
+        moment = chance.choice(list(MOMENTS))
+        times, delay = MOMENTS[moment]
+        times = chance.randint(1, min(times, settings["steps"]))
+        delay = chance.choice((None, chance.uniform(0, delay)))
+    reading, writing = os.pipe()
+    if (process := os.fork()) == 0:
+        os.close(reading)
+        fork(writing, path, settings, pause, moment, times if delay is None else 0)
+    os.close(writing)
+    begun, seen, steps, now = newest(path), 0, [], time.monotonic()
+    with os.fdopen(reading) as lines:
+        for line in lines:
+            what, number, when = line.rstrip("\n").split("\t")
+            now = float(when)
+            if what == "a step":
+                steps.append((int(number), now))
+            seen += what == moment
+            if delay is not None and what == moment and seen == times:
+                time.sleep(delay)
+                os.kill(process, signal.SIGKILL)
+                now = time.monotonic()
+                seen += 1
+    _, status = os.waitpid(process, 0)
+    if not os.WIFSIGNALED(status):
+        problem = Path("problem.txt")
+        return Fate("ended" if status == 0 else f"FAILED: {problem.read_text()[-500:]}")
+    saved = newest(path)
+    done = [when for number, when in steps if number <= max(saved, begun)]
+    return Fate(
+        moment=f"{moment}{' begins' if delay is None else ''}",
+        lost_steps=steps[-1][0] - saved if steps else 0,
+        lost_seconds=now - (done[-1] if done else steps[0][1]) if steps else 0.0,
+    )
 
 
-def operations_of_a_run() -> int:
-    """How many file operations an undisturbed run makes, nearly."""
-    events = (Path("whole") / "events.jsonl").read_text().count("\n")
-    return events + 6 * 16
+def fork(pipe: int, path: Path, settings: dict, pause: float, moment: str, times: int) -> None:
+    """Train in this process, which says what it does, and kills itself at a moment."""
+    seen = 0
+
+    def tell(what: str, number: int = 0) -> None:
+        nonlocal seen
+        os.write(pipe, f"{what}\t{number}\t{time.monotonic()}\n".encode())
+        seen += what == moment
+        if what == moment and seen == times:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    try:
+        tell("building")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if moment == "compiling anew":
+            shutil.rmtree("cold", ignore_errors=True)
+            import jax
+
+            jax.config.update("jax_compilation_cache_dir", str(Path("cold").resolve()))
+        watch(tell, pause)
+        from ostinato.runs import Config, train
+
+        train(Config(**settings), path, resume=is_run(path))
+        os._exit(0)
+    except BaseException:
+        Path("problem.txt").write_text(traceback.format_exc())
+        os._exit(1)
+
+
+def watch(tell, pause: float) -> None:
+    """Call `tell` with what a run begins to do: one of `MOMENTS`."""
+    from ostinato.runs.checkpoint_writer import CheckpointWriter
+    from ostinato.runs.loop import Training
+
+    def before(owner, name, say):
+        call = getattr(owner, name)
+
+        def told(*arguments, **options):
+            say(*arguments)
+            return call(*arguments, **options)
+
+        setattr(owner, name, told)
+
+    first = True
+
+    def step(training, now, fresh, number):
+        nonlocal first
+        if first:
+            tell("compiling")
+            tell("compiling anew")
+        first = False
+        tell("a step", number)
+        time.sleep(pause)
+
+    def write(writer, checkpoint, progress):
+        best = progress.best_step == progress.step
+        tell("writing the best" if best else "writing a checkpoint")
+
+    def operation(path, *rest):
+        if rest[:1] != (os.O_RDONLY,):
+            tell("a file operation")
+
+    before(Training, "_advance", step)
+    before(Training, "_validated", lambda *_: tell("a validation"))
+    before(Training, "_save_last", lambda *_: tell("ending"))
+    before(CheckpointWriter, "_write", write)
+    for name in OPERATIONS:
+        before(os, name, operation)
+
+
+def newest(path: Path) -> int:
+    """The step of the newest checkpoint."""
+    names = (path / "checkpoints").glob("step-*.safetensors")
+    return max((int(name.stem[5:]) for name in names), default=0)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from ostinato.cli import main\nmain()", *arguments]
+
+
+def started(settings: dict, path: Path) -> list[str]:
+    """`ostinato train` with these settings, or its `--resume`."""
+    if is_run(path):
+        return ["train", "--resume", "--run", str(path)]
+    rest = {name: x for name, x in settings.items() if name != "file"}
+    options = [word for name, x in rest.items() for word in (f"--{name.replace('_', '-')}", str(x))]
+    return ["train", settings["file"], *options, "--run", str(path)]
 
 
 def new(path: Path) -> list[str]:
     return ["train", *OPTIONS, "--run", str(path)]
-
-
-def again(path: Path) -> list[str]:
-    return ["train", "--resume", "--run", str(path)] if is_run(path) else new(path)
 
 
 def is_run(path: Path) -> bool:
@@ -140,8 +291,8 @@ def timed(command: list[str]) -> float:
     return time.monotonic() - started
 
 
-def kill_after(seconds: float, command: list[str], environment: dict | None = None) -> None:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+def kill_after(seconds: float, command: list[str]) -> None:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -149,43 +300,17 @@ def kill_after(seconds: float, command: list[str], environment: dict | None = No
         process.wait()
 
 
-def stage(path: Path) -> str:
-    """What the process was doing, by what it left."""
-    from ostinato.files import is_leftover
-
-    if not path.exists():
-        return "while importing or building"
-    if any(is_leftover(file.name) for file in path.rglob("*")):
-        return "while writing a file"
-    if not is_run(path):
-        return "while making the folder"
-    lines = (path / "events.jsonl").read_text().splitlines() if log_of(path).exists() else []
-    last = lines[-1] if lines else ""
-    for kind, words in (("start", "while compiling"), ("end", "after its end")):
-        if f'"kind": "{kind}"' in last:
-            return words
-    return "while training" if last else "while making the folder"
-
-
 def log_of(path: Path) -> Path:
     return path / "events.jsonl"
 
 
-def gone_on(path: Path) -> str:
-    """What a last attempt, which nobody disturbs, makes of a run."""
-    done = subprocess.run(command(*again(path)), capture_output=True, text=True)
-    if done.returncode:
-        return f"FAILED: {done.stderr.strip()[-300:]}"
-    return compared(path)
-
-
-def compared(path: Path) -> str:
+def compared(path: Path, whole: Path = Path("whole")) -> str:
     from ostinato.files import is_leftover
 
-    one, other = arrays(Path("whole")), arrays(path)
+    one, other = arrays(whole), arrays(path)
     if one.keys() != other.keys() or any(one[name] != other[name] for name in one):
         return "FAILED: other numbers than undisturbed"
-    if logged(path) != logged(Path("whole")):
+    if logged(path) != logged(whole):
         return "FAILED: another log than undisturbed"
     left = [p.name for p in path.rglob("*") if p.name == ".lock" or is_leftover(p.name)]
     return f"FAILED: left {left[0]}" if left else "resumed, bit for bit"
@@ -203,8 +328,17 @@ def logged(path: Path) -> list[dict]:
     from ostinato.runs.log import read_events
 
     kinds = ("train", "valid", "lens")
-    events = [event for event in read_events(path) if event["kind"] in kinds]
+    events = list(read_events(path))
+    events = [event for event in events if event["kind"] in kinds] + events[-1:]
     return [{k: v for k, v in event.items() if k not in CLOCK} for event in events]
+
+
+def reports(count: int, chance: random.Random, found: collections.Counter) -> None:
+    shutil.copytree("whole", "looked-at")
+    seconds = timed(command("lens", "looked-at"))
+    for i in range(count):
+        found[killed_report(Path(f"report-{i}"), chance.uniform(0, seconds))] += 1
+        shutil.rmtree(f"report-{i}")
 
 
 def killed_report(path: Path, after: float) -> tuple[str, str]:

@@ -14,6 +14,7 @@ FLOORS = [
     "files",
     "memory",
     "names",
+    "progress",
     "weights",
     "cells",
     "data",

@@ -14,7 +14,7 @@ SMALL += ["--budget", "40", "--trials", "1", "--out", "found"]
 def test_a_table_a_page_and_again_with_resume(ostinato, tmp_path):
     code, out, err = ostinato("contrast", "--cells", "simple", "--seeds", "1", *SMALL)
     assert code == 0, err
-    assert "simple, trial 1: " in out and "simple, seed 1: " in out
+    assert "simple, trial 1: " in err and "simple, seed 1: " in err and " 1: " not in out
     assert "mean squared error" in out and "page: found/result.html" in out
     code, out, err = ostinato("contrast", "--out", "found", "--resume", "--json")
     found = json.loads(out)

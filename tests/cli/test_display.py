@@ -1,13 +1,15 @@
 """What a person sees without a terminal, and who goes away while looking."""
 
+import io
 import math
 import os
 import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 
-from ostinato.cli.display import display
+from ostinato.cli.display import _Panel, display
 from ostinato.runs import open_run
 from ostinato.runs.loss_scale import shown_loss
 
@@ -47,6 +49,20 @@ def test_the_step_at_which_it_was_stopped_is_told_too(capsys, tmp_path):
     assert [line for line in lines if "damping was raised" in line] == [
         "step      8  damping was raised"
     ]
+
+
+def test_a_validation_shows_all_metrics(capsys, tmp_path):
+    metrics = {"bits per character": 2.0, "perplexity": 4.0, "F1": None}
+    valid = {"kind": "valid", "step": 5, "value": 2.0, "metrics": metrics}
+    lines = shown([START, valid, {**END, "step": 5}], capsys, tmp_path)
+    words = "validation: 2 bits per character (chance 4.5), 4 perplexity"
+    assert f"step      5  {words}" in lines
+    panel = _Panel()
+    panel.hear(START)
+    panel.hear(valid)
+    console = Console(file=io.StringIO(), width=100)
+    console.print(panel.render())
+    assert words.partition(": ")[2] in console.file.getvalue()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ TINY = "--tasks adding:length=4 --units 3 --steps 1 --rungs 1".split()
 
 def test_a_search_and_its_cell(ostinato):
     code, out, _ = ostinato("evolve", *TINY, "--evaluations", 2)
-    assert code == 0 and "tried 2 cells" in out and "cell 1 (" in out
+    assert code == 0 and out.startswith("tried 2 cells; the best is cell ")
     code, out, _ = ostinato(
         "evolve", "--resume", "--folder", "runs/evolve-1", "--evaluations", 3, "--json"
     )

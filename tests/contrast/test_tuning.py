@@ -33,7 +33,7 @@ class Pretending:
         self.trained, self.most = [], most
         self.higher, self.diverges = higher, diverges
 
-    def __call__(self, jobs, listener):
+    def __call__(self, jobs):
         for job in jobs:
             for config, folder in zip(job.configs, job.folders, strict=True):
                 if is_over(folder):
@@ -58,7 +58,7 @@ class Pretending:
 
 def tuned(entries, folder, train, trials=4):
     folder.mkdir(exist_ok=True)
-    return tune(entries, trials, folder, train, lambda run, event: None)
+    return tune(entries, trials, folder, train)
 
 
 def test_the_best_trial_is_chosen_and_the_first_is_the_usual_one(entries, tmp_path):

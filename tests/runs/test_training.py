@@ -91,6 +91,31 @@ def test_a_run_keeps_what_it_must(undisturbed, config):
     assert jax.tree.structure(network) == jax.tree.structure(last)
 
 
+def test_the_parts_of_the_time_add_up(undisturbed):
+    end = undisturbed.events()[-1]
+    assert sum(end["spent"].values()) == pytest.approx(end["seconds"], abs=0.01)
+    assert min(end["spent"].values()) >= 0  # nothing is counted twice
+    assert end["spent"].keys() == {
+        *("start", "compile", "input", "step", "wait", "log", "validation", "checkpoint", "other")
+    }
+
+
+def test_a_validation_has_all_metrics_of_the_task(undisturbed):
+    for event in (e for e in undisturbed.events() if e["kind"] == "valid"):
+        assert event["metrics"].keys() == {"bits per character", "perplexity per character"}
+        assert event["metrics"]["bits per character"] == event["value"]
+        assert event["metrics"]["perplexity per character"] == pytest.approx(2 ** event["value"])
+
+
+def test_log_every_says_which_steps_are_logged(config, tmp_path):
+    short = config.replace(checkpoint_every=None, validate_every=None, log_every=5)
+    run = train(short, tmp_path / "run")
+    assert run.events()[0]["log_every"] == 5
+    # The best network is checked before it is kept, at each validation, which is every 2 steps.
+    steps = [event["step"] for event in run.events() if event["kind"] == "train"]
+    assert {5, 10, 12} <= {*steps} and not {1, 3, 7, 9, 11} & {*steps}
+
+
 def test_a_network_says_its_step(undisturbed):
     run = open_run(undisturbed.path)
     best = min((e for e in run.events() if e["kind"] == "valid"), key=lambda e: e["value"])

@@ -5,6 +5,7 @@ run of translation translates, a run of tagging tags, and a task of one's own do
 does. A verb per task would be the same options several times.
 """
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from ..tasks.applying import Applying, check_options
 from ..tasks.pictures import Picture
 from .output import print_json, writing
 from .paths import check_new_folder, path
+from .progress import progress
 
 
 def apply(
@@ -87,10 +89,11 @@ def apply(
     found = open_run(run)
     task = found.config.task
     check_options(task.kind, asked)
-    how = Applying(file, task.settings, found.artefacts, **asked)
-    with found.precision():
-        answers = task.kind.apply(found.network(), how)
-        for number, answer in enumerate(answers, 1):
+    typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
+    with found.precision(), progress(quiet=as_json or typed) as report:
+        report(0, None, "reading the network and the input")
+        how = Applying(file, task.settings, found.artefacts, report=report, **asked)
+        for number, answer in enumerate(task.kind.apply(found.network(), how), 1):
             if pictures is not None and "picture" in answer:
                 _draw(answer["picture"], pictures, number)
             if as_json:

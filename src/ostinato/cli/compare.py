@@ -11,6 +11,7 @@ from ..files import write_whole
 from ..runs import open_run
 from .output import print_json, writing
 from .paths import check_new_file, path
+from .progress import progress
 from .tables import show_table
 
 PAGE = "comparison.html"
@@ -35,9 +36,11 @@ def compare(
     found = [open_run(run) for run in runs]
     target = html or Path(PAGE)
     check_new_file(target, "--html")
-    logs = read_logs(found)
-    results, settings = results_table(found, logs), settings_table(found)
-    write_whole(target, comparison_page(found, logs).encode(errors="backslashreplace"))
+    with progress(quiet=as_json) as report:
+        logs = read_logs(found, report)
+        report(0, None, "drawing the page")
+        results, settings = results_table(found, logs), settings_table(found)
+        write_whole(target, comparison_page(found, logs).encode(errors="backslashreplace"))
     if as_json:
         rows = [dict(zip(results.columns, row, strict=True)) for row in results.rows]
         differ = {row[0]: row[1:] for row in settings.rows}

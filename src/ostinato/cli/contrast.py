@@ -1,6 +1,7 @@
 """`ostinato contrast`: compare cells, wirings, learners and tasks fairly."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from typer import Argument, Option
 from ..contrast import Spec, spec_of
 from ..contrast import contrast as run_contrast
 from ..contrast.result import Result
+from ..contrast.run import run_name
 from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
 from ..contrast.training import train_here
 from ..contrast.write import PAGE, comparisons_table, entries_table
@@ -19,6 +21,7 @@ from ..runs.signals import Interrupted
 from .changes import changes
 from .output import print_json, writing
 from .paths import check_new_folder, path
+from .progress import progress
 from .tables import show_table
 
 FOLDER = "contrasts"
@@ -119,9 +122,12 @@ def contrast(
         from ..contrast.cluster import on_ray
 
         train = on_ray(None if ray == "local" else ray)
-    listener = None if as_json else _Progress()
     try:
-        result = run_contrast(spec, out, resume=resume, train=train, listener=listener)
+        with progress(quiet=as_json) as report:
+            hear = _Results(report.note)
+            result = run_contrast(
+                spec, out, resume=resume, train=train, listener=hear, report=report
+            )
     except Interrupted as stopped:
         if not as_json:
             with writing():
@@ -161,22 +167,20 @@ def _next_folder() -> Path:
     return folder
 
 
-class _Progress:
+class _Results:
     """A line for each run that ends."""
 
-    def __init__(self) -> None:
-        self.started = time.monotonic()
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self.note, self.started = note, time.monotonic()
 
     def __call__(self, run: Path, event: dict) -> None:
         if event["kind"] not in ("end", "trouble") or event.get("reason") == "interrupted":
             return
-        what = {"trials": "trial", "seeds": "seed"}.get(run.parent.parent.name, "run")
         words = "diverged"
         if event["kind"] == "end" and event.get("best") is not None:
             words = f"{event['best']:.4g} {event['metric']}"
         seconds = time.monotonic() - self.started
-        with writing():
-            print(f"{seconds:6.0f} s  {run.parent.name}, {what} {run.name}: {words}", flush=True)
+        self.note(f"{seconds:6.0f} s  {run_name(run)}: {words}")
 
 
 def _show(result: Result, out: Path) -> None:

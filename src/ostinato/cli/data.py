@@ -1,23 +1,16 @@
 """`ostinato data`: list, download and locate data sets."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TransferSpeedColumn,
-)
 
 from ..data.datasets import DATASETS, File, get, locate, missing, named
 from ..files import cache_folder
+from ..progress import Report
 from .output import print_json, writing
+from .progress import progress
 
 app = typer.Typer(no_args_is_help=True, help="List, download and locate data sets.")
 
@@ -46,8 +39,8 @@ def get_(name: Name, as_json: Json = False) -> None:
         for file in absent:
             _say(f"downloading {file.url} ({file.size:,} bytes)")
         _say(f"to {cache_folder()}; source: {data.source}; licence: {data.licence}")
-    with _progress() as progress:
-        paths = get(name, _bars(progress))
+    with progress(quiet=as_json) as report:
+        paths = get(name, _downloads(absent, report))
     if as_json:
         downloaded = [file.path for file in absent]
         print_json({**_about(name), "downloaded": downloaded}, indent=2)
@@ -86,21 +79,13 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _progress() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    console = Console(stderr=True)
-    return Progress(
-        *columns, TransferSpeedColumn(), console=console, disable=not console.is_terminal
-    )
+def _downloads(files: Sequence[File], report: Report) -> Callable[[File, int], None]:
+    """A callback that reports the bytes of all files together."""
+    done = dict.fromkeys(files, 0)
 
-
-def _bars(progress: Progress) -> Callable[[File, int], None]:
-    """A callback that shows one progress bar per file."""
-    bars: dict[File, TaskID] = {}
-
-    def show(file: File, done: int) -> None:
-        if file not in bars:
-            bars[file] = progress.add_task(file.path, total=file.size)
-        progress.update(bars[file], completed=done)
+    def show(file: File, count: int) -> None:
+        done[file] = count
+        words = f"{file.path}, {count / 1e6:.1f} of {file.size / 1e6:.1f} MB"
+        report(sum(done.values()), sum(one.size for one in done), words)
 
     return show

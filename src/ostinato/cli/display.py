@@ -70,7 +70,7 @@ class _Lines:
             _print(f"step {event['step']:>6}  lens: {_seen(event)}")
         elif kind == "valid":
             self.valid = event
-            _print(f"step {event['step']:>6}  validation: {_against(event['value'], self.start)}")
+            _print(f"step {event['step']:>6}  validation: {_against(event, self.start)}")
             if "preview" in event:
                 _print("  | " + event["preview"].replace("\n", "\n  | "))
         elif kind == "end":
@@ -129,7 +129,7 @@ def _rows(start: dict, train: dict, lens: dict, valid: dict) -> list[tuple[str, 
     if lens:
         found.append(("lens", _seen(lens)))
     if valid:
-        found.append(("validation", _against(valid["value"], start)))
+        found.append(("validation", _against(valid, start)))
     else:
         found.append(("to beat", _baselines(start)))
     return found
@@ -180,8 +180,12 @@ def _seen(lens: dict) -> str:
     return words
 
 
-def _against(value: float, start: dict) -> str:
-    return f"{value:.4g} {start['metric']} ({_baselines(start)})"
+def _against(valid: dict, start: dict) -> str:
+    """All metrics of a validation; the first one with what it is to beat."""
+    found = {name: x for name, x in valid["metrics"].items() if x is not None}
+    others = [f"{x:.4g} {name}" for name, x in found.items() if name != start["metric"]]
+    first = f"{valid['value']:.4g} {start['metric']} ({_baselines(start)})"
+    return ", ".join([first, *others])
 
 
 def _baselines(start: dict) -> str:

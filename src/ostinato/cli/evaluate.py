@@ -10,10 +10,12 @@ from typer import Argument, Option
 from .. import decoding
 from ..data import check_file
 from ..errors import BadInput
+from ..progress import Report, each
 from ..runs import Run, evaluation, open_run
 from ..tasks import Task, perplexity
 from .output import print_json, writing
 from .paths import path
+from .progress import progress
 from .seeds import check_seed
 
 SAMPLES, MOST_SAMPLES = 10_000, 10_000_000
@@ -70,7 +72,7 @@ def evaluate(
         raise BadInput("--part is for the run's own data; give either --part or a file")
     check_seed(seed)
     found = open_run(run)
-    with found.precision():
+    with found.precision(), progress(quiet=as_json) as report:
         if found.vocabulary is None:
             textual = {"--dynamic": dynamic, "--words": words, "--samples": samples}
             for name, value in textual.items():
@@ -79,17 +81,18 @@ def evaluate(
         if words is not None:
             check_file(words, "list of words")
         where = part or "valid"
+        report(0, None, "reading the data and the network")
         task = found.task() if file is None else found.task_on(file)
         step, network = found.saved()
         result: dict[str, Any] = {"run": str(run), "step": step}
         result["on"] = where if file is None else str(file)
-        result |= _measured(found, network, task, where, own=file is None)
+        result |= _measured(found, network, task, where, report, own=file is None)
         if dynamic:
-            result["dynamic"] = _dynamic(network, task, where, rate)
+            result["dynamic"] = _dynamic(network, task, where, rate, report)
         count = SAMPLES if samples is None else samples
         if found.vocabulary is not None and count:
             known = _training_words(found) if words is None else _listed(words)
-            result |= evaluation.spelling(network, found.vocabulary, known, count, seed)
+            result |= evaluation.spelling(network, found.vocabulary, known, count, seed, report)
     if as_json:
         print_json(result)
     else:
@@ -97,12 +100,18 @@ def evaluate(
             _show(result)
 
 
-def _measured(run: Run, network: Any, task: Task, part: str, own: bool) -> dict:
+def _measured(run: Run, network: Any, task: Task, part: str, report: Report, *, own: bool) -> dict:
     """All metrics of the task on one part of its data."""
-    values = evaluation.measured(network, task.evaluated(part), task.metrics)
+    predicted = [
+        int(np.count_nonzero(batch.counted))
+        for batch in each(task.evaluated(part), report, f"reading the {part} part")
+    ]
+    batches = each(task.evaluated(part), report, f"evaluating on the {part} part", len(predicted))
+    values = evaluation.measured(network, batches, task.metrics)
     if values[0] is None:
         raise BadInput(f"the {part} part of {run.path} is empty; there is nothing to score")
     first, *others = zip(task.metrics, values, strict=True)
+    report(0, None, "scoring what the network writes")
     more = {name: _or_none(value) for name, value in task.scores(network, part).items()}
     return {
         "metric": first[0].name,
@@ -111,16 +120,16 @@ def _measured(run: Run, network: Any, task: Task, part: str, own: bool) -> dict:
         "chance": task.chance if own else None,
         "yardsticks": task.yardsticks(part),
         "metrics": {metric.name: _or_none(value) for metric, value in others} | more,
-        "predicted": int(sum(np.count_nonzero(batch.counted) for batch in task.evaluated(part))),
+        "predicted": sum(predicted),
     }
 
 
-def _dynamic(network: Any, task: Task, part: str, rate: float | None) -> dict:
+def _dynamic(network: Any, task: Task, part: str, rate: float | None, report: Report) -> dict:
     """Bits and perplexity of dynamic evaluation."""
     rate = evaluation.RATE if rate is None else rate
     symbols = task.stream(part)
     assert symbols is not None
-    value = evaluation.dynamic_evaluate(network, symbols, rate=rate)
+    value = evaluation.dynamic_evaluate(network, symbols, rate=rate, report=report)
     return {"rate": rate, "value": value, "perplexity": perplexity(value)}
 
 

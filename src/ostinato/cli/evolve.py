@@ -2,22 +2,21 @@
 
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..errors import BadInput
 from ..evolve import Entry, Plan, best_of, memory_kind, read_plan
 from ..evolve import evolve as search
+from ..evolve.ancestry import read_ancestry
 from ..evolve.search import BEST, TASKS
 from ..report.of_evolution import write_evolution
 from .output import print_json, writing
 from .paths import check_new_folder, path
+from .progress import progress
 from .seeds import check_seed
 
 MEMORY = {
@@ -85,8 +84,14 @@ def evolve(
     budget = {"units": units, "steps": steps, "rungs": rungs}
     given = {"population": population, "evaluations": evaluations, "seed": seed}
     plan, folder = _plan(tasks, budget, given, folder, resume)
-    with _display(plan.evaluations, quiet=as_json) as show:
-        entries, signal = search(plan, folder, resume=resume, listener=show)
+    with progress(quiet=as_json) as report:
+        report(len(read_ancestry(folder)) if resume else 0, plan.evaluations, "the first cell")
+        entries, signal = search(
+            plan,
+            folder,
+            resume=resume,
+            listener=lambda entries: report(len(entries), plan.evaluations, _line(entries)),
+        )
     best = best_of(entries)
     page = write_evolution(folder) if best else None
     if as_json:
@@ -129,23 +134,6 @@ def _next_folder() -> Path:
     while os.path.lexists(folder := Path("runs") / f"evolve-{number}"):
         number += 1
     return folder
-
-
-@contextmanager
-def _display(evaluations: int, *, quiet: bool) -> Iterator[Any]:
-    """A listener that shows the search: a live line on a terminal, otherwise a line per cell."""
-    console = Console(highlight=False)
-    if quiet:
-        yield None
-    elif not console.is_terminal:
-        yield lambda entries: print(_line(entries), flush=True)
-    else:
-        columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
-        with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task("the first cell", total=evaluations)
-            yield lambda entries: progress.update(
-                bar, completed=len(entries), description=_line(entries)
-            )
 
 
 def _line(entries: Sequence[Entry]) -> str:

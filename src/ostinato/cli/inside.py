@@ -19,6 +19,7 @@ from ..lens import memory_length
 from ..runs import Inside, look_inside, open_run
 from .output import print_json, writing
 from .paths import path
+from .progress import progress
 
 SHOWN = 600
 NEAR = 25  # pieces around a position
@@ -67,25 +68,26 @@ def inside(
     """
     if top < 1 or show < 0 or begin < 0:
         raise BadInput("--top must be at least 1, and --begin and --show not negative")
-    looked = look_inside(open_run(run), text, file=file, limit=limit, top=top)
-    size = len(looked.passage.pieces)
-    for name, place in (("--at", at), ("--similar", similar)):
-        if place is not None and not 0 <= place < size:
-            raise BadInput(f"{name} is a piece from 0 to {size - 1}, got {place}")
-    found: dict[str, Any] = {"run": str(run), "step": looked.step, "text": looked.where}
-    found["pieces_read"] = size
-    if find is not None:
-        found["find"] = looked.find(find, top)
-        unit = unit or found["find"]["units"][0]["unit"]
-    end = min(begin + show, size)
-    found["pieces"] = looked.pieces(begin, end)
-    if unit is not None:
-        values = looked.unit(unit)
-        found["unit"] = {"name": unit, "values": values[begin:end]}
-    if at is not None:
-        found["at"] = looked.pieces(at, at + 1)[0] | {"reach": looked.reach(at)}
-    if similar is not None:
-        found["similar"] = looked.similar(similar, top)
+    with progress(quiet=as_json) as report:
+        looked = look_inside(open_run(run), text, file=file, limit=limit, top=top, report=report)
+        size = len(looked.passage.pieces)
+        for name, place in (("--at", at), ("--similar", similar)):
+            if place is not None and not 0 <= place < size:
+                raise BadInput(f"{name} is a piece from 0 to {size - 1}, got {place}")
+        found: dict[str, Any] = {"run": str(run), "step": looked.step, "text": looked.where}
+        found["pieces_read"] = size
+        if find is not None:
+            found["find"] = looked.find(find, top)
+            unit = unit or found["find"]["units"][0]["unit"]
+        end = min(begin + show, size)
+        found["pieces"] = looked.pieces(begin, end)
+        if unit is not None:
+            values = looked.unit(unit)
+            found["unit"] = {"name": unit, "values": values[begin:end]}
+        if at is not None:
+            found["at"] = looked.pieces(at, at + 1)[0] | {"reach": looked.reach(at)}
+        if similar is not None:
+            found["similar"] = looked.similar(similar, top)
     if as_json:
         print_json(found)
         return

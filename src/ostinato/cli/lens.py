@@ -12,6 +12,7 @@ from ..report import write_report
 from ..runs import examine, open_run
 from .output import print_json, writing
 from .paths import check_new_folder, path
+from .progress import progress
 
 
 def lens(
@@ -37,13 +38,14 @@ def lens(
     found = open_run(run)
     if out is not None:
         check_new_folder(out, "--out")
-    if data is not None:
-        found.task_on(data)  # so that an error in it is reported first
-    findings = examine(found, found.task())
-    if not as_json:
-        with writing():
-            _show(findings)
-    page = write_report(found, findings, out, data)
+    with progress(quiet=as_json) as report:
+        if data is not None:
+            found.task_on(data)  # so that an error in it is reported first
+        findings = examine(found, found.task(), report=report)
+        if not as_json:
+            with writing():
+                _show(findings)
+        page = write_report(found, findings, out, data, report=report)
     if as_json:
         told = [finding._asdict() for finding in findings]
         print_json({"run": str(run), "findings": told, "report": str(page)})

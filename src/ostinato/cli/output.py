@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from ..errors import BadInput
 from .compiled import DAMAGED, forget_compiled
+from .progress import aside
 
 LONGEST = 2000  # characters of an error message; the names of all claims fit
 
@@ -46,7 +47,8 @@ def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     if DAMAGED in str(message):
         forget_compiled()  # it is compiled anew, which is all that the user could do about it
         return
-    print(f"ostinato: warning: {one_line(message)}", file=sys.stderr)
+    with aside():
+        print(f"ostinato: warning: {one_line(message)}", file=sys.stderr)
 
 
 def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -66,8 +68,9 @@ def writing() -> Iterator[None]:
         text
     """
     try:
-        yield
-        sys.stdout.flush()
+        with aside():
+            yield
+            sys.stdout.flush()
     except BrokenPipeError:
         raise Closed from None
     except SystemExit:  # rich exits like this if the pipe is closed

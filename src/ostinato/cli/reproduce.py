@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from ..runs.signals import Interrupted
 from .changes import changes
 from .output import print_json, writing
 from .paths import check_new_folder, path
+from .progress import progress
 
 
 def reproduce(
@@ -76,9 +78,10 @@ def reproduce(
     if page:
         results = collect(found, where)
     else:
-        job = dataclasses.replace(job, listener=None if as_json else _Progress(found))
         try:
-            results = repeat(found, job)
+            with progress(quiet=as_json) as report:
+                hear = _Validations(found, report.note)
+                results = repeat(found, dataclasses.replace(job, listener=hear, report=report))
         except Interrupted as end:
             if as_json:
                 print_json({"experiment": name, "folder": str(where), "reason": "interrupted"})
@@ -105,20 +108,18 @@ def _list(as_json: bool) -> None:
         Console().print(table)
 
 
-class _Progress:
-    """Prints a line on standard error for every validation of a run."""
+class _Validations:
+    """A line for every validation of a run."""
 
-    def __init__(self, about: Recipe):
-        self.about = about
-        self.console = Console(stderr=True, highlight=False)
+    def __init__(self, about: Recipe, note: Callable[[str], None]):
+        self.about, self.note = about, note
 
     def __call__(self, row: str, seed: int, event: dict) -> None:
-        where = f"{self.about.titled(row)}, seed {seed}"
+        where = self.about.named(row, seed)
         if event["kind"] == "start":
-            size = f"{event['parameters']:,} parameters"
-            self.console.print(f"{where}: {size}, {event['device']}", soft_wrap=True)
+            self.note(f"{where}: {event['parameters']:,} parameters, {event['device']}")
         elif event["kind"] == "valid":
-            self.console.print(f"{where}: step {event['step']}: {event['value']:.4g}")
+            self.note(f"{where}: step {event['step']}: {event['value']:.4g}")
 
 
 def _show(about: Recipe, results: list[Result], where: Path) -> None:

@@ -16,6 +16,7 @@ from ..errors import BadInput
 from ..runs import open_run, play_run
 from .output import print_json, writing
 from .paths import path
+from .progress import progress
 from .seeds import check_seed
 
 
@@ -86,7 +87,9 @@ def sample(
             pieces = decoding.sample(network, start, length, key=key, **settings)
             result |= {**settings, "seed": seed or 0}
         else:
-            symbols, log_probability = decoding.beam(network, start, length, beam)
+            with progress(quiet=as_json) as report:
+                report(0, None, "searching for the most probable text")
+                symbols, log_probability = decoding.beam(network, start, length, beam)
             pieces = iter([symbols])
             result |= {"beam": beam, "bits": -log_probability / math.log(2)}
         texts = decoding.as_text(pieces, vocabulary)

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
 from ..claims import Result, named
 from .output import print_json, writing
+from .progress import progress
 
 
 def verify(
@@ -34,9 +34,12 @@ def verify(
         ostinato verify toy-net hochreiter-bound --json
     """
     claims = named(names or None)
-    err = Console(stderr=True)
-    waiting = track(claims, "checking", console=err, transient=True, disable=not err.is_terminal)
-    results = [(claim.verify(), claim.plant() if falsehoods else None) for claim in waiting]
+    results = []
+    with progress(quiet=as_json) as report:
+        for done, claim in enumerate(claims):
+            report(done, len(claims), claim.name)
+            results.append((claim.verify(), claim.plant() if falsehoods else None))
+        report(len(claims), len(claims), "all claims")
     if as_json:
         print_json([_about(*both) for both in results], indent=2)
     else:

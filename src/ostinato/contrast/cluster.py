@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, NeedsExtra
+from ..progress import Report
 from ..runs import Config
 from ..runs.config import flattened
 from ..runs.log import read_events
 from ..runs.many import is_over
-from .measures import measure_all
+from .measures import measure_all, measuring
 from .training import Job, Listener, Trainer, finish
 
 RETRIES = 5
@@ -42,7 +43,7 @@ def on_ray(address: str | None = None) -> Trainer:
     gpus = 1 if ray.cluster_resources().get("GPU") else 0
     remote: Any = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_train_job)
 
-    def train(jobs: list[Job], listener: Listener) -> None:
+    def train(jobs: list[Job], listener: Listener, report: Report) -> None:
         done = {folder for job in jobs for folder in job.folders if is_over(folder)}
         here = Path.cwd()
         running = {
@@ -66,6 +67,8 @@ def on_ray(address: str | None = None) -> Trainer:
                     f"what they finished is kept, continue with --resume ({type(error).__name__})"
                 ) from None
             _report([folder for folder in job.folders if folder not in done], listener)
+            if job.measure:
+                report(1, 1, measuring(job.folders))
 
     return train
 

@@ -3,15 +3,17 @@
 import os
 from collections.abc import Sequence
 
+from ..progress import Report, each, silent
 from ..report.page import Section, Table, tables_page
 from ..runs import Run
 from ..runs.digest import Digest
 from .curves import course_of, gradient_profiles, learning_curves, profile
 
 
-def read_logs(runs: Sequence[Run]) -> list[Digest]:
+def read_logs(runs: Sequence[Run], report: Report = silent) -> list[Digest]:
     """The log of each run, read once for all that a comparison shows."""
-    return [Digest(run.path).read() for run in runs]
+    every = each(runs, report, "reading the logs", len(runs))
+    return [Digest(run.path).read() for run in every]
 
 
 def comparison_page(runs: Sequence[Run], logs: Sequence[Digest] | None = None) -> str:

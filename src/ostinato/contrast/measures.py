@@ -1,7 +1,7 @@
 """Measures of a trained network: its metric on the test part, and how far back it looks."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import BadInput
 from ..files import read_regular, write_whole
 from ..lens import memory_length
+from ..progress import Report, each, silent
 from ..runs import Run, evaluate, open_run
 from ..runs.looking import Lens
 from ..tasks import Task
@@ -18,13 +19,13 @@ NAME = "measured.json"
 SEQUENCES = 16
 
 
-def measure_all(folders: Iterable[Path]) -> None:
+def measure_all(folders: Sequence[Path], report: Report = silent) -> None:
     """Measure the best network of each run, and keep the numbers in its folder.
 
     The runs must be of the same task and shapes, so that what is compiled serves all of them.
     """
     lens: Lens | None = None
-    for folder in folders:
+    for folder in each(folders, report, measuring(folders), len(folders)):
         if not (folder / NAME).exists():
             run = open_run(folder)
             with run.precision():
@@ -32,6 +33,11 @@ def measure_all(folders: Iterable[Path]) -> None:
                 lens = lens or Lens(task.loss)
                 found = _measured(run, task, lens)
             write_whole(folder / NAME, json.dumps(found).encode())
+
+
+def measuring(folders: Sequence[Path]) -> str:
+    """What `measure_all` does with the runs of an entry, in words."""
+    return f"measuring {folders[0].parent.name}"
 
 
 def measures(folder: Path) -> dict[str, Any]:

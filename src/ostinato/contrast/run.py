@@ -11,11 +11,14 @@ from pathlib import Path
 
 from ..errors import BadInput
 from ..files import is_leftover, locked, read_regular, unlinked, write_whole
+from ..progress import Report, silent
+from ..runs.how_far import HowFar
+from ..runs.many import is_over
 from .entries import Entry, entries_of
 from .result import Result, result_of
 from .spec import Source, Spec
 from .training import Job, Listener, Trainer, train_here
-from .tuning import tune
+from .tuning import count_trials, tune
 from .write import write_result
 
 SPEC = "contrast.json"
@@ -29,6 +32,7 @@ def contrast(
     resume: bool = False,
     train: Trainer = train_here,
     listener: Listener | None = None,
+    report: Report = silent,
 ) -> Result:
     """Contrast the entries of a specification, and keep everything in a folder.
 
@@ -38,6 +42,7 @@ def contrast(
         resume: continue; what was trained is not trained again.
         train: where the runs are trained: in this process, or `cluster.on_ray(address)`.
         listener: called with the folder of a run and each of its events.
+        report: hears how far all runs are together.
 
     Returns:
         The result, which is also in the folder as `result.json` and `result.html`.
@@ -65,8 +70,22 @@ def contrast(
     with locked(folder):
         if not (folder / SPEC).exists():
             write_whole(folder / SPEC, json.dumps(spec.as_json(), indent=1).encode())
-        hear: Listener = listener or (lambda run, event: None)
-        tuned = tune(entries, spec.trials, folder, train, hear)
+        trials = sum(count_trials(entry, spec.trials) for entry in entries)
+        # Measuring the networks of an entry takes about as long as a run.
+        runs = HowFar(trials + len(entries) * (len(spec.seeds) + 1), report)
+
+        def hear(run: Path, event: dict) -> None:
+            runs.hear(run_name(run), event)
+            if listener is not None:
+                listener(run, event)
+
+        def train_all(jobs: list[Job]) -> None:
+            for run in (run for job in jobs for run in job.folders if is_over(run)):
+                runs.over(run_name(run))
+            runs.within(0, None, "compiling the runs")
+            train(jobs, hear, runs.within)
+
+        tuned = tune(entries, spec.trials, folder, train_all)
         jobs = [
             Job(
                 [entry.with_seed(seed, tuned[entry.name].settings) for seed in spec.seeds],
@@ -75,7 +94,7 @@ def contrast(
             )
             for entry in entries
         ]
-        train(jobs, hear)
+        train_all(jobs)
         folders = {e.name: job.folders for e, job in zip(entries, jobs, strict=True)}
         result = result_of(spec, entries, tuned, folders)
         write_result(result, folder)
@@ -85,6 +104,17 @@ def contrast(
 def seed_folder(folder: Path, entry: Entry, seed: int) -> Path:
     """The run folder of an entry and a seed."""
     return unlinked(folder, folder / "seeds" / entry.name / f"{seed}")
+
+
+def run_name(run: Path) -> str:
+    """A run of a contrast in words, from its folder.
+
+    Example:
+        >>> run_name(Path("contrasts/1/trials/lstm/2"))
+        'lstm, trial 2'
+    """
+    kind = {"trials": "trial", "seeds": "seed"}.get(run.parent.parent.name, "run")
+    return f"{run.parent.name}, {kind} {run.name}"
 
 
 def spec_of(folder: str | Path) -> Spec:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput
+from ..progress import Report
 from ..runs import Config, Diverged
 from ..runs.events import readable
 from ..runs.log import read_events
@@ -29,10 +30,10 @@ class Job(NamedTuple):
     measure: bool = False
 
 
-Trainer = Callable[[list[Job], Listener], None]
+Trainer = Callable[[list[Job], Listener, Report], None]
 
 
-def train_here(jobs: list[Job], listener: Listener) -> None:
+def train_here(jobs: list[Job], listener: Listener, report: Report) -> None:
     """Train all runs of all jobs in this process, as many together as can be packed."""
     finish(
         [config for job in jobs for config in job.configs],
@@ -41,7 +42,7 @@ def train_here(jobs: list[Job], listener: Listener) -> None:
     )
     for job in jobs:
         if job.measure:
-            measure_all(job.folders)
+            measure_all(job.folders, report)
 
 
 def finish(configs: list[Config], folders: list[Path], listener: Listener) -> None:

@@ -10,6 +10,7 @@ folders are all that an interrupted search needs: what is proposed follows from 
 
 import hashlib
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 from ..errors import BadInput
 from ..files import unlinked
 from .entries import Entry
-from .training import Job, Listener, Trainer, best_of, higher_is_better, read_events
+from .training import Job, best_of, higher_is_better, read_events
 
 SEED = 0  # of the trials; the runs that are compared have others
 ROUNDS = 3
@@ -40,7 +41,7 @@ class Tuned(NamedTuple):
 
 
 def tune(
-    entries: list[Entry], trials: int, folder: Path, train: Trainer, listener: Listener
+    entries: list[Entry], trials: int, folder: Path, train: Callable[[list[Job]], None]
 ) -> dict[str, Tuned]:
     """The best settings of each entry by validation, after the same number of trials.
 
@@ -49,7 +50,6 @@ def tune(
         trials: how many, per entry; without any, the usual settings are taken.
         folder: of the contrast.
         train: trains the runs of a round.
-        listener: called with the folder of a run and each of its events.
     """
     if not trials:
         return {entry.name: Tuned(entry.usual, None, []) for entry in entries}
@@ -66,7 +66,7 @@ def tune(
             places = [trial_folder(folder, entry, len(tried) + n) for n in range(len(new))]
             jobs.append(Job([entry.with_seed(SEED, one) for one in new], places))
             tried += new
-        train([job for job in jobs if job.configs], listener)
+        train([job for job in jobs if job.configs])
     return {entry.name: _best(entry, settings[entry.name], folder) for entry in entries}
 
 
@@ -79,6 +79,11 @@ def rounds_of(trials: int) -> list[int]:
     """
     count = max(1, min(ROUNDS, trials // 2))
     return [trials // count + (place < trials % count) for place in range(count)]
+
+
+def count_trials(entry: Entry, trials: int) -> int:
+    """How many trials an entry has: one if there is nothing to tune."""
+    return trials if entry.ranges else min(trials, 1)
 
 
 def trial_folder(folder: Path, entry: Entry, number: int) -> Path:

@@ -96,6 +96,23 @@ def given_lines(path: Path | None) -> Iterator[str]:
             raise BadInput(f"cannot read {path}: {error}") from None
 
 
+def count_lines(path: Path | None) -> int | None:
+    """How many lines `given_lines` gives; `None` if only reading them all would tell.
+
+    Example:
+        >>> count_lines(Path("book.txt")) == len(list(given_lines(Path("book.txt"))))
+        True
+        >>> count_lines(None) is None  # standard input
+        True
+    """
+    if path is None or not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        if file.peek(2).startswith(GZIP):
+            return None
+        return sum(1 for _ in file)
+
+
 def _lines(file: BinaryIO, where: str) -> Iterator[bytes]:
     """Lines as they come; a longer one is refused, because a small packed file may hold it."""
     number = 0

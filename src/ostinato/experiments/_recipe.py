@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import BadInput
+from ..progress import Report, silent
 from ..report.charts import Chart
 from .corpus import Corpus
 
@@ -93,6 +94,7 @@ class Job:
         changes: settings that replace those of the recipe.
         corpus: the user's own text.
         listener: called with the row, the seed and each event of its run.
+        report: hears how far all rows and seeds are together.
     """
 
     folder: Path
@@ -103,6 +105,7 @@ class Job:
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     corpus: Path | None = None
     listener: Callable[[str, int, dict], None] | None = None
+    report: Report = silent
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -156,6 +159,10 @@ class Recipe(abc.ABC):
     def titled(self, name: str) -> str:
         """The title of the row with this name."""
         return next(row.title for row in self.rows if row.name == name)
+
+    def named(self, row: str, seed: int) -> str:
+        """A run of the row with this name, in words."""
+        return f"{self.titled(row)}, seed {seed}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

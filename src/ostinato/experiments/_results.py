@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import BadInput
 from ..files import read_regular, unlinked, write_whole
 from ..runs import Diverged
+from ..runs.how_far import HowFar
 from ._recipe import Job, Recipe, Result
 from .page import page_of
 
@@ -60,14 +61,24 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
         raise BadInput(f"an experiment needs at least 1 seed, got {job.seeds}")
     unlinked(job.folder, job.folder / "results").mkdir(parents=True, exist_ok=True)
     diverged: Diverged | None = None
+    runs, listener = HowFar(len(rows) * job.seeds, job.report), job.listener
+
+    def hear(row: str, seed: int, event: dict) -> None:
+        runs.hear(recipe.named(row, seed), event)
+        if listener is not None:
+            listener(row, seed, event)
+
+    job = dataclasses.replace(job, listener=hear, report=runs.within)
     for row in rows:
         missing = []
         for seed in range(job.seeds):
             path = _path(job.folder, row.name, seed)
             if path.exists():
                 _check_same(path, job)
+                runs.over(recipe.named(row.name, seed))
             else:
                 missing.append(seed)
+        runs.within(0, None, row.title)
         try:
             obtained = recipe.obtain(row, missing, job) if missing else []
         except Diverged as error:  # the other rows need not suffer
@@ -75,8 +86,10 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
             continue
         for result in obtained:
             write_result(job.folder, result)
+            runs.over(recipe.named(row.name, result.seed))
         if obtained:
             collect(recipe, job.folder)
+    runs.within(0, None, "writing the page")
     if diverged is not None:
         raise diverged
     return collect(recipe, job.folder)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import unlinked
+from ..progress import each
 from ..runs import Config, Run, open_run
 from ..runs.evaluation import measured
 from ..runs.events import readable
@@ -92,9 +93,8 @@ class Trained(Recipe):
         if len(runs) < len(seeds):  # a signal came between two runs
             raise Interrupted(signal.SIGINT)
         words = "" if text is None else text.words
-        return [
-            self._result(run, row, seed, job, words) for run, seed in zip(runs, seeds, strict=True)
-        ]
+        pairs = each([*zip(runs, seeds, strict=True)], job.report, f"{row.title}: measuring")
+        return [self._result(run, row, seed, job, words) for run, seed in pairs]
 
     def _result(self, run: Run, row: Row, seed: int, job: Job, corpus: str) -> Result:
         events = readable(run.events())

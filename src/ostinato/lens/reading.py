@@ -11,6 +11,7 @@ import numpy as np
 
 from ..data import Batch
 from ..errors import BadInput
+from ..progress import Report, each, silent
 from ..tasks.passages import Passage
 from ..through_time import unroll
 from ..wiring import prepared
@@ -50,7 +51,7 @@ class Reading(NamedTuple):
         return Unit(name, column - some.start)
 
 
-def read(network: Any, passage: Passage, top: int = 5) -> Reading:
+def read(network: Any, passage: Passage, top: int = 5, report: Report = silent) -> Reading:
     """Read a passage from its beginning.
 
     Memory beyond the result is that of a few hundred steps.
@@ -59,6 +60,7 @@ def read(network: Any, passage: Passage, top: int = 5) -> Reading:
         network: with one output per symbol or tag.
         passage: what to read.
         top: how many of the most probable outputs to keep; with 0 only states are read.
+        report: hears how many pieces are read; those that are read twice count twice.
 
     Example:
         >>> passage = run.task().passage("valid")
@@ -73,7 +75,8 @@ def read(network: Any, passage: Passage, top: int = 5) -> Reading:
     surprise = np.full(size, np.nan)
     expected, probabilities = np.full((size, top), -1), np.zeros((size, top))
     values, groups = np.empty((size, 0), np.float32), dict[str, slice]()
-    for (ys, watched), places in passage.over(_watching(network)):
+    blocks = passage.over(_watching(network))
+    for (ys, watched), places in each(blocks, report, "reading the text", size, _count):
         if top:
             about = places + passage.ahead
             asked = (places >= 0) & (about < size)
@@ -94,6 +97,11 @@ def read(network: Any, passage: Passage, top: int = 5) -> Reading:
     if not np.all(np.isfinite(probabilities)):
         raise BadInput("the network's outputs are not finite numbers; its training diverged")
     return Reading(surprise, expected, probabilities, values, groups)
+
+
+def _count(block: tuple[Any, np.ndarray]) -> int:
+    """The pieces of a block."""
+    return int(np.count_nonzero(block[1] >= 0))
 
 
 def _put(into: np.ndarray, places: np.ndarray, found: np.ndarray) -> None:

@@ -1,6 +1,7 @@
 """The contents of a report, in order."""
 
 from ..lens.doctor.finding import Finding
+from ..progress import Report, silent
 from ..runs import Config, Saved
 from .activity import reading
 from .key_numbers import key_numbers
@@ -23,8 +24,10 @@ from .subject import Course, Subject
 SAMPLES = 8
 
 
-def page_of(course: Course, findings: list[Finding]) -> Page:
+def page_of(course: Course, findings: list[Finding], report: Report = silent) -> Page:
     """The page of a run: all charts of a `Subject`, or those from the log of a `Course`.
+
+    `report` hears what is measured now.
 
     Example:
         >>> from ostinato.report.subject import course
@@ -42,7 +45,7 @@ def page_of(course: Course, findings: list[Finding]) -> Page:
             notice=trouble[-1]["words"] if trouble else "",
             numbers=key_numbers(course) | shown,
             findings=findings,
-            sections=sections_of(course),
+            sections=sections_of(course, report),
             samples=samples_of(course),
             reading=reading(course) if isinstance(course, Subject) else None,
             config=config,
@@ -56,16 +59,20 @@ def _cells(config: Config) -> str:
     return f"{config.cell} cells"
 
 
-def sections_of(course: Course) -> list[Section]:
-    """All charts of a run."""
+def sections_of(course: Course, report: Report = silent) -> list[Section]:
+    """All charts of a run; `report` hears what is measured now."""
     maps, memory, ahead = gradient_maps(course), memory_over_training(course), []
     pictures: list[Section] = []
     if isinstance(course, Subject):
+        report(0, None, "charts: where the gradient goes")
         gradient = gradient_now(course)
         maps = maps or gradient_profiles(course, gradient)
+        report(0, None, "charts: how far back the network looks")
         memory = [*three_ways(course, gradient), *memory]
+        report(0, None, "charts: inside the network")
         pictures = pictures_of(course)
         if can_forecast(course.task):
+            report(0, None, "charts: the forecast")
             ahead = forecasts(Saved(course.step, course.whole), course.task, place_of(course.task))
     sections = [
         Section("Learning", losses(course)),

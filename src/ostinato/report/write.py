@@ -7,6 +7,7 @@ from pathlib import Path
 from ..errors import NeedsExtra
 from ..files import unlinked, write_whole
 from ..lens.doctor.finding import Finding
+from ..progress import Report, each, silent
 from ..runs import Run
 from ..tasks import Task
 from ..wiring import Network
@@ -26,6 +27,7 @@ def write_report(
     *,
     task: Task | None = None,
     like: Network | None = None,
+    report: Report = silent,
 ) -> Path:
     """Write `report.html` and a PNG of every chart.
 
@@ -39,6 +41,7 @@ def write_report(
             its subfolder `report`.
         data: another file, to measure the network on instead of the validation part.
         task, like: your own task or network, if the run was trained with one.
+        report: hears what is measured or drawn now.
 
     Returns:
         The path of the page.
@@ -50,7 +53,9 @@ def write_report(
     """
     inside = unlinked(run.path, run.path / "report")
     whole = run.steps() or data
-    page = page_of(subject(run, data, task, like) if whole else course(run, task), findings)
+    report(0, None, "reading the data and the network")
+    about = subject(run, data, task, like) if whole else course(run, task)
+    page = page_of(about, findings, report)
     path = (run.path if folder is None else folder) / PAGE
     path.parent.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
@@ -59,8 +64,9 @@ def write_report(
     else:
         pictures = inside if folder is None else folder
         pictures.mkdir(exist_ok=True)
-        for section in page.sections:
-            for chart in section.charts:
-                write_picture(chart, pictures / f"{chart.name}.png")
+        charts = [chart for section in page.sections for chart in section.charts]
+        for chart in each(charts, report, "drawing the charts as PNG", len(charts)):
+            write_picture(chart, pictures / f"{chart.name}.png")
+    report(0, None, "writing the page")
     write_whole(path, html(page).encode(errors="backslashreplace"))  # a path may not be UTF-8
     return path

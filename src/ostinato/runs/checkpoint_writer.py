@@ -5,7 +5,7 @@ device, computes the checksum and writes the file; never more than one is on its
 
 How often: writing takes processor time, of which training may lose 2 %, and a killed run loses what
 it has done since its last checkpoint, which should be no more than a minute, or 1 % of the run if
-that is longer. See `interval`.
+that is longer, and the two steps after which a checkpoint is known to be good. See `interval`.
 """
 
 import threading
@@ -22,18 +22,21 @@ SHORTEST, LONGEST = 5.0, 60.0  # seconds between two checkpoints
 PART = 0.01  # of the run that a kill may lose
 
 
-def interval(cost: float, run: float) -> float:
+def interval(cost: float, run: float, delay: float = 0.0) -> float:
     """Seconds from one checkpoint to the next.
 
     Args:
         cost: processor seconds of writing one.
         run: seconds of the whole run, as far as they are known.
+        delay: seconds that may pass until one that is due is on the disk.
 
     Example:
         >>> interval(0.01, 80.0), interval(0.3, 80.0), interval(9.0, 80.0), interval(9.0, 9000.0)
         (5.0, 15.0, 60.0, 90.0)
+        >>> interval(9.0, 80.0, delay=8.0)
+        52.0
     """
-    return min(max(cost / SHARE, SHORTEST), max(LONGEST, PART * run))
+    return min(max(cost / SHARE, SHORTEST), max(LONGEST, PART * run) - delay)
 
 
 class CheckpointWriter:
@@ -41,6 +44,7 @@ class CheckpointWriter:
 
     Attributes:
         cost: processor seconds that the last one took.
+        seconds: how long it took.
         step: that of the last one.
 
     Example:
@@ -53,9 +57,9 @@ class CheckpointWriter:
     """
 
     def __init__(self, save: Callable[[Checkpoint, Progress], None]):
-        self.save, self.cost, self.step = save, 0.0, 0
+        self.save, self.cost, self.seconds, self.step = save, 0.0, 0.0, 0
         self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
 
     @property
     def busy(self) -> bool:
@@ -68,9 +72,11 @@ class CheckpointWriter:
             if isinstance(x, jax.Array):
                 x.copy_to_host_async()
         self.step = progress.step
+        self._error = RuntimeError("the thread that writes it did not start or ended early")
         # No daemon: if the interpreter ends, it waits for the file.
-        self._thread = threading.Thread(target=self._write, args=(checkpoint, progress))
-        self._thread.start()
+        thread = threading.Thread(target=self._write, args=(checkpoint, progress))
+        thread.start()
+        self._thread = thread
 
     def check(self) -> None:
         """Raise what went wrong in the thread, if anything did."""
@@ -87,9 +93,10 @@ class CheckpointWriter:
             raise error
 
     def _write(self, checkpoint: Any, progress: Progress) -> None:
-        started = time.thread_time()
+        started, used = time.perf_counter(), time.thread_time()
         try:
             self.save(checkpoint, progress)
-        except BaseException as error:
+            self._error = None
+        except Exception as error:
             self._error = error
-        self.cost = time.thread_time() - started
+        self.cost, self.seconds = time.thread_time() - used, time.perf_counter() - started

@@ -12,6 +12,7 @@ import numpy as np
 from ..data import Batch, Vocabulary
 from ..decoding import opening, sample
 from ..errors import BadInput
+from ..progress import Report, each, silent
 from ..tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
 from ..tasks.metrics import counted, counted_together, values_of
 from ..through_time import can_step
@@ -122,6 +123,7 @@ def dynamic_evaluate(
     rate: float = RATE,
     window: int = 20,
     decay: float = 0.0,
+    report: Report = silent,
 ) -> float:
     """Bits per symbol of a network that keeps learning from the text it has just predicted.
 
@@ -142,6 +144,7 @@ def dynamic_evaluate(
             three times as much.
         window: steps per window.
         decay: fraction of the way back to the trained weights that each step takes, 0 to 1.
+        report: hears how many windows are done.
 
     Example:
         >>> bits = dynamic_evaluate(run.network(), run.task().parts["test"], rate=0.1)
@@ -165,7 +168,8 @@ def dynamic_evaluate(
     with own_precision(network):
         speed = jnp.asarray([rate, decay], network.dtype)
         state = network.initial((1,))
-        for batch in streams(symbols, 1, window):
+        windows = max(-(-(len(symbols) - 1) // window), 1)
+        for batch in each(streams(symbols, 1, window), report, "dynamic evaluation", windows):
             total, moving, state = _learn_window(trained, moving, state, batch.arrays, speed)
             totals.append(total)
             weight += float(batch.weights.sum())
@@ -230,18 +234,24 @@ def training_words(task: Task) -> set[str]:
 
 
 def spelling(
-    network: Network, vocabulary: Vocabulary, known: Collection[str], count: int, seed: int
+    network: Network,
+    vocabulary: Vocabulary,
+    known: Collection[str],
+    count: int,
+    seed: int,
+    report: Report = silent,
 ) -> dict[str, Any]:
     """The word fail rate of `count` generated symbols, and the numbers of words.
 
-    The last word is left out, because it may be cut off.
+    The last word is left out, because it may be cut off. `report` hears how many symbols there are.
 
     Example:
         >>> sorted(spelling(run.network(), run.vocabulary, {"the"}, 20, seed=0))
         ['generated_words', 'known_words', 'word_fail_rate']
     """
     key = jax.random.key(seed)
-    symbols = np.concatenate([*sample(network, opening(vocabulary), count, key=key)])
+    pieces = sample(network, opening(vocabulary), count, key=key)
+    symbols = np.concatenate([*each(pieces, report, "generating text", count, len)])
     text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
     rate, words = word_fail_rate(text, known), len(words_of(text))
     return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known)}

@@ -89,7 +89,12 @@ FIELDS: dict[str, dict[str, Check]] = {
     "train": dict.fromkeys((*_STEPS, *_CURVED), _number_or_none)
     | {"rate": _number, "clipped": _number}
     | {"seconds": _number, "took": _number, "symbols": _count},
-    "valid": {"value": _number_or_none, "preview": _words, "sample": _words},
+    "valid": {
+        "value": _number_or_none,
+        "metrics": lambda x: isinstance(x, dict) and all(map(_number_or_none, x.values())),
+        "preview": _words,
+        "sample": _words,
+    },
     "lens": {
         "lags": _rising,
         "gradient": _by_name(_numbers),

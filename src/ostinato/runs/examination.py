@@ -11,6 +11,7 @@ from ..errors import BadInput
 from ..lens import ignored_before, saturation
 from ..lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_batches
 from ..lens.doctor import Network as Measured
+from ..progress import Report, silent
 from ..tasks import Task
 from ..wiring import Network
 from .build import batch_size, build_learner
@@ -34,29 +35,41 @@ COURSE = {
 }
 
 
-def examine(run: Run, task: Task | None = None, like: Network | None = None) -> list[Finding]:
+def examine(
+    run: Run,
+    task: Task | None = None,
+    like: Network | None = None,
+    report: Report = silent,
+) -> list[Finding]:
     """What the doctor finds wrong with a run, causes before their effects.
 
     Args:
         run: the run, finished or not.
         task, like: the task and network given to `train`, if any.
+        report: hears what is measured now.
 
     Example:
         >>> for finding in examine(open_run("runs/text-mlstm-1")):
         ...     print(finding.words)
     """
-    return diagnose(gather(run, task, like))
+    return diagnose(gather(run, task, like, report))
 
 
-def gather(run: Run, task: Task | None = None, like: Network | None = None) -> Evidence:
+def gather(
+    run: Run,
+    task: Task | None = None,
+    like: Network | None = None,
+    report: Report = silent,
+) -> Evidence:
     """The evidence for `diagnose`. The arguments are those of `examine`."""
+    report(0, None, "reading the log and the data")
     task = run.task() if task is None else task
     size = batch_size(run.config)
     first = first_counted(task, size)
     one, two = task.batch(first, size), task.batch(first + 1, size)
     events, kind = readable(run.events()), run.config.learner.kind
     with run.precision():
-        network = _measured(run, like, task, one, size) if run.steps() else None
+        network = _measured(run, like, task, one, size, report) if run.steps() else None
     return Evidence(
         goal=_goal(task, events),
         settings=run.config.unusual(),
@@ -110,15 +123,21 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _measured(run: Run, like: Network | None, task: Task, batch: Batch, size: int) -> Measured:
+def _measured(
+    run: Run, like: Network | None, task: Task, batch: Batch, size: int, report: Report
+) -> Measured:
     found = finite_checkpoint(run, "last", like)
     network = found.network
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
+    report(0, None, "measuring the gradient by lag")
     errors = Lens(task.loss).errors(layer, few, state, at)
     memory = None
     if few.sequences > 1:
+        report(0, None, "measuring how far back the network looks")
         memory = at - (ignored_before(layer, few.inputs, state, at=at) or 0)
+    report(0, None, "measuring saturation")
     units = saturation(layer, few.inputs, state, **few.marks)
+    report(0, None, "scoring training batches")
     kept = "kind", "high", "low", "always_high", "always_low"
     return Measured(
         step=found.step,

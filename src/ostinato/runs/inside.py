@@ -16,6 +16,7 @@ from ..lens.reach import WINDOW, reach
 from ..lens.reading import Reading, read, read_gates
 from ..lens.similar import APART, similar_states
 from ..lens.units import Unit
+from ..progress import Report, silent
 from ..settings import checked_int
 from ..tasks.passages import Passage
 from .build import build_network
@@ -34,6 +35,7 @@ class Inside:
         step, network: of the best checkpoint.
         where: where the text is from, in words.
         whole: how many pieces the text had before it was cut to the passage.
+        report: hears what is done now.
 
     Example:
         >>> inside = look_inside(open_run("runs/text-mlstm-1"), "The value is bound.")
@@ -46,21 +48,29 @@ class Inside:
     """
 
     def __init__(
-        self, run: Run, passage: Passage, where: str, top: int = TOP, whole: int | None = None
+        self,
+        run: Run,
+        passage: Passage,
+        where: str,
+        top: int = TOP,
+        whole: int | None = None,
+        report: Report = silent,
     ):
         if top < 1:
             raise BadInput(f"top must be at least 1, got {top}")
         self.run, self.passage, self.where, self.top = run, passage, where, top
         self.whole = len(passage.pieces) if whole is None else whole
+        self.report = report
         self.step, self.network = run.saved()
 
     @cached_property
     def reading(self) -> Reading:
         with self.run.precision():
-            return read(self.network, self.passage, self.top)
+            return read(self.network, self.passage, self.top, self.report)
 
     @cached_property
     def gates(self) -> dict[str, np.ndarray]:
+        self.report(0, None, "reading the gates")
         with self.run.precision():
             return read_gates(self.network, self.passage)
 
@@ -113,7 +123,9 @@ class Inside:
                 which reads the text once more; otherwise `None`.
         """
         wanted = self._pattern(name)
-        ranking = find_unit(self.reading.values, wanted.values, count=count, draws=draws)
+        values = self.reading.values
+        self.report(0, None, f"searching {values.shape[1]:,} units for the pattern")
+        ranking = find_unit(values, wanted.values, count=count, draws=draws)
         chance = ranking.chance
         return {
             "pattern": wanted.name,
@@ -155,7 +167,8 @@ class Inside:
         if {"network", "task"} & {*run.made.get("given", [])}:
             return None
         with run.precision():
-            return read(build_network(run.config, run.sizes, run.units), self.passage, 0)
+            before = build_network(run.config, run.sizes, run.units)
+            return read(before, self.passage, 0, self.report)
 
     def reach(self, at: int, window: int = WINDOW) -> dict[str, Any]:
         """How far back the loss of a piece reaches; see `lens.reach`."""
@@ -191,6 +204,7 @@ def look_inside(
     file: Path | None = None,
     limit: int = LIMIT,
     top: int = TOP,
+    report: Report = silent,
 ) -> Inside:
     """Look at a run's network from inside.
 
@@ -200,6 +214,7 @@ def look_inside(
         file: a file to read instead.
         limit: how many pieces to read, at most.
         top: how many of the most probable outputs to keep.
+        report: hears how far the reading is.
     """
     if text is not None and file is not None:
         raise BadInput("give either a text or a file, not both")
@@ -214,4 +229,4 @@ def look_inside(
     whole = len(passage.pieces)
     if whole > limit:
         passage = passage.first(limit)
-    return Inside(run, passage, where, top, whole)
+    return Inside(run, passage, where, top, whole, report)

@@ -70,6 +70,7 @@ class Training:
     kernels. If one may have failed, the run continues from the last checkpoint with the scan.
 
     Attributes:
+        now: all arrays after the last step; no caller's frame may hold earlier ones.
         begun: the step of the checkpoint that this process continues from.
         pending: reports of the steps since the last log entry, possibly still on the device.
         sizes: how many symbols each of these steps read.
@@ -81,9 +82,10 @@ class Training:
         usual: a loss to compare with, from the first step.
         trained: seconds of training up to the last log entry, in all processes; not of validation.
         untold: events that wait until the baselines, which the first event has, are known.
-        spent: seconds by what they went to: start (waiting for the baselines), compile (with the
-            first step), input (batches), step (handing over), wait (for the device), log,
-            validation, checkpoint.
+        compiled: when the first step of this process was done.
+        spent: seconds by what they went to: start (until the first step, and waiting for the
+            baselines), compile (with the first step), input (batches), step (handing over), wait
+            (for the device), log, validation, checkpoint, other. They add up to all of them.
     """
 
     def __init__(
@@ -102,7 +104,8 @@ class Training:
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
         self.steps = steps = steps_of(config, task)
-        self.log_every = 1 if learner.log_every_step else max(1, min(50, steps // 100))
+        usual = 1 if learner.log_every_step else max(1, min(50, steps // 100))
+        self.log_every = config.log_every or usual
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.lens = Lens(task.loss)
         self.writer = CheckpointWriter(run.save)
@@ -140,7 +143,7 @@ class Training:
         self.by = self._steps()
         self.batches = Prefetch(self._batch)
         fresh_state = self.learner.start(self.network, self._batch(0).arrays)
-        now, progress = self._restored(fresh_state)
+        self.now, progress = self._restored(fresh_state)
         self.begun = self.logged_step = self.checked = progress.step
         self.saved = self.logged = self._seconds()
         self.trained = self._trained_before(progress.step)
@@ -150,18 +153,14 @@ class Training:
         self.untold: list[dict] = [self._start(progress)]
         try:
             with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
-                first = None
-                if progress.step < self.steps:  # which compiles it, while baselines are computed
-                    first = self._advance(now, fresh_state, progress.step)
-                    jax.block_until_ready(first)
-                self.spent.clear()
-                self.spent["compile"] = self._seconds() - self.logged
-                now, progress, reason = self._loop(now, progress, fresh_state, first, stop)
-            self._save_last(now, progress, fresh_state)
+                progress, reason = self._loop(progress, fresh_state, stop)
+            self._save_last(progress, fresh_state)
         finally:
             self.batches.close()
             self._save_good()
             self._tell_all()
+        seconds = self._seconds()
+        self.spent["other"] = seconds - sum(self.spent.values())
         self._tell(
             {
                 "kind": "end",
@@ -170,20 +169,31 @@ class Training:
                 "metric": self.task.metric.name,
                 "best": progress.best,
                 "best_step": progress.best_step,
-                "seconds": self._seconds(),
+                "seconds": seconds,
                 "spent": {name: round(value, 3) for name, value in self.spent.items()},
                 **({"signal": int(stop.number or 0)} if reason == "interrupted" else {}),
             }
         )
         return self.run
 
-    def _loop(
-        self, now: Any, progress: Progress, fresh_state: Any, first: Any, stop: Stop
-    ) -> tuple[Any, Progress, str]:
+    def _first_step(self, progress: Progress, fresh_state: Any) -> Any:
+        """The first step, which compiles it while the baselines are computed, if one is left."""
+        first = None
+        if progress.step < self.steps:
+            first = self._advance(self.now, fresh_state, progress.step)
+            jax.block_until_ready(first)
+        self.compiled = self._seconds()
+        self.spent.clear()
+        self.spent["start"] = self.logged
+        self.spent["compile"] = self.compiled - self.logged
+        return first
+
+    def _loop(self, progress: Progress, fresh_state: Any, stop: Stop) -> tuple[Progress, str]:
         """All steps, and why they ended."""
         config, reason = self.config, "done"
+        first = self._first_step(progress, fresh_state)
         while progress.step < self.steps and reason == "done":
-            now, report = first or self._advance(now, fresh_state, progress.step)
+            self.now, report = first or self._advance(self.now, fresh_state, progress.step)
             first = None
             self.pending.append(report)
             if progress.step % self.log_every == 0:
@@ -192,7 +202,7 @@ class Training:
             step = progress.step + 1
             progress = progress._replace(step=step)
             if config.lens is not None and step % config.lens == 0:
-                self._look_inside(now, fresh_state, step)
+                self._look_inside(self.now, fresh_state, step)
             if stop.number is not None and step < self.steps:
                 reason = "interrupted"
             elif self._time_is_up() and step < self.steps:
@@ -200,15 +210,15 @@ class Training:
             ends = step == self.steps or reason == "time"
             if step % self.validate_every == 0 or ends:
                 self._log(step)  # first, so that validation does not count as training time
-                now, progress = self._validate(now, progress)
+                self.now, progress = self._validate(self.now, progress)
                 waited = config.patience is not None and progress.waited >= config.patience
                 reason = "no gain" if waited and reason == "done" else reason
             if reason == "done" and step < self.steps:
-                self._take(now, progress)
+                self._take(progress)
         self._log(progress.step)
-        return now, progress, reason
+        return progress, reason
 
-    def _take(self, now: Any, progress: Progress) -> None:
+    def _take(self, progress: Progress) -> None:
         """Keep the arrays as a checkpoint to be written, if it is time for one or they are best."""
         step, every = progress.step, self.config.checkpoint_every
         best = progress.best_step == step
@@ -220,15 +230,24 @@ class Training:
         elif best or step % every == 0:
             self._log(step)
             self._write_taken(step, wait=True)
+            with self._timed("checkpoint"):  # so that there is never a second one in memory
+                self._heard_from_writer(self.writer.finish)
         else:
             return
-        self.taken = _Taken(now, progress, self._seconds())
+        self.taken = _Taken(self.now, progress, self._seconds())
 
     def _is_due(self) -> bool:
-        """Whether enough time has passed since the last checkpoint."""
+        """Whether enough time has passed since the last checkpoint.
+
+        The next chance comes with the next log entry, and then it has to be written. If the best
+        one is waiting, it goes first and both have to be written.
+        """
         passed = self._seconds()
-        done = max(self.logged_step, 1)
-        return passed - self.saved >= interval(self.writer.cost, passed / done * self.steps)
+        step = (passed - self.compiled) / max(self.logged_step - self.begun, 1)
+        delay = self.log_every * step + self.writer.seconds
+        if self.taken is not None:
+            delay += self.writer.seconds
+        return passed - self.saved >= interval(self.writer.cost, step * self.steps, delay)
 
     def _write_taken(self, computed: int, wait: bool = False) -> None:
         """Begin to write the checkpoint that was taken, if it is time and it is known to be good.
@@ -253,7 +272,7 @@ class Training:
             self._heard_from_writer(lambda: self.writer.write(checkpoint, taken.progress))
         self.taken, self.saved = None, taken.seconds
 
-    def _save_last(self, now: Any, progress: Progress, fresh_state: Any) -> None:
+    def _save_last(self, progress: Progress, fresh_state: Any) -> None:
         """Write the last checkpoint, after one more step, which only checks the loss."""
         asked = self.config.checkpoint_every is not None
         if self.taken is not None and (asked or self.taken.progress.step == progress.best_step):
@@ -261,9 +280,11 @@ class Training:
         self.taken = None
         if progress.step == self.begun:
             return  # nothing was left to do
-        _, report = self._advance(now, fresh_state, progress.step)
-        self._look(self.by.fetched([report]), progress.step + 1)
-        self._begin(_Taken(now, progress, self._seconds()))
+        _, report = self._advance(self.now, fresh_state, progress.step)
+        with self._timed("wait"):
+            report = self.by.fetched([report])
+        self._look(report, progress.step + 1)
+        self._begin(_Taken(self.now, progress, self._seconds()))
         with self._timed("checkpoint"):
             self._heard_from_writer(self.writer.finish)
 
@@ -276,12 +297,16 @@ class Training:
     def _heard_from_writer(self, call: Callable[[], None]) -> None:
         try:
             call()
-        except OSError as error:
+        except BadInput:
             self.taken = None
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            raise
+        except Exception as error:
+            self.taken = None
+            full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
             raise BadInput(
                 f"could not write the checkpoint of step {self.writer.step} in {self.run.path}: "
-                f"{error.strerror}; last good checkpoint: {self._kept()}. "
+                f"{reason or type(error).__name__}; last good checkpoint: {self._kept()}. "
                 f"{'Free some space' if full else 'Mend that'}, then --resume"
             ) from None
 
@@ -449,7 +474,8 @@ class Training:
 
     def _validated(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
         batches = self.task.held_out("valid", VALIDATION_STREAMS)
-        (value,) = self.by.measured(now, batches, (self.task.metric,))
+        metrics = self.task.metrics
+        value, *_ = values = self.by.measured(now, batches, metrics)
         if value is None:  # the validation part is empty
             return now, progress
         sign = -1 if self.task.metric.higher_is_better else 1
@@ -458,6 +484,10 @@ class Training:
         else:
             progress = progress._replace(waited=progress.waited + 1)
         event: dict[str, Any] = {"kind": "valid", "step": progress.step, "value": value}
+        event["metrics"] = {
+            metric.name: None if found is None else _plain(found)
+            for metric, found in zip(metrics, values, strict=True)
+        }
         key = jax.random.fold_in(jax.random.key(self.config.seed), progress.step)
         network, memory, _ = checkpoint = self.by.checkpoint(now)
         if (preview := self.task.preview(network, key)) is not None:

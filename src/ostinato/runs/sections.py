@@ -58,6 +58,9 @@ class TrainingSettings:
         None, "initial sequence length, which grows to --length", least=1
     )
     devices: int = setting(1, "number of devices that share each batch", least=1)
+    log_every: int | None = setting(
+        None, "steps between lines of the log (default: 1 % of all steps, at most 50)", least=1
+    )
     validate_every: int | None = setting(None, "steps between validations", least=1)
     checkpoint_every: int | None = setting(
         None, "steps between checkpoints (default: as often as costs 2 % of the time)", least=1

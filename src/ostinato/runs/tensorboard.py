@@ -31,6 +31,9 @@ def tensorboard_writer(folder: str | Path) -> Callable[[dict], None]:
                     writer.add_scalar(f"train/{name}", value, step)
         elif kind == "valid":
             writer.add_scalar("valid/value", event["value"], step)
+            for name, value in event["metrics"].items():
+                if value is not None:
+                    writer.add_scalar(f"valid/{name}", value, step)
             if "preview" in event:
                 writer.add_text("preview", event["preview"], step)
         writer.flush()

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..data import Batch
-from ..data.lines import given_lines, read_lines
+from ..data.lines import count_lines, given_lines, read_lines
 from ..data.tokens import END, Tokens
 from ..decoding import beam_answers, sampled_answers
 from ..errors import BadInput
+from ..progress import each
 from ..through_time import unroll
 from ..weights import own_precision
 from ..wiring import Pair, outputs_of
@@ -51,7 +52,8 @@ def answers(
     longest, reverse = tuple(how.artefacts["longest"]), how.settings.reverse
     lines = enumerate((line.strip() for line in given_lines(how.file)), 1)
     given = None if how.targets is None else iter(read_lines(how.targets))
-    while block := list(itertools.islice(lines, TOGETHER)):
+    blocks = iter(lambda: list(itertools.islice(lines, TOGETHER)), [])
+    for block in each(blocks, how.report, "answering the lines", count_lines(how.file), len):
         coded = [
             coded_source(read(line), f"line {number}", source, longest[0], reverse, strict)
             for number, line in block

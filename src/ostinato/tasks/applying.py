@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 from ..errors import BadInput
+from ..progress import Report, silent
 from ..settings import Setting, checked, shown
 
 DRAWN = 1000  # at most so many answers are drawn for one input
@@ -37,6 +38,7 @@ class Applying:
         targets: a file of answers to score instead of searching, one per input.
         steps: forecasts: how many steps, in a closed loop; `None` for the horizon of the run.
         pictures: whether to give a picture of where the network looked, with each best answer.
+        report: hears how much of the input is done.
     """
 
     file: Path | None = None
@@ -50,6 +52,7 @@ class Applying:
     targets: Path | None = None
     steps: int | None = None
     pictures: bool = False
+    report: Report = silent
 
     def __post_init__(self) -> None:
         self._check("beam", int, 1, WIDEST)

@@ -8,6 +8,7 @@ import numpy as np
 from ..data.pictures import read_pictures
 from ..data.tokens import Tokens
 from ..errors import BadInput
+from ..progress import each
 from ..wiring.captioner import as_size
 from .answering import Answer, found_answers
 from .applying import Applying
@@ -55,8 +56,8 @@ def written(
         how: the beam, and how many captions.
     """
     together = min(TOGETHER, len(pictures))
-    for begin in range(0, len(pictures), together):
-        block = pictures[begin : begin + together]
+    blocks = [pictures[begin : begin + together] for begin in range(0, len(pictures), together)]
+    for block in each(blocks, how.report, "describing the pictures", len(pictures), len):
         spare = together - len(block)
         padded = np.pad(block, ((0, spare), (0, 0), (0, 0), (0, 0)))
         lengths = np.full(together, padded.shape[1], np.int32)

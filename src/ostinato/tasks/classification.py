@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.files import whole_path
 from ..data.labelled import check_columns, read_labelled
-from ..data.lines import given_lines
+from ..data.lines import count_lines, given_lines
 from ..data.splits import PARTS, shares
 from ..data.words import Words
 from ..errors import BadInput
@@ -155,7 +155,8 @@ class Classify(Arrays):
     def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
         """The label of each line, as `label<TAB>text`."""
         code = LabelCode.from_json(how.artefacts)
-        for label, text in code.apply(network, given_lines(how.file)):
+        lines, total = given_lines(how.file), count_lines(how.file)
+        for label, text in code.apply(network, lines, how.report, total):
             yield {"source": text, "label": label, "text": f"{label}\t{text}"}
 
     def artefacts(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ..data.kept import kept_whole
 from ..data.words import Words
 from ..decoding import most_probable
 from ..errors import BadInput
+from ..progress import Report, each, silent
 from .answers import Answers
 
 TOGETHER = 64
@@ -61,10 +62,17 @@ class LabelCode:
         chosen = np.asarray(most_probable(network, batch))[lengths - 1, np.arange(len(texts))]
         return [self.labels[n] for n in chosen]
 
-    def apply(self, network: Any, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """The label of each line, with the line."""
+    def apply(
+        self,
+        network: Any,
+        lines: Iterable[str],
+        report: Report = silent,
+        total: int | None = None,
+    ) -> Iterator[tuple[str, str]]:
+        """The label of each line, with the line; `report` hears how many of `total` are done."""
         numbered = enumerate((line.strip() for line in lines), 1)
-        while some := list(islice(numbered, TOGETHER)):
+        blocks = iter(lambda: list(islice(numbered, TOGETHER)), [])
+        for some in each(blocks, report, "labelling the lines", total, len):
             for number, text in some:
                 if not text:
                     raise BadInput(f"line {number} is empty; give a text on each line")

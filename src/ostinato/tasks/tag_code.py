@@ -14,6 +14,7 @@ from ..data.spelling import Spellings, padded, rounded
 from ..data.words import Words
 from ..decoding import most_probable
 from ..errors import BadInput
+from ..progress import Report, silent
 
 TOGETHER = 64  # sentences that are tagged in one batch
 MOST_WORDS = 5000  # of a sentence
@@ -86,7 +87,14 @@ class TagCode:
             [self.tags[n] for n in chosen[: len(words), place]] for place, words in enumerate(found)
         ]
 
-    def apply(self, network: Any, lines: Iterable[str], where: str = "input") -> Iterator[str]:
+    def apply(
+        self,
+        network: Any,
+        lines: Iterable[str],
+        where: str = "input",
+        report: Report = silent,
+        total: int | None = None,
+    ) -> Iterator[str]:
         """Tag lines of CoNLL-U, or of plain sentences with spaces between the words.
 
         Lines are CoNLL-U if the first one is a comment or has tabs. Of CoNLL-U, only the column
@@ -96,15 +104,20 @@ class TagCode:
             network: a trained `Tagger`.
             lines: with or without their newlines.
             where: what is being read, for messages.
+            report: hears how many lines are done.
+            total: how many there are, if that is known.
 
         Returns:
             CoNLL-U, one sentence at a time.
         """
         reading = sentences_of(lines, where)
+        what = "tagging the sentences"
+        report(0, total, what)
         while some := list(islice(reading, TOGETHER)):
             words = [sentence.column("form") for sentence in some]
             for sentence, tags in zip(some, self.tag(network, words), strict=True):
                 yield str(sentence.replaced(self.column, tags))
+            report(some[-1].line, total, what)
 
 
 def sentences_of(lines: Iterable[str], where: str) -> Iterator[Sentence]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data import Batch
 from ..data.files import whole_path
-from ..data.lines import given_lines
+from ..data.lines import count_lines, given_lines
 from ..data.spelling import Spellings, rounded
 from ..data.splits import PARTS, shares
 from ..data.words import UNKNOWN
@@ -256,7 +256,8 @@ class Tagging(Task):
         """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`."""
         code = TagCode.from_json(how.artefacts)
         where = "input" if how.file is None else str(how.file)
-        for sentence in code.apply(network, given_lines(how.file), where):
+        lines, total = given_lines(how.file), count_lines(how.file)
+        for sentence in code.apply(network, lines, where, how.report, total):
             yield {"text": sentence.removesuffix("\n")}
 
     def artefacts(self) -> dict[str, Any]:

@@ -62,9 +62,9 @@ def candidates(cell: str, is_text: bool, units: int) -> dict[str, dict]:
     }
 
 
-def trained(jobs: list, hear) -> None:
+def trained(jobs: list, hear, report) -> None:
     """Train the runs of a contrast, without the measures of its page."""
-    train_here([job._replace(measure=False) for job in jobs], hear)
+    train_here([job._replace(measure=False) for job in jobs], hear, report)
 
 
 def measured(folder: Path, cell: str, task: str, settings: dict, size: tuple, given) -> None:

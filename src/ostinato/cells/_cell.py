@@ -57,8 +57,8 @@ class Cell(eqx.Module):
         has_recurrent_matrix: whether the cell takes an initialiser `recurrent=`.
         factor_reads_input: whether its factor reads only the network's input in a stack with skip
             connections (option `factor_inputs=`).
-        fan_in_input: whether the cell's initialiser `input=` is `fan_in()` by default; a network that
-            reads symbols replaces it by `fan_in(symbols)`.
+        fan_in_input: whether the cell's initialiser `input=` is `fan_in()` by default, in place of
+            which a network that reads symbols takes `fan_in(symbols)`.
     """
 
     Settings: ClassVar[type] = NoSettings

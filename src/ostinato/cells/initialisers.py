@@ -51,13 +51,13 @@ def fan_in(symbols: int = 0) -> Initialiser:
 
     For n inputs `s = 1/√n`, so that a unit receives the variance of one input (LeCun et al., 1998),
     but at most 0.6: a series of few numbers is learned better so. Of a one-hot vector a single
-    entry is not zero: if the first `symbols` inputs are one, `s = 1` for their weights, and n counts
-    the others. Measured by `benchmarks/defaults.py`.
+    entry is not zero: if the first `symbols` inputs are one, `s = 1` for their weights, and n is
+    the number of the others. Measured by `benchmarks/defaults.py`.
 
     Example:
         >>> W = fan_in(65)(jax.random.key(0), (65 + 100, 512), jnp.float32)
-        >>> W[:65].std().round(2), W[65:].std().round(2)
-        (Array(1., dtype=float32), Array(0.1, dtype=float32))
+        >>> print(W[:65].std().round(2), W[65:].std().round(2))
+        1.0 0.1
     """
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:

@@ -17,6 +17,7 @@ from ostinato.cells import (
     Simple,
 )
 from ostinato.cells.initialisers import (
+    fan_in,
     glorot,
     incoming,
     normal,
@@ -72,7 +73,7 @@ def test_sparse_keeps_its_share():
 @pytest.mark.parametrize(("make", "std"), [(KrauseLSTM, 0.1), (MLSTM, 0.1), (MRNN, 0.05)])
 def test_krauses_initial_weights(make, std):
     """Krause (2015), sections 4.2, 4.3 and 4.5: one deviation for all weights of a model."""
-    cell = make(100, 100, key=KEY)
+    cell = make(100, 100, key=KEY, input=normal(std))
     for name, matrix in vars(cell).items():
         if name != "b":
             assert np.std(matrix) == pytest.approx(std, rel=0.03), name
@@ -89,6 +90,17 @@ def test_normal_has_its_deviation():
     assert np.std(matrix) == pytest.approx(0.3, rel=0.01)
     assert np.mean(matrix) == pytest.approx(0.0, abs=0.003)
     assert np.mean(np.abs(matrix) < 0.3) == pytest.approx(0.6827, abs=0.01)
+
+
+def test_fan_in_goes_by_the_inputs_that_vary():
+    def deviations(symbols, rows):
+        matrix = np.asarray(fan_in(symbols)(KEY, (rows, 2000), jnp.float64))
+        return [part.std() for part in np.split(matrix, [symbols]) if part.size]
+
+    assert deviations(0, 100) == pytest.approx([0.1], rel=0.02)
+    assert deviations(0, 1) == pytest.approx([0.6], rel=0.05)  # not 1
+    assert deviations(80, 80) == pytest.approx([1.0], rel=0.02)
+    assert deviations(80, 80 + 25) == pytest.approx([1.0, 0.2], rel=0.02)
 
 
 def test_glorot_fills_its_interval():

@@ -224,6 +224,12 @@ def test_every_learner_has_a_rate():
     assert all(method.rate > 0 for method in FIRST_ORDER.values())
 
 
+def test_the_usual_rate_of_adam_goes_by_the_width():
+    rates = [FIRST_ORDER["adam"].usual_rate(units) for units in (1, 256, 512, 1024, 2048)]
+    assert rates == pytest.approx([0.008, 0.008, 0.004, 0.002, 0.001])
+    assert FIRST_ORDER["sgd"].usual_rate(1) == FIRST_ORDER["sgd"].usual_rate(2048) == 0.5
+
+
 @pytest.mark.parametrize("clip", [False, 1.0, None, "big", "0.1x"])
 def test_a_clip_that_is_none_is_refused_when_the_learner_is_made(clip):
     with pytest.raises(BadInput, match="clip must be a positive number, 'auto'"):

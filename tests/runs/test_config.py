@@ -10,7 +10,7 @@ import pytest
 from ostinato import unroll
 from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run, train
-from ostinato.runs.build import build_network, build_task
+from ostinato.runs.build import build_learner, build_network, build_task
 from ostinato.runs.config import upgraded
 from ostinato.weights import count_parameters
 
@@ -107,8 +107,8 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ({"unit": 3}, "the configuration has 'unit', which is not a setting (did you mean units?)"),
         (
             {"cell": "lstm", "recurrent": "sparce"},
-            "recurrent: there is no initialiser 'sparce'; there are normal, glorot, orthogonal, "
-            "sparse, incoming, spectral-radius",
+            "recurrent: there is no initialiser 'sparce'; there are normal, glorot, fan-in, "
+            "orthogonal, sparse, incoming, spectral-radius",
         ),
         (
             {"cell": "lstm", "input": "normal:-1"},
@@ -235,6 +235,40 @@ def test_a_run_from_before_a_setting_still_opens(cell, tmp_path):
     assert network.readout.b is not None
     went_on = open_run(run.path).config.replace(steps=3)
     assert train(went_on, run.path, resume=True).steps()[-1] == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "deviations"),
+    [
+        ({}, [1.0]),
+        ({"layers": 2}, [1.0, 100**-0.5]),  # the upper one reads 100 units
+        ({"layers": 2, "skip": True}, [1.0, None]),
+        ({"layers": 2, "feedback": True}, [None, 200**-0.5]),
+        ({"embedding": 25}, [0.2]),
+        ({"input": "normal:0.3", "layers": 2}, [0.3, 0.3]),
+        ({"input_scale": 0.3}, [0.3]),
+        ({"bidirectional": True, "task": "temporal-order", "units": 100}, [1.0]),
+    ],
+)
+def test_input_weights_start_by_what_a_layer_reads(settings, deviations):
+    config = Config(**{"task": "text", "cell": "lstm", "units": 100, **settings})
+    network = build_network(config, build_task(config))
+    cells = getattr(network.cell, "layers", [network.cell])
+    for cell, deviation in zip(cells, deviations, strict=True):
+        W = np.asarray(getattr(cell, "forward", cell).W)
+        if deviation is None:  # symbols and units side by side
+            symbols = build_task(config).inputs
+            assert W[:symbols].std() == pytest.approx(1.0, rel=0.03)
+            assert W[symbols:].std() == pytest.approx(0.1, rel=0.03)
+        else:
+            assert W.std() == pytest.approx(deviation, rel=0.05)
+
+
+def test_the_rate_of_a_run_goes_by_its_widest_layer():
+    config = Config(task="adding", units=(8, 1024), cell="gru")
+    learner = build_learner(config, build_task(config))
+    assert learner.found()["rate"] == pytest.approx(0.002)
+    assert build_learner(config.replace(rate=0.01), build_task(config)).found()["rate"] == 0.01
 
 
 @pytest.mark.parametrize("layers", [1, 2])

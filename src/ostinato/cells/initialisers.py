@@ -56,8 +56,8 @@ def fan_in(symbols: int = 0) -> Initialiser:
 
     Example:
         >>> W = fan_in(65)(jax.random.key(0), (65 + 100, 512), jnp.float32)
-        >>> print(W[:65].std().round(2), W[65:].std().round(2))
-        1.0 0.1
+        >>> [round(float(rows.std()), 2) for rows in (W[:65], W[65:])]
+        [1.0, 0.1]
     """
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:

@@ -16,8 +16,8 @@ class KrauseLSTM(Cell):
     `i, f, o = σ(W x_t + R h_{t-1})` and `g = W x_t + R h_{t-1}`, without biases. The blocks of `W`
     and `R` are i, f, g, o, in this order.
 
-    Source: Krause (2015), algorithm 2, and section 4.3 for the initial weights. With n inputs and
-    h units it has `4h² + 4nh` parameters.
+    Source: Krause (2015), algorithm 2. Section 4.3 draws all initial weights from N(0, 0.1²), as
+    `input=normal(0.1)` does here. With n inputs and h units it has `4h² + 4nh` parameters.
 
     Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
 
@@ -69,8 +69,9 @@ class MLSTM(Cell):
 
     `m_t = (W_m x_t) ⊙ (R_m h_{t-1})`; all gates and the block input read `R m_t`.
 
-    Source: Krause (2015), (4.7-4.10) and algorithm 7; section 4.5 for the initial weights. With n
-    inputs and h units it has `5h² + 5nh` parameters.
+    Source: Krause (2015), (4.7-4.10) and algorithm 7. Section 4.5 draws all initial weights from
+    N(0, 0.1²), as `input=normal(0.1)` does here. With n inputs and h units it has `5h² + 5nh`
+    parameters.
 
     Shapes: x `(..., inputs)`, state `(h, c)` of `(..., units)` each, y = h.
 

@@ -56,6 +56,7 @@ RECIPE = Trained(
     common={
         "task": "adding",
         "units": 128,
+        "input": "glorot",
         "learner": "adam",
         "rate": 0.002,
         "batch": 64,

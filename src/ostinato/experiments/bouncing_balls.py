@@ -7,6 +7,7 @@ from .page import learning_curves
 
 COLUMN = "squared error per frame"
 ADAM = {"learner": "adam", "rate": 0.002, "batch": 32, "steps": 20_000, "warmup": 100}
+ADAM |= {"input": "glorot"}
 FREE = {
     "learner": "hf",
     "batch": 400,

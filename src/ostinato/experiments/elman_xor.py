@@ -50,7 +50,8 @@ RECIPE = Trained(
     ),
     columns=("all bits, %", "third bits, %"),
     digits=1,
-    common={"task": "xor", "learner": "adam", "rate": 0.01, "batch": 32, "steps": 3000},
+    common={"task": "xor", "input": "glorot", "learner": "adam", "rate": 0.01, "batch": 32}
+    | {"steps": 3000},
     quick={"steps": 400, "length": 30},
     rows=(
         Row("simple-2", "Elman's size, 2 units", {"cell": "simple", "units": 2},

@@ -9,6 +9,7 @@ from .page import learning_curves
 
 COMMON: dict[str, Any] = {
     "task": "jsb",
+    "input": "glorot",
     "learner": "adam",
     "schedule": "cosine",
     "batch": 16,

@@ -7,7 +7,8 @@ from ._recipe import Found, Row
 from ._trained import Trained, Trial
 from .page import learning_curves
 
-MACHINE: dict[str, Any] = {"cell": "lstm", "units": 100, "turing": "128x20"}
+MACHINE: dict[str, Any] = {"cell": "lstm", "units": 100, "input": "glorot"}
+MACHINE |= {"turing": "128x20"}
 LEARNER: dict[str, Any] = {"learner": "adam", "rate": 2e-3, "clip": "1", "batch": 32}
 STEPS = {
     "ntm-copy": 15_000,

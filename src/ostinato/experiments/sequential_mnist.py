@@ -8,6 +8,7 @@ from ._trained import Trained, Trial
 from .page import learning_curves
 
 COMMON: dict[str, Any] = {
+    "input": "glorot",
     "learner": "adam",
     "schedule": "cosine",
     "batch": 256,

@@ -78,9 +78,9 @@ RECIPE = Trained(
     quick={"steps": 100, "units": 48, "length": 50, "batch": 16, "validate_every": 50}
     | {"rate": 0.01, "warmup": 0},
     rows=(
-        Row("mlstm", "mLSTM", {"cell": "mlstm", "units": 700},
+        Row("mlstm", "mLSTM", {"cell": "mlstm", "units": 700, "input": "normal:0.1"},
             {REMEMBERED: "at least 1000", "test, bits": 1.71}),
-        Row("lstm", "LSTM", {"cell": "lstm", "units": 900}),
+        Row("lstm", "LSTM", {"cell": "lstm", "units": 900, "input": "glorot"}),
     ),
     measure=remembered,
     charts=charts,

@@ -118,13 +118,6 @@ def test_a_log_with_damaged_lines(folder):
     assert listed(folder / "a").state == "broken: its events.jsonl cannot be read"
 
 
-def test_old_formats_are_listed():
-    old = Path(__file__).parents[1] / "runs"
-    found = [listed(run) for form in ("format_1", "format_2") for run in run_folders(old / form)]
-    assert [(one.task, one.state) for one in found] == [("adding", "done"), ("text", "done")] * 2
-    assert all(one.best is not None and one.cell for one in found)
-
-
 WRONG = [
     (["nowhere"], "there is no folder nowhere"),
     ([".", "--sort", "size"], "--sort must be one of run, task"),

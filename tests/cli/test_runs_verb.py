@@ -44,8 +44,8 @@ def folder(tmp_path):
         runs / "a", start(), train(4), valid(4, 2.5), valid(8, 3.0), end(8), cell="lstm", rate=0.001
     )
     write_run(runs / "b", start(), train(4), valid(4, 1.5), cell="gru")
-    trouble = {"kind": "trouble", "step": 5, "words": "oh"}
-    write_run(runs / "deep" / "c", start(), train(4), trouble, task="adding", cell="lstm")
+    diverged = {"kind": "diverged", "step": 5, "words": "oh"}
+    write_run(runs / "deep" / "c", start(), train(4), diverged, task="adding", cell="lstm")
     high = start(higher_is_better=True)
     write_run(
         runs / "d", high, valid(2, 0.5), valid(4, 0.25), train(4), end(4, "interrupted"), cell="gru"

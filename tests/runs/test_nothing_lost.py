@@ -344,9 +344,9 @@ def test_damaged_lines_of_the_log(run):
     path.write_bytes(b"\n".join([*strange, path.read_bytes()]) + b'{"kind": "tra')
     with pytest.warns(RuntimeWarning, match="8 lines cannot be read"):
         assert run.events() == whole
-    run.note({"kind": "end", "step": 6})  # on a line of its own
+    run.note({"kind": "mine", "step": 6})  # on a line of its own
     with pytest.warns(RuntimeWarning, match="9 lines"):
-        assert run.events() == [*whole, {"kind": "end", "step": 6}]
+        assert run.events() == [*whole, {"kind": "mine", "step": 6}]
 
 
 MODELS = [

@@ -236,7 +236,7 @@ def test_divergence_is_told_in_words(config, tmp_path):
         assert part in words
     assert "Last good checkpoint: none yet" in words
     event = open_run(tmp_path / "run").events()[-1]
-    assert event["kind"] == "trouble" and event["words"] == words
+    assert event["kind"] == "diverged" and event["words"] == words
 
 
 def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monkeypatch):

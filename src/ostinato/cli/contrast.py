@@ -168,7 +168,7 @@ class _Progress:
         self.started = time.monotonic()
 
     def __call__(self, run: Path, event: dict) -> None:
-        if event["kind"] not in ("end", "trouble") or event.get("reason") == "interrupted":
+        if event["kind"] not in ("end", "diverged") or event.get("reason") == "interrupted":
             return
         what = {"trials": "trial", "seeds": "seed"}.get(run.parent.parent.name, "run")
         words = "diverged"

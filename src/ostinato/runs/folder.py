@@ -13,6 +13,7 @@ import hashlib
 import json
 import secrets
 import warnings
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from .budget import Units, network_shapes
 from .build import build_task, precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
+from .events import Event
 from .log import NAME as LOG
 from .log import add_event, read_events
 from .members import allow_members
@@ -256,11 +258,11 @@ class Run:
             if event.get("run", self.name) != self.name:
                 raise BadInput(f"{self.path / 'events.jsonl'} is from another run; restore its own")
 
-    def events(self) -> list[dict]:
+    def events(self) -> list[Event]:
         """The events of the log; see `read_events`."""
         return read_events(self.path)
 
-    def note(self, event: dict) -> None:
+    def note(self, event: Mapping[str, Any]) -> None:
         """Append an event to the log."""
         add_event(self.path, event)
 

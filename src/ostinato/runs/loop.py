@@ -27,13 +27,13 @@ from .checkpoints import Checkpoint, Progress
 from .company import Company
 from .config import Config
 from .devices import Spread
-from .events import readable
+from .divergence import Diverged, check_losses
+from .events import DIVERGED, Train, of_form, opens
 from .folder import Run
 from .looking import Lens
 from .prefetch import Prefetch, in_background
 from .signals import Stop, stop_signals
 from .step import Alone, Steps, compiled_step
-from .trouble import Diverged, check_losses
 
 Listener = Callable[[dict], None]
 VALIDATION_STREAMS = 32
@@ -296,7 +296,7 @@ class Training:
 
     def _trained_before(self, step: int) -> float:
         """Seconds of training up to a step, from the log."""
-        events = [e for e in readable(self.run.events()) if e["kind"] == "train"]
+        events = of_form(self.run.events(), Train)
         return sum(event.get("took", 0.0) for event in events if event["step"] <= step)
 
     def _time_is_up(self) -> bool:
@@ -424,11 +424,8 @@ class Training:
             self.checked = diverged.step - 1
             self._save_good()
             words = f"{diverged} Last good checkpoint: {self._kept()}"
-            numbers = {
-                name: [_plain(report[name]) for report in reports]
-                for name in ("loss", "norm", "rate", "clipped", "moved")
-            }
-            self._tell({"kind": "trouble", "step": first, "words": words, **numbers})
+            numbers = {name: [_plain(report[name]) for report in reports] for name in DIVERGED}
+            self._tell({"kind": "diverged", "step": first, "words": words, **numbers})
             raise Diverged(words, diverged.step) from None
         self.checked = first + len(reports) - 1
 
@@ -482,7 +479,7 @@ class Training:
     def _tell_all(self) -> None:
         told, self.untold = self.untold, []
         for event in told:
-            if event["kind"] in ("start", "resume"):
+            if opens(event):
                 started = self._seconds()
                 event |= {"baselines": self.baselines.result()}
                 self.spent["start"] += self._seconds() - started

@@ -291,9 +291,10 @@ def test_changed_data_are_noticed(text, config, tmp_path):
         ),
         (lambda p: (p / "config.json").write_text("{"), "cannot be read as JSON"),
         (lambda p: (p / "config.json").write_text("[]"), "it should hold one JSON object"),
-        (lambda p: (p / "config.json").write_text('{"x": 1}'), "'x', which is not a setting"),
+        (lambda p: (p / "config.json").write_text('{"x": 1}'), "'x' is not a section"),
         (lambda p: (p / "model.json").write_text('{"format": 99}'), "newer version of Ostinato"),
-        (lambda p: (p / "model.json").write_text('{"format": 1}'), "is not what a run writes"),
+        (lambda p: (p / "model.json").write_text('{"format": 2}'), "earlier version of Ostinato"),
+        (lambda p: (p / "model.json").write_text('{"format": 3}'), "is not what a run writes"),
         (lambda p: [f.unlink() for f in (p / "checkpoints").iterdir()], "has no checkpoint yet"),
     ],
 )

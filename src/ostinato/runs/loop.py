@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -28,7 +28,7 @@ from .company import Company
 from .config import Config
 from .devices import Spread
 from .divergence import Diverged, check_losses
-from .events import DIVERGED, Train, of_form, opens
+from .events import DIVERGED, Divergence, End, Event, Look, Opening, Train, Valid, of_form, opens
 from .folder import Run
 from .looking import Lens
 from .prefetch import Prefetch, in_background
@@ -147,7 +147,7 @@ class Training:
         pool = ThreadPoolExecutor(1, thread_name_prefix="baselines")
         self.baselines = in_background(pool, self.task.baselines)
         pool.shutdown(wait=False)
-        self.untold: list[dict] = [self._start(progress)]
+        self.untold: list[Event] = [self._start(progress)]
         try:
             with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
                 first = None
@@ -162,19 +162,19 @@ class Training:
             self.batches.close()
             self._save_good()
             self._tell_all()
-        self._tell(
-            {
-                "kind": "end",
-                "step": progress.step,
-                "reason": reason,
-                "metric": self.task.metric.name,
-                "best": progress.best,
-                "best_step": progress.best_step,
-                "seconds": self._seconds(),
-                "spent": {name: round(value, 3) for name, value in self.spent.items()},
-                **({"signal": int(stop.number or 0)} if reason == "interrupted" else {}),
-            }
-        )
+        end: End = {
+            "kind": "end",
+            "step": progress.step,
+            "reason": reason,
+            "metric": self.task.metric.name,
+            "best": progress.best,
+            "best_step": progress.best_step,
+            "seconds": self._seconds(),
+            "spent": {name: round(value, 3) for name, value in self.spent.items()},
+        }
+        if reason == "interrupted":
+            end["signal"] = int(stop.number or 0)
+        self._tell(end)
         return self.run
 
     def _loop(
@@ -336,7 +336,7 @@ class Training:
             return None
         return length_at(max(step, 0), self.config.steps, self.config.curriculum, self.task.length)
 
-    def _start(self, progress: Progress) -> dict[str, Any]:
+    def _start(self, progress: Progress) -> Opening:
         """The first event, but for the baselines."""
         return {
             "kind": "resume" if progress.step else "start",
@@ -370,7 +370,8 @@ class Training:
         carried = self.learner.carries_state and not batch.first
         network, _, state = self.by.checkpoint(now)
         seen = self.lens.look(network, batch, state if carried else None)
-        self._tell({"kind": "lens", "step": step, "took": self._seconds() - started, **seen})
+        took = self._seconds() - started
+        self._tell(cast(Look, {"kind": "lens", "step": step, "took": took, **seen}))
         self.logged += self._seconds() - started  # not training time
 
     def _check(self, step: int) -> list[dict]:
@@ -400,7 +401,7 @@ class Training:
         event["symbols"] = sum(self.sizes[: len(reports)])
         del self.sizes[: len(reports)]
         with self._timed("log"):
-            self._tell(event)
+            self._tell(cast(Train, event))
         self.logged, self.logged_step = self._seconds(), step
 
     def _look(self, reports: list[dict], first: int) -> None:
@@ -425,7 +426,8 @@ class Training:
             self._save_good()
             words = f"{diverged} Last good checkpoint: {self._kept()}"
             numbers = {name: [_plain(report[name]) for report in reports] for name in DIVERGED}
-            self._tell({"kind": "diverged", "step": first, "words": words, **numbers})
+            event = {"kind": "diverged", "step": first, "words": words, **numbers}
+            self._tell(cast(Divergence, event))
             raise Diverged(words, diverged.step) from None
         self.checked = first + len(reports) - 1
 
@@ -454,7 +456,7 @@ class Training:
             progress = progress._replace(best=value, best_step=progress.step, waited=0)
         else:
             progress = progress._replace(waited=progress.waited + 1)
-        event: dict[str, Any] = {"kind": "valid", "step": progress.step, "value": value}
+        event: Valid = {"kind": "valid", "step": progress.step, "value": value}
         key = jax.random.fold_in(jax.random.key(self.config.seed), progress.step)
         network, memory, _ = checkpoint = self.by.checkpoint(now)
         if (preview := self.task.preview(network, key)) is not None:
@@ -470,7 +472,7 @@ class Training:
     def _seconds(self) -> float:
         return round(time.perf_counter() - self.started, 3)
 
-    def _tell(self, event: dict) -> None:
+    def _tell(self, event: Event) -> None:
         """Log an event, as soon as the baselines of the first one are known."""
         self.untold.append(event)
         if self.baselines.done():
@@ -481,11 +483,11 @@ class Training:
         for event in told:
             if opens(event):
                 started = self._seconds()
-                event |= {"baselines": self.baselines.result()}
+                event["baselines"] = self.baselines.result()
                 self.spent["start"] += self._seconds() - started
                 self.logged += self._seconds() - started  # not training time
             self.run.note(event)
-            self.listener(event)
+            self.listener(dict(event))
 
 
 def _by_kernels(config: Config, learner: Learner) -> bool:

@@ -21,13 +21,14 @@ class RunRecord:
 
     Attributes:
         path: the folder.
-        settings: all settings by name; those of the parts and the names of the members.
+        settings: all settings by name, and the names of task, cell and learner by theirs.
         used: the values that the run uses; see `values_used`.
-        versions: of what it was made with.
+        versions: those of the packages that it was made with.
 
     Example:
         >>> record = RunRecord.read(Path("runs/text-mlstm-1"))
         >>> record.settings["units"], record.batch
+        (8, 4)
     """
 
     path: Path
@@ -43,10 +44,9 @@ class RunRecord:
         except (OSError, ValueError):
             settings = {}
         try:
-            made = _read(path / MODEL, links).get("made")
+            made = _plain(_read(path / MODEL, links).get("made"))
         except (OSError, ValueError):
             made = {}
-        made = _plain(made)
         return cls(path, settings, _plain(made.get("used")), _plain(made.get("versions")))
 
     @property

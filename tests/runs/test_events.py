@@ -6,7 +6,16 @@ import math
 import pytest
 
 from ostinato.runs import events
-from ostinato.runs.events import FIELDS, KINDS, Train, event_of, logged_steps, of_form, opening
+from ostinato.runs.events import (
+    FIELDS,
+    KINDS,
+    Train,
+    ending,
+    event_of,
+    logged_steps,
+    of_form,
+    opening,
+)
 
 TRAIN = {"kind": "train", "step": 3, "loss": 4.2, "norm": 0.1, "rate": 0.01, "clipped": 0.0}
 LENS = {
@@ -106,3 +115,10 @@ def test_a_type_and_its_check_agree():
         assert form.__annotations__.keys() - FIELDS[kind].keys() <= {"kind", "step", "run"}
         assert form.__required_keys__ <= FIELDS[kind].keys()
     assert events.OPENING == ("start", "resume")
+
+
+def test_how_a_run_ended():
+    end = WHOLE[-1]
+    assert ending([START, TRAIN, end, {"kind": "mine", "step": 6}]) is end
+    assert ending([START, TRAIN, DIVERGED]) is DIVERGED
+    assert ending([START, end, {**START, "kind": "resume"}, TRAIN]) is ending([]) is None

@@ -3,7 +3,7 @@
 from collections import Counter
 from statistics import median
 
-from ..runs.events import Train, Valid, logged_steps, opens
+from ..runs.events import Train, Valid, ending, logged_steps, opens
 from .course import Course
 from .subject import RunCourse
 
@@ -100,11 +100,7 @@ def in_words(seconds: float) -> str:
 
 
 def _ending(course: Course) -> str:
-    for event in reversed(course.events):
-        if event["kind"] == "diverged":
-            return "diverged"
-        if event["kind"] == "end":
-            return event["reason"]
-        if opens(event):
-            break
-    return "unfinished"
+    found = ending(course.events)
+    if found is None:
+        return "unfinished"
+    return found["reason"] if found["kind"] == "end" else "diverged"

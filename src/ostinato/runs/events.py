@@ -18,7 +18,7 @@ leaves out a field that is not of its declared type, and the event if that field
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import (
     Annotated,
     Any,
@@ -229,6 +229,21 @@ def goes_on_after(event: Any) -> int:
 def opening(events: Iterable[Any]) -> Opening:
     """The first event that opens; empty if there is none."""
     return next(filter(opens, events), Opening())
+
+
+def ending(events: Sequence[Any]) -> End | Divergence | None:
+    """The event with which a run ended or diverged; `None` if it may be going on.
+
+    Example:
+        >>> ending(run.events())["reason"]
+        'done'
+    """
+    for event in reversed(events):
+        if opens(event):
+            return None
+        if KINDS.get(event["kind"]) in (End, Divergence):
+            return event
+    return None
 
 
 def of_form(events: Iterable[Any], form: type[E]) -> list[E]:

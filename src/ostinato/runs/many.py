@@ -24,6 +24,7 @@ from .build import batch_size
 from .company import Company
 from .config import Config
 from .divergence import Diverged
+from .events import ending
 from .fit import room
 from .folder import Run, is_run, open_run
 from .log import read_events
@@ -84,10 +85,8 @@ def is_over(folder: Path) -> bool:
     """Whether a folder holds a run that has nothing left to do: it has ended or diverged."""
     if not is_run(folder):
         return False
-    for last in reversed(read_events(folder)):
-        ended = last["kind"] == "end" and last["reason"] != "interrupted"
-        return ended or last["kind"] == "diverged"
-    return False
+    found = ending(read_events(folder))
+    return found is not None and found.get("reason") != "interrupted"
 
 
 class _Group:

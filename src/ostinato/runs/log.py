@@ -85,7 +85,6 @@ class Log:
 
     def lines(self, end: float = math.inf) -> Iterator[tuple[int, bytes]]:
         """The same line by line, each with the offset after it."""
-        place = self.offset
         for chunk in self.chunks(end):
             place = self.offset - len(chunk)
             for line in lines_of(chunk):

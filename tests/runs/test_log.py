@@ -6,9 +6,8 @@ import warnings
 
 import pytest
 
-from ostinato.runs import Config, train
 from ostinato.runs.digest import Digest
-from ostinato.runs.events import KINDS, Look, Train, Valid, event_of, of_form
+from ostinato.runs.events import KINDS, Look, Train, Valid, of_form
 from ostinato.runs.listing import listed
 from ostinato.runs.log import CHUNK, Log, add_event, read_events
 from ostinato.runs.summary import Summary
@@ -146,15 +145,3 @@ def test_what_is_new_comes_in_chunks_of_whole_lines(tmp_path):
     ]
     path.write_bytes(line + b"\n")
     assert log.is_another()
-
-
-def test_every_event_that_a_run_writes_is_of_its_type(tmp_path):
-    config = Config(task="adding", length=5, cell="simple", units=3, batch=2, steps=2, lens=1)
-    run = train(config, tmp_path / "run")
-    train(config.replace(steps=3), tmp_path / "run", resume=True)
-    written = (run.path / "events.jsonl").read_bytes().splitlines()
-    assert {json.loads(line)["kind"] for line in written} == KINDS.keys() - {"diverged"}
-    for line in written:
-        assert event_of(line) == json.loads(line)
-        own, kind = json.loads(line).keys(), json.loads(line)["kind"]
-        assert own <= KINDS[kind].__annotations__.keys(), "a field that no type declares"

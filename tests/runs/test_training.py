@@ -20,6 +20,7 @@ from ostinato import settings as all_settings
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover
 from ostinato.runs import Config, Diverged, checkpoints, loop, open_run, train
+from ostinato.runs.events import KINDS, event_of
 from ostinato.tasks import SquaredError
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -78,6 +79,16 @@ def numbers(run):
     return found
 
 
+def check_log(run, *kinds):
+    """A log has events of these kinds, each with the fields that its type declares."""
+    written = (run.path / "events.jsonl").read_bytes().splitlines()
+    events = [json.loads(line) for line in written]
+    assert {event["kind"] for event in events} == {*kinds}
+    assert [event_of(line) for line in written] == events
+    for event in events:
+        assert event.keys() <= KINDS[event["kind"]].__annotations__.keys()
+
+
 def test_a_run_keeps_what_it_must(undisturbed, config):
     run = open_run(undisturbed.path)
     assert run.config == config
@@ -126,6 +137,7 @@ def test_ctrl_c_saves_and_resume_goes_on_to_the_same_numbers(undisturbed, config
     train(config, tmp_path / "run", resume=True)
     same(undisturbed, run)
     assert numbers(undisturbed)[-3:] == numbers(run)[-3:]
+    check_log(run, "start", "train", "valid", "end", "resume")
 
 
 @pytest.mark.parametrize("learner", ["hf", pytest.param("saddle-free", marks=pytest.mark.slow)])
@@ -162,6 +174,7 @@ def test_looks_through_the_lens(undisturbed, config, tmp_path):
     run = train(Config(**{**config.flat(), "lens": 3}), tmp_path / "run")
     same(undisturbed, run)
     assert numbers(undisturbed) == numbers(run)
+    check_log(run, "start", "train", "valid", "lens", "end")
     looks = [event for event in run.events() if event["kind"] == "lens"]
     assert [look["step"] for look in looks] == [3, 6, 9, 12]
     for look in looks:
@@ -237,6 +250,7 @@ def test_divergence_is_told_in_words(config, tmp_path):
     assert "Last good checkpoint: none yet" in words
     event = open_run(tmp_path / "run").events()[-1]
     assert event["kind"] == "diverged" and event["words"] == words
+    check_log(open_run(tmp_path / "run"), "start", "train", "diverged")
 
 
 def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monkeypatch):

@@ -20,7 +20,6 @@ class RunRecord:
     """The settings of a run, and what it was made with.
 
     Attributes:
-        path: the folder.
         settings: all settings by name, and the names of task, cell and learner by theirs.
         used: the values that the run uses; see `values_used`.
         versions: those of the packages that it was made with.
@@ -31,23 +30,22 @@ class RunRecord:
         (8, 4)
     """
 
-    path: Path
     settings: dict[str, Any]
     used: dict[str, Any]
     versions: dict[str, Any]
 
     @classmethod
-    def read(cls, path: Path, *, links: bool = True) -> "RunRecord":
-        """The record of a folder, as far as its files can be read; `links` as in `open_regular`."""
+    def read(cls, path: Path) -> "RunRecord":
+        """The record of a folder, as far as its files can be read; links are not followed."""
         try:
-            settings = read_settings(path, links=links)
+            settings = read_settings(path, links=False)
         except (OSError, ValueError):
             settings = {}
         try:
-            made = _plain(_read(path / MODEL, links).get("made"))
+            made = _plain(_read(path / MODEL, links=False).get("made"))
         except (OSError, ValueError):
             made = {}
-        return cls(path, settings, _plain(made.get("used")), _plain(made.get("versions")))
+        return cls(settings, _plain(made.get("used")), _plain(made.get("versions")))
 
     @property
     def batch(self) -> int:
@@ -57,7 +55,11 @@ class RunRecord:
 
 
 def read_settings(path: Path, *, links: bool = True) -> dict[str, Any]:
-    """All settings of a run folder by name; `OSError` or `ValueError` if there is no such file."""
+    """All settings of a run folder by name; `links` as in `open_regular`.
+
+    Raises:
+        OSError, ValueError: the file cannot be read, or is not what a run writes.
+    """
     found: dict[str, Any] = {}
     for section, part in _read(path / CONFIG, links).items():
         if not isinstance(part, dict):

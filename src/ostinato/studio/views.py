@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..contrast.curves import Course as Spent
 from ..contrast.curves import course, gradient_profiles, learning_curves, profile
 from ..errors import BadInput
 from ..report.charts import Chart, Lines, numbers
@@ -27,14 +28,9 @@ from .folder import Row
 TOGETHER = 12  # runs on one chart
 
 
-def record_of(digest: Digest) -> RunRecord:
-    """The settings of a run, and what it was made with."""
-    return RunRecord.read(digest.path, links=False)
-
-
 def course_of(digest: Digest) -> Course:
     """The course of a run for the charts of `ostinato.report`, so that both show the same ones."""
-    clip = clipped_above(record_of(digest).settings.get("clip"))
+    clip = clipped_above(RunRecord.read(digest.path).settings.get("clip"))
     return Course(digest.events(), Goal.logged(digest.start), clip)
 
 
@@ -59,7 +55,7 @@ def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
     """
     course = course_of(digest)
     sections = charts_of(course) if digest.start or digest.train.count else []
-    record = record_of(digest)
+    record = RunRecord.read(digest.path)
     return {
         "row": dataclasses.asdict(row),
         "numbers": live_numbers(digest),
@@ -144,7 +140,7 @@ def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[s
         own = [name for name in lines if starts[name].get("metric", "metric") == metric]
         levels = [starts[name].get("baselines", {}) for name in own]
         charts += learning_curves(
-            {name: [course(one, record_of(one).batch) for _, one in lines[name]] for name in own},
+            {name: [_spent(digest) for _, digest in lines[name]] for name in own},
             str(metric),
             higher_is_better=bool(starts[own[0]].get("higher_is_better")),
             levels=levels[0] if all(one == levels[0] for one in levels) else {},
@@ -160,6 +156,11 @@ def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[s
         "differing": {name: [_words(one.get(name)) for one in flat] for name in differing},
         "lines": {name: [row.name for row, _ in group] for name, group in lines.items()},
     }
+
+
+def _spent(digest: Digest) -> Spent:
+    """What a run had spent until each validation."""
+    return course(digest, RunRecord.read(digest.path).batch)
 
 
 def grouped(

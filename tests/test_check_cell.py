@@ -167,9 +167,7 @@ def test_nan_at_later_steps_is_named():
     "sizes", [(0, 4), (3, 0), (-1, 4), (3.5, 4), ("3", 4), (True, 4), (None, 4)]
 )
 def test_sizes_are_positive_whole_numbers(sizes):
-    with pytest.raises(
-        ValueError, match="whole numbers from 1 to 2³¹ - 1, got a weight matrix"
-    ):
+    with pytest.raises(ValueError, match="whole numbers from 1 to 2³¹ - 1, got a weight matrix"):
         LSTM(*sizes, key=jax.random.key(0))
 
 

@@ -108,9 +108,9 @@ def test_anything_else_is_a_failure(error):
 
 
 def test_alike_failures_have_one_shape():
-    one = shape("KeyError (runs/trouble.py:63 in logged): 'norm' of /tmp/a/b at step 12")
-    assert one == shape("KeyError (runs/trouble.py:63 in logged): 'loss' of /tmp/c at step -7")
-    assert one != shape("KeyError (runs/trouble.py:64 in logged): 'norm' of /tmp/a/b at step 12")
+    one = shape("KeyError (runs/divergence.py:63 in logged): 'norm' of /tmp/a/b at step 12")
+    assert one == shape("KeyError (runs/divergence.py:63 in logged): 'loss' of /tmp/c at step -7")
+    assert one != shape("KeyError (runs/divergence.py:64 in logged): 'norm' of /tmp/a/b at step 12")
 
 
 def test_a_change_of_a_folder_is_seen(tmp_path):

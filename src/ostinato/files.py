@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import BadInput
 
@@ -23,8 +24,8 @@ def cache_folder() -> Path:
     return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
 
 
-def read_regular(path: str | os.PathLike, limit: int | None = None) -> bytes:
-    """The content of a regular file of at most `limit` bytes.
+def read_regular(path: str | os.PathLike, limit: int | None = None, *, links: bool = True) -> bytes:
+    """The content of a regular file of at most `limit` bytes; `links` as in `open_regular`.
 
     A pipe would block and a device might never end, so they are refused before anything is read.
     Whatever is wrong is an `OSError` with one reason in `strerror`.
@@ -34,16 +35,20 @@ def read_regular(path: str | os.PathLike, limit: int | None = None) -> bytes:
         Traceback (most recent call last):
         OSError: [Errno 22] it is not a regular file: '/dev/zero'
     """
-    name = os.fspath(path)
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "it is not a regular file", name)
-    with os.fdopen(handle, "rb") as file:
-        if limit is not None and found.st_size > limit:
-            raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MB", name)
+    with open_regular(path, links=links) as file:
+        if limit is not None and os.fstat(file.fileno()).st_size > limit:
+            raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MB", os.fspath(path))
         return file.read() if limit is None else file.read(limit)
+
+
+def open_regular(path: str | os.PathLike, *, links: bool = True) -> BinaryIO:
+    """A regular file, opened for reading; one behind a link too, unless `links` are refused."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags | (0 if links else getattr(os, "O_NOFOLLOW", 0)))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
+    return os.fdopen(handle, "rb")
 
 
 def write_whole(path: str | os.PathLike, *data: bytes | memoryview, mode: int = 0o666) -> None:

@@ -1,6 +1,5 @@
 """Help that imports nothing, options by the names of other programs, and the nearest names."""
 
-import dataclasses
 import json
 import subprocess
 import sys
@@ -236,11 +235,3 @@ def test_a_run_of_epochs_stops_after_them(ostinato, tmp_path):
     assert start["epochs"] == pytest.approx(2, abs=0.15)
     code, out, err = ostinato("train", "--resume", "--run", "r", "--epochs", "3", "--json")
     assert code == 0 and json.loads(out)["step"] > start["steps"], err
-
-
-def test_the_configuration_of_an_earlier_version_keeps_its_readout():
-    config = Config(readout_units=8)
-    old = json.loads(str(config))
-    old["network"]["hidden"] = old["network"].pop("readout_units")
-    assert Config.from_json(old) == config
-    assert {f.name for f in dataclasses.fields(config.network)}.isdisjoint({"hidden"})

@@ -223,7 +223,7 @@ def test_a_signal_that_training_hears_does_not_end_the_process(monkeypatch):
     died, ticks = [], threading.Semaphore(0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setattr(shown, "REFRESH", 0.01)
-    monkeypatch.setattr(shown, "_die", lambda display, number: died.append(number))
+    monkeypatch.setattr(shown, "_die", lambda display, number, deadly: died.append(number))
     monkeypatch.setattr(Display, "tick", lambda display: ticks.release())
 
     def look_twice():
@@ -249,7 +249,9 @@ def test_a_signal_does_not_wait_for_a_busy_main_thread(monkeypatch):
     live = display(Terminal())
     live(1, 2, "work")
     at(live, 3)
-    shown._die(live, signal.SIGINT)
+    shown._die(live, signal.SIGINT, lambda: {signal.SIGTERM})
+    assert not ended  # the main thread has heard of it
+    shown._die(live, signal.SIGINT, lambda: {signal.SIGINT})
     assert ended == [130] and live.stream.getvalue().endswith(CLEAR)
 
 

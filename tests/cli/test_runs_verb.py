@@ -44,8 +44,8 @@ def folder(tmp_path):
         runs / "a", start(), train(4), valid(4, 2.5), valid(8, 3.0), end(8), cell="lstm", rate=0.001
     )
     write_run(runs / "b", start(), train(4), valid(4, 1.5), cell="gru")
-    trouble = {"kind": "trouble", "step": 5, "words": "oh"}
-    write_run(runs / "deep" / "c", start(), train(4), trouble, task="adding", cell="lstm")
+    diverged = {"kind": "diverged", "step": 5, "words": "oh"}
+    write_run(runs / "deep" / "c", start(), train(4), diverged, task="adding", cell="lstm")
     high = start(higher_is_better=True)
     write_run(
         runs / "d", high, valid(2, 0.5), valid(4, 0.25), train(4), end(4, "interrupted"), cell="gru"
@@ -116,13 +116,6 @@ def test_a_log_with_damaged_lines(folder):
     assert listed(folder / "a").state == "done" and listed(folder / "a").best == 2.5
     log.write_bytes(b"\x00\x01\x02\n")
     assert listed(folder / "a").state == "broken: its events.jsonl cannot be read"
-
-
-def test_old_formats_are_listed():
-    old = Path(__file__).parents[1] / "runs"
-    found = [listed(run) for form in ("format_1", "format_2") for run in run_folders(old / form)]
-    assert [(one.task, one.state) for one in found] == [("adding", "done"), ("text", "done")] * 2
-    assert all(one.best is not None and one.cell for one in found)
 
 
 WRONG = [

@@ -120,7 +120,7 @@ def test_a_run_that_diverges_stops_no_other_and_is_not_trained_again(tmp_path):
     folders, hear = [tmp_path / "wild", tmp_path / "tame"], Hearing()
     finish(configs, folders, hear)
     assert all(map(is_over, folders)) and hear.started == folders
-    assert [event["kind"] for event in open_run(folders[0]).events()][-1] == "trouble"
+    assert [event["kind"] for event in open_run(folders[0]).events()][-1] == "diverged"
     assert open_run(folders[1]).events()[-1]["reason"] == "done"
     finish(configs, folders, hear)
     assert hear.started == folders

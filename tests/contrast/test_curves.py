@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from ostinato.contrast import comparison
 from ostinato.contrast.comparison import names_of, settings_table
 from ostinato.contrast.curves import (
@@ -15,7 +13,7 @@ from ostinato.contrast.curves import (
     profile,
 )
 from ostinato.report.figures import figure
-from ostinato.runs import Config, open_run
+from ostinato.runs import Config
 from ostinato.runs.digest import Digest
 from ostinato.runs.folder import Run
 
@@ -104,15 +102,3 @@ def test_settings_that_differ(tmp_path):
     assert sorted(table.rows) == [["rate", "–", "0.5"], ["units", "4", "5"]]
     assert names_of([one, one, two])[:2] == ["a/1 (1)", "a/1 (2)"]
     assert settings_table([one, one]).rows == []
-
-
-def test_old_run_folders_can_be_compared():
-    from pathlib import Path
-
-    from ostinato.contrast import comparison_page
-
-    old = Path(__file__).parents[1] / "runs"
-    runs = [open_run(old / form / "adding") for form in ("format_1", "format_2")]
-    pytest.importorskip("plotly")
-    page = comparison_page(runs)
-    assert "format_1/adding" in page and "mean squared error" in page

@@ -45,7 +45,7 @@ class Pretending:
                 value = (-1 if self.higher else 1) * (1 + abs(math.log10(config.rate / 0.01)))
                 end = {"kind": "end", "reason": "done"}
                 if self.diverges(config.rate):
-                    end = {"kind": "trouble", "words": "oh"}
+                    end = {"kind": "diverged", "words": "oh"}
                 events = [
                     {"kind": "start", "step": 0, "higher_is_better": self.higher},
                     {"kind": "valid", "step": 1, "value": value},

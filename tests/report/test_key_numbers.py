@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
+from ostinato.report.course import Goal
 from ostinato.report.key_numbers import epochs, in_words, key_numbers, speed, total_seconds
 from ostinato.report.of_run import samples_of
-from ostinato.report.subject import Course
+from ostinato.report.subject import RunCourse
 from ostinato.runs import Config
 from ostinato.runs.build import build_task
 from ostinato.runs.folder import Run
 
 
-def course(*events, **settings) -> Course:
+def course(*events, **settings) -> RunCourse:
     config = Config(units=4, **settings)
     task = build_task(config)
-    return Course(Run(None, config, None, None, ""), task, list(events))  # type: ignore[arg-type]
+    run = Run(None, config, None, None, "")  # type: ignore[arg-type]
+    return RunCourse(list(events), Goal.of(task), None, run, task)
 
 
 @pytest.mark.parametrize("settings", [{}, {"carry": False}, {"curriculum": 5}, {"batch": 7}])
@@ -79,8 +81,8 @@ def test_times_in_words(seconds, words):
 
 def test_trouble_counts_the_steps_in_which_it_came():
     lists = {name: [1.0, None, None] for name in ("loss", "norm", "rate", "clipped", "moved")}
-    trouble = {"kind": "trouble", "step": 5, "words": "the loss became nan", **lists}
-    assert key_numbers(course(trouble, task="adding", steps=9))["steps"] == "7 of 9, diverged"
+    diverged = {"kind": "diverged", "step": 5, "words": "the loss became nan", **lists}
+    assert key_numbers(course(diverged, task="adding", steps=9))["steps"] == "7 of 9, diverged"
 
 
 def test_samples_with_their_steps():

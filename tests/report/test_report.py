@@ -26,6 +26,7 @@ from ostinato.lens import (
 from ostinato.lens.doctor.finding import Finding
 from ostinato.report import of_log, of_network, write_report
 from ostinato.report.activity import activity, reading, slowest
+from ostinato.report.course import Goal
 from ostinato.report.key_numbers import key_numbers
 from ostinato.report.of_run import page_of
 from ostinato.report.page import html
@@ -92,7 +93,7 @@ def test_learning_is_in_the_metric(adding, text):
 
 
 def test_an_accuracy_has_a_chart_of_its_own(adding):
-    loss, valid = of_log.losses(dataclasses.replace(adding, task=Xor()))
+    loss, valid = of_log.losses(dataclasses.replace(adding, goal=Goal.of(Xor())))
     assert loss.series[0].y == pytest.approx(values(adding.events, "train", "loss"))
     assert valid.y_title.startswith("accuracy") and not loss.levels and "chance" in valid.levels
     assert loss.y_title == "loss (nats)"
@@ -225,9 +226,9 @@ def test_key_numbers(adding):
     assert found["steps"] == "20 of 20, done" and found["chance"] == "0.1667 mean squared error"
     assert found["best validation"].startswith(f"{best:.4g} mean squared error, at step")
     start = adding.start
-    trouble = {"kind": "trouble", "step": 3, "words": "the loss became nan at step 3"}
+    diverged = {"kind": "diverged", "step": 3, "words": "the loss became nan at step 3"}
     assert key_numbers(with_events(adding, start))["steps"] == "0 of 20, unfinished"
-    found = key_numbers(with_events(adding, start, trouble))
+    found = key_numbers(with_events(adding, start, diverged))
     assert found["steps"] == "3 of 20, diverged" and found["best validation"] == "none yet"
 
 
@@ -361,8 +362,8 @@ def test_the_steps_in_which_trouble_came_are_shown(adding):
     step = {"loss": 1.0, "norm": 2.0, "largest_norm": 3.0, "rate": 0.1, "clipped": 0.0}
     numbers = {"loss": [8.0, None], "norm": [90.0, None], "rate": [0.1, 0.1]}
     more = {"clipped": [1.0, 1.0], "moved": [0.5, None], "words": "the loss became nan"}
-    trouble = {"kind": "trouble", "step": 6, **numbers, **more}
-    found = with_events(adding, {"kind": "train", "step": 5, **step}, trouble)
+    diverged = {"kind": "diverged", "step": 6, **numbers, **more}
+    found = with_events(adding, {"kind": "train", "step": 5, **step}, diverged)
     (loss,) = of_log.losses(found)
     assert loss.series[0].x == [5, 6, 7] and loss.series[0].y == [2.0, 16.0, None]
     mean, largest = of_log.steps_taken(found)[0].series
@@ -387,8 +388,8 @@ def damaged(events: list[dict]) -> dict[str, list]:
         "nothing": [],
     }
     unequal = {"loss": [1.0, 2.0], "norm": [1.0], "rate": [], "clipped": [0.0], "moved": None}
-    trouble = {"kind": "trouble", "step": 7, "words": "the loss became nan", **unequal}
-    changed["unequal lists"] = [*events, trouble]
+    diverged = {"kind": "diverged", "step": 7, "words": "the loss became nan", **unequal}
+    changed["unequal lists"] = [*events, diverged]
     looks = [{**e, "lags": [0, 1]} if e["kind"] == "lens" else e for e in events]
     changed["looks that do not fit"] = looks
     several = [e for e in events if e["kind"] == "lens"]

@@ -9,9 +9,8 @@ import pytest
 
 from ostinato import unroll
 from ostinato.errors import BadInput
-from ostinato.runs import Config, open_run, train
+from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.config import upgraded
 from ostinato.weights import count_parameters
 
 
@@ -151,27 +150,7 @@ def test_the_file_has_its_whole_path(tmp_path, monkeypatch):
 
 def test_an_unknown_setting_is_named():
     with pytest.raises(BadInput, match="'unit', which is not a setting"):
-        Config.from_json({"unit": 3})
-
-
-@pytest.mark.parametrize(
-    ("then", "filled"),
-    [
-        ({"cell": "simple", "task": "text"}, {"readout": "bias"}),
-        ({"cell": "mrnn", "task": "text", "skip": True}, {"readout": "bias", "factor": "all"}),
-        ({"cell": "jordan", "task": "adding"}, {"readout": "bias"}),
-        ({"cell": "simple", "task": "adding"}, {}),
-        ({"cell": "mlstm", "task": "text", "skip": True}, {}),
-        ({"cell": "lstm", "task": "text"}, {}),
-        ({"cell": "lstm", "task": "text", "learner": "nesterov"}, {"velocity": "raw"}),
-    ],
-)
-def test_a_configuration_without_a_setting_means_what_was_done_then(then, filled):
-    assert upgraded(then) == {**then, **filled}
-    now = Config.from_json(then)
-    assert Config.from_json(now.as_json()) == now
-    today = Config(**then)
-    assert Config.from_json(today.as_json()) == today  # a new one is as it was written
+        Config.from_json({"network": {"unit": 3}})
 
 
 @pytest.mark.parametrize("cell", ["mlstm", "gru", "simple"])
@@ -219,22 +198,13 @@ def test_what_cannot_be_built(settings, words):
         build_network(config, build_task(config))
 
 
-@pytest.mark.parametrize("cell", ["simple", "mrnn", "jordan"])
-def test_a_run_from_before_a_setting_still_opens(cell, tmp_path):
-    """Its config.json lacks `readout`, its checkpoint has a readout with a bias."""
-    text = tmp_path / "text.txt"
-    text.write_text("abcd" * 100)
-    config = Config(file=str(text), cell=cell, units=3, length=5, batch=2, steps=2, readout="bias")
-    run = train(config, tmp_path / "run")
-    file = run.path / "config.json"
-    then = open_run(run.path).config.flat()
-    del then["readout"], then["factor"]
-    file.write_text(json.dumps(then))
-    network = open_run(run.path).network()
-    assert eqx.tree_equal(network, run.network())
-    assert network.readout.b is not None
-    went_on = open_run(run.path).config.replace(steps=3)
-    assert train(went_on, run.path, resume=True).steps()[-1] == 3
+def test_a_configuration_has_sections():
+    for flat, words in (
+        ({"task": "adding", "units": 3}, "task must be a section with settings, got 'adding'"),
+        ({"units": 3}, "'units' is not a section; there are task, cell, network"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            Config.from_json(flat)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,21 @@
-"""A log that is damaged is read as far as it goes."""
+"""An event has a type: what is sound of a line is kept, and goes to JSON and back."""
 
+import json
 import math
 
 import pytest
 
-from ostinato.runs.events import FIELDS, readable
-from ostinato.runs.trouble import logged_steps
+from ostinato.runs import events
+from ostinato.runs.events import (
+    FIELDS,
+    KINDS,
+    Train,
+    ending,
+    event_of,
+    logged_steps,
+    of_form,
+    opening,
+)
 
 TRAIN = {"kind": "train", "step": 3, "loss": 4.2, "norm": 0.1, "rate": 0.01, "clipped": 0.0}
 LENS = {
@@ -16,80 +26,99 @@ LENS = {
     "memory": {".cell.R": 1},
 }
 LISTS = {name: [1.0, None] for name in ("loss", "norm", "rate", "clipped", "moved")}
-TROUBLE = {"kind": "trouble", "step": 6, "words": "the loss became nan", **LISTS}
+DIVERGED = {"kind": "diverged", "step": 6, "words": "the loss became nan", **LISTS}
+START = {"kind": "start", "step": 0, "steps": 10, "parameters": 7, "baselines": {"chance": 4.5}}
 WHOLE = [
-    {
-        "kind": "start",
-        "step": 0,
-        "steps": 10,
-        "parameters": 7,
-        "baselines": {"chance": 4.5, "order 5": 2.0},
-    },
+    START,
+    {**START, "kind": "resume", "step": 2, "solved": None, "run": "0123"},
     TRAIN,
     {"kind": "valid", "step": 4, "value": None, "preview": "abc"},
     LENS,
-    TROUBLE,
-    {"kind": "end", "step": 6, "reason": "done", "seconds": 1.5},
+    DIVERGED,
+    {"kind": "end", "step": 6, "reason": "done", "seconds": 1.5, "best": None, "spent": {"a": 1}},
 ]
 JUNK = [None, "3", True, math.nan, math.inf, 10**400, -1, [], {}, [1, "2"], {"a": [1]}]
 
 
-def test_a_whole_log_is_kept_as_it_is():
-    assert readable(WHOLE) == WHOLE
+def read(event):
+    return event_of(json.dumps(event).encode())
 
 
-def test_an_older_log_is_read_by_the_names_of_today():
-    """Baselines were fields of their own, a preview was a sample, and the scale went by name."""
-    numbers = {"chance": 4.5, "bigram": 3.0, "order 5": 2.0}
-    start = {"kind": "start", "step": 0, "metric": "mean squared error"}
-    sample = {"kind": "valid", "step": 4, "value": 2.0}
-    found = readable([{**start, **numbers}, {**sample, "sample": "abc"}])
-    assert found == [
-        {**start, "baselines": numbers, "loss_factor": 2.0}, {**sample, "preview": "abc"}
-    ]  # fmt: skip
+@pytest.mark.parametrize("event", WHOLE, ids=lambda event: event["kind"])
+def test_every_kind_goes_to_json_and_back(event):
+    assert read(event) == event
+
+
+def test_every_kind_is_tried():
+    assert {event["kind"] for event in WHOLE} == KINDS.keys() == FIELDS.keys()
+    assert opening(WHOLE) is START and opening([TRAIN]) == {}
+    assert of_form([*WHOLE, {"kind": "mine", "step": 1}], Train) == [TRAIN]
+
+
+def test_kinds_and_fields_of_somebody_else_are_kept():
+    for event in ({"kind": "mine", "step": 3, "loss": "much"}, {**TRAIN, "iterations": "many"}):
+        assert read(event) == event
+
+
+def test_an_event_that_had_another_name_is_read_by_its_own():
+    assert read({**DIVERGED, "kind": "trouble"}) == DIVERGED
 
 
 @pytest.mark.parametrize("line", [None, 3, "train", [], {}, {"kind": "train"}, {"step": 3}])
 def test_what_is_no_event_is_left_out(line):
-    assert readable([line, TRAIN]) == [TRAIN]
+    assert read(line) is None
 
 
 @pytest.mark.parametrize("step", ["3", None, -1, True, 2.5, 2**60, 10**400])
 def test_a_step_is_a_count(step):
-    assert readable([{**TRAIN, "step": step}]) == []
+    assert read({**TRAIN, "step": step}) is None
+    assert read({"kind": "mine", "step": step}) is None
 
 
 def test_a_field_that_is_not_sound_is_left_out():
-    (found,) = readable([{**TRAIN, "norm": "much", "rate": None, "clipped": True, "new": 1}])
+    found = read({**TRAIN, "norm": "much", "rate": None, "clipped": True})
     assert found == {"kind": "train", "step": 3, "loss": 4.2}
     for wrong in ("4.2", math.nan, 10**400, [4.2]):
-        assert readable([{**TRAIN, "loss": wrong}]) == []
-    (found,) = readable([{**TRAIN, "loss": None}])
-    assert found["loss"] is None, "a loss that was not finite is None, and is kept"
+        assert read({**TRAIN, "loss": wrong}) is None
+    assert read({**TRAIN, "loss": None})["loss"] is None, "one that was not finite is kept"
 
 
 def test_looks_fit_their_lags():
     profiles = {".cell.R": [1.0, 0.5], ".cell.U": [1.0, 0.5, 0.1]}
-    (found,) = readable([{**LENS, "gradient": profiles}])
-    assert found["gradient"] == {".cell.U": [1.0, 0.5, 0.1]}
+    assert read({**LENS, "gradient": profiles})["gradient"] == {".cell.U": [1.0, 0.5, 0.1]}
     for lags in ([3, 1, 0], [], [0, 0, 1], [0, 1.5, 2], None):
-        assert readable([{**LENS, "lags": lags}]) == []
-    assert readable([{**LENS, "gradient": {"$x$\n": [1.0, 0.5, 0.1]}}]) == []
+        assert read({**LENS, "lags": lags}) is None
+    assert read({**LENS, "gradient": {"$x$\n": [1.0, 0.5, 0.1]}}) is None
 
 
-def test_trouble_with_lists_of_unequal_length_has_words_only():
-    (found,) = readable([{**TROUBLE, "norm": [1.0]}])
-    assert found == {"kind": "trouble", "step": 6, "words": "the loss became nan"}
+def test_a_divergence_with_lists_of_unequal_length_has_words_only():
+    found = read({**DIVERGED, "norm": [1.0]})
+    assert found == {"kind": "diverged", "step": 6, "words": "the loss became nan"}
     assert logged_steps([found]) == []
-    assert [entry["step"] for entry in logged_steps(readable(WHOLE))] == [3, 6, 7]
+    assert [entry["step"] for entry in logged_steps(WHOLE)] == [3, 6, 7]
 
 
 def test_every_field_with_everything():
-    """Whatever a field holds, what comes back has only what its check allows."""
+    """Whatever a field holds, what comes back has only what its type allows."""
     for event in WHOLE:
         for name in event:
             for value in JUNK:
-                for found in readable([{**event, name: value}]):
+                found = read({**event, name: value})
+                if found is not None and found["kind"] in FIELDS:
                     checks = FIELDS[found["kind"]]
-                    fields = found.keys() - {"kind", "step"}
-                    assert all(checks[field](found[field]) for field in fields)
+                    assert all(checks[key](x) for key, x in found.items() if key in checks)
+
+
+def test_a_type_and_its_check_agree():
+    """Each declared field but the kind, the step and the name of the run has a check."""
+    for kind, form in KINDS.items():
+        assert form.__annotations__.keys() - FIELDS[kind].keys() <= {"kind", "step", "run"}
+        assert form.__required_keys__ <= FIELDS[kind].keys()
+    assert events.OPENING == ("start", "resume")
+
+
+def test_how_a_run_ended():
+    end = WHOLE[-1]
+    assert ending([START, TRAIN, end, {"kind": "mine", "step": 6}]) is end
+    assert ending([START, TRAIN, DIVERGED]) is DIVERGED
+    assert ending([START, end, {**START, "kind": "resume"}, TRAIN]) is ending([]) is None

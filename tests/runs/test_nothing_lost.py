@@ -8,26 +8,21 @@ import subprocess
 import sys
 import textwrap
 import threading
-import warnings
 from pathlib import Path
 
 import equinox as eqx
 import jax
-import numpy as np
 import pytest
 from test_training import TEXT, numbers, same
 
-from everyday import some
 from ostinato.cells import LSTM, Simple
 from ostinato.contrast.training import best_of
-from ostinato.decoding import opening, sample
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover, is_locked, locked, write_whole
-from ostinato.report import write_report
 from ostinato.runs import Config, examine, folder, open_run, train
 from ostinato.runs.many import is_over
 from ostinato.tasks import Adding, Text
-from ostinato.weights import count_parameters, notes_of
+from ostinato.weights import notes_of
 from ostinato.wiring import Network, OneHot, Readout
 
 SMALL = {"units": 4, "batch": 3, "length": 8, "steps": 6, "checkpoint_every": 2}
@@ -102,8 +97,6 @@ def test_a_network_of_another_structure(config, tmp_path):
 
 def test_a_parameter_that_was_renamed(run, config):
     """As by a new version: the file of weights says what is missing."""
-    words = run.artefacts["vocabulary"]
-    edit(run.path / "model.json", format=1, data=run.made["task"]["data"], vocabulary=words)
     for step in run.steps():
         path = run.checkpoints.path(step)
         header = path.read_bytes().replace(b"network.cell.R", b"network.cell.Q")
@@ -351,9 +344,9 @@ def test_damaged_lines_of_the_log(run):
     path.write_bytes(b"\n".join([*strange, path.read_bytes()]) + b'{"kind": "tra')
     with pytest.warns(RuntimeWarning, match="8 lines cannot be read"):
         assert run.events() == whole
-    run.note({"kind": "end", "step": 6})  # on a line of its own
+    run.note({"kind": "mine", "step": 6})  # on a line of its own
     with pytest.warns(RuntimeWarning, match="9 lines"):
-        assert run.events() == [*whole, {"kind": "end", "step": 6}]
+        assert run.events() == [*whole, {"kind": "mine", "step": 6}]
 
 
 MODELS = [
@@ -375,6 +368,13 @@ def test_a_strange_model(run, change):
     with pytest.raises(BadInput, match=r"not what a run writes|newer version") as error:
         open_run(run.path).network()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("format", [1, 2])
+def test_a_folder_of_an_earlier_format_is_refused(run, config, format):
+    edit(run.path / "model.json", format=format)
+    words = rf"an earlier version of Ostinato \(format {format}, .* format 3\); train it again"
+    refused(run.path, config, words)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.json"])
@@ -539,43 +539,3 @@ def test_a_signal_saves_and_is_told(config, tmp_path, finished, name):
     assert end["reason"] == "interrupted" and end["signal"] == number and run.steps()[-1] >= 3
     train(config, tmp_path / "run", resume=True)
     same(finished, run)
-
-
-# Folders of earlier versions
-
-
-@pytest.fixture
-def old(tmp_path, monkeypatch, request):
-    """Folders that earlier versions made, in float32.
-
-    Format 1 is from before checksums, locks and records; format 2 has a flat configuration, and a
-    vocabulary where there are artefacts now.
-    """
-    shutil.copytree(Path(__file__).parent / f"format_{request.param}", tmp_path / "old")
-    monkeypatch.chdir(tmp_path / "old")
-    with jax.enable_x64(False), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "old.* was started with|.*results may differ")
-        yield tmp_path / "old"
-
-
-@pytest.mark.parametrize("old", some([1, 2], [1]), indirect=True)
-@pytest.mark.parametrize("name", ["text", pytest.param("adding", marks=pytest.mark.slow)])
-def test_a_run_of_an_earlier_format_opens_and_goes_on(old, name):
-    run = open_run(name)
-    assert examine(run) is not None and count_parameters(run.network()) > 30
-    events = run.events()
-    more = run.config.replace(steps=run.config.steps + 2)
-    assert train(more, name, resume=True).steps()[-1] == more.steps
-    assert open_run(name).events()[: len(events)] == events
-    refused(old / name, more.replace(units=5), "started with units = 4")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("old", [2], indirect=True)
-def test_a_text_of_an_earlier_format_is_sampled_and_reported(old):
-    run = open_run("text")
-    pieces = [*sample(run.network(), opening(run.vocabulary), 20, key=jax.random.key(0))]
-    assert len(run.vocabulary.decode(np.concatenate(pieces))) == 20
-    page = write_report(run, examine(run)).read_text()
-    assert "order 5" in page and "bits per character" in page

@@ -101,7 +101,7 @@ def test_curves_are_those_of_separate_runs_though_one_diverges(
         np.testing.assert_allclose(curve(run), curve(other), rtol=1e-9)
         assert run.config == other.config and run.events()[-1]["reason"] == "done"
     assert len({tuple(curve(run)) for run in runs}) == 4
-    assert runs[DIVERGING].events()[-1]["kind"] == "trouble"
+    assert runs[DIVERGING].events()[-1]["kind"] == "diverged"
     assert all(is_over(run.path) for run in runs)
     assert heard.count((0, "resume")) == heard.count((0, "valid")) == heard.count((0, "end")) == 1
     assert heard.count((2, "start")) == 1 and heard.count((2, "valid")) == 4

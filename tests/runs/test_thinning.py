@@ -9,9 +9,9 @@ from hypothesis import strategies as some
 
 from ostinato.runs import reading
 from ostinato.runs.digest import Digest, Sparse
-from ostinato.runs.events import readable
+from ostinato.runs.events import Train, Valid, of_form
 from ostinato.runs.log import read_events
-from ostinato.runs.reading import CHUNK, NUMBERS, chunks, pieces
+from ostinato.runs.reading import NUMBERS, pieces
 from ostinato.runs.thinning import Thinned, extremes
 from ostinato.studio.views import course_of
 from studio.serving import START, a_log, train_event, write_run
@@ -57,7 +57,7 @@ def test_a_spike_among_many_events_is_seen_and_zooming_shows_them_all(tmp_path):
     assert 12_345 in digest.train.steps and digest.train.values[:, 0].max() == 1000.0
     near = digest.zoomed(12_300, 12_400)
     assert near.whole and near.train.steps.tolist() == [*range(12_300, 12_401)]
-    assert course_of(near).of_kind("train")[45]["loss"] == 1000.0
+    assert course_of(near).of_form(Train)[45]["loss"] == 1000.0
 
 
 def test_a_sample_spans_the_log(tmp_path):
@@ -95,7 +95,7 @@ def test_what_a_resume_supersedes_is_gone(tmp_path, steps, live):
     assert set(losses[kept <= steps // 2]) == {2.0} and set(losses[kept > steps // 2]) == {1.0}
     assert digest.best is None and not digest.valid.count == 2
     if digest.whole:
-        own = [event for event in readable(read_events(run)) if event["kind"] == "train"]
+        own = of_form(read_events(run), Train)
         assert [event["step"] for event in own] == kept.tolist()
 
 
@@ -103,11 +103,10 @@ def test_a_digest_says_the_same_as_the_log(tmp_path):
     run = write_run(tmp_path / "run", a_log(40))
     digest = Digest(run).read()
     course = course_of(digest)
-    own = readable(read_events(run))
-    for kind in ("train", "valid"):
-        theirs = [(e["step"], e.get("loss", e.get("value"))) for e in own if e["kind"] == kind]
-        ours = [(e["step"], e.get("loss", e.get("value"))) for e in course.of_kind(kind)]
-        assert ours == theirs
+    own = read_events(run)
+    for form, key in ((Train, "loss"), (Valid, "value")):
+        theirs = [(event["step"], event[key]) for event in of_form(own, form)]
+        assert theirs == [(event["step"], event[key]) for event in course.of_form(form)]
     assert digest.best == {"step": 40, "value": 0.125} and digest.whole
     assert [event["preview"] for event in digest.samples.events()][-1] == "text at 40"
     assert course.start["parameters"] == 1234
@@ -140,15 +139,6 @@ def test_a_log_is_the_same_without_msgspec(tmp_path, monkeypatch):
         monkeypatch.setattr(reading, "_with_care", lambda _: pytest.fail("line by line"))
         found.append([(p.steps.tolist(), p.values.tobytes(), p.other) for p in pieces(chunk)])
     assert found[0] == found[1] and len(found[0]) > 3
-
-
-def test_lines_without_end_do_not_fill_the_memory(tmp_path):
-    path = tmp_path / "log"
-    line = json.dumps(train_event(1)).encode()
-    path.write_bytes(line + b"\n" + b"x" * (3 * CHUNK) + b"\n" + line + b"\nhalf")
-    found = [chunk for _, chunk in chunks(path)]
-    assert max(map(len, found)) <= 2 * CHUNK and sum(chunk.count(line) for chunk in found) == 2
-    assert [offset for offset, _ in chunks(path)][-1] == path.stat().st_size - len("half")
 
 
 def test_sparse_events_include_the_last():

@@ -20,6 +20,7 @@ from ostinato import settings as all_settings
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover
 from ostinato.runs import Config, Diverged, checkpoints, loop, open_run, train
+from ostinato.runs.events import KINDS, event_of
 from ostinato.tasks import SquaredError
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -76,6 +77,16 @@ def numbers(run):
         if event["kind"] in ("train", "valid"):
             found.append({k: v for k, v in event.items() if k not in ignored})
     return found
+
+
+def check_log(run, *kinds):
+    """A log has events of these kinds, each with the fields that its type declares."""
+    written = (run.path / "events.jsonl").read_bytes().splitlines()
+    events = [json.loads(line) for line in written]
+    assert {event["kind"] for event in events} == {*kinds}
+    assert [event_of(line) for line in written] == events
+    for event in events:
+        assert event.keys() <= KINDS[event["kind"]].__annotations__.keys()
 
 
 def test_a_run_keeps_what_it_must(undisturbed, config):
@@ -151,6 +162,7 @@ def test_ctrl_c_saves_and_resume_goes_on_to_the_same_numbers(undisturbed, config
     train(config, tmp_path / "run", resume=True)
     same(undisturbed, run)
     assert numbers(undisturbed)[-3:] == numbers(run)[-3:]
+    check_log(run, "start", "train", "valid", "end", "resume")
 
 
 @pytest.mark.parametrize("learner", ["hf", pytest.param("saddle-free", marks=pytest.mark.slow)])
@@ -187,6 +199,7 @@ def test_looks_through_the_lens(undisturbed, config, tmp_path):
     run = train(Config(**{**config.flat(), "lens": 3}), tmp_path / "run")
     same(undisturbed, run)
     assert numbers(undisturbed) == numbers(run)
+    check_log(run, "start", "train", "valid", "lens", "end")
     looks = [event for event in run.events() if event["kind"] == "lens"]
     assert [look["step"] for look in looks] == [3, 6, 9, 12]
     for look in looks:
@@ -261,7 +274,8 @@ def test_divergence_is_told_in_words(config, tmp_path):
         assert part in words
     assert "Last good checkpoint: none yet" in words
     event = open_run(tmp_path / "run").events()[-1]
-    assert event["kind"] == "trouble" and event["words"] == words
+    assert event["kind"] == "diverged" and event["words"] == words
+    check_log(open_run(tmp_path / "run"), "start", "train", "diverged")
 
 
 def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monkeypatch):
@@ -316,9 +330,10 @@ def test_changed_data_are_noticed(text, config, tmp_path):
         ),
         (lambda p: (p / "config.json").write_text("{"), "cannot be read as JSON"),
         (lambda p: (p / "config.json").write_text("[]"), "it should hold one JSON object"),
-        (lambda p: (p / "config.json").write_text('{"x": 1}'), "'x', which is not a setting"),
+        (lambda p: (p / "config.json").write_text('{"x": 1}'), "'x' is not a section"),
         (lambda p: (p / "model.json").write_text('{"format": 99}'), "newer version of Ostinato"),
-        (lambda p: (p / "model.json").write_text('{"format": 1}'), "is not what a run writes"),
+        (lambda p: (p / "model.json").write_text('{"format": 2}'), "earlier version of Ostinato"),
+        (lambda p: (p / "model.json").write_text('{"format": 3}'), "is not what a run writes"),
         (lambda p: [f.unlink() for f in (p / "checkpoints").iterdir()], "has no checkpoint yet"),
     ],
 )

@@ -30,7 +30,7 @@ def test_a_list_says_what_the_log_says(tmp_path):
     append(run, {**START, "kind": "resume", "step": 10}, train_event(11))
     (row,) = folder.rows()
     assert (row.state, row.best, row.step) == ("interrupted", 0.5, 20)
-    append(run, {"kind": "trouble", "step": 12, "words": "oh"})
+    append(run, {"kind": "diverged", "step": 12, "words": "oh"})
     assert folder.row("a/one").state == "diverged"
     with locked(run):
         assert folder.row("a/one").state == "running"
@@ -44,9 +44,9 @@ def test_a_list_reads_only_what_changed(tmp_path, monkeypatch):
     folder = Folder(tmp_path)
     folder.rows()
     read = []
-    from ostinato.studio.summary import Summary
+    from ostinato.runs.summary import Summary
 
-    monkeypatch.setattr(Summary, "read", lambda self, path: read.append(path))
+    monkeypatch.setattr(Summary, "read", lambda self: read.append(self.log.path))
     folder.rows()
     assert not read
     append(tmp_path / "3", train_event(21))

@@ -174,7 +174,7 @@ class _Results:
         self.note, self.started = note, time.monotonic()
 
     def __call__(self, run: Path, event: dict) -> None:
-        if event["kind"] not in ("end", "trouble") or event.get("reason") == "interrupted":
+        if event["kind"] not in ("end", "diverged") or event.get("reason") == "interrupted":
             return
         words = "diverged"
         if event["kind"] == "end" and event.get("best") is not None:

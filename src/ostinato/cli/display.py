@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..lens.names import plain_name
+from ..runs.events import OPENING
 from ..runs.loss_scale import shown_loss
 
 
@@ -55,7 +56,7 @@ class _Lines:
 
     def hear(self, event: dict) -> None:
         kind = event["kind"]
-        if kind in ("start", "resume"):
+        if kind in OPENING:
             self.start = event
             _print(_opening(event))
         elif kind == "train":
@@ -101,7 +102,7 @@ class _Panel:
 
     def hear(self, event: dict) -> None:
         kind = event["kind"]
-        if kind in ("start", "resume"):
+        if kind in OPENING:
             self.start = event
             self.progress.update(self.bar, total=event["steps"], completed=event["step"])
         elif kind in ("train", "lens", "valid", "end"):

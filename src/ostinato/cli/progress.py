@@ -199,7 +199,7 @@ def _ticking(display: Display) -> Iterator[None]:
             while 0 not in (numbers := _received(woken)):
                 # Training hears a first signal itself, and then lets the next one end the process.
                 for number in before & deadly() & {*numbers}:
-                    _die(display, number)
+                    _die(display, number, deadly)
                 before = deadly()
                 display.tick()
 
@@ -248,11 +248,12 @@ def _clean_signals(display: Display, waking: socket.socket) -> Iterator[Callable
             signal.signal(number, signal.SIG_DFL)
 
 
-def _die(display: Display, number: int) -> None:
+def _die(display: Display, number: int, deadly: Callable[[], set[int]]) -> None:
     """Remove the live line at once, and end the process if the main thread is too busy to."""
     with display.aside():
         time.sleep(LONGEST)
-        os._exit(128 + number)
+        if number in deadly():  # the main thread has not heard of it
+            os._exit(128 + number)
 
 
 def _is_terminal(stream: TextIO) -> bool:

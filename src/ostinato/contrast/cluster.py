@@ -88,4 +88,4 @@ def _report(folders: list[Path], listener: Listener) -> None:
     """Pass on how each run ended: events of workers stay in their logs."""
     for folder in folders:
         if events := read_events(folder):
-            listener(folder, events[-1])
+            listener(folder, dict(events[-1]))

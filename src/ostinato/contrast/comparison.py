@@ -71,7 +71,7 @@ def results_table(runs: Sequence[Run], logs: Sequence[Digest]) -> Table:
                 "–" if best is None else f"{best['value']:.4g} {start.get('metric', '')}",
                 f"{spent.gradients[-1]:,.0f}" if spent.steps else "0",
                 f"{spent.seconds[-1]:.1f}" if spent.steps else "0",
-                "diverged" if log.trouble else "",
+                "diverged" if log.diverged else "",
             ]
         )
     columns = ["run", "parameters", "steps", "best validation", "gradient-equivalents", "seconds"]

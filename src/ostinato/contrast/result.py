@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runs import open_run
+from ..runs.events import opening
 from ..runs.log import read_events
 from .curves import Course, Profile, course_of
 from .entries import Entry
@@ -143,7 +144,7 @@ def result_of(
 def _group(
     task: str, entries: list[Entry], tuned: dict[str, Tuned], folders: dict[str, list[Path]]
 ) -> Group:
-    start = _start(folders[entries[0].name][0])
+    start = opening(read_events(folders[entries[0].name][0]))
     seen = {e.name: [measures(folder) for folder in folders[e.name]] for e in entries}
     every = [one.get("test") is not None for found in seen.values() for one in found]
     part = "test" if all(every) else "validation"
@@ -188,7 +189,7 @@ def _row(
     return Row(
         entry=entry.name,
         label=entry.label,
-        parameters=_start(folders[0]).get("parameters", 0),
+        parameters=opening(read_events(folders[0])).get("parameters", 0),
         tuned=tuned.settings,
         trials=len(tuned.trials),
         valid=valid,
@@ -201,11 +202,6 @@ def _row(
         gradients=_mean([one[2] for one in last]),
         seconds=_mean([one[3] for one in last]),
     )
-
-
-def _start(folder: Path) -> dict:
-    events = read_events(folder)
-    return next((e for e in events if e["kind"] in ("start", "resume")), {})
 
 
 def _rank(row: Row, higher: bool) -> float:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..errors import BadInput
 from ..progress import Report
 from ..runs import Config, Diverged
-from ..runs.events import readable
+from ..runs.events import Divergence, Event, Valid, of_form, opening, opens
 from ..runs.log import read_events
 from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
@@ -74,7 +74,7 @@ class _Hearing:
         self.stopped: int | None = None
 
     def __call__(self, place: int, event: dict) -> None:
-        if self.stopped is not None and event["kind"] in ("start", "resume"):
+        if self.stopped is not None and opens(event):
             raise Interrupted(self.stopped)
         if event["kind"] == "end" and event["reason"] == "interrupted":
             self.stopped = event.get("signal") or int(signal.SIGINT)
@@ -83,15 +83,14 @@ class _Hearing:
 
 def best_of(folder: Path) -> tuple[float | None, bool]:
     """The best validation of a run, and whether the run diverged."""
-    events = readable(read_events(folder))
-    values = [e["value"] for e in events if e["kind"] == "valid" and e["value"] is not None]
-    diverged = any(event["kind"] == "trouble" for event in events)
+    events = read_events(folder)
+    values = [e["value"] for e in of_form(events, Valid) if e["value"] is not None]
+    diverged = bool(of_form(events, Divergence))
     if not values:
         return None, diverged
     return (max if higher_is_better(events) else min)(values), diverged
 
 
-def higher_is_better(events: Iterable[dict]) -> bool:
+def higher_is_better(events: Iterable[Event]) -> bool:
     """Whether larger values of a run's metric are better."""
-    found = (e for e in events if e["kind"] in ("start", "resume"))
-    return bool(next(found, {}).get("higher_is_better"))
+    return opening(events).get("higher_is_better", False)

@@ -10,7 +10,7 @@ from ..files import unlinked
 from ..progress import each
 from ..runs import Config, Run, open_run
 from ..runs.evaluation import measured
-from ..runs.events import readable
+from ..runs.events import Event, Train, Valid, of_form, opening
 from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
 from ..tasks import Task
@@ -97,7 +97,7 @@ class Trained(Recipe):
         return [self._result(run, row, seed, job, words) for run, seed in pairs]
 
     def _result(self, run: Run, row: Row, seed: int, job: Job, corpus: str) -> Result:
-        events = readable(run.events())
+        events = run.events()
         with run.precision():
             trial = Trial(run, run.network(), run.task(), row, job)
             found = self.measure(trial)
@@ -111,31 +111,30 @@ class Trained(Recipe):
             corpus=corpus,
             parameters=count_parameters(trial.network),
             steps=events[-1]["step"],
-            seconds=round(sum(e.get("took", 0.0) for e in events if e["kind"] == "train"), 1),
-            device=next((e["device"] for e in events if "device" in e), ""),
+            seconds=round(sum(e.get("took", 0.0) for e in of_form(events, Train)), 1),
+            device=opening(events).get("device", ""),
             numbers=found.numbers,
             curves={**course(events), **found.curves},
             words=found.words,
         )
 
 
-def course(events: list[dict]) -> dict[str, Curve]:
+def course(events: list[Event]) -> dict[str, Curve]:
     """The validations of a run by step and by second of training, and its training loss."""
     seconds, at = 0.0, {}
-    for event in events:
-        if event["kind"] == "train":
-            seconds += event.get("took", 0.0)
-            at[event["step"]] = round(seconds, 2)
-    factor = next((e.get("loss_factor") for e in events if e["kind"] == "start"), None)
-    learned = [e for e in events if e["kind"] == "train"] if factor is not None else []
-    valid = [event for event in events if event["kind"] == "valid"]
+    trained, valid = of_form(events, Train), of_form(events, Valid)
+    for event in trained:
+        seconds += event.get("took", 0.0)
+        at[event["step"]] = round(seconds, 2)
+    factor = opening(events).get("loss_factor")
+    learned = [] if factor is None else [(e["step"], e["loss"]) for e in trained]
     values = [event["value"] for event in valid]
     return {
         "validation": {"x": [event["step"] for event in valid], "y": values},
         "by second": {"x": [at.get(event["step"], 0.0) for event in valid], "y": values},
         "training": {
-            "x": [event["step"] for event in learned],
-            "y": [None if e["loss"] is None else factor * e["loss"] for e in learned],
+            "x": [step for step, _ in learned],
+            "y": [None if loss is None or factor is None else factor * loss for _, loss in learned],
         },
     }
 

@@ -3,11 +3,12 @@
 from collections import Counter
 from statistics import median
 
-from ..runs.trouble import logged_steps
+from ..runs.events import Train, Valid, ending, logged_steps, opens
 from .course import Course
+from .subject import RunCourse
 
 
-def key_numbers(course: Course) -> dict[str, str]:
+def key_numbers(course: RunCourse) -> dict[str, str]:
     """Parameters, steps, epochs, time, speed and best validation, as far as the log has them.
 
     Example:
@@ -32,12 +33,11 @@ def key_numbers(course: Course) -> dict[str, str]:
         found["time"] = in_words(seconds)
     if rate := speed(course):
         found["speed"] = f"{rate:,.0f} symbols per second"
-    valid = [e for e in course.of_kind("valid") if e["value"] is not None]
+    valid = [(e["value"], e["step"]) for e in course.of_form(Valid) if e["value"] is not None]
     if valid:
         pick = max if task.metric.higher_is_better else min
-        best = pick(valid, key=lambda event: event["value"])
-        words = f"{best['value']:.4g} {task.metric.name}, at step {best['step']:,}"
-        found["best validation"] = words
+        value, step = pick(valid, key=lambda one: one[0])
+        found["best validation"] = f"{value:.4g} {task.metric.name}, at step {step:,}"
     else:
         found["best validation"] = "none yet"
     found["chance"] = f"{task.chance:.4g} {task.metric.name}"
@@ -47,7 +47,7 @@ def key_numbers(course: Course) -> dict[str, str]:
     return found
 
 
-def epochs(course: Course, steps: int) -> float | None:
+def epochs(course: RunCourse, steps: int) -> float | None:
     """How many epochs so many steps make; `None` if the training data are unlimited."""
     from ..learning import length_at
     from ..runs.build import batch_size
@@ -68,9 +68,10 @@ def total_seconds(course: Course) -> float:
     """The total time of a run; each resume restarts the clock, so the parts are added up."""
     total = latest = 0.0
     for event in course.events:
-        if event["kind"] in ("start", "resume"):
+        if opens(event):
             total, latest = total + latest, 0.0
-        latest = max(latest, event.get("seconds", 0.0))
+        elif event["kind"] == "train" or event["kind"] == "end":
+            latest = max(latest, event.get("seconds", 0.0))
     return total + latest
 
 
@@ -79,7 +80,7 @@ def speed(course: Course) -> float | None:
 
     The median leaves out the compilation time in the first entry.
     """
-    entries = [e for e in course.of_kind("train") if "symbols" in e and e.get("took", 0.0) > 0]
+    entries = [e for e in course.of_form(Train) if "symbols" in e and e.get("took", 0.0) > 0]
     return median(e["symbols"] / e["took"] for e in entries) if entries else None
 
 
@@ -99,7 +100,7 @@ def in_words(seconds: float) -> str:
 
 
 def _ending(course: Course) -> str:
-    kinds = ("start", "resume", "end", "trouble")
-    ends = [event for event in course.events if event["kind"] in kinds]
-    last = ends[-1] if ends else {"kind": "start"}
-    return {"trouble": "diverged", "end": last.get("reason", "")}.get(last["kind"], "unfinished")
+    found = ending(course.events)
+    if found is None:
+        return "unfinished"
+    return found["reason"] if found["kind"] == "end" else "diverged"

@@ -1,9 +1,12 @@
 """Charts of the course of a run, from its events."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from ..names import state_name
-from ..runs.trouble import logged_steps
+from ..runs.events import Divergence, Look, Train, Valid, logged_steps
 from .charts import Chart, Heat, Lines, Series, numbers
 from .course import Course
 
@@ -13,24 +16,24 @@ LAG = "lag (steps)"
 
 def losses(course: Course) -> list[Chart]:
     """Training and validation loss by step: one chart if they share a unit, else two."""
-    task, metric = course.task, course.task.metric
-    factor = metric.loss_factor
-    training = _series(course, "train", "loss", "training", factor or 1.0)
-    valid = _series(course, "valid", "value", "validation")
+    goal = course.goal
+    metric, factor = goal.metric, goal.loss_factor
+    training = _series(course, "loss", "training", factor or 1.0)
+    valid = _validations(course)
     levels = dict(course.start.get("baselines", {}))
-    unit = f"{metric.name} (share of answers)" if metric.name == "accuracy" else metric.name
-    if task.solved is not None:
-        levels["solved"] = task.solved
-    better = "Higher" if metric.higher_is_better else "Lower"
+    unit = f"{metric} (share of answers)" if metric == "accuracy" else metric
+    if goal.solved is not None:
+        levels["solved"] = goal.solved
+    better = "Higher" if goal.higher_is_better else "Lower"
     caption = f"{better} is better. {_baselines(course, levels)}"
     if factor is not None:
         both = [training, valid] if valid.x else [training]
-        return [_learning("loss", metric.name.capitalize(), caption, both, metric.name, levels)]
-    words = f"The loss that is minimised; the validation metric is {metric.name}."
+        return [_learning("loss", metric.capitalize(), caption, both, metric, levels)]
+    words = f"The loss that is minimised; the validation metric is {metric}."
     y_title = f"loss{course.in_nats}"
     found: list[Chart] = [_learning("loss", "Training loss", words, [training], y_title, {})]
     if valid.x:
-        title = f"Validation {metric.name}"
+        title = f"Validation {metric}"
         found.append(_learning("validation", title, caption, [valid], unit, levels))
     return found
 
@@ -38,8 +41,8 @@ def losses(course: Course) -> list[Chart]:
 def gradient_maps(course: Course) -> list[Chart]:
     """The gradient by lag and step, one map per cell; empty without `--lens`."""
     found: list[Chart] = []
-    for name in _names(course, "gradient"):
-        seen = [look for look in course.of_kind("lens") if name in look["gradient"]]
+    for name in _names(look["gradient"] for look in course.of_form(Look)):
+        seen = [look for look in course.of_form(Look) if name in look["gradient"]]
         looks = [look for look in seen if _is_measured(look["gradient"][name])]
         if not looks:
             continue
@@ -68,20 +71,20 @@ def gradient_maps(course: Course) -> list[Chart]:
 
 def memory_over_training(course: Course) -> list[Chart]:
     """The memory length by the gradient, over training; empty without `--lens`."""
-    looks = course.of_kind("lens")
+    looks = course.of_form(Look)
     if not looks:
         return []
     steps = [look["step"] for look in looks]
     series = [
         Series(state_name(name), steps, numbers(look["memory"].get(name) for look in looks))
-        for name in _names(course, "memory")
+        for name in _names(look["memory"] for look in looks)
     ]
     if not any(_is_measured(one.y) for one in series):
         return []
     levels = {"largest lag measured": float(max(look["lags"][-1] for look in looks))}
     words = ""
-    if course.task.lag is not None:
-        levels["lag that the task needs"] = float(course.task.lag)
+    if course.goal.lag is not None:
+        levels["lag that the task needs"] = float(course.goal.lag)
         words = " Below the lag that the task needs, the gradient cannot teach all of it."
     return [
         Lines(
@@ -102,12 +105,11 @@ def memory_over_training(course: Course) -> list[Chart]:
 
 def steps_taken(course: Course) -> list[Chart]:
     """Gradient norm, clipping, and learning rate or damping."""
-    mean = _series(course, "train", "norm", "mean")
-    largest = _series(course, "train", "largest_norm", "largest")
+    mean = _series(course, "norm", "mean")
+    largest = _series(course, "largest_norm", "largest")
     levels = {}
-    clip = getattr(course.run.config, "clip", "off")
-    if clip not in ("auto", "off") and not clip.endswith("x") and not _damped(course):
-        levels["clipped above"] = float(clip)
+    if course.clip is not None and not _damped(course):
+        levels["clipped above"] = course.clip
     found: list[Chart] = [
         Lines(
             name="norm",
@@ -128,7 +130,7 @@ def steps_taken(course: Course) -> list[Chart]:
 
 def speed_over_training(course: Course) -> list[Chart]:
     """Symbols per second between two log entries; empty if the log does not say."""
-    entries = [e for e in course.of_kind("train") if "symbols" in e and e.get("took", 0.0) > 0]
+    entries = [e for e in course.of_form(Train) if "symbols" in e and e.get("took", 0.0) > 0]
     if not entries:
         return []
     speeds = numbers(entry["symbols"] / entry["took"] for entry in entries)
@@ -148,18 +150,18 @@ def speed_over_training(course: Course) -> list[Chart]:
     ]
 
 
-def _names(course: Course, what: str) -> list[str]:
-    """The cells that occur in the `lens` events, in order of appearance."""
-    return list(dict.fromkeys(name for look in course.of_kind("lens") for name in look[what]))
+def _names(looks: Iterable[dict[str, Any]]) -> list[str]:
+    """The cells that occur in looks, in order of appearance."""
+    return list(dict.fromkeys(name for look in looks for name in look))
 
 
 def _damped(course: Course) -> bool:
-    return any("damping" in event for event in course.of_kind("train"))
+    return any("damping" in event for event in course.of_form(Train))
 
 
 def _rate(course: Course) -> list[Chart]:
     """Clipping and learning rate, if the learner has a rate."""
-    rates = _series(course, "train", "rate", "rate")
+    rates = _series(course, "rate", "rate")
     if not any(rates.y):
         return []
     clipped = Lines(
@@ -169,7 +171,7 @@ def _rate(course: Course) -> list[Chart]:
             "The share of steps whose gradient was clipped. Near 1, the clipping threshold and not "
             "the gradient determines the step size."
         ),
-        series=[_series(course, "train", "clipped", "clipped")],
+        series=[_series(course, "clipped", "clipped")],
         x_title=STEP,
         y_title="share of steps",
         from_zero=True,
@@ -189,7 +191,7 @@ def _rate(course: Course) -> list[Chart]:
 def _damping(course: Course) -> list[Chart]:
     """Damping and reduction ratio of a second-order learner."""
     dampings = [
-        _series(course, "train", key, name)
+        _series(course, key, name)
         for key, name in (("damping", "λ, on the weights"), ("structural", "μ, on the states"))
     ]
     damping = Lines(
@@ -210,8 +212,8 @@ def _damping(course: Course) -> list[Chart]:
             "rejected step."
         ),
         series=[
-            _series(course, "train", "ratio", "ρ"),
-            _series(course, "train", "rate", "length"),
+            _series(course, "ratio", "ρ"),
+            _series(course, "rate", "length"),
         ],
         x_title=STEP,
         y_title="ratio",
@@ -219,11 +221,17 @@ def _damping(course: Course) -> list[Chart]:
     return [damping, ratio]
 
 
-def _series(course: Course, kind: str, key: str, name: str, factor: float = 1.0) -> Series:
-    found = logged_steps(course.events) if kind == "train" else course.of_kind(kind)
-    events = [event for event in found if key in event]
-    values = (None if event[key] is None else factor * event[key] for event in events)
-    return Series(name, [event["step"] for event in events], numbers(values))
+def _series(course: Course, key: str, name: str, factor: float = 1.0) -> Series:
+    """A number of the training steps."""
+    found = [entry for entry in logged_steps(course.events) if key in entry]
+    values = (None if entry[key] is None else factor * entry[key] for entry in found)
+    return Series(name, [entry["step"] for entry in found], numbers(values))
+
+
+def _validations(course: Course) -> Series:
+    found = course.of_form(Valid)
+    values = numbers(event["value"] for event in found)
+    return Series("validation", [event["step"] for event in found], values)
 
 
 def _learning(
@@ -257,7 +265,7 @@ def _baselines(course: Course, levels: dict[str, float]) -> str:
             "Chance predicts from symbol frequencies alone; bigram and order 5 are count models "
             "that see the last symbol and the last five."
         )
-    if course.of_kind("trouble"):
+    if course.of_form(Divergence):
         words += " The run diverged."
     return words
 

@@ -3,7 +3,9 @@
 from ..lens.doctor.finding import Finding
 from ..progress import Report, silent
 from ..runs import Config, Saved
+from ..runs.events import Divergence, Valid
 from .activity import reading
+from .course import Course
 from .key_numbers import key_numbers
 from .of_log import gradient_maps, losses, memory_over_training, steps_taken
 from .of_memory import heads_and_memory
@@ -19,13 +21,13 @@ from .of_network import (
 from .of_reservoir import reservoir_spectra
 from .of_series import can_forecast, forecasts, place_of
 from .page import Page, Sample, Section
-from .subject import Course, Subject
+from .subject import RunCourse, Subject
 
 SAMPLES = 8
 
 
-def page_of(course: Course, findings: list[Finding], report: Report = silent) -> Page:
-    """The page of a run: all charts of a `Subject`, or those from the log of a `Course`.
+def page_of(course: RunCourse, findings: list[Finding], report: Report = silent) -> Page:
+    """The page of a run: all charts of a `Subject`, or those from the log of a `RunCourse`.
 
     `report` hears what is measured now.
 
@@ -36,13 +38,13 @@ def page_of(course: Course, findings: list[Finding], report: Report = silent) ->
         'Learning'
     """
     config = course.run.config
-    trouble = course.of_kind("trouble")
+    diverged = course.of_form(Divergence)
     shown = {"network shown": f"step {course.step:,}"} if isinstance(course, Subject) else {}
     with course.run.precision():
         return Page(
             title=course.run.path.resolve().name,
             subtitle=f"{config.task}, {_cells(config)}, trained with {config.learner}",
-            notice=trouble[-1]["words"] if trouble else "",
+            notice=diverged[-1]["words"] if diverged else "",
             numbers=key_numbers(course) | shown,
             findings=findings,
             sections=sections_of(course, report),
@@ -59,7 +61,7 @@ def _cells(config: Config) -> str:
     return f"{config.cell} cells"
 
 
-def sections_of(course: Course, report: Report = silent) -> list[Section]:
+def sections_of(course: RunCourse, report: Report = silent) -> list[Section]:
     """All charts of a run; `report` hears what is measured now."""
     maps, memory, ahead = gradient_maps(course), memory_over_training(course), []
     pictures: list[Section] = []
@@ -99,12 +101,12 @@ def pictures_of(subject: Subject) -> list[Section]:
 
 def samples_of(course: Course) -> list[Sample]:
     """Previews from validations, evenly spaced and at most `SAMPLES`, including the last."""
-    found = [event for event in course.of_kind("valid") if event.get("preview")]
+    found = [event for event in course.of_form(Valid) if event.get("preview")]
     places = range(len(found) - 1, -1, -max(1, -(-len(found) // SAMPLES)))
     return [_sample(course, found[place]) for place in reversed(places)]
 
 
-def _sample(course: Course, event: dict) -> Sample:
-    value, metric = event["value"], course.task.metric.name
+def _sample(course: Course, event: Valid) -> Sample:
+    value, metric = event["value"], course.goal.metric
     words = "" if value is None else f": {value:.4g} {metric}"
     return Sample(heading=f"Step {event['step']:,}{words}", text=event["preview"])

@@ -8,19 +8,26 @@ import numpy as np
 
 from ..data import Batch
 from ..runs import Run
-from ..runs.events import readable
+from ..runs.events import KINDS
 from ..runs.examination import finite_checkpoint
 from ..runs.looking import first_counted, looked_at
 from ..tasks import Task
 from ..wiring import Network
-from .course import Course as Course
-from .course import weights_of
+from .course import Course, Goal, clipped_above, weights_of
 
 SEQUENCES = 16
 
 
 @dataclasses.dataclass(frozen=True)
-class Subject(Course):
+class RunCourse(Course):
+    """The course of a run that can be opened, with its task."""
+
+    run: Run
+    task: Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject(RunCourse):
     """A run with its network and the data to measure it on.
 
     Attributes:
@@ -49,9 +56,12 @@ class Subject(Course):
         return f"{self.where}, {weights_of(self.step)}"
 
 
-def course(run: Run, task: Task | None = None) -> Course:
+def course(run: Run, task: Task | None = None) -> RunCourse:
     """The part of a subject that a run without a checkpoint has, too."""
-    return Course(run, task or run.task(), readable(run.events()))
+    task = task or run.task()
+    events = [event for event in run.events() if event["kind"] in KINDS]
+    clip = clipped_above(run.config.flat().get("clip"))
+    return RunCourse(events, Goal.of(task), clip, run, task)
 
 
 def subject(
@@ -79,5 +89,19 @@ def subject(
         batch = task.batch(first_counted(task, SEQUENCES), SEQUENCES)
         symbols, where = task.stream("train"), "the training part"
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
-    events = readable(run.events())
-    return Subject(run, task, events, step, network, layer, few, state, at, symbols, where)
+    logged = course(run, task)
+    return Subject(
+        events=logged.events,
+        goal=logged.goal,
+        clip=logged.clip,
+        run=run,
+        task=task,
+        step=step,
+        whole=network,
+        network=layer,
+        batch=few,
+        state=state,
+        at=at,
+        symbols=symbols,
+        where=where,
+    )

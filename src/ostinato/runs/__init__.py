@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from . import build as build
     from . import config as config
     from . import devices as devices
+    from . import divergence as divergence
     from . import evaluation as evaluation
     from . import examination as examination
     from . import fit as fit
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from . import playing as playing
     from . import step as step
     from . import training as training
-    from . import trouble as trouble
     from .config import Config as Config
+    from .divergence import Diverged as Diverged
     from .evaluation import dynamic_evaluate as dynamic_evaluate
     from .evaluation import evaluate as evaluate
     from .examination import examine as examine
@@ -30,6 +31,5 @@ if TYPE_CHECKING:
     from .permission import allow as allow
     from .playing import play_run as play_run
     from .training import train as train
-    from .trouble import Diverged as Diverged
 
 __getattr__, __dir__, __all__ = attach(__name__)

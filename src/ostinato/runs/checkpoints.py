@@ -47,7 +47,7 @@ class Progress(NamedTuple):
 class Checkpoints:
     """The checkpoints in a run folder. Each records its run, so another run's is refused."""
 
-    def __init__(self, run: Path, name: str | None):
+    def __init__(self, run: Path, name: str):
         self.run, self.folder, self.name = run, run / "checkpoints", name
 
     def steps(self) -> list[int]:
@@ -66,8 +66,7 @@ class Checkpoints:
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         """Write a checkpoint, then remove earlier ones that are no longer needed."""
         notes = {"format": str(FORMAT), "progress": json.dumps(progress._asdict())}
-        if self.name is not None:
-            notes["run"] = self.name
+        notes["run"] = self.name
         unlinked(self.run, self.folder).mkdir(exist_ok=True)
         write_whole(self.path(progress.step), *pack(checkpoint, notes))
         before = [step for step in self.steps() if step <= progress.step]
@@ -122,7 +121,7 @@ class Checkpoints:
         whole = all(type(x) is int and x >= 0 for x in (found.step, found.best_step, found.waited))
         if not whole or found.step != step or not isinstance(found.best, float | int | None):
             raise Damaged(f"{self.path(step)} has invalid notes: {notes['progress']}")
-        if self.name not in (None, notes.get("run")):
+        if self.name != notes.get("run"):
             raise Differs(f"{self.path(step)} is from another run")
         return found
 

@@ -23,17 +23,14 @@ from ..errors import BadInput
 from ..names import nearest
 from ..settings import as_json, checked, make, settings_of, shown
 from ..tasks import task_name_for
-from .members import REGISTRIES, Member
+from .members import Member
 from .network import NetworkSettings
-from .old_config import renamed, upgraded
 from .sections import (
     ALIASES,
     ROLES,
     SECTIONS,
-    SHARED,
     USUAL,
     TrainingSettings,
-    all_settings,
     chosen_members,
     misplaced,
     owners,
@@ -181,15 +178,10 @@ class Config:
 
     @classmethod
     def from_json(cls, found: Any) -> "Config":
-        """A configuration from its JSON in a folder; unknown settings are refused.
-
-        Also reads the flat form of run folders made before there were sections.
-        """
+        """A configuration from its JSON in a folder; unknown settings are refused."""
         if not isinstance(found, dict):
             raise BadInput(f"a configuration is one JSON object, got {shown(found)}")
-        if any(isinstance(found.get(section), dict) for section in SECTIONS):
-            return cls.from_folder(flattened(renamed(found), named=False))
-        return cls.from_folder(_of_active(upgraded(found)))
+        return cls.from_folder(flattened(found, named=False))
 
     @classmethod
     def from_toml(cls, path: str | Path, **changes: Any) -> "Config":
@@ -240,29 +232,6 @@ def flattened(found: dict[str, Any], *, named: bool = True) -> dict[str, Any]:
             except BadInput as error:
                 raise BadInput(f"[{section}] {error}") from None
     return flat
-
-
-def _of_active(found: dict[str, Any]) -> dict[str, Any]:
-    """The settings of the chosen members, from the flat settings of all members in old files."""
-    known = {name for role in REGISTRIES for name in all_settings(role)}
-    known |= {name for kind in SHARED.values() for name in settings_of(kind)}
-    if strange := sorted(found.keys() - known - ROLES.keys(), key=str):
-        raise BadInput(f"the configuration has {strange[0]!r:.40}, which is not a setting")
-    chosen = chosen_members({**USUAL, **_members(found)}, named=False)
-    kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
-    active = {name for kind in kinds.values() for name in settings_of(kind)} | ROLES.keys()
-    ignored = all_settings("task").keys()  # settings of other tasks were never read
-    return {
-        name: value
-        for name, value in found.items()
-        if name in active or not (name in ignored or value in _defaults(name))
-    }
-
-
-def _defaults(name: str) -> list[Any]:
-    """The defaults of a setting among the built-in members."""
-    kinds = [kind.Settings for members in REGISTRIES.values() for kind in members.values()]
-    return [settings_of(kind)[name].default for kind in kinds if name in settings_of(kind)]
 
 
 def _with_task(given: dict[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,24 @@ import math
 import os
 from collections import deque
 from pathlib import Path
+from typing import Any, Generic, cast
 
 import numpy as np
 
+from .events import (
+    Divergence,
+    E,
+    Event,
+    Look,
+    Opening,
+    Train,
+    Valid,
+    goes_on_after,
+    opens,
+)
 from .log import NAME as LOG
-from .reading import NUMBERS, chunks, opened, pieces
+from .log import Log
+from .reading import NUMBERS, pieces
 from .thinning import Thinned
 
 RECENT = 100  # events from which the speed is told
@@ -25,7 +38,7 @@ TELLING = [place for place, name in enumerate(NUMBERS) if name not in ("seconds"
 UNKNOWN = float("nan")
 
 
-class Sparse:
+class Sparse(Generic[E]):
     """The first and last of many events, and some between at equal intervals.
 
     Example:
@@ -38,10 +51,10 @@ class Sparse:
 
     def __init__(self, most: int):
         self.most, self.every, self.count = most, 1, 0
-        self.kept: list[dict] = []
-        self.last: dict | None = None
+        self.kept: list[E] = []
+        self.last: E | None = None
 
-    def add(self, event: dict) -> None:
+    def add(self, event: E) -> None:
         if self.count % self.every == 0:
             self.kept.append(event)
         self.last, self.count = event, self.count + 1
@@ -53,10 +66,10 @@ class Sparse:
         if self.last is not None and self.last["step"] > step:
             self.last = self.kept[-1] if self.kept else None
 
-    def events(self) -> list[dict]:
+    def events(self) -> list[E]:
         if self.last is None or (self.kept and self.kept[-1] is self.last):
             return self.kept
-        return [*self.kept, self.last]
+        return self.kept + [self.last]  # noqa: RUF005 (of one type)
 
 
 class Digest:
@@ -81,24 +94,27 @@ class Digest:
         resumes: list[int] | None = None,
     ):
         self.path, self.first, self.last = path, first, last
-        self.offset = 0
+        self.log = Log(path / LOG)
         self.resumes, self.resumed = list(resumes or []), 0
         self.inexact = False
-        self.file: tuple[int, int] | None = None
         self.places: list[tuple[int, float, int]] = []  # of chunks: bytes, first step, resumes
         self._start_anew()
 
     def _start_anew(self) -> None:
         self.train = Thinned(len(NUMBERS), telling=TELLING)
         self.valid = Thinned(1)
-        self.lens, self.samples = Sparse(LOOKS), Sparse(SAMPLES)
-        self.start: dict = {}
-        self.ends: list[dict] = []  # the last of `start`, `resume`, `trouble` and `end`
-        self.trouble: dict | None = None
+        self.lens: Sparse[Look] = Sparse(LOOKS)
+        self.samples: Sparse[Valid] = Sparse(SAMPLES)
+        self.start: Opening = {}
+        self.diverged: Divergence | None = None
         self.recent: deque[tuple[float, ...]] = deque(maxlen=RECENT)  # step and NOW
         self.seconds, self.latest = 0.0, 0.0  # of earlier sessions, and of this one
         self.gradients = Counted()
         self.best: dict | None = None
+
+    @property
+    def offset(self) -> int:
+        return self.log.offset
 
     @property
     def whole(self) -> bool:
@@ -111,21 +127,22 @@ class Digest:
             The digest to use from now on.
         """
         try:
-            with opened(self.path / LOG) as file:
-                found = os.fstat(file.fileno())
+            if self.log.is_another():
+                return Digest(self.path, self.first, self.last).read()
         except FileNotFoundError:
             return self if not self.offset else Digest(self.path)
-        now = (found.st_dev, found.st_ino)
-        if found.st_size < self.offset or (self.file is not None and self.file != now):
-            return Digest(self.path, self.first, self.last).read()
-        self.file = now
-        for offset, chunk in chunks(self.path / LOG, self.offset):
-            self._add(chunk, offset)
+        self._read()
         if self.inexact:  # a resume took back events that had been thinned: now it is known
             return Digest(self.path, self.first, self.last, self.resumes).read()
         return self
 
-    def _add(self, chunk: bytes, offset: int) -> None:
+    def _read(self, end: float = math.inf) -> None:
+        begin = self.offset
+        for chunk in self.log.chunks(end):
+            self._add(chunk, begin)
+            begin = self.offset
+
+    def _add(self, chunk: bytes, begin: int) -> None:
         first, resumed = math.inf, self.resumed
         for piece in pieces(chunk):
             if len(piece.steps):
@@ -133,8 +150,7 @@ class Digest:
                 self._train(piece.steps, piece.values)
             if piece.other is not None:
                 self._other(piece.other)
-        self.places.append((self.offset, first, resumed))
-        self.offset = offset
+        self.places.append((begin, first, resumed))
 
     def _limit(self) -> float:
         """The last step that no later `resume` supersedes, as far as those are known."""
@@ -158,25 +174,24 @@ class Digest:
         elif inside.any():
             self.train.add(steps[inside], values[inside])
 
-    def _other(self, event: dict) -> None:
-        kind = event["kind"]
-        if kind in ("start", "resume"):
+    def _other(self, event: Event) -> None:
+        if opens(event):
             self._go_on(event)
         elif event["step"] > self._limit():
             return
-        elif kind == "valid":
+        elif event["kind"] == "valid":
             self._valid(event)
-        elif kind == "lens":
+        elif event["kind"] == "lens":
             self.lens.add(event)
-        elif kind in ("trouble", "end"):
-            self.latest = max(self.latest, event.get("seconds") or 0.0)
-            self.ends = [event]
-            self.trouble = event if kind == "trouble" else self.trouble
+        elif event["kind"] == "diverged":
+            self.diverged = event
+        elif event["kind"] == "end":
+            self.latest = max(self.latest, event.get("seconds", 0.0))
 
-    def _go_on(self, event: dict) -> None:
+    def _go_on(self, event: Opening) -> None:
         """A `start` takes back everything before it, a `resume` what is after its step."""
-        anew = event["kind"] == "start"
-        step = -1 if anew else event["step"]
+        step = goes_on_after(event)
+        anew = step < 0
         self.resumed += 1
         if self.resumed > len(self.resumes):  # it was not known before
             self.resumes.append(step)
@@ -187,8 +202,10 @@ class Digest:
             self._start_anew()
         for part in (self.lens, self.samples, self.gradients):
             part.forget_after(step)
-        self.start = {**event, **self.start, "steps": event.get("steps")}
-        self.ends, self.trouble = [event], None
+        self.start = {**event, **self.start}
+        if "steps" in event:
+            self.start["steps"] = event["steps"]
+        self.diverged = None
         self.recent.clear()
         self.seconds, self.latest = self.seconds + self.latest, 0.0
         if self.best is not None and self.best["step"] > step:
@@ -196,7 +213,7 @@ class Digest:
             for at, value, _, _ in self.gradients.at:
                 self._compare(at, value)
 
-    def _valid(self, event: dict) -> None:
+    def _valid(self, event: Valid) -> None:
         value = event["value"]
         self.valid.add(np.array([float(event["step"])]), np.array([[_float(value)]]))
         self.gradients.note(event["step"], value)
@@ -218,10 +235,9 @@ class Digest:
         ends = [*self.places[1:], (self.offset, math.inf, 0)]
         for (begin, low, resumed), (end, high, _) in zip(self.places, ends, strict=True):
             if low <= last and (high >= first or high < low):
-                found.offset, found.resumed = begin, resumed
-                for offset, chunk in chunks(self.path / LOG, begin, end):
-                    found._add(chunk, offset)
-        found.start, found.trouble, found.ends = self.start, self.trouble, self.ends
+                found.log.offset, found.resumed = begin, resumed
+                found._read(end)
+        found.start, found.diverged = self.start, self.diverged
         found.valid, found.samples, found.lens = self.valid, self.samples, self.lens
         return found
 
@@ -229,7 +245,7 @@ class Digest:
     def sampled(cls, path: Path) -> "Digest":
         """A first impression of a long log, from short stretches of it at equal intervals."""
         found = cls(path)
-        with opened(path / LOG) as file:
+        with found.log.open() as file:
             size = os.fstat(file.fileno()).st_size
             ends = [(0, EDGE), (max(EDGE, size - EDGE), EDGE)]
             step = max(1, (size - 2 * EDGE) // STRETCHES)
@@ -244,29 +260,27 @@ class Digest:
                     kept.append(data[first:last])
                     end = place + last
         if kept:
-            found._add(b"".join(kept), end)  # at once: thinning takes as long for few events
+            found._add(b"".join(kept), 0)  # at once: thinning takes as long for few events
+            found.log.offset = end
         return found
 
-    def events(self) -> list[dict]:
+    def events(self) -> list[Event]:
         """What is kept, as events in the order of their steps."""
-        found = [self.start] if self.start else []
+        found: list[Event] = [self.start] if self.start else []
         steps, values = self.train.rows()
         for step, row in zip(steps.tolist(), values.tolist(), strict=True):
             pairs = zip(NUMBERS, row, strict=True)
             known = {name: x for name, x in pairs if x == x}
-            found.append({"kind": "train", "step": int(step), "loss": None, **known})
-        steps, values = self.valid.rows()
-        for step, value in zip(steps.tolist(), values[:, 0].tolist(), strict=True):
-            whole = {"kind": "valid", "step": int(step), "value": value if value == value else None}
-            found.append(whole)
+            found.append(cast(Train, {"kind": "train", "step": int(step), "loss": None, **known}))
         texts = {event["step"]: event["preview"] for event in self.samples.events()}
-        for event in found:
-            if event["kind"] == "valid" and event["step"] in texts:
-                event["preview"] = texts[event["step"]]
+        steps, values = self.valid.rows()
+        for step, value in zip(map(int, steps), values[:, 0].tolist(), strict=True):
+            text: Any = {"preview": texts[step]} if step in texts else {}
+            known_value = value if value == value else None
+            found.append({"kind": "valid", "step": step, "value": known_value, **text})
         found += self.lens.events()
         found.sort(key=lambda event: event["step"])
-        ends = [event for event in self.ends if event["kind"] not in ("start",)]
-        return found + ([self.trouble] if self.trouble and self.trouble not in ends else []) + ends
+        return found + ([self.diverged] if self.diverged else [])
 
 
 @dataclasses.dataclass

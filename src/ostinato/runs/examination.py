@@ -16,10 +16,9 @@ from ..tasks import Task
 from ..wiring import Network
 from .build import batch_size, build_learner
 from .evaluation import measured
-from .events import readable
+from .events import Divergence, Event, Valid, logged_steps, of_form, opening
 from .folder import Run, Saved
 from .looking import Lens, first_counted, looked_at
-from .trouble import logged_steps
 
 SEQUENCES = 64
 SYMBOLS_SCORED = 20_000
@@ -67,7 +66,7 @@ def gather(
     size = batch_size(run.config)
     first = first_counted(task, size)
     one, two = task.batch(first, size), task.batch(first + 1, size)
-    events, kind = readable(run.events()), run.config.learner.kind
+    events, kind = run.events(), run.config.learner.kind
     with run.precision():
         network = _measured(run, like, task, one, size, report) if run.steps() else None
     return Evidence(
@@ -94,8 +93,8 @@ def finite_checkpoint(run: Run, which: str, like: Network | None = None) -> Save
     return found._replace(network=eqx.nn.inference_mode(found.network))
 
 
-def _goal(task: Task, events: list[dict]) -> Goal:
-    start = next((e for e in events if e["kind"] in ("start", "resume")), {})
+def _goal(task: Task, events: list[Event]) -> Goal:
+    start = opening(events)
     return Goal(
         metric=task.metric.name,
         chance=task.chance,
@@ -107,14 +106,14 @@ def _goal(task: Task, events: list[dict]) -> Goal:
     )
 
 
-def _history(events: list[dict]) -> History:
+def _history(events: list[Event]) -> History:
     logged = [entry for entry in logged_steps(events) if COURSE.keys() <= entry.keys()]
-    validations = [e for e in events if e["kind"] == "valid" and e["value"] is not None]
+    valid = ((event["step"], event["value"]) for event in of_form(events, Valid))
     return History(
         steps=[entry["step"] for entry in logged],
         **{name: [_number(entry[key]) for entry in logged] for key, name in COURSE.items()},
-        validations=[(event["step"], event["value"]) for event in validations],
-        trouble=next((e["words"] for e in reversed(events) if e["kind"] == "trouble"), None),
+        validations=[(step, value) for step, value in valid if value is not None],
+        trouble=next((e["words"] for e in reversed(of_form(events, Divergence))), None),
     )
 
 

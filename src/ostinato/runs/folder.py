@@ -13,6 +13,7 @@ import hashlib
 import json
 import secrets
 import warnings
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,13 +24,14 @@ from ..errors import BadInput
 from ..files import check_appendable, is_leftover, read_regular, remove_leftovers, write_whole
 from ..learning import Learner
 from ..settings import shown
-from ..tasks import TASKS, Task
+from ..tasks import Task
 from ..weights import Damaged, Differs
 from ..wiring import Network
 from .budget import Units, network_shapes
 from .build import build_task, precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
 from .config import Config
+from .events import Event
 from .log import NAME as LOG
 from .log import add_event, read_events
 from .members import allow_members
@@ -63,8 +65,8 @@ class Run:
         config: the settings.
         sizes: what the network knows about its task.
         artefacts: what the network needs from the data, as JSON; see `Task.artefacts`.
-        made: what the run was made with: `network`, `task`, `used`, `versions` and `config`, all as
-            plain JSON. A folder of format 1 has only the fingerprint of a text.
+        made: what the run was made with, as plain JSON: its name `run`, the `network`, `task` and
+            `learner`, which of them were `given`, the values `used`, `versions` and `config`.
 
     Example:
         >>> run = open_run("runs/text-mlstm-1")
@@ -100,7 +102,7 @@ class Run:
 
     def task(self) -> Task:
         """The task with the run's own data, which must be unchanged."""
-        if "task" in self.made.get("given", []):
+        if "task" in self.made["given"]:
             raise BadInput(
                 f"{self.path} was started from Python with its own task, which is not in the "
                 "folder: pass it again, as in examine(run, task=...)"
@@ -126,19 +128,18 @@ class Run:
         """Refuse to continue with another task, network or learner, or with other values."""
         self._check_task(task)
         self._check_network(network)
-        recorded = self.made.get("learner")  # none in folders of earlier versions
-        if recorded is not None and (found := difference(recorded, described_learner(learner))):
+        if found := difference(self.made["learner"], described_learner(learner)):
             raise BadInput(
                 f"{self.path} was started with another learner: {found}{self._given('learner')}"
             )
         for name, value in used.items():
-            recorded = self.made.get("used", {}).get(name, value)
+            recorded = self.made["used"].get(name, value)
             if recorded != value:
                 raise BadInput(
                     f"{self.path} was started with {name} = {recorded}, which would now be {value}"
                 )
         for name, value in versions().items():
-            recorded = self.made.get("versions", {}).get(name, value)
+            recorded = self.made["versions"].get(name, value)
             if recorded != value:
                 warnings.warn(
                     f"{self.path} was started with {name} {recorded}, and this is {value}: results "
@@ -148,26 +149,24 @@ class Run:
                 )
 
     def _check_task(self, task: Task) -> None:
-        recorded, now = self.made.get("task", {}), described_task(task)
-        data = recorded.get("data") or now["data"]  # format 1 has none for most tasks
-        if "class" in recorded and (found := difference({**recorded, "data": now["data"]}, now)):
+        recorded, now = self.made["task"], described_task(task)
+        if found := difference({**recorded, "data": now["data"]}, now):
             raise BadInput(f"{self.path} was trained on another task: {found}{self._given('task')}")
-        if data != now["data"]:
+        if recorded.get("data") != now["data"]:
             raise BadInput(
                 f"{task.source} not, or no longer, what {self.path} was trained on"
                 f"{self._given('task')}"
             )
 
     def _check_network(self, network: Any) -> None:
-        recorded = self.made.get("network")
-        if recorded is not None and (found := difference(recorded, described(network))):
+        if found := difference(self.made["network"], described(network)):
             raise BadInput(
                 f"{self.path} was made with another network: {found}{self._given('network')}"
             )
 
     def _given(self, what: str) -> str:
         """Advice if the run was given its own task, network or learner from Python."""
-        given = what in self.made.get("given", [])
+        given = what in self.made["given"]
         return f"; it was started from Python with its own {what}: pass it again" if given else ""
 
     def network(self, which: str | int = "best", like: Network | None = None) -> Network:
@@ -221,7 +220,7 @@ class Run:
     @property
     def units(self) -> Units | None:
         """The number of units that the run was started with, if known."""
-        found = self.made.get("used", {}).get("units")
+        found = self.made["used"].get("units")
         return tuple(found) if isinstance(found, list) else found
 
     @property
@@ -229,9 +228,9 @@ class Run:
         return Checkpoints(self.path, self.name)
 
     @property
-    def name(self) -> str | None:
-        """A random name that marks the files of this run; `None` in format 1."""
-        return self.made.get("run")
+    def name(self) -> str:
+        """A random name that marks the files of this run."""
+        return self.made["run"]
 
     def precision(self) -> AbstractContextManager:
         """A context in which numbers and products have the precision that the run needs."""
@@ -259,11 +258,11 @@ class Run:
             if event.get("run", self.name) != self.name:
                 raise BadInput(f"{self.path / 'events.jsonl'} is from another run; restore its own")
 
-    def events(self) -> list[dict]:
+    def events(self) -> list[Event]:
         """The events of the log; see `read_events`."""
         return read_events(self.path)
 
-    def note(self, event: dict) -> None:
+    def note(self, event: Mapping[str, Any]) -> None:
         """Append an event to the log."""
         add_event(self.path, event)
 
@@ -336,23 +335,18 @@ def open_run(path: str | Path) -> Run:
     if not is_run(path):
         raise BadInput(f"{path} is not a run folder: it has no config.json")
     model = _read(path / "model.json")
-    if type(model.get("format")) is not int or not 1 <= model["format"] <= FORMAT:
-        raise BadInput(
-            f"{path} was written by a newer version of Ostinato (format "
-            f"{model.get('format')!r:.40}, this one reads up to {FORMAT}); install that version"
-        )
+    _check_format(path, model.get("format"))
     try:
         config = Config.from_json(_read(path / "config.json"))
     except BadInput as error:
         raise BadInput(f"{path / 'config.json'}: {error}") from None
     try:
-        if model["format"] > 1 and model.pop("sha256") != _checksum(model):
+        if model.pop("sha256") != _checksum(model):
             raise ValueError("its checksum is wrong")
-        sizes = _sizes(model["sizes"])
-        artefacts = _artefacts(model)
-        made = model["made"] if model["format"] > 1 else {"task": {"data": model["data"]}}
+        sizes, artefacts, made = _sizes(model["sizes"]), model["artefacts"], model["made"]
+        _check_artefacts(artefacts)
         _check_made(made)
-        if "task" not in made.get("given", []):
+        if "task" not in made["given"]:
             _check_sizes(sizes, config.task.kind.check_artefacts(artefacts))
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
@@ -361,18 +355,25 @@ def open_run(path: str | Path) -> Run:
     return run
 
 
-def _artefacts(model: dict) -> dict:
-    """The artefacts of the task; before format 3 the vocabulary was the only one."""
-    if model["format"] < 3:
-        words = model["vocabulary"]
-        found = {} if words is None else {"vocabulary": words}
-    else:
-        found = model["artefacts"]
+def _check_format(path: Path, found: Any) -> None:
+    """Refuse the folder of another version of Ostinato."""
+    if type(found) is int and 1 <= found < FORMAT:
+        raise BadInput(
+            f"{path} was written by an earlier version of Ostinato (format {found}, this one reads "
+            f"format {FORMAT}); train it again"
+        )
+    if type(found) is not int or found != FORMAT:
+        raise BadInput(
+            f"{path} was written by a newer version of Ostinato (format {found!r:.40}, this one "
+            f"reads up to {FORMAT}); install that version"
+        )
+
+
+def _check_artefacts(found: Any) -> None:
     if not isinstance(found, dict):
         raise TypeError("artefacts")
     if "vocabulary" in found:
         Vocabulary.from_json(found["vocabulary"])
-    return found
 
 
 def _checksum(model: dict) -> str:
@@ -380,12 +381,9 @@ def _checksum(model: dict) -> str:
 
 
 def _sizes(found: dict) -> Sizes:
-    name = found["name"]
-    if name in TASKS and "readout_bias" not in found:  # from a version that did not record it
-        found = {**found, "readout_bias": TASKS[name].readout_bias}
     sizes = Sizes(**found)
     numbers = (sizes.inputs, sizes.outputs)
-    if not isinstance(name, str) or not all(isinstance(x, bool) for x in sizes[3:5]):
+    if not isinstance(sizes.name, str) or not all(isinstance(x, bool) for x in sizes[3:5]):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
         raise TypeError(f"sizes of {' and '.join(map(shown, numbers))}")
@@ -402,12 +400,14 @@ def _check_sizes(sizes: Sizes, kept: tuple[int | None, int | None]) -> None:
 
 
 def _check_made(made: Any) -> None:
-    parts = (made, *(made.get(name, {}) for name in ("task", "used", "versions", "config")))
+    parts = (made, *(made[name] for name in ("task", "used", "versions", "config")))
     if not all(isinstance(part, dict) for part in parts):
         raise TypeError("made")
-    if not isinstance(made.get("given", []), list):
-        raise TypeError("given")
-    units = made.get("used", {}).get("units", 1)
+    if not isinstance(made["given"], list) or not isinstance(made["run"], str):
+        raise TypeError("given or run")
+    if missing := {"network", "learner"} - made.keys():
+        raise KeyError(min(missing))
+    units = made["used"].get("units", 1)
     each = units if isinstance(units, list) and units else [units]
     for number in each:
         kept_whole(number, "number of units")
@@ -415,8 +415,6 @@ def _check_made(made: Any) -> None:
 
 def _check_unchanged(path: Path, config: Config, made: dict) -> None:
     """Refuse a configuration that was edited."""
-    if "config" not in made:
-        return
     try:
         own = Config.from_json(made["config"])
     except BadInput as error:

@@ -1,6 +1,9 @@
 """How far many runs are together, from their events."""
 
+from typing import Any
+
 from ..progress import Report
+from .events import ending, opens
 
 
 class HowFar:
@@ -35,15 +38,16 @@ class HowFar:
         """Count a run that has nothing left to do."""
         self.parts[name] = 1.0
 
-    def hear(self, name: str, event: dict) -> None:
+    def hear(self, name: str, event: Any) -> None:
         """An event of a run; on a cluster only the last one is heard."""
-        kind, step = event["kind"], event["step"]
-        if kind in ("start", "resume"):
+        step = event["step"]
+        if opens(event):
             self.steps[name] = event["steps"]
         steps = self.steps.get(name, step)
         self.parts[name] = min(step / max(steps, 1), 1.0)
         words = f"{name}: step {step:,} of {steps:,}"
-        if kind == "trouble" or (kind == "end" and event["reason"] != "interrupted"):
+        end = ending([event])
+        if end is not None and end.get("reason") != "interrupted":
             self.over(name)
             words = f"{name} has ended"
         self.within(0, None, words)

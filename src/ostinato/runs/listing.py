@@ -1,22 +1,15 @@
-"""Lists of run folders, from their files alone: nothing is opened or checked, and JAX not needed.
-
-The log of a run can be long, so of most events only the kind is looked at.
-"""
+"""Lists of run folders, from their files alone: nothing is checked, and JAX is not needed."""
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..files import is_locked, read_regular
-from ..names import class_name
+from ..files import is_locked
 from .log import NAME as LOG
-
-CONFIG, MODEL = "config.json", "model.json"
-LARGEST = 16 << 20  # bytes of a configuration
-LOOKED_AT = ("start", "resume", "valid", "trouble", "end")
+from .record import CONFIG, MODEL, member_name, read_settings
+from .summary import Summary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,108 +62,33 @@ def listed(folder: Path) -> Listed:
         >>> found.task, found.cell, found.steps, found.state
         ('text', 'mlstm', 4, 'done')
     """
-    name = str(folder)
+    name, path = str(folder), Path(os.path.realpath(folder / LOG))
+    log = Summary(path)
     try:
-        config = json.loads(read_regular(folder / CONFIG, LARGEST))
-        settings = flat_settings(config)
-        events, last, damaged = _events(folder / LOG)
+        settings = read_settings(folder)
+        if path.is_file():
+            log.read()
     except FileNotFoundError:
         return Listed(name, state=f"broken: it has no {CONFIG}")
     except OSError as error:
         return Listed(name, state=f"broken: {error.strerror}")
-    except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
+    except ValueError:
         return Listed(name, state=f"broken: its {CONFIG} is not what a run writes")
     if not (folder / MODEL).is_file():
         return Listed(name, state=f"broken: it has no {MODEL}")
-    start = next((e for e in events if e["kind"] in ("start", "resume")), {})
-    state = _state(folder, events)
-    if damaged and not events:
+    state = "running" if is_locked(folder) else log.state
+    if log.damaged and not log.start and not log.values:
         state = f"broken: its {LOG} cannot be read"
     return Listed(
         run=name,
-        task=short_name(settings.get("task")),
-        cell=short_name(settings.get("cell")),
-        learner=short_name(settings.get("learner")),
-        parameters=_number(start.get("parameters")),
-        steps=_number(last.get("step")),
-        best=_best(events, bool(start.get("higher_is_better"))),
-        metric=start.get("metric"),
+        task=member_name(settings, "task"),
+        cell=member_name(settings, "cell"),
+        learner=member_name(settings, "learner"),
+        parameters=log.start.get("parameters"),
+        steps=log.timed["step"] if log.timed else None,
+        best=log.best,
+        metric=log.start.get("metric"),
         state=state,
-        seconds=_number(last.get("seconds")),
+        seconds=log.timed["seconds"] if log.timed else None,
         settings=settings,
     )
-
-
-def flat_settings(config: dict) -> dict[str, Any]:
-    """All settings by name; older configurations have no sections."""
-    found: dict[str, Any] = {}
-    for section, part in config.items():
-        if isinstance(part, dict):
-            found |= {k: v for k, v in part.items() if k != "name"}
-            if "name" in part:
-                found[section] = part["name"]
-        else:
-            found[section] = part
-    return found
-
-
-def _events(path: Path) -> tuple[list[dict], dict, bool]:
-    """The events of some kinds, the last of any kind, and whether there were other lines."""
-    lines = path.read_bytes().split(b"\n") if path.is_file() else []
-    found: list[dict] = []
-    damaged, last = False, {}
-    for line in lines:
-        kind = line[: line.find(b",")].decode(errors="replace")
-        if any(f'"{name}"' in kind for name in LOOKED_AT):
-            event = _event(line)
-            if event is None:
-                damaged = True
-            elif event["kind"] == "start":
-                found = [event]
-            elif event["kind"] == "resume":
-                found = [e for e in found if e["step"] <= event["step"]] + [event]
-            else:
-                found.append(event)
-        elif line and not line.startswith(b'{"kind"'):
-            damaged = True
-    for line in reversed(lines):
-        if (event := _event(line)) is not None and "seconds" in event:
-            last = event
-            break
-    return found, last, damaged
-
-
-def _event(line: bytes) -> dict | None:
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    usable = isinstance(event, dict) and isinstance(event.get("kind"), str)
-    return event if usable and isinstance(event.get("step"), int) else None
-
-
-def _state(folder: Path, events: list[dict]) -> str:
-    if is_locked(folder):
-        return "running"
-    last = next((e for e in reversed(events) if e["kind"] != "valid"), None)
-    if last is None:
-        return "not started"
-    if last["kind"] == "trouble":
-        return "diverged"
-    return str(last.get("reason", "interrupted"))
-
-
-def _best(events: list[dict], higher: bool) -> float | None:
-    values = [
-        x for e in events if e["kind"] == "valid" and (x := _number(e.get("value"))) is not None
-    ]
-    return (max if higher else min)(values) if values else None
-
-
-def _number(x: Any) -> Any:
-    return x if isinstance(x, int | float) and not isinstance(x, bool) else None
-
-
-def short_name(name: Any) -> str | None:
-    """`class_name` of a setting, or `None` if it is no name."""
-    return class_name(name) if isinstance(name, str) else None

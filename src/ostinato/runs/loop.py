@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -27,13 +27,13 @@ from .checkpoints import Checkpoint, Progress
 from .company import Company
 from .config import Config
 from .devices import Spread
-from .events import readable
+from .divergence import Diverged, check_losses
+from .events import DIVERGED, Divergence, End, Event, Look, Opening, Train, Valid, of_form, opens
 from .folder import Run
 from .looking import Lens
 from .prefetch import Prefetch, in_background
 from .signals import Stop, stop_signals
 from .step import Alone, Steps, compiled_step
-from .trouble import Diverged, check_losses
 
 Listener = Callable[[dict], None]
 VALIDATION_STREAMS = 32
@@ -150,7 +150,7 @@ class Training:
         pool = ThreadPoolExecutor(1, thread_name_prefix="baselines")
         self.baselines = in_background(pool, self.task.baselines)
         pool.shutdown(wait=False)
-        self.untold: list[dict] = [self._start(progress)]
+        self.untold: list[Event] = [self._start(progress)]
         try:
             with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
                 progress, reason = self._loop(progress, fresh_state, stop)
@@ -161,19 +161,19 @@ class Training:
             self._tell_all()
         seconds = self._seconds()
         self.spent["other"] = seconds - sum(self.spent.values())
-        self._tell(
-            {
-                "kind": "end",
-                "step": progress.step,
-                "reason": reason,
-                "metric": self.task.metric.name,
-                "best": progress.best,
-                "best_step": progress.best_step,
-                "seconds": seconds,
-                "spent": {name: round(value, 3) for name, value in self.spent.items()},
-                **({"signal": int(stop.number or 0)} if reason == "interrupted" else {}),
-            }
-        )
+        end: End = {
+            "kind": "end",
+            "step": progress.step,
+            "reason": reason,
+            "metric": self.task.metric.name,
+            "best": progress.best,
+            "best_step": progress.best_step,
+            "seconds": seconds,
+            "spent": {name: round(value, 3) for name, value in self.spent.items()},
+        }
+        if reason == "interrupted":
+            end["signal"] = int(stop.number or 0)
+        self._tell(end)
         return self.run
 
     def _first_step(self, progress: Progress, fresh_state: Any) -> Any:
@@ -321,7 +321,7 @@ class Training:
 
     def _trained_before(self, step: int) -> float:
         """Seconds of training up to a step, from the log."""
-        events = [e for e in readable(self.run.events()) if e["kind"] == "train"]
+        events = of_form(self.run.events(), Train)
         return sum(event.get("took", 0.0) for event in events if event["step"] <= step)
 
     def _time_is_up(self) -> bool:
@@ -361,7 +361,7 @@ class Training:
             return None
         return length_at(max(step, 0), self.config.steps, self.config.curriculum, self.task.length)
 
-    def _start(self, progress: Progress) -> dict[str, Any]:
+    def _start(self, progress: Progress) -> Opening:
         """The first event, but for the baselines."""
         return {
             "kind": "resume" if progress.step else "start",
@@ -395,7 +395,8 @@ class Training:
         carried = self.learner.carries_state and not batch.first
         network, _, state = self.by.checkpoint(now)
         seen = self.lens.look(network, batch, state if carried else None)
-        self._tell({"kind": "lens", "step": step, "took": self._seconds() - started, **seen})
+        took = self._seconds() - started
+        self._tell(cast(Look, {"kind": "lens", "step": step, "took": took, **seen}))
         self.logged += self._seconds() - started  # not training time
 
     def _check(self, step: int) -> list[dict]:
@@ -425,7 +426,7 @@ class Training:
         event["symbols"] = sum(self.sizes[: len(reports)])
         del self.sizes[: len(reports)]
         with self._timed("log"):
-            self._tell(event)
+            self._tell(cast(Train, event))
         self.logged, self.logged_step = self._seconds(), step
 
     def _look(self, reports: list[dict], first: int) -> None:
@@ -449,11 +450,9 @@ class Training:
             self.checked = diverged.step - 1
             self._save_good()
             words = f"{diverged} Last good checkpoint: {self._kept()}"
-            numbers = {
-                name: [_plain(report[name]) for report in reports]
-                for name in ("loss", "norm", "rate", "clipped", "moved")
-            }
-            self._tell({"kind": "trouble", "step": first, "words": words, **numbers})
+            numbers = {name: [_plain(report[name]) for report in reports] for name in DIVERGED}
+            event = {"kind": "diverged", "step": first, "words": words, **numbers}
+            self._tell(cast(Divergence, event))
             raise Diverged(words, diverged.step) from None
         self.checked = first + len(reports) - 1
 
@@ -483,7 +482,7 @@ class Training:
             progress = progress._replace(best=value, best_step=progress.step, waited=0)
         else:
             progress = progress._replace(waited=progress.waited + 1)
-        event: dict[str, Any] = {"kind": "valid", "step": progress.step, "value": value}
+        event: Valid = {"kind": "valid", "step": progress.step, "value": value}
         event["metrics"] = {
             metric.name: None if found is None else _plain(found)
             for metric, found in zip(metrics, values, strict=True)
@@ -503,7 +502,7 @@ class Training:
     def _seconds(self) -> float:
         return round(time.perf_counter() - self.started, 3)
 
-    def _tell(self, event: dict) -> None:
+    def _tell(self, event: Event) -> None:
         """Log an event, as soon as the baselines of the first one are known."""
         self.untold.append(event)
         if self.baselines.done():
@@ -512,13 +511,13 @@ class Training:
     def _tell_all(self) -> None:
         told, self.untold = self.untold, []
         for event in told:
-            if event["kind"] in ("start", "resume"):
+            if opens(event):
                 started = self._seconds()
-                event |= {"baselines": self.baselines.result()}
+                event["baselines"] = self.baselines.result()
                 self.spent["start"] += self._seconds() - started
                 self.logged += self._seconds() - started  # not training time
             self.run.note(event)
-            self.listener(event)
+            self.listener(dict(event))
 
 
 def _by_kernels(config: Config, learner: Learner) -> bool:

@@ -23,6 +23,8 @@ from ..tasks import CrossEntropy
 from .build import batch_size
 from .company import Company
 from .config import Config
+from .divergence import Diverged
+from .events import ending
 from .fit import room
 from .folder import Run, is_run, open_run
 from .log import read_events
@@ -30,7 +32,6 @@ from .pack import Pack
 from .signals import Stop, stop_signals
 from .step import SharedSteps
 from .training import train_with
-from .trouble import Diverged
 
 
 class _Job(NamedTuple):
@@ -84,10 +85,8 @@ def is_over(folder: Path) -> bool:
     """Whether a folder holds a run that has nothing left to do: it has ended or diverged."""
     if not is_run(folder):
         return False
-    last = next(reversed(read_events(folder)), {"kind": "none"})
-    if last["kind"] == "end":
-        return last.get("reason") != "interrupted"
-    return last["kind"] == "trouble"
+    found = ending(read_events(folder))
+    return found is not None and found.get("reason") != "interrupted"
 
 
 class _Group:

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..files import is_locked
-from ..runs.listing import CONFIG, MODEL, flat_settings, run_folders, short_name
+from ..files import is_locked, read_regular
+from ..runs.listing import run_folders
 from ..runs.log import NAME as LOG
-from ..runs.reading import LARGEST, opened, read_json
-from .summary import Summary
+from ..runs.record import CONFIG, MODEL, member_name, read_settings
+from ..runs.summary import Summary
 
 MOST = 5000  # runs in a list
+LARGEST = 8 << 20  # bytes of a file that is read whole
 
 
 class NoRun(BadInput):
@@ -105,12 +106,10 @@ class Folder:
         path = self._inside(name)
         if path is None or not _is_file(path):
             raise BadInput(f"there is no file {name:.200} below the folder of the studio")
-        with opened(path) as file:
-            if os.fstat(file.fileno()).st_size > LARGEST:
-                raise BadInput(f"{name:.200} is larger than {LARGEST >> 20} MB")
-            data = file.read(LARGEST)
+        if path.lstat().st_size > LARGEST:
+            raise BadInput(f"{name:.200} is larger than {LARGEST >> 20} MB")
         try:
-            return data.decode("utf-8-sig")
+            return read_regular(path, LARGEST, links=False).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise BadInput(f"{name:.200} is not UTF-8: byte {error.start} is wrong") from None
 
@@ -138,7 +137,7 @@ class Folder:
 
     def _row(self, name: str, path: Path) -> tuple[Any, Row, Summary]:
         mark = tuple(_mark(path / file) for file in (CONFIG, MODEL, LOG))
-        known, row, log = self._known.get(name, (None, None, Summary()))
+        known, row, log = self._known.get(name, (None, None, Summary(path / LOG)))
         if row is not None and known == mark:
             return known, row, log
         return mark, _read(name, path, log), log
@@ -167,15 +166,18 @@ def _with_state(row: Row, path: Path) -> Row:
 
 
 def _read(name: str, path: Path, log: Summary) -> Row:
-    config = read_json(path / CONFIG)
-    if not config:
+    try:
+        settings = read_settings(path, links=False)
+    except (OSError, ValueError):
+        settings = {}
+    if not settings:
         return Row(name, f"broken: its {CONFIG} cannot be read")
     if not _is_file(path / MODEL):
         return Row(name, f"broken: it has no {MODEL}")
-    settings = flat_settings(config)
-    total = settings.get("steps")
+    total, line = settings.get("steps"), []
     try:
-        log.read(path / LOG)
+        log.read()
+        line = log.line()
     except FileNotFoundError:
         pass
     except OSError:
@@ -183,16 +185,16 @@ def _read(name: str, path: Path, log: Summary) -> Row:
     return Row(
         name=name,
         state=log.state,
-        task=short_name(settings.get("task")),
-        cell=short_name(settings.get("cell")),
-        learner=short_name(settings.get("learner")),
+        task=member_name(settings, "task"),
+        cell=member_name(settings, "cell"),
+        learner=member_name(settings, "learner"),
         parameters=log.start.get("parameters"),
         step=log.step,
         total=total if isinstance(total, int) else None,
         best=log.best,
         metric=log.start.get("metric"),
         higher=log.higher,
-        line=[float(f"{x:.4g}") for x in log.line()],
-        changed=log.changed,
+        line=[float(f"{x:.4g}") for x in line],
+        changed=log.log.changed,
         settings=settings,
     )

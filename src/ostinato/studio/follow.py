@@ -7,14 +7,14 @@ number of bytes up to its end: after a break, or with a restarted server, a page
 
 import asyncio
 import json
-import os
+import math
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from ..runs.events import readable
+from ..runs.events import FIELDS, event_of
 from ..runs.log import NAME as LOG
-from ..runs.reading import opened
+from ..runs.log import Log
 
 EVERY = 1.0  # seconds between looks at a file
 BEAT = 15.0  # seconds after which a quiet connection gets a comment, so that a dead one is noticed
@@ -27,51 +27,39 @@ class Watcher:
     """The latest events of one log."""
 
     def __init__(self, path: Path):
-        self.path = path / LOG
-        self.offset = self._size()
-        self.begin = self.offset  # the kept events follow from here
+        self.log = Log(path / LOG, longest=MOST)
+        self.log.offset = self.offset = self.begin = self.log.size()  # kept events follow from here
         self.kept: deque[tuple[int, bytes]] = deque()
         self.news = asyncio.Event()
         self.pages = 0
 
-    def _size(self) -> int:
-        try:
-            return os.lstat(self.path).st_size
-        except OSError:
-            return 0
-
     async def run(self) -> None:
         """Look again and again, until cancelled."""
         while True:
-            if self._size() != self.offset and await asyncio.to_thread(self._read):
-                self.news.set()
-                self.news = asyncio.Event()
+            if self.log.size() != self.offset:
+                self._keep(*await asyncio.to_thread(self._read))
             await asyncio.sleep(EVERY)
 
-    def _read(self) -> bool:
-        """Read what is new; whether there was anything."""
+    def _read(self) -> tuple[bool, list[tuple[int, bytes]]]:
+        """What is new, and whether it is from another file; read in another thread."""
         try:
-            with opened(self.path) as file:
-                size = os.fstat(file.fileno()).st_size
-                if size < self.offset:  # another file
-                    self.kept.clear()
-                    self.offset = self.begin = 0
-                file.seek(self.offset)
-                data = file.read(min(MOST, size - self.offset))
+            if anew := self.log.is_another():
+                self.log.offset = 0
+            return anew, list(_messages(self.log, self.log.offset + MOST))
         except OSError:
-            return False
-        whole, newline, _ = data.rpartition(b"\n")
-        if not newline:
-            if len(data) == MOST:  # a line that is no event
-                self.offset += len(data)
-            return False
-        for line in whole.split(b"\n"):
-            self.offset += len(line) + 1
-            if (message := as_message(line, self.offset)) is not None:
-                self.kept.append((self.offset, message))
+            return False, []
+
+    def _keep(self, anew: bool, found: list[tuple[int, bytes]]) -> None:
+        if anew:
+            self.kept.clear()
+            self.offset = self.begin = 0
+        if self.log.offset != self.offset:
+            self.offset = self.log.offset
+            self.kept.extend(found)
+            self.news.set()
+            self.news = asyncio.Event()
         while len(self.kept) > KEPT:
             self.begin = self.kept.popleft()[0]
-        return True
 
     def since(self, offset: int) -> list[tuple[int, bytes]] | None:
         """The events after an offset; `None` if they are not kept, or the offset is not one."""
@@ -99,7 +87,7 @@ class Follower:
         try:
             yield b"retry: 1000\n\n"
             if offset < watcher.begin:
-                early = await asyncio.to_thread(_between, watcher.path, offset, watcher.begin)
+                early = await asyncio.to_thread(_between, watcher.log.path, offset, watcher.begin)
                 if early is None:
                     yield RESET
                     return
@@ -130,17 +118,20 @@ class Follower:
 
 def as_message(line: bytes, offset: int) -> bytes | None:
     """A line of a log as a server-sent event, if it is one that pages know."""
-    try:
-        found = readable([json.loads(line)])
-    except (ValueError, RecursionError):
+    event = event_of(line)
+    if event is None or event["kind"] not in FIELDS:
         return None
-    if not found:
-        return None
-    event = found[0]
-    if event["kind"] == "lens":  # large; the page asks for its charts anew
-        event = {"kind": "lens", "step": event["step"]}
-    words = json.dumps(event, allow_nan=False, separators=(",", ":"))
+    known = {"kind", "step"} | (FIELDS[event["kind"]].keys() if event["kind"] != "lens" else set())
+    sent = {name: value for name, value in event.items() if name in known}  # a look is large
+    words = json.dumps(sent, allow_nan=False, separators=(",", ":"))
     return f"id: {offset}\ndata: {words}\n\n".encode()
+
+
+def _messages(log: Log, end: float = math.inf) -> Iterator[tuple[int, bytes]]:
+    """The messages of what is new in a log, each with the offset after it."""
+    for offset, line in log.lines(end):
+        if (message := as_message(line, offset)) is not None:
+            yield offset, message
 
 
 def _between(path: Path, start: int, end: int) -> list[tuple[int, bytes]] | None:
@@ -148,14 +139,6 @@ def _between(path: Path, start: int, end: int) -> list[tuple[int, bytes]] | None
     if not 0 <= start <= end or end - start > MOST:
         return None
     try:
-        with opened(path) as file:
-            file.seek(start)
-            data = file.read(end - start)
+        return list(_messages(Log(path, start), end))
     except OSError:
         return None
-    found = []
-    for line in data.split(b"\n")[:-1]:
-        start += len(line) + 1
-        if (message := as_message(line, start)) is not None:
-            found.append((start, message))
-    return found

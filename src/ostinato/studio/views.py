@@ -3,15 +3,15 @@
 import dataclasses
 import statistics
 import threading
-import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..contrast.curves import Course as Spent
 from ..contrast.curves import course, gradient_profiles, learning_curves, profile
 from ..errors import BadInput
 from ..report.charts import Chart, Lines, numbers
-from ..report.course import Course
+from ..report.course import Course, Goal, clipped_above
 from ..report.figures import figure
 from ..report.of_log import (
     gradient_maps,
@@ -21,9 +21,8 @@ from ..report.of_log import (
     steps_taken,
 )
 from ..runs.digest import Digest
-from ..runs.listing import CONFIG, MODEL, flat_settings
 from ..runs.log import NAME as LOG
-from ..runs.reading import read_json
+from ..runs.record import RunRecord
 from .folder import Row
 
 TOGETHER = 12  # runs on one chart
@@ -31,28 +30,8 @@ TOGETHER = 12  # runs on one chart
 
 def course_of(digest: Digest) -> Course:
     """The course of a run for the charts of `ostinato.report`, so that both show the same ones."""
-    settings = flat_settings(read_json(digest.path / CONFIG))
-    run: Any = types.SimpleNamespace(
-        path=digest.path, config=types.SimpleNamespace(**{"clip": "off", **settings})
-    )
-    return Course(run, logged_task(digest.start), digest.events())
-
-
-def logged_task(start: dict) -> Any:
-    """What the charts ask a task for, from the first event of a log."""
-    metric = types.SimpleNamespace(
-        name=start.get("metric", "metric"),
-        higher_is_better=bool(start.get("higher_is_better")),
-        loss_factor=start.get("loss_factor"),
-    )
-    return types.SimpleNamespace(
-        name=start.get("task", ""),
-        metric=metric,
-        solved=start.get("solved"),
-        lag=start.get("lag"),
-        loss=types.SimpleNamespace(in_nats=bool(start.get("in_nats"))),
-        chance=start.get("baselines", {}).get("chance"),
-    )
+    clip = clipped_above(RunRecord.read(digest.path).settings.get("clip"))
+    return Course(digest.events(), Goal.logged(digest.start), clip)
 
 
 def charts_of(course: Course) -> list[tuple[str, list[Chart]]]:
@@ -76,12 +55,11 @@ def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
     """
     course = course_of(digest)
     sections = charts_of(course) if digest.start or digest.train.count else []
-    made = read_json(digest.path / MODEL).get("made", {})
-    made = made if isinstance(made, dict) else {}
+    record = RunRecord.read(digest.path)
     return {
         "row": dataclasses.asdict(row),
         "numbers": live_numbers(digest),
-        "notice": digest.trouble["words"] if digest.trouble else "",
+        "notice": digest.diverged["words"] if digest.diverged else "",
         "sections": [
             {"heading": heading, "charts": [as_json(chart) for chart in charts]}
             for heading, charts in sections
@@ -90,8 +68,8 @@ def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
             {"step": event["step"], "value": event["value"], "text": event["preview"]}
             for event in reversed(digest.samples.events())
         ],
-        "used": _plain(made.get("used")),
-        "versions": _plain(made.get("versions")),
+        "used": record.used,
+        "versions": record.versions,
         "offset": digest.offset,
         "whole": digest.whole,
         "sampled": sampled,
@@ -131,8 +109,8 @@ def live_numbers(digest: Digest) -> dict[str, Any]:
     }
     if recent:
         found["loss"] = numbers([recent[-1][4]])[0]
-    if total and start.get("epochs"):
-        found["epochs"] = start["epochs"] * step / total
+    if total and (epochs := start.get("epochs")):
+        found["epochs"] = epochs * step / total
     speeds = [symbols / took for _, _, took, symbols, *_ in recent if took > 0 and symbols > 0]
     if speeds:
         found["speed"] = statistics.median(speeds)
@@ -162,7 +140,7 @@ def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[s
         own = [name for name in lines if starts[name].get("metric", "metric") == metric]
         levels = [starts[name].get("baselines", {}) for name in own]
         charts += learning_curves(
-            {name: [course(digest, _batch(digest)) for _, digest in lines[name]] for name in own},
+            {name: [_spent(digest) for _, digest in lines[name]] for name in own},
             str(metric),
             higher_is_better=bool(starts[own[0]].get("higher_is_better")),
             levels=levels[0] if all(one == levels[0] for one in levels) else {},
@@ -178,6 +156,11 @@ def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[s
         "differing": {name: [_words(one.get(name)) for one in flat] for name in differing},
         "lines": {name: [row.name for row, _ in group] for name, group in lines.items()},
     }
+
+
+def _spent(digest: Digest) -> Spent:
+    """What a run had spent until each validation."""
+    return course(digest, RunRecord.read(digest.path).batch)
 
 
 def grouped(
@@ -207,17 +190,6 @@ def grouped(
 def _told(name: str, value: Any) -> str:
     """A setting in a label: the names of members speak for themselves."""
     return str(value) if name in ("task", "cell", "learner") else f"{name} {value}"
-
-
-def _batch(digest: Digest) -> int:
-    """The sequences per batch of a run, as far as its folder says."""
-    made = read_json(digest.path / MODEL).get("made", {})
-    found = _plain(made.get("used") if isinstance(made, dict) else {}).get("batch")
-    return found if isinstance(found, int) and not isinstance(found, bool) else 1
-
-
-def _plain(found: Any) -> dict:
-    return found if isinstance(found, dict) else {}
 
 
 def _words(value: Any) -> str:

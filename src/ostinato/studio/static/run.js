@@ -185,7 +185,7 @@ function hear(event) {
   } else if (event.kind === "valid" && event.value !== null) {
     const better = !found.best || (found.higher ? event.value > found.best.value : event.value < found.best.value);
     if (better) found.best = { step: event.step, value: event.value };
-  } else if (["start", "resume", "end", "trouble"].includes(event.kind)) setTimeout(reload, 700);
+  } else if (["start", "resume", "end", "diverged"].includes(event.kind)) setTimeout(reload, 700);
   dirty = true;
   shown ??= setTimeout(() => { shown = null; showNumbers(); }, 250); // once for all that come together
   main.dataset.heard = String(event.step);

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from .events import TROUBLED
-
 EXPLODED = 20.0
 
 
@@ -59,22 +57,6 @@ def check_losses(
             f"{_largest(report['norms'], names)} Try {advice(float(report['rate']))}.",
             step,
         )
-
-
-def logged_steps(events: Sequence[dict]) -> list[dict]:
-    """The log entries of training steps, ending with the steps of a divergence if there was one.
-
-    Example:
-        >>> [entry["step"] for entry in logged_steps(run.events())]
-        [1, 2, 3, 4]
-    """
-    found = [event for event in events if event["kind"] == "train"]
-    for trouble in (event for event in events if event["kind"] == "trouble"):
-        steps = zip(*(trouble.get(name, ()) for name in TROUBLED), strict=True)
-        for step, values in enumerate(steps, trouble["step"]):
-            entry = {"step": step, **dict(zip(TROUBLED, values, strict=True))}
-            found.append(entry | {"largest_norm": entry["norm"], "largest_moved": entry["moved"]})
-    return found
 
 
 def _listed(norms: Sequence[float]) -> str:

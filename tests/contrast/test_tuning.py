@@ -70,7 +70,7 @@ def test_the_best_trial_is_chosen_and_the_first_is_the_usual_one(entries, tmp_pa
         assert len(trials) == 4 and trials[0][0] == entry.usual == {"rate": 0.008}
         assert (settings, value) == min(trials, key=lambda pair: pair[1])
         rates = [one["rate"] for one, _ in trials]
-        assert len(set(rates)) == 4 and all(0.0004 <= rate <= 0.04 for rate in rates)
+        assert len(set(rates)) == 4 and all(0.0008 <= rate <= 0.08 for rate in rates)
     assert found["lstm"].trials[1:] != found["gru"].trials[1:]
 
 

@@ -12,19 +12,22 @@ from ..data import Batch
 from ..data.files import whole_path
 from ..data.generated import draw_shapes
 from ..data.kept import kept_whole
+from ..data.padding import multiple_above
 from ..data.pictures import checked_captioned, read_captioned
-from ..data.splits import PARTS, divided, shares
+from ..data.splits import PARTS, divided_at_random, shares
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..errors import BadInput
 from ..settings import setting
-from ..wiring import ATTENTION, Pair
+from ..wiring import ATTENTION
 from .applying import Applying
 from .captioning import apply_to_file, check_size, moved, nearest, written
-from .epochs import in_order, shuffled
+from .finite import NOBODY, Finite
+from .framing import written_by_decoder
 from .losses import CrossEntropy
 from .metrics import Accuracy, Bits, ExactMatch, Metric
+from .pairs import short_enough
 from .scores import bleu, exact_match, left_out_if_missing
-from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from .task import checked_seed, hashed, random
 
 COUNTS = {"train": 16_000, "valid": 500, "test": 1_000}
 EMBEDDING = 64
@@ -36,7 +39,7 @@ SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is t
 Part = tuple[np.ndarray, Sequence[str]]
 
 
-class Captions(Task):
+class Captions(Finite):
     """Look at a picture and write its caption, word by word.
 
     Symbol 0 ends a caption, and is what the decoder reads first. The network is a `Captioner`.
@@ -79,6 +82,7 @@ class Captions(Task):
     name = "caption"
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
     loss = CrossEntropy()
+    unit, filled = "pictures", True
     retrieves = True
 
     def __init__(
@@ -130,7 +134,6 @@ class Captions(Task):
             "tied": tied,
             "embedding": EMBEDDING,
         }
-        self._lengths = np.array([len(x) for x in self.symbols["train"]])
         self._retrieved: dict[str, list[str]] = {}
 
     @classmethod
@@ -153,11 +156,11 @@ class Captions(Task):
             seed, where, options: see the class.
         """
         pictures, texts = checked_captioned(images, captions, where)
-        order = random(checked_seed(seed), SPLIT).permutation(len(texts))
-        parts = {}
-        for name, some in divided(len(texts), split, "pictures").items():
-            which = np.sort(order[some])
-            parts[name] = (pictures[which], [texts[n] for n in which])
+        rng = random(checked_seed(seed), SPLIT)
+        parts = {
+            name: (pictures[which], [texts[n] for n in which])
+            for name, which in divided_at_random(len(texts), split, "pictures", rng).items()
+        }
         return cls(parts, seed=seed, where=where, **options)
 
     @classmethod
@@ -194,14 +197,9 @@ class Captions(Task):
     # Batches
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        lengths = self._lengths
-        which = np.arange(len(lengths))
-        if length is not None and (lengths <= length).any():
-            which = np.flatnonzero(lengths <= length)
-        size = checked_count(size, "pictures of a batch")
-        which = which[shuffled(self.seed, index, size, len(which))]
-        steps = min(self.length, -(-int(lengths[which].max()) // ROOM) * ROOM)
-        found = self.padded("train", which, steps)
+        which = self.chosen(index, size, length)
+        longest = max(len(self.symbols["train"][n]) for n in which)
+        found = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
         if not self.shift:
             return found
         draw, most = random(self.seed, MOVED, index), self.shift
@@ -210,32 +208,19 @@ class Captions(Task):
 
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
         """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
-        count, real = len(which), which >= 0
-        target, lengths = np.full((steps, count), END, np.int32), np.ones(count, np.int32)
-        for column, n in enumerate(which):
-            if n >= 0:
-                symbols = self.symbols[part][n]
-                target[: len(symbols), column], lengths[column] = symbols, len(symbols)
-        weights = (np.arange(steps)[:, None] < lengths) & real
-        read = np.concatenate([np.full((1, count), END, np.int32), target[:-1]])
         pictures = np.moveaxis(self.images[part][np.maximum(which, 0)], 0, 1)
-        inputs = Pair(read, pictures, np.full((1, count), len(pictures), np.int32))
-        return Batch(inputs, target, weights.astype(np.float32), lengths=lengths)
+        rows = np.full(len(which), len(pictures), np.int32)
+        targets = [self.symbols[part][n] for n in which if n != NOBODY]
+        return written_by_decoder(pictures, rows, targets, steps)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        count = len(self.symbols[checked_part(part)])
-        size = max(1, min(checked_count(size, "pictures of a batch"), count))
-        for some in in_order(count, size):
-            which = np.arange(count)[some]
-            which = np.pad(which, (0, size - len(which)), constant_values=-1)
-            yield self.padded(part, which, self.length)
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        return self.padded(part, which, self.length)
 
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return self.length, min(size, len(self.symbols["train"]))
+    def count(self, part: str) -> int:
+        return len(self.symbols[part])
 
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        count = len(self.symbols["train"])
-        return batches / (count // min(size, count))
+    def fitting(self, length: int | None) -> np.ndarray:
+        return short_enough(self.symbols["train"], length)
 
     # What is measured
 

@@ -124,19 +124,19 @@ class Classify(Arrays):
             counts = np.ones((self.outputs, self.inputs))
             frequent = np.zeros(self.outputs)
             for n in self.parts["train"]:
-                np.add.at(counts[self._targets[n]], self._symbols_of(n), 1)
-                frequent[self._targets[n]] += 1
+                np.add.at(counts[self.data.targets[n]], self._symbols_of(n), 1)
+                frequent[self.data.targets[n]] += 1
             scores = np.log(counts / counts.sum(1, keepdims=True))
             start = np.log(np.maximum(frequent, 1e-9))
             right = [
-                np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self._targets[n]
+                np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self.data.targets[n]
                 for n in valid
             ]
             found["naive Bayes"] = float(np.mean(right))
         return found
 
     def _symbols_of(self, n: int) -> np.ndarray:
-        return self._rows[self.data.steps_of(np.array([n]))]
+        return self.data.inputs[self.data.steps_of(np.array([n]))]
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """Three texts of the validation part with the labels that the network gives them."""
@@ -147,7 +147,7 @@ class Classify(Arrays):
         said = LabelCode.from_json(self.artefacts()).labels_of(network, texts)
         classes = self.answers.classes or ()
         return "\n".join(
-            f"{label}{'' if label == classes[self._targets[n]] else ' (wrong)'}: {text:.100}"
+            f"{label}{'' if label == classes[self.data.targets[n]] else ' (wrong)'}: {text:.100}"
             for n, label, text in zip(which, said, texts, strict=True)
         )
 

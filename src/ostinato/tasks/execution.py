@@ -151,7 +151,7 @@ class Execution(Pairs):
 
             one, two = zip(*self.drawn(draw, "train", TOGETHER * size, level), strict=True)
             pairs = self._coded[0](one), self._coded[1](two)
-            order = np.argsort(self._sizes(pairs), kind="stable")
+            order = np.argsort(self.sizes_of(pairs), kind="stable")
             if length is not None:
                 short = [n for n in order if len(pairs[1][n]) <= length]
                 order = np.resize(short or order, len(order))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data import Batch
 from ..data.ink import Ink
+from ..data.padding import multiple_above
 from ..data.pen import pen_steps, steps_of_drawings
 from ..data.strokes import checked_drawing, read_drawings
 from ..decoding import ctc_beam, ctc_greedy
@@ -158,7 +159,8 @@ def recognise(
         return []
     checked = [checked_drawing(x, f"drawing {n}") for n, x in enumerate(drawings)]
     inputs, lengths = steps_of_drawings(checked)
-    inputs = np.pad(inputs, ((0, -len(inputs) % ROUND), (0, 0), (0, 0)))  # few compilations
+    spare = multiple_above(len(inputs), ROUND) - len(inputs)  # few compilations
+    inputs = np.pad(inputs, ((0, spare), (0, 0), (0, 0)))
     unused = np.zeros((1, len(checked)), np.float32)
     outputs, _ = _outputs(network, Batch(inputs, unused, unused, lengths, first=None))
     if width == 1:

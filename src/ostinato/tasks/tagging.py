@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +12,31 @@ import numpy as np
 from ..data import Batch
 from ..data.files import whole_path
 from ..data.lines import given_lines
-from ..data.spelling import Spellings, rounded
+from ..data.padding import rounded
+from ..data.spelling import Spellings
 from ..data.splits import PARTS, shares
 from ..data.words import UNKNOWN
 from ..decoding import most_probable
 from ..errors import BadInput
 from ..settings import setting
 from .applying import Applying
-from .epochs import in_order
+from .finite import Finite
 from .losses import CrossEntropy
 from .metrics import Accuracy
 from .passages import TaggedPassage
 from .tag_code import TagCode
 from .tagged import MISSING, Tagged, code_of, encoded, in_parts, read_tagged
-from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from .task import checked_seed, hashed, random
 from .toy_language import toy_sentences
 
 TAGS = ("upos", "xpos", "feats", "deprel")
 EMBEDDING, LETTER = 100, 32
 TOY = 3000
 GIVEN = ("min_count", "unknown", "spelling", "column")  # settings of the task itself
-SHUFFLE, REPLACE, SPLIT, LANGUAGE = 0, 1, 2, 3  # places in the random numbers of the seed
+REPLACE, SPLIT, LANGUAGE = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 
-class Tagging(Task):
+class Tagging(Finite):
     """Read the words of a sentence, and label each of them.
 
     Sentences are pairs: a list of words, and a list of as many tags. A word without a tag (`_`) is
@@ -46,7 +47,7 @@ class Tagging(Task):
     probability `unknown / (unknown + n)` (Kiperwasser and Goldberg, 2016).
 
     A batch has sentences of similar lengths, padded to one of few sizes (see
-    `ostinato.data.spelling.rounded`); every epoch composes its batches anew.
+    `ostinato.data.padding.rounded`); every epoch composes its batches anew.
 
     `chance` is the share of the most frequent tag. The baseline gives each word its most frequent
     tag.
@@ -110,8 +111,8 @@ class Tagging(Task):
             artefacts: of a trained model, whose words and tags are used.
         """
         self.seed, self._source, self._unknown = checked_seed(seed), source, unknown
-        order = random(seed, SPLIT).permutation(len(train))
-        found = in_parts({"train": train, "valid": valid, "test": test}, split, order)
+        given = {"train": train, "valid": valid, "test": test}
+        found = in_parts(given, split, random(seed, SPLIT))
         if artefacts is None:
             self.code = code_of(found, min_count, column)
         else:
@@ -126,7 +127,7 @@ class Tagging(Task):
             name: encoded(part, self._distinct, self.code.tags, source)
             for name, part in found.items()
         }
-        train_tags = self.parts["train"].tags[self.parts["train"].there]
+        train_tags = self.parts["train"].targets[self.parts["train"].there]
         if not len(train_tags):
             raise BadInput(f"{source}: no word of the training part has a tag")
         self.chance = float(np.bincount(train_tags).max() / len(train_tags))
@@ -139,68 +140,50 @@ class Tagging(Task):
             "spelling": spelling,
             "embedding": EMBEDDING,
         }
-        self._batches = lru_cache(2)(self._composed)
 
     @property
     def source(self) -> str:
         return f"{self._source} is"
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        size = min(checked_count(size, "sequences of a batch"), len(self.parts["train"].lengths))
         if length not in (None, self.length):
             raise BadInput(
                 f"the task {self.name} reads whole sentences of up to {self.length} words, so it "
                 f"takes no other length, got {length}"
             )
-        epoch, place = divmod(index, len(self.parts["train"].lengths) // size)
-        batch = self._padded("train", self._batches(epoch, size)[place])
+        batch = self.together("train", self.chosen(index, size))
         words = batch.inputs.words
         rare = random(self.seed, REPLACE, index).random(words.shape) < self._rates[words]
         return batch._replace(
             inputs=batch.inputs._replace(words=np.where(rare, np.int32(UNKNOWN), words))
         )
 
-    def _composed(self, epoch: int, size: int) -> np.ndarray:
-        """The sentences of all batches of an epoch, `(batches, size)`, of similar lengths."""
-        rng, lengths = random(self.seed, SHUFFLE, epoch), self.parts["train"].lengths
-        order = rng.permutation(len(lengths))[: len(lengths) // size * size]
-        sizes = self._sizes[order]
-        found = order[np.argsort(sizes, kind="stable")].reshape(-1, size)
-        return found[rng.permutation(len(found))]
-
-    @cached_property
-    def _sizes(self) -> np.ndarray:
-        return np.array([rounded(n) for n in self.parts["train"].lengths.tolist()])
+    def sizes(self, part: str) -> np.ndarray:
+        lengths = self.parts[part].lengths
+        return np.array([*map(rounded, lengths.tolist())]) if part == "train" else lengths
 
     @cached_property
     def _rates(self) -> np.ndarray:
         """The probability that a word is replaced by the unknown one, by symbol."""
-        counts = np.bincount(self._symbols[self.parts["train"].which], minlength=self.inputs)
+        counts = np.bincount(self._symbols[self.parts["train"].inputs], minlength=self.inputs)
         return self._unknown / np.maximum(self._unknown + counts, 1e-9)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        order = np.argsort(self.parts[checked_part(part)].lengths, kind="stable")
-        for some in in_order(len(order), checked_count(size, "sequences of a batch")):
-            yield self._padded(part, order[some])
-
-    def _padded(self, name: str, some: np.ndarray) -> Batch:
+    def together(self, part: str, which: np.ndarray) -> Batch:
         """Sentences side by side; in the padding each repeats its last word."""
-        part = self.parts[name]
-        lengths = part.lengths[some]
-        time = np.arange(rounded(int(lengths.max())))[:, None]
-        valid = time < lengths
-        places = part.begins[some] + np.minimum(time, lengths - 1)
-        which = part.which[places]
-        weights = (valid & part.there[places]).astype(np.float32)
-        inputs = self._spellings.batch(self._symbols[which], which)
-        return Batch(inputs, part.tags[places], weights, lengths)
+        found = self.parts[part]
+        lengths = found.lengths[which]
+        places, valid = found.side_by_side(which, rounded(int(lengths.max())))
+        words = found.inputs[places]
+        weights = (valid & found.there[places]).astype(np.float32)
+        inputs = self._spellings.batch(self._symbols[words], words)
+        return Batch(inputs, found.targets[places], weights, lengths)
 
     def passage(self, part: str) -> TaggedPassage:
         found, words = self.parts[part], list(self._distinct)
-        spelled = [words[n] for n in found.which]
+        spelled = [words[n] for n in found.inputs]
         said = [
             self.code.tags[n] if there else MISSING
-            for n, there in zip(found.tags, found.there, strict=True)
+            for n, there in zip(found.targets, found.there, strict=True)
         ]
         ends = zip(found.begins, found.begins + found.lengths, strict=True)
         cuts = [slice(begin, end) for begin, end in ends]
@@ -211,13 +194,6 @@ class Tagging(Task):
         sentences = [line.split() for line in text.splitlines() if line.strip()]
         return TaggedPassage(TagCode.from_json(artefacts), sentences)
 
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return self.length, min(size, len(self.parts["train"].lengths))
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        count = len(self.parts["train"].lengths)
-        return batches / (count // min(size, count))
-
     # What is shown and kept
 
     def baselines(self) -> dict[str, float]:
@@ -227,10 +203,10 @@ class Tagging(Task):
             train = self.parts["train"]
             counts = np.zeros((self.inputs, self.outputs))
             there = train.there
-            np.add.at(counts, (self._symbols[train.which[there]], train.tags[there]), 1)
+            np.add.at(counts, (self._symbols[train.inputs[there]], train.targets[there]), 1)
             counts[counts.sum(1) == 0] = counts.sum(0)
-            guess = counts.argmax(1)[self._symbols[valid.which]]
-            found["most frequent tag"] = float(np.mean((guess == valid.tags)[valid.there]))
+            guess = counts.argmax(1)[self._symbols[valid.inputs]]
+            found["most frequent tag"] = float(np.mean((guess == valid.targets)[valid.there]))
         return found
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
@@ -239,11 +215,11 @@ class Tagging(Task):
         if not len(part.lengths):
             return None
         some = np.argsort(np.abs(part.lengths - 15), kind="stable")[:1]
-        batch = self._padded("valid", some)
+        batch = self.together("valid", some)
         tags, words = self.code.tags, list(self._distinct)
         steps = range(int(batch.lengths[0]))
         said = np.asarray(most_probable(network, batch.arrays))[:, 0]
-        spelled = [words[part.which[part.begins[some[0]] + t]] for t in steps]
+        spelled = [words[part.inputs[part.begins[some[0]] + t]] for t in steps]
         right = batch.targets[:, 0]
         return " ".join(
             f"{spelled[t]}/{tags[said[t]]}"
@@ -269,7 +245,11 @@ class Tagging(Task):
 
     def fingerprint(self) -> str:
         words = np.frombuffer(repr((list(self._distinct), self.code.tags)).encode(), np.uint8)
-        return hashed([words, *(x for part in self.parts.values() for x in vars(part).values())])
+        data = [
+            [x.inputs, x.targets, x.there, x.begins.astype(np.int32), x.lengths]
+            for x in self.parts.values()
+        ]
+        return hashed([words, *(array for part in data for array in part)])
 
     @classmethod
     def from_settings(

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ..data import Batch, Vocabulary, read_symbols
-from ..data.splits import checked_shares, shares
+from ..data.splits import divided, shares
 from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
 from ..settings import setting
@@ -87,13 +87,7 @@ class Text(Task):
             seed: random seed of offsets and positions.
             source: where the text is from, for messages.
         """
-        split = checked_shares(split)
-        first, second = (round(x * len(symbols)) for x in (split[0], split[0] + split[1]))
-        self.parts = {
-            "train": symbols[:first],
-            "valid": symbols[first:second],
-            "test": symbols[second:],
-        }
+        self.parts = {part: symbols[some] for part, some in divided(len(symbols), split).items()}
         self.vocabulary, self.length, self.carry = vocabulary, checked_count(length), carry
         self.seed, self._source = checked_seed(seed), source
         self.inputs = self.outputs = len(vocabulary)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.generated import draw_dates, draw_numbers, number_pair
 from ..data.lines import read_pairs, read_table_of_pairs
-from ..data.splits import PARTS, shares
+from ..data.splits import PARTS, part_at, shares
 from ..data.tokens import LEVELS, SUBWORDS, Tokens
 from ..errors import BadInput
 from ..settings import setting
@@ -145,18 +145,12 @@ def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Seq
     missing = [part for part in ("valid", "test") if part not in found]
     if missing:
         # Pairs are held out at random, the same ones whatever the seed of the run.
-        share = dict(zip(PARTS, shares(settings.split), strict=True))
-        draw = np.random.default_rng(0).random(len(one))
-        low = 0.0
-        kept = np.ones(len(one), bool)
-        for part in missing:
-            here = (draw >= low) & (draw < low + share[part])
-            low += share[part]
-            kept &= ~here
-            where = np.flatnonzero(here)
+        train, valid, test = shares(settings.split)
+        split = train, valid * ("valid" in missing), test * ("test" in missing)
+        drawn = [part_at(x, split) for x in np.random.default_rng(0).random(len(one))]
+        for part in ("train", *missing):
+            where = [n for n, other in enumerate(drawn) if other == part]
             found[part] = [one[n] for n in where], [two[n] for n in where]
-        where = np.flatnonzero(kept)
-        found["train"] = [one[n] for n in where], [two[n] for n in where]
     return {part: found[part] for part in PARTS}, f"{settings.source} and {settings.target}"
 
 

@@ -18,18 +18,16 @@ from ..data.table import first_twice
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
-from . import series_data, windows, yardsticks
+from . import series_data, yardsticks
 from .answers import KINDS, Answers
 from .applying import Applying
 from .forecasts import fit_forecasts, joined, pairs, sparklines
 from .quantiles import QuantileAnswers, checked_levels, levels_of
-from .task import Task, checked_count, checked_part, checked_seed, hashed
-from .windows import Stream, in_windows, training_batch
-
-WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
+from .task import checked_count, checked_part, checked_seed, hashed
+from .windows import Stream, Streamed, in_windows
 
 
-class Series(Task):
+class Series(Streamed):
     """Forecast a series `(T, columns)`; or, with `ys`, learn what goes with each of its steps.
 
     Forecasting: at each step the values of all columns come in, and the next `horizon` values of
@@ -37,9 +35,8 @@ class Series(Task):
     class (whole numbers or text) or numbers (floats) are learned at each step.
 
     The parts follow one another in time, and a target never lies in another part than its input.
-    With `carry` a batch is a window of contiguous streams, and the next one goes on where it ended,
-    so that the state can be carried; without, every sequence begins at a random place. Of several
-    series each is divided in this way, and the state starts anew where one begins.
+    Of several series each is divided in this way, and the state starts anew where one begins. For
+    the windows of a batch see `Streamed`.
 
     All columns are scaled to mean 0 and deviation 1, fitted on the training part. Errors are
     averaged over horizon and columns, in the units of the data; R² weighs all columns equally.
@@ -222,26 +219,8 @@ class Series(Task):
     def source(self) -> str:
         return f"{self._source} is"
 
-    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        length = self.length if length is None else length
-        train = self.parts["train"]
-        return training_batch(train, self.seed, index, size, length, self.carry, self.washout)
-
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        # With a washout in a single stream, so that all of it but the beginning counts.
-        size = 1 if self.washout else size
-        return in_windows(self.parts[checked_part(part)], size, self.length)
-
-    def evaluated(self, part: str) -> Iterator[Batch]:
-        """One stream from the beginning; the state is carried from window to window."""
-        return in_windows(self.parts[checked_part(part)], 1, WINDOW)
-
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return windows.batch_shape(self.parts["train"], size, self.length, self.carry)
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        length = length or self.length
-        return windows.epochs(self.parts["train"], batches, size, length, self.carry)
+    def stream_of(self, part: str) -> Stream:
+        return self.parts[part]
 
     def begins(self, part: str, number: int = 0) -> int:
         """The first step of a part of a series; its length if the part is empty."""

@@ -15,26 +15,22 @@ from ..data.splits import divided, shares
 from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
 from ..settings import setting
-from . import windows
 from .losses import CrossEntropy
 from .metrics import Bits, Perplexity
 from .ngrams import ngram_bits
 from .passages import TextPassage
 from .synthetic import Length
-from .task import Task, checked_count, checked_part, checked_seed, hashed
-from .windows import in_windows, next_symbols, training_batch
+from .task import checked_count, checked_seed, hashed
+from .windows import Stream, Streamed, in_windows, next_symbols
 
-WINDOW = 100  # steps per compiled call in an evaluation; the state is carried
 PREVIEW = 200  # symbols
 LEVELS = ("characters", "bytes")
 
 
-class Text(Task):
+class Text(Streamed):
     """Read one symbol of a text per step, and predict the next.
 
-    With `carry` a batch is a window of `size` contiguous streams, and the next batch continues
-    where it ended, so that the state can be carried; every epoch starts at another offset. Without
-    it, every sequence of a batch begins at a random position.
+    For the windows of a batch see `Streamed`.
 
     Shapes: xs and targets `(T, B)`, symbols.
 
@@ -133,16 +129,8 @@ class Text(Task):
     def source(self) -> str:
         return f"{self._source} is"
 
-    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        length = self.length if length is None else length
-        return training_batch(self._training, self.seed, index, size, length, self.carry)
-
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        return streams(self.parts[checked_part(part)], size, self.length)
-
-    def evaluated(self, part: str) -> Iterator[Batch]:
-        """The whole part as one stream; the state is carried from window to window."""
-        return streams(self.parts[checked_part(part)], 1, WINDOW)
+    def stream_of(self, part: str) -> Stream:
+        return self._training if part == "train" else next_symbols(self.parts[part])
 
     def stream(self, part: str) -> np.ndarray:
         return self.parts[part]
@@ -155,14 +143,8 @@ class Text(Task):
         known = Vocabulary.from_json(artefacts["vocabulary"])
         return TextPassage(known.encode(text), known)
 
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return windows.batch_shape(self._training, size, self.length, self.carry)
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        return windows.epochs(self._training, batches, size, length or self.length, self.carry)
-
     @functools.cached_property
-    def _training(self) -> windows.Stream:
+    def _training(self) -> Stream:
         return next_symbols(self.parts["train"])
 
     @classmethod

@@ -16,6 +16,7 @@ from ..data.splits import PARTS, divided_at_random, shares
 from ..errors import BadInput
 from ..settings import setting
 from .answers import KINDS, Answers, fit_answers
+from .file_task import FileTask, Reading
 from .finite import Finite
 from .sequences import sequences
 from .task import checked_length, checked_seed, hashed, random
@@ -24,7 +25,7 @@ SIZES = 8
 SPLIT, WINDOW = 2, 3  # places in the random numbers of the seed
 
 
-class Arrays(Finite):
+class Arrays(Finite, FileTask):
     """Learn targets `ys` from sequences `xs`, N of them, the sequences on the first axis.
 
         xs    `(N, T, inputs)`, or `(N, T)` floats       numbers
@@ -218,24 +219,20 @@ class Arrays(Finite):
         return hashed([*data, *words, *self.parts.values()])
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Arrays":
-        """The task of a file; with what a trained model keeps of it, if given."""
+    def read(cls, given: Reading) -> "Arrays":
         from .from_files import arrays_of_file
 
-        if settings.file is None:
+        if given.file is None:
             raise BadInput("the task arrays needs a file: data.npz, or data.csv with sequence")
-        options = {"split": shares(settings.split), "seed": seed, "length": settings.length}
-        return arrays_of_file(settings.file, settings, artefacts, **options)
+        length = given.settings.length
+        options = {"split": given.split, "seed": given.seed, "length": length}
+        return arrays_of_file(given.file, given.settings, given.artefacts, **options)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Arrays":
-        from .from_files import arrays_of_file
-
-        task = arrays_of_file(path, settings, artefacts, split=(1, 0, 0))
+        """Sequences of other data may be shorter than the windows of the run."""
+        task = super().on_file(path, dataclasses.replace(settings, length=None), artefacts)
         task.length = min(settings.length or task.longest, task.longest)
-        task.parts = dict.fromkeys(PARTS, task.parts["train"])
         return task
 
 

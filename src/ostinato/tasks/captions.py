@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,6 +20,7 @@ from ..settings import setting
 from ..wiring import ATTENTION
 from .applying import Applying
 from .captioning import apply_to_file, check_size, moved, nearest, written
+from .file_task import FileTask, Reading
 from .finite import NOBODY, Finite
 from .framing import written_by_decoder
 from .losses import CrossEntropy
@@ -39,7 +39,7 @@ SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is t
 Part = tuple[np.ndarray, Sequence[str]]
 
 
-class Captions(Finite):
+class Captions(Finite, FileTask):
     """Look at a picture and write its caption, word by word.
 
     Symbol 0 ends a caption, and is what the decoder reads first. The network is a `Captioner`.
@@ -164,31 +164,27 @@ class Captions(Finite):
         return cls(parts, seed=seed, where=where, **options)
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Captions":
-        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
-        given |= {"seed": seed, "artefacts": artefacts}
-        if settings.file is None:
+    def read(cls, given: Reading) -> "Captions":
+        """The task of a file, or of drawn shapes."""
+        file, settings, split, seed, kept = given
+        options: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
+        options |= {"seed": seed, "artefacts": kept, "exact": settings.file is None}
+        if file is None:
             parts = {
                 part: draw_shapes(random(seed, MADE, n), count, part)
                 for n, (part, count) in enumerate(COUNTS.items())
             }
-            return cls(parts, exact=True, where="the drawn shapes", **given)
-        images, captions = read_captioned(settings.file)
-        given |= {"split": shares(settings.split), "where": settings.file}
-        return cls.of(images, captions, **given)
+            return cls(parts, where="the drawn shapes", **options)
+        images, captions = read_captioned(file)
+        if kept is not None:
+            check_size(images, kept, file)
+        return cls.of(images, captions, split=split, where=file, **options)
 
-    @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Captions":
-        images, captions = read_captioned(path)
-        check_size(images, artefacts, str(path))
-        parts = dict.fromkeys(PARTS, (images, captions))
-        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
-        given |= {"exact": settings.file is None, "where": str(path)}
-        task = cls(parts, artefacts=artefacts, **given)
-        task.retrieves = False  # the training pictures need not exist any more
-        return task
+    def hold_out_all(self) -> None:
+        every: tuple[dict[str, Any], ...] = (self.images, self.captions, self.symbols)
+        for parts in every:
+            parts.update(dict.fromkeys(PARTS, parts["train"]))
+        self.retrieves = False  # the training pictures need not exist any more
 
     @property
     def source(self) -> str:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,12 +10,13 @@ import numpy as np
 from ..data.files import whole_path
 from ..data.labelled import check_columns, read_labelled
 from ..data.lines import given_lines
-from ..data.splits import PARTS, shares
+from ..data.splits import shares
 from ..data.words import Words
 from ..errors import BadInput
 from ..settings import setting
 from .applying import Applying
 from .arrays import Arrays
+from .file_task import Reading, naming
 from .label_code import LabelCode
 from .reviews import reviews
 from .task import checked_count, checked_seed, random
@@ -172,29 +172,16 @@ class Classify(Arrays):
         return len(code.words), len(code.labels)
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Classify":
+    def read(cls, given: Reading) -> "Classify":
         """The task of a file, or of generated reviews."""
-        given: dict[str, Any] = {"level": settings.level, "length": settings.length, "seed": seed}
-        given |= {"split": shares(settings.split), "artefacts": artefacts}
-        if settings.file is None:
+        file, settings, split, seed, kept = given
+        options: dict[str, Any] = {"level": settings.level, "length": settings.length}
+        options |= {"split": split, "seed": seed, "artefacts": kept}
+        if file is None:
             texts, labels = reviews(REVIEWS, random(seed, LANGUAGE))
-            return cls(texts, labels, source="the generated reviews", **given)
-        texts, labels = read_labelled(settings.file)
-        check_columns(texts, labels, settings.file)
-        try:
-            return cls(texts, labels, source=settings.file, **given)
-        except BadInput as error:
-            raise BadInput(f"{settings.file}: {error}") from None
-
-    @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Classify":
-        texts, labels = read_labelled(path)
-        everything = {"train": range(len(texts))}
-        try:
-            task = cls(texts, labels, split=everything, source=str(path), artefacts=artefacts)
-        except BadInput as error:
-            raise BadInput(f"{path}: {error}") from None
-        task.parts = dict.fromkeys(PARTS, task.parts["train"])
-        return task
+            return cls(texts, labels, source="the generated reviews", **options)
+        texts, labels = read_labelled(file)
+        if kept is None:
+            check_columns(texts, labels, file)
+        with naming(file):
+            return cls(texts, labels, source=file, **options)

@@ -12,6 +12,7 @@ from ..data.table import first_twice, missing_cells, written_twice
 from ..data.times import check_order
 from ..errors import BadInput
 from .arrays import Arrays
+from .file_task import naming
 from .quantiles import levels_of
 from .series import Series
 
@@ -67,7 +68,7 @@ def series_of_file(
             if getattr(settings, name) != value:
                 raise BadInput(f"{name} is of forecasts; leave it out with kind {settings.kind}")
     target = _names(settings.target)
-    with _naming(path):
+    with naming(path):
         if path.suffix.lower() == ".npz":
             raise BadInput(f"{path} holds labelled sequences: use the task arrays")
         table = _table(path, settings, target if settings.kind == "classification" else [])
@@ -104,7 +105,7 @@ def arrays_of_file(
     path, kind = Path(path), settings.kind
     options |= {"scale": settings.scale, "missing": settings.missing, "kind": kind}
     options |= {"source": str(path), "artefacts": artefacts}
-    with _naming(path):
+    with naming(path):
         if path.suffix.lower() == ".npz":
             for name in ("sequence", "ignore"):
                 if getattr(settings, name) is not None:
@@ -136,20 +137,6 @@ def arrays_of_file(
         labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
         options |= {"kind": kind, "per_step": not constant, "names": columns}
         return Arrays(xs, labels, **options)
-
-
-class _naming:
-    """Put the file's name in front of messages that do not contain it."""
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, BadInput) and str(self.path) not in str(error):
-            raise BadInput(f"{self.path}: {error}") from None
 
 
 def _names(words: str | None) -> list[str]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -21,13 +20,14 @@ from ..wiring import outputs_of
 from . import series_data, yardsticks
 from .answers import KINDS, Answers
 from .applying import Applying
+from .file_task import FileTask, Reading
 from .forecasts import fit_forecasts, joined, pairs, sparklines
 from .quantiles import QuantileAnswers, checked_levels, levels_of
 from .task import checked_count, checked_part, checked_seed, hashed
 from .windows import Stream, Streamed, in_windows
 
 
-class Series(Streamed):
+class Series(Streamed, FileTask):
     """Forecast a series `(T, columns)`; or, with `ys`, learn what goes with each of its steps.
 
     Forecasting: at each step the values of all columns come in, and the next `horizon` values of
@@ -280,25 +280,17 @@ class Series(Streamed):
         return hashed([x for stream in self.parts.values() for x in stream])
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Series":
-        """The task of a file; with what a trained model keeps of it, if given."""
+    def read(cls, given: Reading) -> "Series":
         from .from_files import series_of_file
 
-        if settings.file is None:
+        if given.file is None:
             raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
-        split = shares(settings.split)
-        return series_of_file(settings.file, settings, artefacts, split=split, seed=seed)
+        options = {"split": given.split, "seed": given.seed}
+        return series_of_file(given.file, given.settings, given.artefacts, **options)
 
-    @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Series":
-        from .from_files import series_of_file
-
-        task = series_of_file(path, settings, artefacts, split=(1, 0, 0))
-        task.parts = dict.fromkeys(PARTS, task.parts["train"])
-        task._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in task._cuts]
-        return task
+    def hold_out_all(self) -> None:
+        super().hold_out_all()
+        self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
 
     @classmethod
     def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:

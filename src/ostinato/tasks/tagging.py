@@ -14,12 +14,13 @@ from ..data.files import whole_path
 from ..data.lines import given_lines
 from ..data.padding import rounded
 from ..data.spelling import Spellings
-from ..data.splits import PARTS, shares
+from ..data.splits import shares
 from ..data.words import UNKNOWN
 from ..decoding import most_probable
 from ..errors import BadInput
 from ..settings import setting
 from .applying import Applying
+from .file_task import FileTask, Reading
 from .finite import Finite
 from .losses import CrossEntropy
 from .metrics import Accuracy
@@ -36,7 +37,7 @@ GIVEN = ("min_count", "unknown", "spelling", "column")  # settings of the task i
 REPLACE, SPLIT, LANGUAGE = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 
-class Tagging(Finite):
+class Tagging(Finite, FileTask):
     """Read the words of a sentence, and label each of them.
 
     Sentences are pairs: a list of words, and a list of as many tags. A word without a tag (`_`) is
@@ -252,28 +253,25 @@ class Tagging(Finite):
         return hashed([words, *(array for part in data for array in part)])
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Tagging":
+    def read(cls, given: Reading) -> "Tagging":
         """The task of CoNLL-U files, or of a generated language."""
-        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
-        given |= {"split": shares(settings.split), "seed": seed, "artefacts": artefacts}
-        if settings.file is None:
+        file, settings, split, seed, kept = given
+        options: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
+        options |= {"split": split, "seed": seed, "artefacts": kept}
+        if file is None:
             for name in ("valid", "test"):
                 if getattr(settings, name) is not None:
                     raise BadInput(f"{name} needs file, the sentences to learn from")
             made = toy_sentences(TOY, random(seed, LANGUAGE))
-            return cls(made, source="the generated language", **given)
-        files = {name: getattr(settings, name) for name in ("file", "valid", "test")}
-        found = [
-            None if path is None else read_tagged(path, settings.column) for path in files.values()
-        ]
-        return cls(*found, source=settings.file, **given)  # type: ignore[arg-type]
+            return cls(made, source="the generated language", **options)
+        column = settings.column if kept is None else kept["column"]
+        valid, test = (
+            None if path is None else read_tagged(path, column)
+            for path in (settings.valid, settings.test)
+        )
+        return cls(read_tagged(file, column), valid, test, source=file, **options)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Tagging":
-        found = read_tagged(path, artefacts["column"])
-        given = {name: getattr(settings, name) for name in GIVEN}
-        task = cls(found, split=(1, 0, 0), source=str(path), artefacts=artefacts, **given)
-        task.parts = dict.fromkeys(PARTS, task.parts["train"])
-        return task
+        alone = dataclasses.replace(settings, valid=None, test=None)
+        return super().on_file(path, alone, artefacts)

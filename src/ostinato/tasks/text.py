@@ -15,6 +15,7 @@ from ..data.splits import divided, shares
 from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
 from ..settings import setting
+from .file_task import FileTask, Reading, naming
 from .losses import CrossEntropy
 from .metrics import Bits, Perplexity
 from .ngrams import ngram_bits
@@ -27,7 +28,7 @@ PREVIEW = 200  # symbols
 LEVELS = ("characters", "bytes")
 
 
-class Text(Streamed):
+class Text(Streamed, FileTask):
     """Read one symbol of a text per step, and predict the next.
 
     For the windows of a batch see `Streamed`.
@@ -107,23 +108,23 @@ class Text(Streamed):
         return cls(vocabulary.encode(text), vocabulary, **options)
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Text":
-        """The task of a text file or the embedded text, with the vocabulary of a model if given."""
-        words, file = (artefacts or {}).get("vocabulary"), settings.file
-        vocabulary = None if words is None else Vocabulary.from_json(words)
-        given = {"length": settings.length} if settings.length is not None else {}
-        given |= {"split": shares(settings.split), "carry": settings.carry, "seed": seed}
+    def read(cls, given: Reading) -> "Text":
+        """The task of a text file or the embedded text."""
+        file, settings, split, seed, kept = given
+        options: dict[str, Any] = {"carry": settings.carry, "split": split, "seed": seed}
+        if settings.length is not None:
+            options["length"] = settings.length
+        vocabulary = None if kept is None else Vocabulary.from_json(kept["vocabulary"])
         if file is None:
             text = embedded_text()
             vocabulary = vocabulary or Vocabulary.of_text(text)
-            return cls(vocabulary.encode(text), vocabulary, source="the embedded text", **given)
-        try:
-            symbols, vocabulary = read_symbols(file, settings.level, settings.encoding, vocabulary)
-            return cls(symbols, vocabulary, source=file, **given)
-        except BadInput as error:
-            raise BadInput(str(error) if file in str(error) else f"{file}: {error}") from None
+            return cls(vocabulary.encode(text), vocabulary, source="the embedded text", **options)
+        with naming(file):
+            level = settings.level if vocabulary is None else vocabulary.level
+            symbols, known = read_symbols(file, level, settings.encoding, vocabulary)
+            if kept is not None and len(symbols) < 2:
+                raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
+            return cls(symbols, known, source=file, **options)
 
     @property
     def source(self) -> str:
@@ -146,18 +147,6 @@ class Text(Streamed):
     @functools.cached_property
     def _training(self) -> Stream:
         return next_symbols(self.parts["train"])
-
-    @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Text":
-        known = Vocabulary.from_json(artefacts["vocabulary"])
-        symbols, _ = read_symbols(path, known.level, settings.encoding, known)
-        if len(symbols) < 2:
-            raise BadInput(f"{path} has fewer than 2 symbols; there is nothing to predict")
-        given = {} if settings.length is None else {"length": settings.length}
-        given |= {"carry": settings.carry, "source": str(path)}
-        task = cls(symbols, known, split=(1, 0, 0), **given)
-        task.parts = dict.fromkeys(task.parts, symbols)
-        return task
 
     def baselines(self) -> dict[str, float]:
         """Chance, and n-gram models of one and five preceding symbols."""

@@ -63,7 +63,11 @@ def makers() -> dict[str, Callable[[], Task]]:
         name: lambda x=x: x.make(length=x.length, seed=SEED)  # type: ignore[misc]
         for name, x in MEMBERS.items()
     }
-    return {**members, **OTHERS, "handwriting": lambda: Handwriting(4, writers=5, seed=SEED)}
+    return {
+        **members,
+        **OTHERS,
+        "handwriting": lambda: Handwriting(characters=4, writers=5, seed=SEED),
+    }
 
 
 def some_batches(task: Task) -> Iterator[Batch]:

@@ -16,13 +16,13 @@ import numpy as np
 
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import from_arguments, setting
 from ..weights import own_precision
 from ..wiring import outputs_of
 from .losses import BinaryCrossEntropy
 from .metrics import Metric, counted, total, values_of
 from .synthetic import PLACES, Generated
-from .task import checked_count, checked_length, checked_part, checked_seed, random
+from .task import checked_length, checked_part, checked_seed, random
 
 FEW = 64  # longer sequences
 LONGER = 3  # the place of the random numbers of longer sequences
@@ -83,25 +83,32 @@ class BitVectors(Generated):
     256 sequences each. `length` is the number of steps of the longest sequence.
 
     Attributes:
+        settings: an instance of `Settings`.
         bits: of a vector.
         least, most: how many items a sequence has.
     """
 
+    settings: Any
     loss = BinaryCrossEntropy()
     metrics = (BitsPerSequence(), WrongBits())
     solved = 0.01
     held_out_together = 256
     fewest: ClassVar[int] = 1
 
-    def __init__(self, bits: int, least: int, most: int, seed: int) -> None:
-        self.bits = checked_count(bits, "bits of a vector")
-        self.least, self.most = checked_count(least, "items"), checked_count(most, "items")
-        if not self.fewest <= self.least <= self.most:
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        """
+        Args:
+            seed: random seed of all sequences.
+            given: the settings of the task; see `Settings`.
+        """
+        self.settings, self.seed = from_arguments(self.Settings, given), checked_seed(seed)
+        self.bits = self.settings.bits
+        self.least, self.most = self.settings.least, self.settings.most
+        if self.least > self.most:
             raise BadInput(
                 f"the task {self.name} takes least from {self.fewest} up to most, got least "
-                f"{least} and most {most}"
+                f"{self.least} and most {self.most}"
             )
-        self.seed = checked_seed(seed)
         self.length = self.steps(self.most)
 
     @abc.abstractmethod

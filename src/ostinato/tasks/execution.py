@@ -22,7 +22,6 @@ from ..data.generated import (
     draw_many_terms,
     draw_program,
     longest_program,
-    strategy,
 )
 from ..data.generated.addition import MOST_DIGITS
 from ..data.generated.programs import MOST, check_level
@@ -30,7 +29,7 @@ from ..data.lines import read_table_of_pairs
 from ..data.splits import PARTS
 from ..data.tokens import END, Tokens
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import from_arguments, setting, shared
 from .answering import answers, coded_source
 from .applying import Applying
 from .pairs import Pairs, PairSettings
@@ -78,24 +77,18 @@ class Execution(Pairs):
         level: Level,
         longest: tuple[int, int],
         *,
-        strategy: str = "combined",
-        growth: int = 500,
-        backwards: bool = False,
-        reverse: bool = False,
         seed: int = 0,
-        **options: Any,
+        **given: Any,
     ):
         """
         Args:
             level: the full difficulty.
             longest: characters of the longest program and of the longest answer.
-            strategy, growth, backwards: see `ExecutionSettings`.
-            reverse: whether to read programs backwards.
             seed: random seed of all examples.
-            options: those of `Pairs`.
+            given: the settings in `ExecutionSettings`.
         """
-        self.level, self.strategy = level, checked_strategy(strategy)
-        self.growth = checked_count(growth, "batches of growth")
+        self.level, self.settings = level, from_arguments(ExecutionSettings, given)
+        reverse, backwards = self.settings.reverse, self.settings.backwards
         known = Tokens("characters", tuple(sorted(self.characters)))
         written = Tokens("characters", tuple(sorted(self.printed)), backwards)
         self._coded = _fast_encoder(known, reverse), _fast_encoder(written, backwards)
@@ -111,10 +104,9 @@ class Execution(Pairs):
             longest=(longest[0] + 1, longest[1] + 1),
             exact=True,
             embedding=EMBEDDING,
-            reverse=reverse,
             seed=seed,
             where=f"the programs of {self.name}",
-            **options,
+            **shared(self.settings, PairSettings),
         )
 
     @abc.abstractmethod
@@ -141,13 +133,15 @@ class Execution(Pairs):
         self, index: int, size: int, length: int | None
     ) -> tuple[tuple[Sequence[np.ndarray], Sequence[np.ndarray]], np.ndarray]:
         """New pairs, made `TOGETHER` batches at a time: pairs of similar lengths form a batch."""
+        size = checked_count(size, "pairs of a batch")
         group, place = divmod(index, TOGETHER)
         if self._group is None or self._group[0] != (group, size, length):
             draw, step = random(self.seed, MADE["train"], group), group * TOGETHER
 
             def level(rng: Random) -> Level:
                 # `naive` uses half of the steps that it is told to reach its target.
-                return STRATEGIES[self.strategy](rng, step, 2 * self.growth, self.level)
+                draw = STRATEGIES[self.settings.strategy]
+                return draw(rng, step, 2 * self.settings.growth, self.level)
 
             one, two = zip(*self.drawn(draw, "train", TOGETHER * size, level), strict=True)
             pairs = self._coded[0](one), self._coded[1](two)
@@ -185,8 +179,11 @@ class Execution(Pairs):
             if target.unknown(two):
                 raise BadInput(f"{path}, line {number}: {two!r:.40} is not a number to print")
         pairs = _encoded([(_program(one), two) for one, two in texts], source, target)
-        given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
-        given |= {"exact": True, "embedding": EMBEDDING, "where": str(path)}
+        given = shared(settings, PairSettings) | {
+            "exact": True,
+            "embedding": EMBEDDING,
+            "where": str(path),
+        }
         found = Pairs(dict.fromkeys(PARTS, pairs), source, target, **given)
         found.name = cls.name
         return found
@@ -289,12 +286,6 @@ class Addition(Execution):
         digits = np.array([level(draw).length for _ in range(2 * count)]).reshape(count, 2)
         terms = draw_many_terms(rng, digits, part)
         return [addition_pair(one, other) for one, other in terms.tolist()]
-
-
-def checked_strategy(name: str) -> str:
-    """The name of a strategy; raises for any other."""
-    strategy(name)
-    return name
 
 
 def _encoded(

@@ -21,7 +21,6 @@ from .applying import Applying
 from .ctc import CTC, check_transcripts
 from .edit_distance import LabelErrorRate
 from .pen_strokes import PenStrokes
-from .task import checked_count
 
 SHOWN = 4
 ROUND = 64
@@ -61,15 +60,14 @@ class Handwriting(PenStrokes):
     solved = 0.05
     steps = 24
 
-    def __init__(self, characters: int = 6, **options: Any):
-        """
-        Args:
-            characters: per string, at most.
-            options: those of `PenStrokes`: `strokes`, `alphabet`, `writers`, `length` and `seed`.
-        """
-        self.most = checked_count(characters, "characters of a string")
-        super().__init__(**options)
+    def __init__(self, *, seed: int = 0, **given: Any):
+        super().__init__(seed=seed, **given)
         self.outputs = 1 + len(self.labels)
+
+    @property
+    def most(self) -> int:
+        """The most characters of a string."""
+        return self.settings.characters
 
     @property
     def usual_length(self) -> int:

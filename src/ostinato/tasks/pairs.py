@@ -14,7 +14,7 @@ from ..data.splits import divided
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..decoding import beam_answers
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import from_arguments, setting
 from ..wiring import ATTENTION
 from .answering import where_it_looks, written
 from .applying import Applying
@@ -85,24 +85,18 @@ class Pairs(Finite):
         source: Tokens,
         target: Tokens,
         *,
-        attention: str | None = "additive",
-        reverse: bool = False,
-        tied: bool = False,
-        smoothing: float = 0.0,
-        sampling: float = 0.0,
-        sampling_steps: int = 0,
         embedding: int = 128,
         exact: bool = False,
         longest: tuple[int, int] | None = None,
         references: Mapping[str, Sequence[str]] | None = None,
         seed: int = 0,
         where: str = "the pairs",
+        **given: Any,
     ):
         """
         Args:
             parts: sources and targets of `"train"`, `"valid"` and `"test"`, symbols without ends.
             source, target: the vocabularies.
-            attention, reverse, tied, smoothing, sampling, sampling_steps: see `PairSettings`.
             embedding: size of the embeddings, unless the network's settings say otherwise.
             exact: whether the first metric is how many answers are right as a whole.
             longest: symbols of the longest source and target, ends included; by default those of
@@ -112,10 +106,13 @@ class Pairs(Finite):
                 not know; by default the symbols decoded.
             seed: random seed of order and sampling.
             where: where the pairs are from, for messages.
+            given: the settings in `PairSettings`.
         """
+        self.pairing: PairSettings = from_arguments(PairSettings, given)
+        attention, smoothing = self.pairing.attention, self.pairing.smoothing
         self.sources, self.targets = source, target
-        self.seed, self.where, self.reverse = checked_seed(seed), where, reverse
-        self.parts = {name: _ended(*pairs, reverse) for name, pairs in parts.items()}
+        self.seed, self.where, self.reverse = checked_seed(seed), where, self.pairing.reverse
+        self.parts = {name: _ended(*pairs, self.reverse) for name, pairs in parts.items()}
         if longest is None and not self.parts["train"][0]:
             raise BadInput(f"{where}: there is no pair to learn from")
         self._references = references or {}
@@ -123,7 +120,6 @@ class Pairs(Finite):
         both = [pairs for part in self.parts.values() for pairs in zip(*part, strict=True)]
         one, two = longest or (max(len(pair[side]) for pair in both) for side in (0, 1))
         self.longest, self.length = (one, two), two
-        self.sampling, self.sampling_steps = sampling, sampling_steps
         self.loss = SmoothedCrossEntropy(smoothing=smoothing) if smoothing else CrossEntropy()
         bits: Metric = (_BitsBeside if smoothing else Bits)("symbol")
         whole = ExactMatch(UNKNOWN)
@@ -132,7 +128,7 @@ class Pairs(Finite):
         self.model = {
             "kind": "encoder-decoder",
             "attention": None if attention in (None, "none") else attention,
-            "tied": tied,
+            "tied": self.pairing.tied,
             "embedding": embedding,
         }
         self.chance = 0.0 if exact else _entropy(self.parts["train"][1], self.outputs)
@@ -205,11 +201,12 @@ class Pairs(Finite):
 
     def _own(self, index: int, batch: Batch) -> np.ndarray | None:
         """Where the decoder reads its own answers, or `None` for nowhere."""
-        if not self.sampling:
+        share, steps = self.pairing.sampling, self.pairing.sampling_steps
+        if not share:
             return None
-        grown = min(1.0, index / self.sampling_steps) if self.sampling_steps else 1.0
+        grown = min(1.0, index / steps) if steps else 1.0
         found = random(self.seed, OWN, index).random(np.shape(batch.targets))
-        own = found < self.sampling * grown
+        own = found < share * grown
         own[0] = False  # there is no answer yet
         return own
 

@@ -12,9 +12,9 @@ from ..data.ink import Ink, drawn_ink, omniglot_ink
 from ..data.locate import find_data
 from ..data.pen import INPUTS
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import from_arguments, setting
 from .synthetic import Generated
-from .task import checked_count, checked_length, checked_seed, hashed
+from .task import checked_length, checked_seed, hashed
 
 SOURCES = ("drawn", "omniglot")
 OMNIGLOT = "omniglot/strokes_background_small1.zip"
@@ -32,6 +32,7 @@ class PenStrokes(Generated):
     characters vary, but those of Omniglot only do in training.
 
     Attributes:
+        settings: an instance of `Settings`.
         labels: the characters, in the order of their labels.
         parts: the ink of `"train"`, `"valid"` and `"test"`.
         steps: the usual number of steps per character, at most.
@@ -46,30 +47,22 @@ class PenStrokes(Generated):
         writers: int = setting(200, "drawn: writers to learn from", least=1, most=100_000)
         length: int | None = setting(None, "steps per sequence, at most", least=1)
 
+    settings: Any
     steps: ClassVar[int]
     inputs = INPUTS
     held_out_together = 500
 
-    def __init__(
-        self,
-        strokes: str = "drawn",
-        alphabet: str | None = None,
-        writers: int = 200,
-        length: int | None = None,
-        seed: int = 0,
-    ):
+    def __init__(self, *, seed: int = 0, **given: Any):
         """
         Args:
-            strokes: `"drawn"` or `"omniglot"`.
-            alphabet: drawn: the characters to use; Omniglot: the name of an alphabet.
-            writers: drawn: how many are for training.
-            length: steps per sequence, at most; longer ones are sampled more coarsely.
             seed: random seed of writers and characters.
+            given: the settings of the task; see `Settings`.
         """
-        self.seed = checked_seed(seed)
+        self.settings, self.seed = from_arguments(self.Settings, given), checked_seed(seed)
         self.length = self.usual_length
-        self.length = self.checked(length)
-        self.parts = inks(strokes, alphabet, writers, self.seed)
+        self.length = self.checked(self.settings.length)
+        strokes = self.settings.strokes
+        self.parts = inks(strokes, self.settings.alphabet, self.settings.writers, self.seed)
         self.labels = self.parts["train"].characters
         training, held_out = SHAKE[strokes]
         self._shakes = {"train": training, "valid": held_out, "test": held_out}
@@ -124,11 +117,9 @@ class PenStrokes(Generated):
 
 def inks(strokes: str, alphabet: str | None, writers: int, seed: int) -> dict[str, Ink]:
     """The ink of training, validation and test, by different writers; see `PenStrokes`."""
-    if strokes not in SOURCES:
-        raise BadInput(f"strokes must be one of {', '.join(SOURCES)}; got {strokes!r:.40}")
     other = HELD_OUT_WRITERS[strokes]
     if strokes == "drawn":
-        ink = drawn_ink(seed, checked_count(writers, "writers") + 2 * other, alphabet)
+        ink = drawn_ink(seed, writers + 2 * other, alphabet)
     else:
         where = find_data(OMNIGLOT)
         ink = omniglot_ink(str(where), ALPHABET if alphabet is None else alphabet)

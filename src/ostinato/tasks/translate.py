@@ -13,7 +13,7 @@ from ..data.lines import read_pairs, read_table_of_pairs
 from ..data.splits import PARTS, part_at, shares
 from ..data.tokens import LEVELS, SUBWORDS, Tokens
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import setting, shared
 from .answering import answers, written
 from .applying import Applying
 from .pairs import Pairs, PairSettings
@@ -118,8 +118,10 @@ class Translate(Pairs):
 
 def _given(settings: Any, known: Sequence[Tokens]) -> dict[str, Any]:
     """The options that follow from the settings, on the run's own data and on others."""
-    given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
-    return given | {"embedding": EMBEDDING[known[1].level], "exact": settings.source is None}
+    return shared(settings, PairSettings) | {
+        "embedding": EMBEDDING[known[1].level],
+        "exact": settings.source is None,
+    }
 
 
 def _coder(tokens: Tokens) -> Any:

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.kept import kept_texts, kept_whole
 from ..data.padding import multiple_above
-from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy
+from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy, scaler_for
 from ..data.splits import PARTS, divided_at_random, shares
 from ..errors import BadInput
 from ..settings import setting
 from .answers import KINDS, Answers, fit_answers
-from .file_task import FileTask, Reading
+from .file_task import FileSettings, FileTask, Reading
 from .finite import Finite
 from .sequences import sequences
 from .task import checked_length, checked_seed, hashed, random
@@ -64,7 +63,7 @@ class Arrays(Finite, FileTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "an .npz file, or a table with a column for sequence")
         target: str | None = setting(None, "column or array to learn; several as a,b")
         columns: str | None = setting(None, "columns to read as inputs, a,b,c (all others)")
@@ -75,10 +74,6 @@ class Arrays(Finite, FileTask):
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
         scale: bool = setting(True, "scale inputs and numeric targets")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "arrays"
 
@@ -138,7 +133,8 @@ class Arrays(Finite, FileTask):
         else:
             rows = data.inputs
             check_complete(rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}")
-            self.scaler = _scaler(known, rows, data.steps_of(train), scale, column)
+            training = rows[data.steps_of(train)]
+            self.scaler = scaler_for(known, training, scale, column, "these data have")
             self.inputs, inputs = self.scaler.columns, self.scaler(rows)
         rows = data.steps_of(train) if data.per_step else train
         if "answers" in known:
@@ -245,17 +241,6 @@ def _numbers(given: Any, part: str) -> np.ndarray:
             f"{found.dtype} of shape {found.shape}"
         )
     return found.astype(int).ravel()
-
-
-def _scaler(known: Any, rows: np.ndarray, training: np.ndarray, scale: bool, name: Any) -> Scaler:
-    if "scaler" not in known:
-        return Scaler.fit(rows[training], scale, name)
-    found = Scaler.from_json(known["scaler"])
-    if len(found.shift) != rows.shape[1]:
-        raise BadInput(
-            f"the model reads {len(found.shift)} columns, these data have {rows.shape[1]}"
-        )
-    return found
 
 
 def _check_same_kind(answers: Answers, rows: np.ndarray) -> None:

@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.generated import draw_shapes
 from ..data.kept import kept_whole
 from ..data.padding import multiple_above
@@ -20,7 +19,7 @@ from ..settings import setting
 from ..wiring import ATTENTION
 from .applying import Applying
 from .captioning import apply_to_file, check_size, moved, nearest, written
-from .file_task import FileTask, Reading
+from .file_task import FileSettings, FileTask, Reading
 from .finite import NOBODY, Finite
 from .framing import written_by_decoder
 from .losses import CrossEntropy
@@ -63,7 +62,7 @@ class Captions(Finite, FileTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "an .npz file of images and captions (drawn shapes)")
         attention: str | None = setting(
             "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
@@ -74,10 +73,6 @@ class Captions(Finite, FileTask):
             0, "move each training picture by up to so many pixels", least=0, most=1000
         )
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "caption"
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed")

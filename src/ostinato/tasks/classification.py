@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..data.files import whole_path
 from ..data.labelled import check_columns, read_labelled
 from ..data.lines import given_lines
 from ..data.splits import shares
@@ -16,7 +15,7 @@ from ..errors import BadInput
 from ..settings import setting
 from .applying import Applying
 from .arrays import Arrays
-from .file_task import Reading, naming
+from .file_task import FileSettings, Reading, naming
 from .label_code import LabelCode
 from .reviews import reviews
 from .task import checked_count, checked_seed, random
@@ -48,15 +47,11 @@ class Classify(Arrays):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "lines label<TAB>text (generated reviews)")
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", least=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "classify"
 

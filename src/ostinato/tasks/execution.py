@@ -41,6 +41,9 @@ MADE = {"train": 2, "valid": 3, "test": 4}  # places in the random numbers of th
 EMBEDDING = 64
 NEXT = ";"  # stands for the end of a line where a program must be one line
 
+Draw = Callable[[Random], Level]  # draws the difficulty of an example
+Texts = list[tuple[str, str]]  # programs with their outputs
+
 
 @dataclasses.dataclass(frozen=True)
 class ExecutionSettings(PairSettings):
@@ -110,13 +113,7 @@ class Execution(Pairs):
         )
 
     @abc.abstractmethod
-    def drawn(
-        self,
-        rng: np.random.Generator,
-        part: str,
-        count: int,
-        level: Callable[[Random], Level],
-    ) -> list[tuple[str, str]]:
+    def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
         """Random programs of a part with their outputs.
 
         Args:
@@ -232,13 +229,7 @@ class Execute(Execution):
         level = check_level(Level(nesting, digits))
         super().__init__(level, longest_program(level), **options)
 
-    def drawn(
-        self,
-        rng: np.random.Generator,
-        part: str,
-        count: int,
-        level: Callable[[Random], Level],
-    ) -> list[tuple[str, str]]:
+    def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
         draw = Random(int(rng.integers(2**63)))
         programs = [draw_program(draw, level(draw), part) for _ in range(count)]
         return [(str(program), program.output()) for program in programs]
@@ -275,13 +266,7 @@ class Addition(Execution):
         longest = len("print(+)") + 2 * digits, digits + 1
         super().__init__(Level(1, digits), longest, **options)
 
-    def drawn(
-        self,
-        rng: np.random.Generator,
-        part: str,
-        count: int,
-        level: Callable[[Random], Level],
-    ) -> list[tuple[str, str]]:
+    def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
         draw = Random(int(rng.integers(2**63)))
         digits = np.array([level(draw).length for _ in range(2 * count)]).reshape(count, 2)
         terms = draw_many_terms(rng, digits, part)
@@ -289,12 +274,10 @@ class Addition(Execution):
 
 
 def _encoded(
-    texts: Sequence[tuple[str, str]], source: Tokens, target: Tokens
+    texts: Texts, source: Tokens, target: Tokens
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Programs and outputs as symbols, without ends."""
-    return [np.array(source.encode(one), np.int32) for one, _ in texts], [
-        np.array(target.encode(two), np.int32) for _, two in texts
-    ]
+    return source.encode_all(one for one, _ in texts), target.encode_all(two for _, two in texts)
 
 
 def _fast_encoder(tokens: Tokens, reverse: bool) -> Callable[[Sequence[str]], list[np.ndarray]]:

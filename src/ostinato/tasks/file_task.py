@@ -2,15 +2,35 @@
 
 import abc
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from ..data.files import whole_path
 from ..data.splits import PARTS, shares
 from ..errors import BadInput
+from ..settings import setting
 from .task import Task
 
 T = TypeVar("T", bound="FileTask")
+
+
+@dataclasses.dataclass(frozen=True)
+class FileSettings:
+    """The setting of every task on a file. Paths become whole, so that a run finds its files.
+
+    Attributes:
+        paths: the settings that are paths.
+    """
+
+    file: str | None = setting(None, "the data")
+    paths: ClassVar[tuple[str, ...]] = ("file",)
+
+    def __post_init__(self) -> None:
+        for name in self.paths:
+            if (path := getattr(self, name)) is not None:
+                object.__setattr__(self, name, whole_path(path))
 
 
 class Reading(NamedTuple):

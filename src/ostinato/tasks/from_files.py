@@ -75,12 +75,7 @@ def series_of_file(
         without = ([settings.sequence] if settings.sequence else []) + (
             [] if settings.kind is None else target
         )
-        columns = known.get("columns") or table.chosen(
-            _names(settings.columns) or None, _names(settings.ignore), without
-        )
-        values = table.matrix(columns)
-        _check_table(table, values, columns, settings.missing)
-        groups = _groups(table, settings.sequence)
+        columns, values, groups = _inputs(table, settings, artefacts, without)
         check_order(table, groups, target)
         options["names"] = columns
         if settings.kind is not None:
@@ -121,12 +116,7 @@ def arrays_of_file(
         target = _names(settings.target)
         table = _table(path, settings, target)
         without = [settings.sequence, *target]
-        columns = (artefacts or {}).get("columns") or table.chosen(
-            _names(settings.columns) or None, _names(settings.ignore), without
-        )
-        values = table.matrix(columns)
-        _check_table(table, values, columns, settings.missing)
-        groups = _groups(table, settings.sequence)
+        columns, values, groups = _inputs(table, settings, artefacts, without)
         check_order(table, groups, target)
         if kind is None and target[0] in table.faults:
             table.check_labels(target[0])
@@ -172,6 +162,18 @@ def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
         if name in text
     }
     return Table(path, names, numbers, texts, {}, np.arange(1, len(found) + 1))
+
+
+def _inputs(
+    table: Table, settings: Any, artefacts: Mapping[str, Any] | None, without: list[str]
+) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
+    """The names of the columns to read, their values, and the rows of each sequence."""
+    columns = (artefacts or {}).get("columns") or table.chosen(
+        _names(settings.columns) or None, _names(settings.ignore), without
+    )
+    values = table.matrix(columns)
+    _check_table(table, values, columns, settings.missing)
+    return columns, values, _groups(table, settings.sequence)
 
 
 def _check_table(table: Table, values: np.ndarray, columns: list[str], missing: str) -> None:

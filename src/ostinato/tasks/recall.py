@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.kept import kept_whole
 from ..data.npz import read_npy
 from ..errors import BadInput
 from ..settings import setting
 from ..through_time import unroll
+from .file_task import FileSettings
 from .finite import Finite
 from .losses import SquaredError
 from .metrics import Metric, StepMean
@@ -87,17 +87,13 @@ class Recall(Finite):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "an .npy file with a pattern of -1 and 1 per row")
         patterns: int = setting(10, "how many random patterns or letters", least=1)
         bits: int = setting(100, "bits of a random pattern", least=1)
         letters: bool = setting(False, "letters of 5 by 7 pixels instead of random patterns")
         noise: float = setting(0.1, "fraction of the bits that are flipped", least=0, most=1)
         length: int = setting(10, "steps until the answer", least=2)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "recall"
     loss = SquaredError()

@@ -9,9 +9,8 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.kept import kept_texts
-from ..data.scaling import POLICIES, Scaler, checked_policy
+from ..data.scaling import POLICIES, Scaler, checked_policy, scaler_for
 from ..data.splits import PARTS, divided, shares
 from ..data.table import first_twice
 from ..errors import BadInput
@@ -20,7 +19,7 @@ from ..wiring import outputs_of
 from . import series_data, yardsticks
 from .answers import KINDS, Answers
 from .applying import Applying
-from .file_task import FileTask, Reading
+from .file_task import FileSettings, FileTask, Reading
 from .forecasts import fit_forecasts, joined, pairs, sparklines
 from .quantiles import QuantileAnswers, checked_levels, levels_of
 from .task import checked_count, checked_part, checked_seed, hashed
@@ -58,7 +57,7 @@ class Series(Streamed, FileTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "a table: .csv, .parquet, or .npy")
         target: str | None = setting(None, "columns to predict, a,b (all of them)")
         columns: str | None = setting(None, "columns to read, a,b,c (all of them)")
@@ -84,10 +83,6 @@ class Series(Streamed, FileTask):
         )
         scale: bool = setting(True, "scale all columns")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "series"
     apply_options: ClassVar[tuple[str, ...]] = ("steps",)
@@ -160,7 +155,9 @@ class Series(Streamed, FileTask):
         rows = None if ys is None else series_data.answers_of(ys, xs, kind, missing)
         cuts = [divided(len(x), split, "steps") for x in xs]
         training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
-        self.scaler = series_data.scaler_for(known, training, scale, self.names)
+        self.scaler = scaler_for(
+            known, training, scale, lambda n: f"column {self.names[n]!r}", "this series has"
+        )
         self.inputs = self.scaler.columns
         self._fit_answers(known, xs, rows, cuts, scale)
         self.outputs, self.chance = self.answers.outputs, self.answers.chance

@@ -10,7 +10,6 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.lines import given_lines
 from ..data.padding import rounded
 from ..data.spelling import Spellings
@@ -20,7 +19,7 @@ from ..decoding import most_probable
 from ..errors import BadInput
 from ..settings import setting
 from .applying import Applying
-from .file_task import FileTask, Reading
+from .file_task import FileSettings, FileTask, Reading
 from .finite import Finite
 from .losses import CrossEntropy
 from .metrics import Accuracy
@@ -64,7 +63,7 @@ class Tagging(Finite, FileTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "a CoNLL-U file (a generated language)")
         valid: str | None = setting(None, "a CoNLL-U file for validation (a part of the file)")
         test: str | None = setting(None, "a CoNLL-U file for the test (a part of the file)")
@@ -73,11 +72,7 @@ class Tagging(Finite, FileTask):
         min_count: int = setting(1, "how often a word must occur to be known", least=1)
         unknown: float = setting(0.25, "how often rare words are replaced by unknown", least=0)
         spelling: int = setting(50, "units of the character cell in each direction", least=1)
-
-        def __post_init__(self) -> None:
-            for name in ("file", "valid", "test"):
-                if getattr(self, name) is not None:
-                    object.__setattr__(self, name, whole_path(getattr(self, name)))
+        paths = ("file", "valid", "test")
 
     name = "tag"
     symbolic = True

@@ -80,7 +80,7 @@ class Translate(Pairs):
             ]
         parts = {}
         for name, (one, two) in texts.items():
-            coded = [*zip(map(_coder(known[0]), one), map(_coder(known[1]), two), strict=True)]
+            coded = [*zip(known[0].encode_all(one), known[1].encode_all(two), strict=True)]
             if name == "train" and settings.longest is not None:
                 coded = [x for x in coded if max(map(len, x)) <= settings.longest]
             parts[name] = ([x for x, _ in coded], [y for _, y in coded])
@@ -94,7 +94,7 @@ class Translate(Pairs):
         """A file of `source<TAB>target` lines."""
         known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
         one, two = read_table_of_pairs(path)
-        coded = [*map(_coder(known[0]), one)], [*map(_coder(known[1]), two)]
+        coded = known[0].encode_all(one), known[1].encode_all(two)
         parts, references = dict.fromkeys(PARTS, coded), dict.fromkeys(PARTS, two)
         return cls(parts, *known, references=references, where=str(path), **_given(settings, known))
 
@@ -122,10 +122,6 @@ def _given(settings: Any, known: Sequence[Tokens]) -> dict[str, Any]:
         "embedding": EMBEDDING[known[1].level],
         "exact": settings.source is None,
     }
-
-
-def _coder(tokens: Tokens) -> Any:
-    return lambda text: np.array(tokens.encode(text), np.int32)
 
 
 def _partner(name: str) -> str:

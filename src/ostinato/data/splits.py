@@ -90,7 +90,7 @@ def divided_at_random(
 
     Example:
         >>> divided_at_random(10, (0.8, 0.1, 0.1), "texts", np.random.default_rng(0))["valid"]
-        array([5])
+        array([8])
     """
     order = rng.permutation(count)
     return {part: np.sort(order[some]) for part, some in divided(count, split, what).items()}

@@ -15,7 +15,7 @@ from ..data.pictures import checked_captioned, read_captioned
 from ..data.splits import PARTS, divided_at_random, shares
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import from_arguments, setting, shared
 from ..wiring import ATTENTION
 from .applying import Applying
 from .captioning import apply_to_file, check_size, moved, nearest, written
@@ -32,10 +32,23 @@ COUNTS = {"train": 16_000, "valid": 500, "test": 1_000}
 EMBEDDING = 64
 ROOM = 4  # captions of a batch are padded to a multiple of so many symbols
 SHOWN = 4
-GIVEN = ("attention", "tied", "min_count", "shift")  # settings of the task itself
 SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 Part = tuple[np.ndarray, Sequence[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class CaptionSettings:
+    """Settings of captions, whatever the pictures are from."""
+
+    attention: str | None = setting(
+        "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
+    )
+    tied: bool = setting(False, "the readout is the embedding of the decoder")
+    min_count: int = setting(1, "how often a word must occur to be known", least=1)
+    shift: int = setting(
+        0, "move each training picture by up to so many pixels", least=0, most=1000
+    )
 
 
 class Captions(Finite, FileTask):
@@ -62,16 +75,8 @@ class Captions(Finite, FileTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings(FileSettings):
+    class Settings(CaptionSettings, FileSettings):
         file: str | None = setting(None, "an .npz file of images and captions (drawn shapes)")
-        attention: str | None = setting(
-            "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
-        )
-        tied: bool = setting(False, "the readout is the embedding of the decoder")
-        min_count: int = setting(1, "how often a word must occur to be known", least=1)
-        shift: int = setting(
-            0, "move each training picture by up to so many pixels", least=0, most=1000
-        )
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
 
     name = "caption"
@@ -84,33 +89,31 @@ class Captions(Finite, FileTask):
         self,
         parts: Mapping[str, Part],
         *,
-        attention: str | None = "additive",
-        tied: bool = False,
-        min_count: int = 1,
-        shift: int = 0,
         exact: bool = False,
         seed: int = 0,
         where: str = "the pictures",
         artefacts: Mapping[str, Any] | None = None,
+        **given: Any,
     ):
         """
         Args:
             parts: pictures `(N, height, width, channels)` and N captions of `"train"`, `"valid"`
                 and `"test"`.
-            attention, tied, min_count, shift: see `Settings`.
             exact: whether the first metric is how many captions are right as a whole.
             seed: of the order and the shifts.
             where: where the pictures are from, for messages.
             artefacts: of a trained model, whose vocabulary is used.
+            given: the settings in `CaptionSettings`.
         """
-        self.seed, self.where, self.shift = checked_seed(seed), where, shift
+        chosen: CaptionSettings = from_arguments(CaptionSettings, given)
+        self.seed, self.where, self.shift = checked_seed(seed), where, chosen.shift
         self.images = {name: part[0] for name, part in parts.items()}
         self.captions = {name: [*part[1]] for name, part in parts.items()}
         if not self.captions["train"]:
             raise BadInput(f"{where}: there is no picture to learn from")
         picture = self.images["train"].shape[1:]
         if artefacts is None:
-            self.tokens = Tokens.of(self.captions["train"], "words", least=min_count)
+            self.tokens = Tokens.of(self.captions["train"], "words", least=chosen.min_count)
         else:
             self.tokens = Tokens.from_json(artefacts["tokens"])
         self.symbols = {
@@ -125,8 +128,8 @@ class Captions(Finite, FileTask):
         self.model = {
             "kind": "captioner",
             "picture": [*map(int, picture)],
-            "attention": None if attention in (None, "none") else attention,
-            "tied": tied,
+            "attention": None if chosen.attention == "none" else chosen.attention,
+            "tied": chosen.tied,
             "embedding": EMBEDDING,
         }
         self._retrieved: dict[str, list[str]] = {}
@@ -162,7 +165,7 @@ class Captions(Finite, FileTask):
     def read(cls, given: Reading) -> "Captions":
         """The task of a file, or of drawn shapes."""
         file, settings, split, seed, kept = given
-        options: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
+        options = shared(settings, CaptionSettings)
         options |= {"seed": seed, "artefacts": kept, "exact": settings.file is None}
         if file is None:
             parts = {

@@ -22,6 +22,7 @@ from .finite import NOBODY, Finite
 from .framing import written_by_decoder
 from .losses import CrossEntropy, SmoothedCrossEntropy
 from .metrics import Accuracy, Bits, ExactMatch, Metric
+from .ngrams import unigram_bits
 from .pictures import Picture
 from .task import checked_seed, hashed, random
 
@@ -127,11 +128,11 @@ class Pairs(Finite):
         self.metrics = (first, second, Accuracy(UNKNOWN))
         self.model = {
             "kind": "encoder-decoder",
-            "attention": None if attention in (None, "none") else attention,
+            "attention": None if attention == "none" else attention,
             "tied": self.pairing.tied,
             "embedding": embedding,
         }
-        self.chance = 0.0 if exact else _entropy(self.parts["train"][1], self.outputs)
+        self.chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
 
     @classmethod
     def of_texts(
@@ -285,10 +286,3 @@ def _ended(
         return np.append(symbols, END).astype(np.int32)
 
     return [ended(x[::-1] if reverse else x) for x in sources], [ended(x) for x in targets]
-
-
-def _entropy(targets: Sequence[np.ndarray], symbols: int) -> float:
-    """Bits per symbol of the frequencies of the target symbols."""
-    counts = np.bincount(np.concatenate(targets), minlength=symbols)
-    shares = counts[counts > 0] / counts.sum()
-    return float(-np.sum(shares * np.log2(shares)))

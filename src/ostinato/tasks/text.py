@@ -18,7 +18,7 @@ from ..settings import setting
 from .file_task import FileTask, Reading, naming
 from .losses import CrossEntropy
 from .metrics import Bits, Perplexity
-from .ngrams import ngram_bits
+from .ngrams import ngram_bits, unigram_bits
 from .passages import TextPassage
 from .synthetic import Length
 from .task import checked_count, checked_seed, hashed
@@ -97,9 +97,7 @@ class Text(Streamed, FileTask):
             )
         if len(vocabulary) < 2:
             raise BadInput(f"the text has one {unit} only, repeated; there is nothing to learn")
-        counts = np.bincount(self.parts["train"], minlength=len(vocabulary))
-        shares = counts[counts > 0] / counts.sum()
-        self.chance = float(-np.sum(shares * np.log2(shares)))
+        self.chance = unigram_bits(self.parts["train"])
 
     @classmethod
     def of(cls, text: str, **options: Any) -> "Text":

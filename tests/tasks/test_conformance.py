@@ -103,6 +103,16 @@ def test_a_data_set_has_epochs_and_no_more_sequences_than_it_has(member):
     assert not np.array_equal(first[0], task.batch(count // 4, 4).inputs)  # another epoch
 
 
+@pytest.mark.parametrize("name", [*MEMBERS, *OTHERS])
+def test_a_batch_of_no_sequences_is_refused(name, data, monkeypatch):
+    monkeypatch.setenv("OSTINATO_DATA", str(data))
+    task = make(MEMBERS[name]) if name in MEMBERS else OTHERS[name]()
+    for size in (0, -1, 1.5, True):
+        for attempt in (lambda n: task.batch(0, n), lambda n: next(task.held_out("valid", n))):
+            with pytest.raises(BadInput, match=r"of a batch must be a whole number of at least 1"):
+                attempt(size)
+
+
 def test_batch_depends_on_seed_and_number_alone(member):
     task, again = make(member), make(member)
     again.batch(5, 8)

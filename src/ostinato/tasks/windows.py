@@ -113,7 +113,7 @@ class Streamed(Task):
 
     def held_out(self, part: str, size: int) -> Iterator[Batch]:
         # With a washout in a single stream, so that all of it but the beginning counts.
-        size = 1 if self.washout else size
+        size = min(checked_count(size, "sequences of a batch"), 1) if self.washout else size
         return in_windows(self.stream_of(checked_part(part)), size, self.length)
 
     def evaluated(self, part: str) -> Iterator[Batch]:

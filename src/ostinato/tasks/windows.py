@@ -93,6 +93,8 @@ class Streamed(Task):
             age = window * length
             places = offset + np.arange(size) * windows * length + age
         found = stream.at(places + np.arange(length)[:, None], age == 0, stream.several)
+        if age >= self.washout:
+            return found
         late = (age + np.arange(length) >= self.washout)[:, None]
         return found._replace(weights=found.weights * late.astype(found.weights.dtype))
 

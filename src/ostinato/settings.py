@@ -149,6 +149,31 @@ def make(kind: type, given: Mapping[str, Any]) -> Any:
     return kind(**{name: checked(known[name], value) for name, value in given.items()})
 
 
+def from_arguments(kind: type, given: Mapping[str, Any]) -> Any:
+    """A dataclass of settings from the keyword arguments of a constructor, each of them checked.
+
+    Example:
+        >>> from_arguments(NoSettings, {"depth": 2})
+        Traceback (most recent call last):
+        TypeError: there is no setting 'depth'; there are none
+    """
+    known = settings_of(kind)
+    for name in given:
+        if name not in known:
+            raise TypeError(f"there is no setting {name!r}; there are {', '.join(known) or 'none'}")
+    return make(kind, given)
+
+
+def shared(settings: Any, kind: type) -> dict[str, Any]:
+    """Those of the settings that another dataclass of settings has too, by name.
+
+    Example:
+        >>> shared(NoSettings(), NoSettings)
+        {}
+    """
+    return {name: getattr(settings, name) for name in settings_of(kind)}
+
+
 def options(settings: Any) -> dict[str, Any]:
     """The settings as keyword arguments of a constructor; those that are `None` are left out."""
     found = {}

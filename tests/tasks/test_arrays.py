@@ -152,7 +152,7 @@ def test_missing_values_are_masked():
     labels[task_train(3)] = np.nan
     task = Arrays(gaps, labels, kind="classification", missing="mask")
     assert task.inputs == 4 and task.scaler.masked == (1,)
-    whole = task._padded(np.array([task_train(0), task_train(3)]), 0, np.array([T, T]), T)
+    whole = task._padded(np.array([task_train(0), task_train(3)]), T)
     assert whole.inputs[1, 0, 1] == 0 and whole.inputs[1, 0, 3] == 1
     assert whole.inputs[..., 3].sum() == 1
     assert whole.weights.sum(0).tolist() == [1, 0]

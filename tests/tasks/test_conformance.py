@@ -93,6 +93,26 @@ def test_tasks_of_several_inputs_pass_the_checks_too(name, data, monkeypatch):
     assert len(check_task(task)) == len(TASK_CHECKS)
 
 
+@pytest.mark.parametrize("member", FROM_FILES, indirect=True)
+def test_a_data_set_has_epochs_and_no_more_sequences_than_it_has(member):
+    task = make(member)
+    count = task.batch(0, 10_000).sequences
+    assert task.batch_shape(10_000) == (task.length, count)
+    assert task.epochs(5, 4) == 5 / (count // 4)
+    first = [task.batch(n, 4).inputs for n in range(count // 4)]
+    assert not np.array_equal(first[0], task.batch(count // 4, 4).inputs)  # another epoch
+
+
+@pytest.mark.parametrize("name", [*MEMBERS, *OTHERS])
+def test_a_batch_of_no_sequences_is_refused(name, data, monkeypatch):
+    monkeypatch.setenv("OSTINATO_DATA", str(data))
+    task = make(MEMBERS[name]) if name in MEMBERS else OTHERS[name]()
+    for size in (0, -1, 1.5, True):
+        for attempt in (lambda n: task.batch(0, n), lambda n: next(task.held_out("valid", n))):
+            with pytest.raises(BadInput, match=r"of a batch must be a whole number of at least 1"):
+                attempt(size)
+
+
 def test_batch_depends_on_seed_and_number_alone(member):
     task, again = make(member), make(member)
     again.batch(5, 8)

@@ -152,8 +152,8 @@ def alone(batch, n):
     [
         (lambda: Execute(nesting=0), "the nesting of a program must be from 1 to 25, got 0"),
         (lambda: Execute(digits=13), "the length of a program must be from 1 to 12, got 13"),
-        (lambda: Execute(strategy="easy"), "one of baseline, naive, mix, combined; got 'easy'"),
-        (lambda: Execute(growth=-1), "batches of growth must be a whole number of at least 1"),
+        (lambda: Execute(strategy="easy"), "one of baseline, naive, mix, combined; got easy"),
+        (lambda: Execute(growth=-1), "growth must be at least 1, got -1"),
         (lambda: Addition(digits=19), "the numbers must have 1 to 18 digits, got 19"),
         (lambda: Addition(digits=0), "must be a whole number of at least 1, got 0"),
         (lambda: Addition(seed=-1), "a seed is a whole number"),

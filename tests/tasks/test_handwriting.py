@@ -70,12 +70,12 @@ def test_lengths():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"strokes": "printed"}, "strokes must be one of drawn, omniglot; got 'printed'"),
+        ({"strokes": "printed"}, "strokes must be one of drawn, omniglot; got printed"),
         ({"alphabet": "0é"}, "the character 'é' cannot be drawn; there are 0123"),
         ({"alphabet": "0"}, "at least 2 different characters, got '0'"),
         ({"alphabet": "00"}, "at least 2 different characters"),
         ({"alphabet": ""}, "at least 2 different characters, got ''"),
-        ({"writers": 0}, "writers must be a whole number of at least 1, got 0"),
+        ({"writers": 0}, "writers must be at least 1, got 0"),
         ({"seed": -1}, "a seed is a whole number"),
     ],
 )

@@ -116,6 +116,7 @@ def plain(task: Task) -> dict:
         if isinstance(value, kept) and name not in OTHER and not name.startswith("_")
     }
     words = {"quantiles": getattr(task, "quantiles", None), "model": task.model}
+    words |= {"pairing": getattr(task, "pairing", None)}
     return found | words | {"name": task.name}
 
 

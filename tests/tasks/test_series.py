@@ -408,11 +408,11 @@ def test_a_sequence_without_any_label_has_none(tmp_path):
     rows = {n: ["0", "", f"{n}"] for n in range(3)}
     path = written(tmp_path, labelled_rows(rows))
     task = arrays(path, sequence="id", target="label", missing="mask", split="100/0/0")
-    assert not task.per_step and task._there.tolist() == [False, True, True, True]
+    assert not task.per_step and task.data.there.tolist() == [False, True, True, True]
     # Labels that change within a sequence are of its steps, and may have gaps.
     path = written(tmp_path, labelled_rows({0: ["0", "", "0"], 1: ["0", "b", "1"]}))
     task = arrays(path, sequence="id", target="label", missing="mask", split="100/0/0")
-    assert task.per_step and task._there.sum() == 11
+    assert task.per_step and task.data.there.sum() == 11
 
 
 def test_an_infinite_target_makes_no_classes(tmp_path):

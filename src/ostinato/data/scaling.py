@@ -1,7 +1,7 @@
 """Scaling to mean 0 and deviation 1, and missing values."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -136,3 +136,26 @@ def _first(mask: np.ndarray) -> tuple[int, ...] | None:
     if not mask.any():
         return None
     return tuple(int(n) for n in np.unravel_index(int(np.argmax(mask)), mask.shape))
+
+
+def scaler_for(
+    known: Mapping[str, Any],
+    training: np.ndarray,
+    scale: bool,
+    name: Callable[[int], str],
+    have: str,
+) -> Scaler:
+    """The scaling of a trained model, or else one that is fitted to the training part.
+
+    Args:
+        known: what the model keeps of its task.
+        training: the rows of the training part.
+        scale, name: see `Scaler.fit`.
+        have: what has other columns than the model reads, with its verb, for a message.
+    """
+    if "scaler" not in known:
+        return Scaler.fit(training, scale, name)
+    found = Scaler.from_json(known["scaler"])
+    if len(found.shift) != training.shape[1]:
+        raise BadInput(f"the model reads {len(found.shift)} columns, {have} {training.shape[1]}")
+    return found

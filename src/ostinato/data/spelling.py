@@ -10,7 +10,7 @@ So the character cell takes L steps over few rows, without padding each word to 
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -137,26 +137,3 @@ def _in_rows(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _cut(word: str) -> str:
     return word if len(word) <= ROW else word[: ROW // 2] + word[-ROW // 2 :]
-
-
-def rounded(steps: int) -> int:
-    """The number of steps rounded up to 8, 12, 16, 24, 32, 48, …: so there are few shapes.
-
-    Compiling a training step of a tagger takes as long as a hundred of them.
-
-    Example:
-        >>> from ostinato.data.spelling import rounded
-        >>> [rounded(n) for n in (1, 9, 13, 17, 25, 100)]
-        [8, 12, 16, 24, 32, 128]
-    """
-    power = max(8, 1 << (steps - 1).bit_length())
-    return 3 * power // 4 if power > 8 and steps <= 3 * power // 4 else power
-
-
-def padded(sentences: Sequence[np.ndarray], steps: int) -> np.ndarray:
-    """Sequences side by side, `(steps, B)`; after its end, each repeats its first entry."""
-    found = np.empty((steps, len(sentences)), np.int32)
-    for n, sentence in enumerate(sentences):
-        found[: len(sentence), n] = sentence
-        found[len(sentence) :, n] = sentence[0]
-    return found

@@ -1,4 +1,11 @@
-"""Shares of the data for training, validation and test."""
+"""Which part of the data an example belongs to: `"train"`, `"valid"` or `"test"`.
+
+divided              the parts follow one another
+divided_at_random    the parts are drawn, each of an exact size
+part_at              each example is drawn by itself, or has a number of its own such as a hash
+"""
+
+import numpy as np
 
 from ..errors import BadInput
 from ..settings import as_words
@@ -42,16 +49,26 @@ def checked_shares(split: tuple[float, float, float]) -> tuple[float, float, flo
     return train, valid, test
 
 
-def divided(count: int, split: tuple[float, float, float], what: str) -> dict[str, slice]:
+def divided(
+    count: int, split: tuple[float, float, float], what: str | None = None
+) -> dict[str, slice]:
     """`count` things in a row, divided into parts.
 
-    A part with a share has at least one; a BadInput says so if there are too few.
+    Args:
+        count: how many things there are.
+        split: the shares of training, validation and test.
+        what: what the things are, in words: a part with a share then has at least one, and a
+            BadInput says so if there are too few. Without it the ends of the parts are rounded.
 
     Example:
         >>> divided(20, (0.9, 0.05, 0.05), "sequences")["valid"]
         slice(18, 19, None)
     """
     train, valid, test = checked_shares(split)
+    if what is None:
+        first, second = round(train * count), round((train + valid) * count)
+        cuts = slice(0, first), slice(first, second), slice(second, count)
+        return dict(zip(PARTS, cuts, strict=True))
     wanted = sum(share > 0 for share in (train, valid, test))
     if count < wanted:
         raise BadInput(f"{count} {what} cannot be divided into {wanted} parts (split {split})")
@@ -64,3 +81,27 @@ def divided(count: int, split: tuple[float, float, float], what: str) -> dict[st
         "valid": slice(first, count - third),
         "test": slice(count - third, count),
     }
+
+
+def divided_at_random(
+    count: int, split: tuple[float, float, float], what: str, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """`count` things divided into parts at random: the numbers of each part, in order.
+
+    Example:
+        >>> divided_at_random(10, (0.8, 0.1, 0.1), "texts", np.random.default_rng(0))["valid"]
+        array([8])
+    """
+    order = rng.permutation(count)
+    return {part: np.sort(order[some]) for part, some in divided(count, split, what).items()}
+
+
+def part_at(draw: float, split: tuple[float, float, float]) -> str:
+    """The part of an example to which a number from 0 to 1, 1 excluded, was given.
+
+    Example:
+        >>> [part_at(draw, (0.8, 0.1, 0.1)) for draw in (0.05, 0.15, 0.25)]
+        ['valid', 'test', 'train']
+    """
+    _, valid, test = split
+    return "valid" if draw < valid else "test" if draw < valid + test else "train"

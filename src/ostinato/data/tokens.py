@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ..errors import BadInput, NeedsExtra
 from .kept import kept_object, kept_texts
 from .vocabulary import checked_symbols
@@ -84,6 +86,10 @@ class Tokens:
         """The symbols of a text, without an end."""
         found = self._encoded(text)
         return found[::-1] if self.backwards else found
+
+    def encode_all(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """The symbols `(T,)` of each of some texts, without ends."""
+        return [np.array(self.encode(text), np.int32) for text in texts]
 
     def _encoded(self, text: str) -> list[int]:
         if self.level == "bytes":

@@ -11,14 +11,16 @@ import numpy as np
 
 from ..data import Batch
 from ..data.lines import count_lines, given_lines, read_lines
+from ..data.padding import columns, multiple_above
 from ..data.tokens import END, Tokens
 from ..decoding import beam_answers, sampled_answers
 from ..errors import BadInput
 from ..progress import each
 from ..through_time import unroll
 from ..weights import own_precision
-from ..wiring import Pair, outputs_of
+from ..wiring import outputs_of
 from .applying import Applying
+from .framing import written_by_decoder
 from .pictures import Picture
 
 TOGETHER = 64  # sources that are answered at once
@@ -187,12 +189,8 @@ def _looks(network: Any, batch: Batch) -> jax.Array:
 
 def _padded(sources: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Sources as `(S, B)`, B always the same, and their lengths."""
-    room = -(-max(map(len, sources)) // ROOM) * ROOM
-    count = TOGETHER if len(sources) > 1 else 1
-    padded, lengths = np.full((room, count), END, np.int32), np.ones(count, np.int32)
-    for column, symbols in enumerate(sources):
-        padded[: len(symbols), column], lengths[column] = symbols, len(symbols)
-    return padded, lengths
+    room = multiple_above(max(map(len, sources)), ROOM)
+    return columns(sources, room, TOGETHER if len(sources) > 1 else 1)
 
 
 def _scored(
@@ -235,12 +233,8 @@ def log_probabilities(
 
 def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Batch:
     """Sources and targets with ends as a batch."""
-    padded, lengths = _padded(sources)
-    wanted, sizes = _padded(targets)
-    read = np.concatenate([np.full_like(wanted[:1], END), wanted[:-1]])
-    weights = (np.arange(len(wanted))[:, None] < sizes).astype(np.float32)
-    weights[:, len(targets) :] = 0
-    return Batch(Pair(read, padded, lengths[None]), wanted, weights, lengths=sizes)
+    longest = max(map(len, targets))
+    return written_by_decoder(*_padded(sources), targets, multiple_above(longest, ROOM))
 
 
 @eqx.filter_jit

@@ -1,29 +1,30 @@
 """Labelled sequences of your own: classification and regression, per step or per sequence."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.kept import kept_texts, kept_whole
-from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy
-from ..data.splits import PARTS, divided, shares
+from ..data.padding import multiple_above
+from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy, scaler_for
+from ..data.splits import PARTS, divided_at_random, shares
 from ..errors import BadInput
 from ..settings import setting
 from .answers import KINDS, Answers, fit_answers
-from .epochs import in_order, shuffled
+from .file_task import FileSettings, FileTask, Reading
+from .finite import Finite
 from .sequences import sequences
-from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from .task import checked_length, checked_seed, hashed, random
 
 SIZES = 8
 SPLIT, WINDOW = 2, 3  # places in the random numbers of the seed
 
 
-class Arrays(Task):
+class Arrays(Finite, FileTask):
     """Learn targets `ys` from sequences `xs`, N of them, the sequences on the first axis.
 
         xs    `(N, T, inputs)`, or `(N, T)` floats       numbers
@@ -62,7 +63,7 @@ class Arrays(Task):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "an .npz file, or a table with a column for sequence")
         target: str | None = setting(None, "column or array to learn; several as a,b")
         columns: str | None = setting(None, "columns to read as inputs, a,b,c (all others)")
@@ -73,10 +74,6 @@ class Arrays(Task):
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
         scale: bool = setting(True, "scale inputs and numeric targets")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "arrays"
 
@@ -119,10 +116,9 @@ class Arrays(Task):
         data = sequences(
             xs, ys, lengths, kind=kind, per_step=per_step, missing=checked_policy(missing)
         )
-        count = len(data.lengths)
-        self.parts = self._divided(count, split)
+        self.parts = self._divided(len(data), split)
         train = self.parts["train"]
-        self.data, self.per_step, self.symbolic = data, data.per_step, data.rows.ndim == 1
+        self.per_step, self.symbolic = data.per_step, data.inputs.ndim == 1
 
         def column(n: int) -> str:
             return f"input {n}" if names is None else f"column {names[n]!r}"
@@ -130,21 +126,24 @@ class Arrays(Task):
         known = artefacts or {}
         self.scaler: Scaler | None = None
         if self.symbolic:
-            self.inputs = int(known.get("symbols") or data.rows.max() + 1)
-            if data.rows.max() >= self.inputs:
-                raise BadInput(f"symbols must be below {self.inputs}, got {data.rows.max()}")
-            self._rows = data.rows
+            inputs, most = data.inputs, int(data.inputs.max())
+            self.inputs = int(known.get("symbols") or most + 1)
+            if most >= self.inputs:
+                raise BadInput(f"symbols must be below {self.inputs}, got {most}")
         else:
-            check_complete(data.rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}")
-            self.scaler = _scaler(known, data.rows, data.steps_of(train), scale, column)
-            self.inputs, self._rows = self.scaler.columns, self.scaler(data.rows)
+            rows = data.inputs
+            check_complete(rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}")
+            training = rows[data.steps_of(train)]
+            self.scaler = scaler_for(known, training, scale, column, "these data have")
+            self.inputs, inputs = self.scaler.columns, self.scaler(rows)
         rows = data.steps_of(train) if data.per_step else train
         if "answers" in known:
             self.answers = Answers.from_json(known["answers"])
-            _check_same_kind(self.answers, data.answers)
+            _check_same_kind(self.answers, data.targets)
         else:
-            self.answers = fit_answers(data.answers, rows, scale)
-        self._targets, self._there = self.answers(data.answers)
+            self.answers = fit_answers(data.targets, rows, scale)
+        targets, there = self.answers(data.targets)
+        self.data = dataclasses.replace(data, inputs=inputs, targets=targets, there=there)
         self.outputs, self.chance = self.answers.outputs, self.answers.chance
         self.loss, self.metrics = self.answers.loss, self.answers.metrics
         self.varied = len(np.unique(data.lengths)) > 1
@@ -152,17 +151,13 @@ class Arrays(Task):
         self.length = self._checked(length)
         for part, which in self.parts.items():
             rows = data.steps_of(which) if data.per_step else which
-            if len(which) and not self._there[rows].any():
+            if len(which) and not there[rows].any():
                 raise BadInput(f"no sequence of the part {part} has a target")
 
     def _divided(self, count: int, split: Any) -> dict[str, np.ndarray]:
         """The numbers of the sequences of each part."""
         if not isinstance(split, Mapping):
-            order = random(self.seed, SPLIT).permutation(count)
-            return {
-                part: np.sort(order[some])
-                for part, some in divided(count, split, "sequences").items()
-            }
+            return divided_at_random(count, split, "sequences", random(self.seed, SPLIT))
         if strange := sorted(split.keys() - set(PARTS), key=str):
             raise BadInput(f"the parts are train, valid and test, got {strange[0]!r:.40}")
         found = {part: _numbers(split.get(part, ()), part) for part in PARTS}
@@ -180,55 +175,24 @@ class Arrays(Task):
         return f"{self._source} is"
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        train, size = self.parts["train"], checked_count(size, "sequences of a batch")
-        length = self._checked(length)
-        which = train[shuffled(self.seed, index, size, len(train))]
+        length, which = self._checked(length), self.parts["train"][self.chosen(index, size)]
         sizes = np.minimum(self.data.lengths[which], length)
         spare = self.data.lengths[which] - sizes
         offsets = random(self.seed, WINDOW, index).integers(0, spare + 1)
-        piece = -(-length // SIZES)
-        steps = min(length, -(-int(sizes.max()) // piece) * piece)
-        return self._padded(which, offsets, sizes, steps)
+        steps = min(length, multiple_above(int(sizes.max()), -(-length // SIZES)))
+        return self._padded(which, steps, offsets, sizes)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        which = self.parts[checked_part(part)]
-        sizes = self.data.lengths[which]
-        for some in in_order(len(which), checked_count(size, "sequences of a batch")):
-            yield self._padded(which[some], 0, sizes[some], int(sizes.max()))
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        every = self.parts[part]
+        return self._padded(every[which], int(self.data.lengths[every].max()))
 
-    def _padded(self, which: np.ndarray, offsets: Any, sizes: np.ndarray, steps: int) -> Batch:
-        """Sequences side by side, zero after their end."""
-        time = np.arange(steps)[:, None]
-        valid = time < sizes
-        places = self.data.begins[which] + offsets + np.minimum(time, sizes - 1)
-        inputs = _where(valid, self._rows[places])
-        if self.per_step:
-            asked, at = valid & self._there[places], places
-        else:
-            asked = (time == sizes - 1) & self._there[which]
-            at = np.broadcast_to(which, places.shape)
-        targets = _where(asked, self._targets[at])
-        lengths = sizes.astype(np.int32) if self.varied else None
-        return Batch(inputs, targets, asked.astype(np.float32), lengths)
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        return batches / (len(self.parts["train"]) // min(size, len(self.parts["train"])))
-
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return self.length, min(size, len(self.parts["train"]))
+    def _padded(self, which: np.ndarray, steps: int, *window: Any) -> Batch:
+        found = self.data.batch(which, steps, *window)
+        return found if self.varied else found._replace(lengths=None)
 
     def _checked(self, length: int | None) -> int:
-        length = self.length if length is None else checked_count(length)
-        if not self.per_step and length != self.longest:
-            raise BadInput(
-                f"the task {self.name} has a length of {self.longest} steps, because a target "
-                f"belongs to a whole sequence, got {length}"
-            )
-        if length > self.longest:
-            raise BadInput(
-                f"the task {self.name} takes a length of 1 to {self.longest} steps, got {length}"
-            )
-        return length
+        why = ", because a target belongs to a whole sequence"
+        return checked_length(self, length, 1 if self.per_step else self.longest, self.longest, why)
 
     def artefacts(self) -> dict[str, Any]:
         inputs = (
@@ -247,28 +211,24 @@ class Arrays(Task):
 
     def fingerprint(self) -> str:
         words = [np.frombuffer(repr(self.answers.classes).encode(), np.uint8)]
-        data = [self._rows, self.data.lengths, self._targets, self._there]
+        data = [self.data.inputs, self.data.lengths, self.data.targets, self.data.there]
         return hashed([*data, *words, *self.parts.values()])
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Arrays":
-        """The task of a file; with what a trained model keeps of it, if given."""
+    def read(cls, given: Reading) -> "Arrays":
         from .from_files import arrays_of_file
 
-        if settings.file is None:
+        if given.file is None:
             raise BadInput("the task arrays needs a file: data.npz, or data.csv with sequence")
-        options = {"split": shares(settings.split), "seed": seed, "length": settings.length}
-        return arrays_of_file(settings.file, settings, artefacts, **options)
+        length = given.settings.length
+        options = {"split": given.split, "seed": given.seed, "length": length}
+        return arrays_of_file(given.file, given.settings, given.artefacts, **options)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Arrays":
-        from .from_files import arrays_of_file
-
-        task = arrays_of_file(path, settings, artefacts, split=(1, 0, 0))
+        """Sequences of other data may be shorter than the windows of the run."""
+        task = super().on_file(path, dataclasses.replace(settings, length=None), artefacts)
         task.length = min(settings.length or task.longest, task.longest)
-        task.parts = dict.fromkeys(PARTS, task.parts["train"])
         return task
 
 
@@ -281,23 +241,6 @@ def _numbers(given: Any, part: str) -> np.ndarray:
             f"{found.dtype} of shape {found.shape}"
         )
     return found.astype(int).ravel()
-
-
-def _where(valid: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The values, zero where they are not valid."""
-    mask = valid.reshape(*valid.shape, *[1] * (values.ndim - valid.ndim))
-    return np.where(mask, values, values.dtype.type(0))
-
-
-def _scaler(known: Any, rows: np.ndarray, training: np.ndarray, scale: bool, name: Any) -> Scaler:
-    if "scaler" not in known:
-        return Scaler.fit(rows[training], scale, name)
-    found = Scaler.from_json(known["scaler"])
-    if len(found.shift) != rows.shape[1]:
-        raise BadInput(
-            f"the model reads {len(found.shift)} columns, these data have {rows.shape[1]}"
-        )
-    return found
 
 
 def _check_same_kind(answers: Answers, rows: np.ndarray) -> None:

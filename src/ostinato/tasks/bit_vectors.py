@@ -6,7 +6,7 @@ longest possible.
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -16,16 +16,14 @@ import numpy as np
 
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import from_arguments, setting
 from ..weights import own_precision
 from ..wiring import outputs_of
-from .epochs import in_order
 from .losses import BinaryCrossEntropy
 from .metrics import Metric, counted, total, values_of
-from .synthetic import PLACES, TRAIN
-from .task import Task, checked_count, checked_part, checked_seed, random
+from .synthetic import PLACES, Generated
+from .task import checked_length, checked_part, checked_seed, random
 
-HELD_OUT = 256
 FEW = 64  # longer sequences
 LONGER = 3  # the place of the random numbers of longer sequences
 
@@ -78,33 +76,39 @@ class Items:
     most: int = setting(20, "most items of a sequence", least=1)
 
 
-class BitVectors(Task):
+class BitVectors(Generated):
     """A task on sequences of random bit vectors; subclasses implement `steps` and `draw`.
 
-    The loss is the cross-entropy of the bits at the steps with an answer. Every batch has its own
-    random generator, derived from the seed and its number, and so have the validation set and the
-    test set, of 256 sequences each. `length` is the number of steps of the longest sequence.
+    The loss is the cross-entropy of the bits at the steps with an answer. Validation and test have
+    256 sequences each. `length` is the number of steps of the longest sequence.
 
     Attributes:
+        settings: an instance of `Settings`.
         bits: of a vector.
         least, most: how many items a sequence has.
     """
 
+    settings: Any
     loss = BinaryCrossEntropy()
     metrics = (BitsPerSequence(), WrongBits())
     solved = 0.01
-    held_out_together = HELD_OUT
+    held_out_together = 256
     fewest: ClassVar[int] = 1
 
-    def __init__(self, bits: int, least: int, most: int, seed: int) -> None:
-        self.bits = checked_count(bits, "bits of a vector")
-        self.least, self.most = checked_count(least, "items"), checked_count(most, "items")
-        if not self.fewest <= self.least <= self.most:
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        """
+        Args:
+            seed: random seed of all sequences.
+            given: the settings of the task; see `Settings`.
+        """
+        self.settings, self.seed = from_arguments(self.Settings, given), checked_seed(seed)
+        self.bits = self.settings.bits
+        self.least, self.most = self.settings.least, self.settings.most
+        if self.least > self.most:
             raise BadInput(
                 f"the task {self.name} takes least from {self.fewest} up to most, got least "
-                f"{least} and most {most}"
+                f"{self.least} and most {self.most}"
             )
-        self.seed = checked_seed(seed)
         self.length = self.steps(self.most)
 
     @abc.abstractmethod
@@ -115,15 +119,13 @@ class BitVectors(Task):
     def draw(self, rng: np.random.Generator, size: int, least: int, most: int) -> Batch:
         """Generate `size` sequences of `least` to `most` items, padded to `steps(most)`."""
 
-    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        most = self.most if length is None else self._fitting(length)
-        return self.draw(random(self.seed, TRAIN, index), size, min(self.least, most), most)
+    def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
+        """Sequences of as many items as fit into the length."""
+        most = max(n for n in range(self.fewest, self.most + 1) if self.steps(n) <= length)
+        return self.draw(rng, size, min(self.least, most), most)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        rng = random(self.seed, PLACES[checked_part(part)], 0)
-        every = self.draw(rng, HELD_OUT, self.least, self.most)
-        for some in in_order(HELD_OUT, size):
-            yield every.take(some)
+    def checked(self, length: int | None) -> int:
+        return checked_length(self, length, self.steps(self.fewest))
 
     def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
         """Sequences longer than those of training, by what they are."""
@@ -137,15 +139,6 @@ class BitVectors(Task):
             self.metrics,
             network,
         )
-
-    def _fitting(self, length: int) -> int:
-        """The most items that fit into a number of steps."""
-        if length < self.steps(self.fewest):
-            raise BadInput(
-                f"the task {self.name} takes a length of at least {self.steps(self.fewest)} steps, "
-                f"got {length}"
-            )
-        return max(n for n in range(self.fewest, self.most + 1) if self.steps(n) <= length)
 
 
 def scores_on(

@@ -2,41 +2,56 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.generated import draw_shapes
 from ..data.kept import kept_whole
+from ..data.padding import multiple_above
 from ..data.pictures import checked_captioned, read_captioned
-from ..data.splits import PARTS, divided, shares
+from ..data.splits import PARTS, divided_at_random, shares
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..errors import BadInput
-from ..settings import setting
-from ..wiring import ATTENTION, Pair
+from ..settings import from_arguments, setting, shared
+from ..wiring import ATTENTION
 from .applying import Applying
 from .captioning import apply_to_file, check_size, moved, nearest, written
-from .epochs import in_order, shuffled
+from .file_task import FileSettings, FileTask, Reading
+from .finite import NOBODY, Finite
+from .framing import written_by_decoder
 from .losses import CrossEntropy
 from .metrics import Accuracy, Bits, ExactMatch, Metric
+from .pairs import short_enough
 from .scores import bleu, exact_match, left_out_if_missing
-from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from .task import checked_seed, hashed, random
 
 COUNTS = {"train": 16_000, "valid": 500, "test": 1_000}
 EMBEDDING = 64
 ROOM = 4  # captions of a batch are padded to a multiple of so many symbols
 SHOWN = 4
-GIVEN = ("attention", "tied", "min_count", "shift")  # settings of the task itself
 SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 Part = tuple[np.ndarray, Sequence[str]]
 
 
-class Captions(Task):
+@dataclasses.dataclass(frozen=True)
+class CaptionSettings:
+    """Settings of captions, whatever the pictures are from."""
+
+    attention: str | None = setting(
+        "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
+    )
+    tied: bool = setting(False, "the readout is the embedding of the decoder")
+    min_count: int = setting(1, "how often a word must occur to be known", least=1)
+    shift: int = setting(
+        0, "move each training picture by up to so many pixels", least=0, most=1000
+    )
+
+
+class Captions(Finite, FileTask):
     """Look at a picture and write its caption, word by word.
 
     Symbol 0 ends a caption, and is what the decoder reads first. The network is a `Captioner`.
@@ -60,58 +75,45 @@ class Captions(Task):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(CaptionSettings, FileSettings):
         file: str | None = setting(None, "an .npz file of images and captions (drawn shapes)")
-        attention: str | None = setting(
-            "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
-        )
-        tied: bool = setting(False, "the readout is the embedding of the decoder")
-        min_count: int = setting(1, "how often a word must occur to be known", least=1)
-        shift: int = setting(
-            0, "move each training picture by up to so many pixels", least=0, most=1000
-        )
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "caption"
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
     loss = CrossEntropy()
+    unit, filled = "pictures", True
     retrieves = True
 
     def __init__(
         self,
         parts: Mapping[str, Part],
         *,
-        attention: str | None = "additive",
-        tied: bool = False,
-        min_count: int = 1,
-        shift: int = 0,
         exact: bool = False,
         seed: int = 0,
         where: str = "the pictures",
         artefacts: Mapping[str, Any] | None = None,
+        **given: Any,
     ):
         """
         Args:
             parts: pictures `(N, height, width, channels)` and N captions of `"train"`, `"valid"`
                 and `"test"`.
-            attention, tied, min_count, shift: see `Settings`.
             exact: whether the first metric is how many captions are right as a whole.
             seed: of the order and the shifts.
             where: where the pictures are from, for messages.
             artefacts: of a trained model, whose vocabulary is used.
+            given: the settings in `CaptionSettings`.
         """
-        self.seed, self.where, self.shift = checked_seed(seed), where, shift
+        chosen: CaptionSettings = from_arguments(CaptionSettings, given)
+        self.seed, self.where, self.shift = checked_seed(seed), where, chosen.shift
         self.images = {name: part[0] for name, part in parts.items()}
         self.captions = {name: [*part[1]] for name, part in parts.items()}
         if not self.captions["train"]:
             raise BadInput(f"{where}: there is no picture to learn from")
         picture = self.images["train"].shape[1:]
         if artefacts is None:
-            self.tokens = Tokens.of(self.captions["train"], "words", least=min_count)
+            self.tokens = Tokens.of(self.captions["train"], "words", least=chosen.min_count)
         else:
             self.tokens = Tokens.from_json(artefacts["tokens"])
         self.symbols = {
@@ -126,11 +128,10 @@ class Captions(Task):
         self.model = {
             "kind": "captioner",
             "picture": [*map(int, picture)],
-            "attention": None if attention in (None, "none") else attention,
-            "tied": tied,
+            "attention": None if chosen.attention == "none" else chosen.attention,
+            "tied": chosen.tied,
             "embedding": EMBEDDING,
         }
-        self._lengths = np.array([len(x) for x in self.symbols["train"]])
         self._retrieved: dict[str, list[str]] = {}
 
     @classmethod
@@ -153,39 +154,35 @@ class Captions(Task):
             seed, where, options: see the class.
         """
         pictures, texts = checked_captioned(images, captions, where)
-        order = random(checked_seed(seed), SPLIT).permutation(len(texts))
-        parts = {}
-        for name, some in divided(len(texts), split, "pictures").items():
-            which = np.sort(order[some])
-            parts[name] = (pictures[which], [texts[n] for n in which])
+        rng = random(checked_seed(seed), SPLIT)
+        parts = {
+            name: (pictures[which], [texts[n] for n in which])
+            for name, which in divided_at_random(len(texts), split, "pictures", rng).items()
+        }
         return cls(parts, seed=seed, where=where, **options)
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Captions":
-        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
-        given |= {"seed": seed, "artefacts": artefacts}
-        if settings.file is None:
+    def read(cls, given: Reading) -> "Captions":
+        """The task of a file, or of drawn shapes."""
+        file, settings, split, seed, kept = given
+        options = shared(settings, CaptionSettings)
+        options |= {"seed": seed, "artefacts": kept, "exact": settings.file is None}
+        if file is None:
             parts = {
                 part: draw_shapes(random(seed, MADE, n), count, part)
                 for n, (part, count) in enumerate(COUNTS.items())
             }
-            return cls(parts, exact=True, where="the drawn shapes", **given)
-        images, captions = read_captioned(settings.file)
-        given |= {"split": shares(settings.split), "where": settings.file}
-        return cls.of(images, captions, **given)
+            return cls(parts, where="the drawn shapes", **options)
+        images, captions = read_captioned(file)
+        if kept is not None:
+            check_size(images, kept, file)
+        return cls.of(images, captions, split=split, where=file, **options)
 
-    @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Captions":
-        images, captions = read_captioned(path)
-        check_size(images, artefacts, str(path))
-        parts = dict.fromkeys(PARTS, (images, captions))
-        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
-        given |= {"exact": settings.file is None, "where": str(path)}
-        task = cls(parts, artefacts=artefacts, **given)
-        task.retrieves = False  # the training pictures need not exist any more
-        return task
+    def hold_out_all(self) -> None:
+        every: tuple[dict[str, Any], ...] = (self.images, self.captions, self.symbols)
+        for parts in every:
+            parts.update(dict.fromkeys(PARTS, parts["train"]))
+        self.retrieves = False  # the training pictures need not exist any more
 
     @property
     def source(self) -> str:
@@ -194,14 +191,9 @@ class Captions(Task):
     # Batches
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        lengths = self._lengths
-        which = np.arange(len(lengths))
-        if length is not None and (lengths <= length).any():
-            which = np.flatnonzero(lengths <= length)
-        size = checked_count(size, "pictures of a batch")
-        which = which[shuffled(self.seed, index, size, len(which))]
-        steps = min(self.length, -(-int(lengths[which].max()) // ROOM) * ROOM)
-        found = self.padded("train", which, steps)
+        which = self.chosen(index, size, length)
+        longest = max(len(self.symbols["train"][n]) for n in which)
+        found = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
         if not self.shift:
             return found
         draw, most = random(self.seed, MOVED, index), self.shift
@@ -210,32 +202,19 @@ class Captions(Task):
 
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
         """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
-        count, real = len(which), which >= 0
-        target, lengths = np.full((steps, count), END, np.int32), np.ones(count, np.int32)
-        for column, n in enumerate(which):
-            if n >= 0:
-                symbols = self.symbols[part][n]
-                target[: len(symbols), column], lengths[column] = symbols, len(symbols)
-        weights = (np.arange(steps)[:, None] < lengths) & real
-        read = np.concatenate([np.full((1, count), END, np.int32), target[:-1]])
         pictures = np.moveaxis(self.images[part][np.maximum(which, 0)], 0, 1)
-        inputs = Pair(read, pictures, np.full((1, count), len(pictures), np.int32))
-        return Batch(inputs, target, weights.astype(np.float32), lengths=lengths)
+        rows = np.full(len(which), len(pictures), np.int32)
+        targets = [self.symbols[part][n] for n in which if n != NOBODY]
+        return written_by_decoder(pictures, rows, targets, steps)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        count = len(self.symbols[checked_part(part)])
-        size = max(1, min(checked_count(size, "pictures of a batch"), count))
-        for some in in_order(count, size):
-            which = np.arange(count)[some]
-            which = np.pad(which, (0, size - len(which)), constant_values=-1)
-            yield self.padded(part, which, self.length)
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        return self.padded(part, which, self.length)
 
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return self.length, min(size, len(self.symbols["train"]))
+    def count(self, part: str) -> int:
+        return len(self.symbols[part])
 
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        count = len(self.symbols["train"])
-        return batches / (count // min(size, count))
+    def fitting(self, length: int | None) -> np.ndarray:
+        return short_enough(self.symbols["train"], length)
 
     # What is measured
 

@@ -39,14 +39,7 @@ class MackeyGlass(GeneratedSeries):
 
     name = "mackey-glass"
 
-    def __init__(
-        self,
-        *,
-        samples: int = 10_000,
-        tau: int = 17,
-        seed: int = 0,
-        **more: Any,
-    ):
+    def __init__(self, *, samples: int = 10_000, tau: int = 17, seed: int = 0, **more: Any):
         """
         Args:
             samples: of the series, one per unit of time.
@@ -55,11 +48,7 @@ class MackeyGlass(GeneratedSeries):
             more: `length`, `washout`, `split` and `artefacts`; see `GeneratedSeries`.
         """
         self.tau = tau
-        super().__init__(
-            mackey_glass(samples, tau, seed),
-            seed=seed,
-            **more,
-        )
+        super().__init__(mackey_glass(samples, tau, seed), seed=seed, **more)
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         found = self.closed_loops(network, part, AHEAD)
@@ -86,19 +75,9 @@ class Lorenz(GeneratedSeries):
 
     name = "lorenz"
 
-    def __init__(
-        self,
-        *,
-        samples: int = 10_000,
-        seed: int = 0,
-        **more: Any,
-    ):
+    def __init__(self, *, samples: int = 10_000, seed: int = 0, **more: Any):
         """The arguments are those of `MackeyGlass`."""
-        super().__init__(
-            lorenz(samples, seed, interval=INTERVAL),
-            seed=seed,
-            **more,
-        )
+        super().__init__(lorenz(samples, seed, interval=INTERVAL), seed=seed, **more)
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         steps = round(20 / LYAPUNOV / INTERVAL)
@@ -129,18 +108,9 @@ class SantaFe(GeneratedSeries):
 
     name = "santa-fe"
 
-    def __init__(
-        self,
-        *,
-        seed: int = 0,
-        **more: Any,
-    ):
+    def __init__(self, *, seed: int = 0, **more: Any):
         """The arguments are those of `Series`."""
-        super().__init__(
-            _laser(),
-            seed=seed,
-            **more,
-        )
+        super().__init__(_laser(), seed=seed, **more)
 
 
 def _laser() -> np.ndarray:

@@ -34,12 +34,8 @@ class Characters(PenStrokes):
     loss = CrossEntropy()
     steps = 40
 
-    def __init__(self, **options: Any):
-        """
-        Args:
-            options: those of `PenStrokes`: `strokes`, `alphabet`, `writers`, `length` and `seed`.
-        """
-        super().__init__(**options)
+    def __init__(self, *, seed: int = 0, **given: Any):
+        super().__init__(seed=seed, **given)
         self.outputs = len(self.labels)
         self.metrics = (Accuracy(), F1(self.outputs))
         self.chance = 1 / self.outputs

@@ -2,21 +2,20 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from ..data.files import whole_path
 from ..data.labelled import check_columns, read_labelled
 from ..data.lines import count_lines, given_lines
-from ..data.splits import PARTS, shares
+from ..data.splits import shares
 from ..data.words import Words
 from ..errors import BadInput
 from ..settings import setting
 from .applying import Applying
 from .arrays import Arrays
+from .file_task import FileSettings, Reading, naming
 from .label_code import LabelCode
 from .reviews import reviews
 from .task import checked_count, checked_seed, random
@@ -48,15 +47,11 @@ class Classify(Arrays):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "lines label<TAB>text (generated reviews)")
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", least=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "classify"
 
@@ -124,19 +119,19 @@ class Classify(Arrays):
             counts = np.ones((self.outputs, self.inputs))
             frequent = np.zeros(self.outputs)
             for n in self.parts["train"]:
-                np.add.at(counts[self._targets[n]], self._symbols_of(n), 1)
-                frequent[self._targets[n]] += 1
+                np.add.at(counts[self.data.targets[n]], self._symbols_of(n), 1)
+                frequent[self.data.targets[n]] += 1
             scores = np.log(counts / counts.sum(1, keepdims=True))
             start = np.log(np.maximum(frequent, 1e-9))
             right = [
-                np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self._targets[n]
+                np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self.data.targets[n]
                 for n in valid
             ]
             found["naive Bayes"] = float(np.mean(right))
         return found
 
     def _symbols_of(self, n: int) -> np.ndarray:
-        return self._rows[self.data.steps_of(np.array([n]))]
+        return self.data.inputs[self.data.steps_of(np.array([n]))]
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
         """Three texts of the validation part with the labels that the network gives them."""
@@ -147,7 +142,7 @@ class Classify(Arrays):
         said = LabelCode.from_json(self.artefacts()).labels_of(network, texts)
         classes = self.answers.classes or ()
         return "\n".join(
-            f"{label}{'' if label == classes[self._targets[n]] else ' (wrong)'}: {text:.100}"
+            f"{label}{'' if label == classes[self.data.targets[n]] else ' (wrong)'}: {text:.100}"
             for n, label, text in zip(which, said, texts, strict=True)
         )
 
@@ -173,29 +168,16 @@ class Classify(Arrays):
         return len(code.words), len(code.labels)
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Classify":
+    def read(cls, given: Reading) -> "Classify":
         """The task of a file, or of generated reviews."""
-        given: dict[str, Any] = {"level": settings.level, "length": settings.length, "seed": seed}
-        given |= {"split": shares(settings.split), "artefacts": artefacts}
-        if settings.file is None:
+        file, settings, split, seed, kept = given
+        options: dict[str, Any] = {"level": settings.level, "length": settings.length}
+        options |= {"split": split, "seed": seed, "artefacts": kept}
+        if file is None:
             texts, labels = reviews(REVIEWS, random(seed, LANGUAGE))
-            return cls(texts, labels, source="the generated reviews", **given)
-        texts, labels = read_labelled(settings.file)
-        check_columns(texts, labels, settings.file)
-        try:
-            return cls(texts, labels, source=settings.file, **given)
-        except BadInput as error:
-            raise BadInput(f"{settings.file}: {error}") from None
-
-    @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Classify":
-        texts, labels = read_labelled(path)
-        everything = {"train": range(len(texts))}
-        try:
-            task = cls(texts, labels, split=everything, source=str(path), artefacts=artefacts)
-        except BadInput as error:
-            raise BadInput(f"{path}: {error}") from None
-        task.parts = dict.fromkeys(PARTS, task.parts["train"])
-        return task
+            return cls(texts, labels, source="the generated reviews", **options)
+        texts, labels = read_labelled(file)
+        if kept is None:
+            check_columns(texts, labels, file)
+        with naming(file):
+            return cls(texts, labels, source=file, **options)

@@ -22,7 +22,6 @@ from ..data.generated import (
     draw_many_terms,
     draw_program,
     longest_program,
-    strategy,
 )
 from ..data.generated.addition import MOST_DIGITS
 from ..data.generated.programs import MOST, check_level
@@ -30,7 +29,7 @@ from ..data.lines import read_table_of_pairs
 from ..data.splits import PARTS
 from ..data.tokens import END, Tokens
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import from_arguments, setting, shared
 from .answering import answers, coded_source
 from .applying import Applying
 from .pairs import Pairs, PairSettings
@@ -41,6 +40,9 @@ TOGETHER = 8  # batches that are generated at once, so that each has pairs of si
 MADE = {"train": 2, "valid": 3, "test": 4}  # places in the random numbers of the seed
 EMBEDDING = 64
 NEXT = ";"  # stands for the end of a line where a program must be one line
+
+Draw = Callable[[Random], Level]  # draws the difficulty of an example
+Texts = list[tuple[str, str]]  # programs with their outputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,24 +80,18 @@ class Execution(Pairs):
         level: Level,
         longest: tuple[int, int],
         *,
-        strategy: str = "combined",
-        growth: int = 500,
-        backwards: bool = False,
-        reverse: bool = False,
         seed: int = 0,
-        **options: Any,
+        **given: Any,
     ):
         """
         Args:
             level: the full difficulty.
             longest: characters of the longest program and of the longest answer.
-            strategy, growth, backwards: see `ExecutionSettings`.
-            reverse: whether to read programs backwards.
             seed: random seed of all examples.
-            options: those of `Pairs`.
+            given: the settings in `ExecutionSettings`.
         """
-        self.level, self.strategy = level, checked_strategy(strategy)
-        self.growth = checked_count(growth, "batches of growth")
+        self.level, self.settings = level, from_arguments(ExecutionSettings, given)
+        reverse, backwards = self.settings.reverse, self.settings.backwards
         known = Tokens("characters", tuple(sorted(self.characters)))
         written = Tokens("characters", tuple(sorted(self.printed)), backwards)
         self._coded = _fast_encoder(known, reverse), _fast_encoder(written, backwards)
@@ -111,20 +107,13 @@ class Execution(Pairs):
             longest=(longest[0] + 1, longest[1] + 1),
             exact=True,
             embedding=EMBEDDING,
-            reverse=reverse,
             seed=seed,
             where=f"the programs of {self.name}",
-            **options,
+            **shared(self.settings, PairSettings),
         )
 
     @abc.abstractmethod
-    def drawn(
-        self,
-        rng: np.random.Generator,
-        part: str,
-        count: int,
-        level: Callable[[Random], Level],
-    ) -> list[tuple[str, str]]:
+    def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
         """Random programs of a part with their outputs.
 
         Args:
@@ -141,17 +130,19 @@ class Execution(Pairs):
         self, index: int, size: int, length: int | None
     ) -> tuple[tuple[Sequence[np.ndarray], Sequence[np.ndarray]], np.ndarray]:
         """New pairs, made `TOGETHER` batches at a time: pairs of similar lengths form a batch."""
+        size = checked_count(size, "pairs of a batch")
         group, place = divmod(index, TOGETHER)
         if self._group is None or self._group[0] != (group, size, length):
             draw, step = random(self.seed, MADE["train"], group), group * TOGETHER
 
             def level(rng: Random) -> Level:
                 # `naive` uses half of the steps that it is told to reach its target.
-                return STRATEGIES[self.strategy](rng, step, 2 * self.growth, self.level)
+                draw = STRATEGIES[self.settings.strategy]
+                return draw(rng, step, 2 * self.settings.growth, self.level)
 
             one, two = zip(*self.drawn(draw, "train", TOGETHER * size, level), strict=True)
             pairs = self._coded[0](one), self._coded[1](two)
-            order = np.argsort(self._sizes(pairs), kind="stable")
+            order = np.argsort(self.sizes_of(pairs), kind="stable")
             if length is not None:
                 short = [n for n in order if len(pairs[1][n]) <= length]
                 order = np.resize(short or order, len(order))
@@ -185,8 +176,11 @@ class Execution(Pairs):
             if target.unknown(two):
                 raise BadInput(f"{path}, line {number}: {two!r:.40} is not a number to print")
         pairs = _encoded([(_program(one), two) for one, two in texts], source, target)
-        given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
-        given |= {"exact": True, "embedding": EMBEDDING, "where": str(path)}
+        given = shared(settings, PairSettings) | {
+            "exact": True,
+            "embedding": EMBEDDING,
+            "where": str(path),
+        }
         found = Pairs(dict.fromkeys(PARTS, pairs), source, target, **given)
         found.name = cls.name
         return found
@@ -235,13 +229,7 @@ class Execute(Execution):
         level = check_level(Level(nesting, digits))
         super().__init__(level, longest_program(level), **options)
 
-    def drawn(
-        self,
-        rng: np.random.Generator,
-        part: str,
-        count: int,
-        level: Callable[[Random], Level],
-    ) -> list[tuple[str, str]]:
+    def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
         draw = Random(int(rng.integers(2**63)))
         programs = [draw_program(draw, level(draw), part) for _ in range(count)]
         return [(str(program), program.output()) for program in programs]
@@ -278,32 +266,18 @@ class Addition(Execution):
         longest = len("print(+)") + 2 * digits, digits + 1
         super().__init__(Level(1, digits), longest, **options)
 
-    def drawn(
-        self,
-        rng: np.random.Generator,
-        part: str,
-        count: int,
-        level: Callable[[Random], Level],
-    ) -> list[tuple[str, str]]:
+    def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
         draw = Random(int(rng.integers(2**63)))
         digits = np.array([level(draw).length for _ in range(2 * count)]).reshape(count, 2)
         terms = draw_many_terms(rng, digits, part)
         return [addition_pair(one, other) for one, other in terms.tolist()]
 
 
-def checked_strategy(name: str) -> str:
-    """The name of a strategy; raises for any other."""
-    strategy(name)
-    return name
-
-
 def _encoded(
-    texts: Sequence[tuple[str, str]], source: Tokens, target: Tokens
+    texts: Texts, source: Tokens, target: Tokens
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Programs and outputs as symbols, without ends."""
-    return [np.array(source.encode(one), np.int32) for one, _ in texts], [
-        np.array(target.encode(two), np.int32) for _, two in texts
-    ]
+    return source.encode_all(one for one, _ in texts), target.encode_all(two for _, two in texts)
 
 
 def _fast_encoder(tokens: Tokens, reverse: bool) -> Callable[[Sequence[str]], list[np.ndarray]]:

@@ -12,6 +12,7 @@ from ..data.table import first_twice, missing_cells, written_twice
 from ..data.times import check_order
 from ..errors import BadInput
 from .arrays import Arrays
+from .file_task import naming
 from .quantiles import levels_of
 from .series import Series
 
@@ -67,19 +68,14 @@ def series_of_file(
             if getattr(settings, name) != value:
                 raise BadInput(f"{name} is of forecasts; leave it out with kind {settings.kind}")
     target = _names(settings.target)
-    with _naming(path):
+    with naming(path):
         if path.suffix.lower() == ".npz":
             raise BadInput(f"{path} holds labelled sequences: use the task arrays")
         table = _table(path, settings, target if settings.kind == "classification" else [])
         without = ([settings.sequence] if settings.sequence else []) + (
             [] if settings.kind is None else target
         )
-        columns = known.get("columns") or table.chosen(
-            _names(settings.columns) or None, _names(settings.ignore), without
-        )
-        values = table.matrix(columns)
-        _check_table(table, values, columns, settings.missing)
-        groups = _groups(table, settings.sequence)
+        columns, values, groups = _inputs(table, settings, artefacts, without)
         check_order(table, groups, target)
         options["names"] = columns
         if settings.kind is not None:
@@ -104,7 +100,7 @@ def arrays_of_file(
     path, kind = Path(path), settings.kind
     options |= {"scale": settings.scale, "missing": settings.missing, "kind": kind}
     options |= {"source": str(path), "artefacts": artefacts}
-    with _naming(path):
+    with naming(path):
         if path.suffix.lower() == ".npz":
             for name in ("sequence", "ignore"):
                 if getattr(settings, name) is not None:
@@ -120,12 +116,7 @@ def arrays_of_file(
         target = _names(settings.target)
         table = _table(path, settings, target)
         without = [settings.sequence, *target]
-        columns = (artefacts or {}).get("columns") or table.chosen(
-            _names(settings.columns) or None, _names(settings.ignore), without
-        )
-        values = table.matrix(columns)
-        _check_table(table, values, columns, settings.missing)
-        groups = _groups(table, settings.sequence)
+        columns, values, groups = _inputs(table, settings, artefacts, without)
         check_order(table, groups, target)
         if kind is None and target[0] in table.faults:
             table.check_labels(target[0])
@@ -136,20 +127,6 @@ def arrays_of_file(
         labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
         options |= {"kind": kind, "per_step": not constant, "names": columns}
         return Arrays(xs, labels, **options)
-
-
-class _naming:
-    """Put the file's name in front of messages that do not contain it."""
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, BadInput) and str(self.path) not in str(error):
-            raise BadInput(f"{self.path}: {error}") from None
 
 
 def _names(words: str | None) -> list[str]:
@@ -185,6 +162,18 @@ def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
         if name in text
     }
     return Table(path, names, numbers, texts, {}, np.arange(1, len(found) + 1))
+
+
+def _inputs(
+    table: Table, settings: Any, artefacts: Mapping[str, Any] | None, without: list[str]
+) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
+    """The names of the columns to read, their values, and the rows of each sequence."""
+    columns = (artefacts or {}).get("columns") or table.chosen(
+        _names(settings.columns) or None, _names(settings.ignore), without
+    )
+    values = table.matrix(columns)
+    _check_table(table, values, columns, settings.missing)
+    return columns, values, _groups(table, settings.sequence)
 
 
 def _check_table(table: Table, values: np.ndarray, columns: list[str], missing: str) -> None:

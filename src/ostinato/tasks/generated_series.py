@@ -67,7 +67,9 @@ class GeneratedSeries(Series):
         return cls(seed=seed, artefacts=artefacts, **options(settings))
 
     @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Series:
+    def on_file(  # type: ignore[override]
+        cls, path: Path, settings: Any, artefacts: dict[str, Any]
+    ) -> Series:
         """The same forecasts on a series of a file, whose columns are called 1, 2 and so on."""
         if artefacts.get("targets") is None:
             raise BadInput(f"the task {cls.name} reads no files, got {path}")

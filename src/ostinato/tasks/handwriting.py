@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data import Batch
 from ..data.ink import Ink
+from ..data.padding import multiple_above
 from ..data.pen import pen_steps, steps_of_drawings
 from ..data.strokes import checked_drawing, read_drawings
 from ..decoding import ctc_beam, ctc_greedy
@@ -20,7 +21,6 @@ from .applying import Applying
 from .ctc import CTC, check_transcripts
 from .edit_distance import LabelErrorRate
 from .pen_strokes import PenStrokes
-from .task import checked_count
 
 SHOWN = 4
 ROUND = 64
@@ -60,15 +60,14 @@ class Handwriting(PenStrokes):
     solved = 0.05
     steps = 24
 
-    def __init__(self, characters: int = 6, **options: Any):
-        """
-        Args:
-            characters: per string, at most.
-            options: those of `PenStrokes`: `strokes`, `alphabet`, `writers`, `length` and `seed`.
-        """
-        self.most = checked_count(characters, "characters of a string")
-        super().__init__(**options)
+    def __init__(self, *, seed: int = 0, **given: Any):
+        super().__init__(seed=seed, **given)
         self.outputs = 1 + len(self.labels)
+
+    @property
+    def most(self) -> int:
+        """The most characters of a string."""
+        return self.settings.characters
 
     @property
     def usual_length(self) -> int:
@@ -158,7 +157,8 @@ def recognise(
         return []
     checked = [checked_drawing(x, f"drawing {n}") for n, x in enumerate(drawings)]
     inputs, lengths = steps_of_drawings(checked)
-    inputs = np.pad(inputs, ((0, -len(inputs) % ROUND), (0, 0), (0, 0)))  # few compilations
+    spare = multiple_above(len(inputs), ROUND) - len(inputs)  # few compilations
+    inputs = np.pad(inputs, ((0, spare), (0, 0), (0, 0)))
     unused = np.zeros((1, len(checked)), np.float32)
     outputs, _ = _outputs(network, Batch(inputs, unused, unused, lengths, first=None))
     if width == 1:

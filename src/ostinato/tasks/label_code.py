@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import Batch
 from ..data.kept import kept_whole
+from ..data.padding import columns, multiple_above
 from ..data.words import Words
 from ..decoding import most_probable
 from ..errors import BadInput
@@ -53,11 +54,7 @@ class LabelCode:
     def labels_of(self, network: Any, texts: Sequence[str]) -> list[str]:
         """The most probable label of each text."""
         symbols = [self.words.encode(self.split(text)) for text in texts]
-        lengths = np.array([len(some) for some in symbols], np.int32)
-        steps = -(-int(lengths.max()) // ROUND) * ROUND
-        inputs = np.zeros((steps, len(texts)), np.int32)
-        for n, some in enumerate(symbols):
-            inputs[: len(some), n] = some
+        inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
         batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
         chosen = np.asarray(most_probable(network, batch))[lengths - 1, np.arange(len(texts))]
         return [self.labels[n] for n in chosen]

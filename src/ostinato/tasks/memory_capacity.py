@@ -69,14 +69,7 @@ class MemoryCapacity(GeneratedSeries):
     name = "memory-capacity"
     apply_options = ()
 
-    def __init__(
-        self,
-        *,
-        samples: int = 10_000,
-        delays: int = 100,
-        seed: int = 0,
-        **more: Any,
-    ):
+    def __init__(self, *, samples: int = 10_000, delays: int = 100, seed: int = 0, **more: Any):
         """
         Args:
             samples: of the series.
@@ -87,12 +80,6 @@ class MemoryCapacity(GeneratedSeries):
         self.delays = checked_count(delays, "delays")
         u = np.random.default_rng([seed, 7]).uniform(-1, 1, samples + delays)
         past = np.lib.stride_tricks.sliding_window_view(u[:-1], delays)[:, ::-1]
-        super().__init__(
-            u[delays:],
-            past,
-            kind="regression",
-            seed=seed,
-            **more,
-        )
+        super().__init__(u[delays:], past, kind="regression", seed=seed, **more)
         self.metrics = (Capacity(), *self.answers.metrics)
         self.chance = 0.0

@@ -2,7 +2,6 @@
 
 import math
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +9,18 @@ import numpy as np
 from ..data import Batch, find_data
 from ..data.files import unpacked
 from ..errors import BadInput
-from .epochs import in_order, shuffled
+from .finite import Finite
+from .framing import at_last
 from .losses import CrossEntropy
 from .metrics import Accuracy
-from .synthetic import Length, at_last
-from .task import Task, checked_part, checked_seed
+from .synthetic import Length
+from .task import checked_length, checked_seed
 
 VALID = 5000
 PIXELS = 784
 
 
-class SequentialMNIST(Task):
+class SequentialMNIST(Finite):
     """Read the 784 pixels of a digit row by row; at the last step, classify the digit.
 
     Pixels are in [0, 1]. Only the last step counts in the loss and the metric. The last 5,000 of
@@ -55,8 +55,8 @@ class SequentialMNIST(Task):
             length: 784 or `None`; no other length is possible.
             seed: random seed of the order of the digits.
         """
-        self._check(length)
         self.seed = checked_seed(seed)
+        checked_length(self, length, PIXELS, PIXELS)
         images, labels = _digits("train", more_than=VALID)
         self.parts = {
             "train": (images[:-VALID], labels[:-VALID]),
@@ -66,22 +66,17 @@ class SequentialMNIST(Task):
         counts = np.bincount(self.parts["train"][1]).tolist()
         self.chance = max(counts) / sum(counts)
 
+    def count(self, part: str) -> int:
+        return len(self.parts[part][1])
+
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        self._check(length)
-        return self._some("train", shuffled(self.seed, index, size, len(self.parts["train"][1])))
+        checked_length(self, length, PIXELS, PIXELS)
+        return self.together("train", self.chosen(index, size))
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        for some in in_order(len(self.parts[checked_part(part)][1]), size):
-            yield self._some(part, some)
-
-    def _some(self, part: str, which: np.ndarray | slice) -> Batch:
+    def together(self, part: str, which: np.ndarray) -> Batch:
         images, labels = self.parts[part]
         pixels = images[which].T[self.order].astype(np.float32) / 255
         return Batch(pixels[..., None], *at_last(PIXELS, labels[which].astype(np.int32)))
-
-    def _check(self, length: int | None) -> None:
-        if length not in (None, PIXELS):
-            raise BadInput(f"the task {self.name} has a length of {PIXELS} steps, got {length}")
 
 
 class PermutedMNIST(SequentialMNIST):

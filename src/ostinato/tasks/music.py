@@ -1,21 +1,20 @@
 """Polyphonic music as piano rolls."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ..data import Batch, find_data
+from ..data.examples import Examples
 from ..errors import BadInput
-from .epochs import in_order, shuffled
+from .finite import Finite
 from .losses import BinaryCrossEntropy
 from .metrics import NatsPerStep
 from .synthetic import Length
-from .task import Task, checked_part, checked_seed, random
+from .task import checked_length, checked_seed, random
 
 KEYS = 88
 
 
-class Chorales(Task):
+class Chorales(Finite):
     """Read the keys that sound in a Bach chorale at each step, and predict those of the next step.
 
     A step is a quarter note, and its vector has a one for each of the 88 keys that sounds. The keys
@@ -52,36 +51,24 @@ class Chorales(Task):
             seed: random seed of the order of the chorales and of the windows.
         """
         self.seed = checked_seed(seed)
-        self.parts = read_rolls("jsb/JSB_Chorales.mat")
-        self.length = self.longest = max(map(len, self.parts["train"])) - 1
-        self.length = self._checked(length)
-        shares = np.concatenate([roll[1:] for roll in self.parts["train"]]).mean(axis=0)
+        rolls = read_rolls("jsb/JSB_Chorales.mat")
+        self.parts = {part: next_steps(some) for part, some in rolls.items()}
+        self.length = self.longest = int(self.parts["train"].lengths.max())
+        self.length = checked_length(self, length, most=self.longest)
+        shares = self.parts["train"].targets.mean(axis=0)
         shares = shares[(0 < shares) & (shares < 1)]
         entropies = -shares * np.log(shares) - (1 - shares) * np.log1p(-shares)
         self.chance = float(entropies.sum())
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        length, rolls = self._checked(length), self.parts["train"]
-        rng = random(self.seed, 1, index)
-        some = []
-        for which in shuffled(self.seed, index, size, len(rolls)):
-            begin = rng.integers(0, max(len(rolls[which]) - 1 - length, 0) + 1)
-            some.append(rolls[which][begin : begin + length + 1])
-        return _padded(some, length)
+        length, train = checked_length(self, length, most=self.longest), self.parts["train"]
+        which, rng = self.chosen(index, size), random(self.seed, 1, index)
+        sizes = np.minimum(train.lengths[which], length)
+        begins = [rng.integers(0, spare + 1) for spare in train.lengths[which] - sizes]
+        return train.batch(which, length, np.array(begins), sizes)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        rolls = self.parts[checked_part(part)]
-        longest = max(map(len, rolls)) - 1
-        for some in in_order(len(rolls), size):
-            yield _padded(rolls[some], longest)
-
-    def _checked(self, length: int | None) -> int:
-        length = self.length if length is None else length
-        if not 1 <= length <= self.longest:
-            raise BadInput(
-                f"the task {self.name} takes a length of 1 to {self.longest} steps, got {length}"
-            )
-        return length
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        return self.parts[part].batch(which, int(self.parts[part].lengths.max()))
 
 
 def read_rolls(relative: str) -> dict[str, list[np.ndarray]]:
@@ -103,12 +90,10 @@ def read_rolls(relative: str) -> dict[str, list[np.ndarray]]:
     return {part: [roll for roll in rolls if len(roll) > 1] for part, rolls in parts.items()}
 
 
-def _padded(rolls: list[np.ndarray], length: int) -> Batch:
-    """A padded batch of rolls: inputs without the last step, targets without the first."""
-    xs = np.zeros((length, len(rolls), KEYS), np.float32)
-    targets, weights = np.zeros_like(xs), np.zeros(xs.shape[:2], np.float32)
-    for n, roll in enumerate(rolls):
-        xs[: len(roll) - 1, n], targets[: len(roll) - 1, n] = roll[:-1], roll[1:]
-        weights[: len(roll) - 1, n] = 1
+def next_steps(rolls: list[np.ndarray]) -> Examples:
+    """Rolls `(steps, 88)` as examples whose targets are the next steps."""
+    inputs, targets = (
+        np.concatenate([roll[some] for roll in rolls]) for some in (slice(None, -1), slice(1, None))
+    )
     lengths = np.array([len(roll) - 1 for roll in rolls], np.int32)
-    return Batch(xs, targets, weights, lengths)
+    return Examples(inputs, lengths, targets, np.ones(len(inputs), bool))

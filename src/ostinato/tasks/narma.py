@@ -30,13 +30,7 @@ class NARMA10(GeneratedSeries):
     name = "narma10"
     apply_options = ()
 
-    def __init__(
-        self,
-        *,
-        samples: int = 10_000,
-        seed: int = 0,
-        **more: Any,
-    ):
+    def __init__(self, *, samples: int = 10_000, seed: int = 0, **more: Any):
         """
         Args:
             samples: of the series.
@@ -44,13 +38,7 @@ class NARMA10(GeneratedSeries):
             more: `length`, `washout`, `split` and `artefacts`; see `GeneratedSeries`.
         """
         u, y = narma(samples, 10, seed)
-        super().__init__(
-            u,
-            y[:, None],
-            kind="regression",
-            seed=seed,
-            **more,
-        )
+        super().__init__(u, y[:, None], kind="regression", seed=seed, **more)
 
     def yardsticks(self, part: str) -> dict[str, float]:
         train, held_out = self.parts["train"], self.parts[checked_part(part)]

@@ -5,6 +5,18 @@ import numpy as np
 LARGEST = 5_000_000
 
 
+def unigram_bits(symbols: np.ndarray) -> float:
+    """Bits per symbol of the frequencies of symbols `(N,)`, on the same symbols.
+
+    Example:
+        >>> unigram_bits(np.array([0, 0, 1, 1]))
+        1.0
+    """
+    counts = np.bincount(symbols)
+    shares = counts[counts > 0] / counts.sum()
+    return float(-np.sum(shares * np.log2(shares)))
+
+
 def ngram_bits(train: np.ndarray, test: np.ndarray, symbols: int, order: int) -> float:
     """Bits per symbol on `test` of a model fitted to `train`.
 

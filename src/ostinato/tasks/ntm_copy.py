@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -33,16 +34,10 @@ class NTMCopy(BitVectors):
     Settings = Items
     name = "ntm-copy"
 
-    def __init__(self, bits: int = 8, least: int = 1, most: int = 20, seed: int = 0) -> None:
-        """
-        Args:
-            bits: of a vector.
-            least, most: vectors of a sequence.
-            seed: random seed of all sequences.
-        """
-        super().__init__(bits, least, most, seed)
-        self.inputs, self.outputs = bits + 1, bits
-        self.chance = bits * (least + most) / 2
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        self.inputs, self.outputs = self.bits + 1, self.bits
+        self.chance = self.bits * (self.least + self.most) / 2
 
     def steps(self, items: int) -> int:
         return 2 * items + 1

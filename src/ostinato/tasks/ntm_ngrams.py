@@ -48,7 +48,6 @@ class NTMNgrams(Synthetic):
     metrics = (BitsPerSequence(), WrongBits())
     predicts_next = True
     length = 200
-    held_out_together = 1000
 
     def __init__(self, length: int | None = None, seed: int = 0, order: int = 6) -> None:
         """

@@ -3,13 +3,13 @@
 import dataclasses
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..data import Batch
 from ..settings import setting
 from .bit_vectors import BitVectors, Items, random_bits, sequences
-from .task import checked_count
 
 
 class NTMRecall(BitVectors):
@@ -43,20 +43,14 @@ class NTMRecall(BitVectors):
     name = "ntm-recall"
     fewest = 2
 
-    def __init__(
-        self, bits: int = 6, least: int = 2, most: int = 6, vectors: int = 3, seed: int = 0
-    ) -> None:
-        """
-        Args:
-            bits: of a vector.
-            least, most: items of a list.
-            vectors: of an item.
-            seed: random seed of all sequences.
-        """
-        self.vectors = checked_count(vectors, "vectors of an item")
-        super().__init__(bits, least, most, seed)
-        self.inputs, self.outputs = bits + 2, bits
-        self.chance = float(bits * vectors)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        self.inputs, self.outputs = self.bits + 2, self.bits
+        self.chance = float(self.bits * self.vectors)
+
+    @property
+    def vectors(self) -> int:
+        return self.settings.vectors
 
     def steps(self, items: int) -> int:
         return (self.vectors + 1) * items + 2 * self.vectors + 2

@@ -3,13 +3,13 @@
 import dataclasses
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..data import Batch
 from ..settings import setting
 from .bit_vectors import BitVectors, Items, entropy, random_bits, sequences
-from .task import checked_count
 
 
 class NTMRepeatCopy(BitVectors):
@@ -41,22 +41,16 @@ class NTMRepeatCopy(BitVectors):
 
     name = "ntm-repeat-copy"
 
-    def __init__(
-        self, bits: int = 8, least: int = 1, most: int = 10, repeats: int = 10, seed: int = 0
-    ) -> None:
-        """
-        Args:
-            bits: of a vector.
-            least, most: vectors of a sequence.
-            repeats: the largest r.
-            seed: random seed of all sequences.
-        """
-        self.repeats = checked_count(repeats, "repeats")
-        super().__init__(bits, least, most, seed)
-        self.inputs, self.outputs = bits + 2, bits + 1
-        copied = (least + most) / 2 * (1 + repeats) / 2
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        self.inputs, self.outputs = self.bits + 2, self.bits + 1
+        copied = (self.least + self.most) / 2 * (1 + self.repeats) / 2
         ones = entropy(0.5 * copied / (copied + 1))
-        self.chance = (copied + 1) * (bits * ones + entropy(1 / (copied + 1)))
+        self.chance = (copied + 1) * (self.bits * ones + entropy(1 / (copied + 1)))
+
+    @property
+    def repeats(self) -> int:
+        return self.settings.repeats
 
     def steps(self, items: int) -> int:
         return (self.repeats + 1) * items + 2

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from .bit_vectors import BitVectors, random_bits, sequences
-from .task import checked_count
 
 
 class NTMSort(BitVectors):
@@ -40,26 +40,26 @@ class NTMSort(BitVectors):
         most: int = setting(20, "most items of a sequence", least=1)
         kept: int = setting(16, "ntm-sort: vectors to output", least=1)
 
+        @property
+        def least(self) -> int:
+            return self.most
+
+        def __post_init__(self) -> None:
+            if self.kept > self.most:
+                raise BadInput(
+                    f"the task ntm-sort takes kept up to most, {self.most}, got {self.kept}"
+                )
+
     name = "ntm-sort"
 
-    def __init__(self, bits: int = 8, most: int = 20, kept: int = 16, seed: int = 0) -> None:
-        """
-        Args:
-            bits: of a vector.
-            most: vectors of a sequence.
-            kept: how many of them are the answer.
-            seed: random seed of all sequences.
-        """
-        self.kept = checked_count(kept, "vectors to output")
-        if kept > most:
-            raise BadInput(f"the task {self.name} takes kept up to most, {most}, got {kept}")
-        super().__init__(bits, most, most, seed)
-        self.inputs, self.outputs = bits + 2, bits
-        self.chance = float(bits * kept)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        self.inputs, self.outputs = self.bits + 2, self.bits
+        self.chance = float(self.bits * self.settings.kept)
 
     def answers(self, items: int) -> int:
         """How many vectors are the answer, of so many."""
-        return max(1, round(items * self.kept / self.most))
+        return max(1, round(items * self.settings.kept / self.most))
 
     def steps(self, items: int) -> int:
         return items + self.answers(items) + 1

@@ -1,7 +1,7 @@
 """Learn to turn one sequence of symbols into another."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -9,22 +9,26 @@ import numpy as np
 
 from ..data import Batch
 from ..data.kept import kept_whole
-from ..data.splits import checked_shares
+from ..data.padding import Shares, columns
+from ..data.splits import divided
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..decoding import beam_answers
 from ..errors import BadInput
-from ..settings import setting
-from ..wiring import ATTENTION, Pair
+from ..settings import from_arguments, setting
+from ..wiring import ATTENTION
 from .answering import where_it_looks, written
 from .applying import Applying
+from .finite import NOBODY, Finite
+from .framing import written_by_decoder
 from .losses import CrossEntropy, SmoothedCrossEntropy
 from .metrics import Accuracy, Bits, ExactMatch, Metric
+from .ngrams import unigram_bits
 from .pictures import Picture
-from .task import Task, checked_part, checked_seed, hashed, random
+from .task import checked_seed, hashed, random
 
 SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
 SHOWN, DRAWN = 4, 3  # answers in a preview, pictures in a report
-ORDER, OWN = 0, 1  # places in the random numbers of the seed
+OWN = 1  # place in the random numbers of the seed; 0 is the order
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +56,7 @@ class _BitsBeside(Bits):
     loss_factor = None
 
 
-class Pairs(Task):
+class Pairs(Finite):
     """Read a source and write its target: translation, and whatever can be put that way.
 
     Symbol 0 ends both, and is what the decoder reads first. The network is an `EncoderDecoder`.
@@ -74,6 +78,7 @@ class Pairs(Task):
     name = "pairs"
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed", "targets", "pictures")
     symbolic = True
+    unit, filled, spare_anywhere = "pairs", True, True
 
     def __init__(
         self,
@@ -81,24 +86,18 @@ class Pairs(Task):
         source: Tokens,
         target: Tokens,
         *,
-        attention: str | None = "additive",
-        reverse: bool = False,
-        tied: bool = False,
-        smoothing: float = 0.0,
-        sampling: float = 0.0,
-        sampling_steps: int = 0,
         embedding: int = 128,
         exact: bool = False,
         longest: tuple[int, int] | None = None,
         references: Mapping[str, Sequence[str]] | None = None,
         seed: int = 0,
         where: str = "the pairs",
+        **given: Any,
     ):
         """
         Args:
             parts: sources and targets of `"train"`, `"valid"` and `"test"`, symbols without ends.
             source, target: the vocabularies.
-            attention, reverse, tied, smoothing, sampling, sampling_steps: see `PairSettings`.
             embedding: size of the embeddings, unless the network's settings say otherwise.
             exact: whether the first metric is how many answers are right as a whole.
             longest: symbols of the longest source and target, ends included; by default those of
@@ -108,19 +107,20 @@ class Pairs(Task):
                 not know; by default the symbols decoded.
             seed: random seed of order and sampling.
             where: where the pairs are from, for messages.
+            given: the settings in `PairSettings`.
         """
+        self.pairing: PairSettings = from_arguments(PairSettings, given)
+        attention, smoothing = self.pairing.attention, self.pairing.smoothing
         self.sources, self.targets = source, target
-        self.seed, self.where, self.reverse = checked_seed(seed), where, reverse
-        self.parts = {name: _ended(*pairs, reverse) for name, pairs in parts.items()}
+        self.seed, self.where, self.reverse = checked_seed(seed), where, self.pairing.reverse
+        self.parts = {name: _ended(*pairs, self.reverse) for name, pairs in parts.items()}
         if longest is None and not self.parts["train"][0]:
             raise BadInput(f"{where}: there is no pair to learn from")
         self._references = references or {}
         self.inputs, self.outputs = len(source), len(target)
         both = [pairs for part in self.parts.values() for pairs in zip(*part, strict=True)]
-        self.longest = longest or tuple(max(len(pair[side]) for pair in both) for side in (0, 1))
-        self.length = self.longest[1]
-        self.sizes = min(SIZES, -(-max(self.longest) // STEPS))
-        self.sampling, self.sampling_steps = sampling, sampling_steps
+        one, two = longest or (max(len(pair[side]) for pair in both) for side in (0, 1))
+        self.longest, self.length = (one, two), two
         self.loss = SmoothedCrossEntropy(smoothing=smoothing) if smoothing else CrossEntropy()
         bits: Metric = (_BitsBeside if smoothing else Bits)("symbol")
         whole = ExactMatch(UNKNOWN)
@@ -128,12 +128,11 @@ class Pairs(Task):
         self.metrics = (first, second, Accuracy(UNKNOWN))
         self.model = {
             "kind": "encoder-decoder",
-            "attention": None if attention in (None, "none") else attention,
-            "tied": tied,
+            "attention": None if attention == "none" else attention,
+            "tied": self.pairing.tied,
             "embedding": embedding,
         }
-        self.chance = 0.0 if exact else _entropy(self.parts["train"][1], self.outputs)
-        self._epoch: tuple[Any, list[np.ndarray]] | None = None
+        self.chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
 
     @classmethod
     def of_texts(
@@ -148,21 +147,14 @@ class Pairs(Task):
         """The task of texts in memory, the parts following one another."""
         if len(sources) != len(targets):
             raise BadInput(f"there are {len(sources)} sources and {len(targets)} targets")
-        count = len(sources)
-        cuts = np.round(np.cumsum([0, *checked_shares(split)]) * count).astype(int)
-        train = slice(cuts[0], cuts[1])
-        known = [Tokens.of(texts[train], level) for texts in (sources, targets)]
-        parts = {}
-        for n, name in enumerate(("train", "valid", "test")):
-            here = slice(cuts[n], cuts[n + 1])
-            coded = [
-                [np.array(tokens.encode(text), np.int32) for text in texts[here]]
-                for tokens, texts in zip(known, (sources, targets), strict=True)
-            ]
-            parts[name] = (coded[0], coded[1])
-        held_out = {"valid": slice(cuts[1], cuts[2]), "test": slice(cuts[2], cuts[3])}
-        references = {name: targets[here] for name, here in held_out.items()}
-        return cls(parts, *known, references=references, **options)
+        cuts = divided(len(sources), split)
+        source, target = (Tokens.of(texts[cuts["train"]], level) for texts in (sources, targets))
+        parts = {
+            name: (source.encode_all(sources[here]), target.encode_all(targets[here]))
+            for name, here in cuts.items()
+        }
+        references = {name: targets[cuts[name]] for name in ("valid", "test")}
+        return cls(parts, source, target, references=references, **options)
 
     @property
     def source(self) -> str:
@@ -178,81 +170,46 @@ class Pairs(Task):
         self, index: int, size: int, length: int | None
     ) -> tuple[tuple[Sequence[np.ndarray], Sequence[np.ndarray]], np.ndarray]:
         """Pairs with ends, and which of them are in training batch number `index`."""
-        return self.parts["train"], self._order(index, size, length)
+        return self.parts["train"], self.chosen(index, size, length)
 
-    def _order(self, index: int, size: int, length: int | None) -> np.ndarray:
-        """The pairs of training batch number `index`, by their numbers."""
-        sources, targets = self.parts["train"]
-        which = np.arange(len(sources))
-        if length is not None:
-            short = np.flatnonzero([len(target) <= length for target in targets])
-            which = short if len(short) else which
-        size = min(size, len(which))
-        epoch, place = divmod(index, len(which) // size)
-        name = (epoch, size, length)
-        if self._epoch is None or self._epoch[0] != name:
-            draw = random(self.seed, ORDER, epoch)
-            mixed = draw.permutation(which)
-            mixed = mixed[np.argsort(self._sizes(self.parts["train"])[mixed], kind="stable")]
-            # What does not fill a batch is left out, each time somewhere else.
-            spare = len(mixed) % size
-            begin = int(draw.integers(0, spare + 1))
-            batches = mixed[begin : begin + len(mixed) - spare].reshape(-1, size)
-            self._epoch = name, [*draw.permutation(batches)]
-        return self._epoch[1][place]
+    def count(self, part: str) -> int:
+        return len(self.parts[part][0])
 
-    def _sizes(self, pairs: tuple[Sequence[np.ndarray], Sequence[np.ndarray]]) -> np.ndarray:
+    def fitting(self, length: int | None) -> np.ndarray:
+        return short_enough(self.parts["train"][1], length)
+
+    def sizes(self, part: str) -> np.ndarray:
+        return self.sizes_of(self.parts[part])
+
+    def sizes_of(self, pairs: tuple[Sequence[np.ndarray], Sequence[np.ndarray]]) -> np.ndarray:
         """Which of the padded sizes each pair needs, from 1 on."""
-        shares = [
-            np.array([len(x) for x in side]) / most
-            for side, most in zip(pairs, self.longest, strict=True)
-        ]
-        return np.ceil(self.sizes * np.maximum(*shares) - 1e-9).astype(int)
+        return self._padding.of([[*map(len, side)] for side in pairs])
+
+    @property
+    def _padding(self) -> Shares:
+        return Shares(self.longest, min(SIZES, -(-max(self.longest) // STEPS)))
+
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        return self.padded(self.parts[part], which)
 
     def padded(
         self, pairs: tuple[Sequence[np.ndarray], Sequence[np.ndarray]], which: np.ndarray
     ) -> Batch:
         """Some pairs as a batch; a pair with the number -1 is empty and counts nothing."""
-        real = which[which >= 0]
-        chosen = [[side[n] for n in real] for side in pairs]
-        size = int(self._sizes((chosen[0], chosen[1])).max())
-        steps = [-(-most * size // self.sizes) for most in self.longest]
-        count = len(which)
-        source, target = (np.full((n, count), END, np.int32) for n in steps)
-        lengths = np.ones((2, count), np.int32)
-        for column, (one, two) in enumerate(zip(*chosen, strict=True)):
-            source[: len(one), column], target[: len(two), column] = one, two
-            lengths[:, column] = len(one), len(two)
-        weights = np.arange(steps[1])[:, None] < lengths[1]
-        weights[:, len(real) :] = False
-        read = np.concatenate([np.full((1, count), END, np.int32), target[:-1]])
-        inputs = Pair(read, source, lengths[:1])
-        return Batch(inputs, target, weights.astype(np.float32), lengths=lengths[1])
+        sources, targets = ([side[n] for n in which if n != NOBODY] for side in pairs)
+        steps = self._padding.steps(int(self.sizes_of((sources, targets)).max()))
+        return written_by_decoder(*columns(sources, steps[0], len(which)), targets, steps[1])
 
     def _own(self, index: int, batch: Batch) -> np.ndarray | None:
         """Where the decoder reads its own answers, or `None` for nowhere."""
-        if not self.sampling:
+        share, steps = self.pairing.sampling, self.pairing.sampling_steps
+        if not share:
             return None
-        grown = min(1.0, index / self.sampling_steps) if self.sampling_steps else 1.0
+        grown = min(1.0, index / steps) if steps else 1.0
         found = random(self.seed, OWN, index).random(np.shape(batch.targets))
-        own = found < self.sampling * grown
+        own = found < share * grown
         own[0] = False  # there is no answer yet
         return own
-
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        pairs = self.parts[checked_part(part)]
-        order = np.argsort(self._sizes(pairs), kind="stable") if pairs[0] else np.zeros(0, int)
-        size = max(1, min(size, len(order)))
-        for begin in range(0, len(order), size):
-            which = order[begin : begin + size]
-            yield self.padded(pairs, np.pad(which, (0, size - len(which)), constant_values=-1))
-
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return self.length, min(size, len(self.parts["train"][0]))
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float | None:
-        count = len(self.parts["train"][0])
-        return batches / (count // min(size, count))
 
     def references(self, part: str) -> list[str]:
         """The right targets of a part as texts, in the order of the part."""
@@ -313,6 +270,13 @@ class Pairs(Task):
         return hashed([x for part in self.parts.values() for side in part for x in side])
 
 
+def short_enough(targets: Sequence[np.ndarray], length: int | None) -> np.ndarray:
+    """The numbers of the targets that are not longer than a length, or of all if none is."""
+    every = np.arange(len(targets))
+    short = every if length is None else np.flatnonzero([len(x) <= length for x in targets])
+    return short if len(short) else every
+
+
 def _ended(
     sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], reverse: bool
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -322,10 +286,3 @@ def _ended(
         return np.append(symbols, END).astype(np.int32)
 
     return [ended(x[::-1] if reverse else x) for x in sources], [ended(x) for x in targets]
-
-
-def _entropy(targets: Sequence[np.ndarray], symbols: int) -> float:
-    """Bits per symbol of the frequencies of the target symbols."""
-    counts = np.bincount(np.concatenate(targets), minlength=symbols)
-    shares = counts[counts > 0] / counts.sum()
-    return float(-np.sum(shares * np.log2(shares)))

@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,20 +12,18 @@ from ..data.ink import Ink, drawn_ink, omniglot_ink
 from ..data.locate import find_data
 from ..data.pen import INPUTS
 from ..errors import BadInput
-from ..settings import setting
-from .epochs import in_order
-from .synthetic import PLACES, TRAIN
-from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from ..settings import from_arguments, setting
+from .synthetic import Generated
+from .task import checked_length, checked_seed, hashed
 
 SOURCES = ("drawn", "omniglot")
 OMNIGLOT = "omniglot/strokes_background_small1.zip"
 ALPHABET = "Latin"
-HELD_OUT = 500
 HELD_OUT_WRITERS = {"drawn": 50, "omniglot": 3}  # for validation, and as many for test
 SHAKE = {"drawn": (1.0, 1.0), "omniglot": (1.5, 0.0)}  # in training, and held out
 
 
-class PenStrokes(Task):
+class PenStrokes(Generated):
     """A task that reads pen strokes; subclasses implement `written`.
 
     Strokes are drawn (26 digits and capitals, by writers of random slant, width, haste and form),
@@ -34,6 +32,7 @@ class PenStrokes(Task):
     characters vary, but those of Omniglot only do in training.
 
     Attributes:
+        settings: an instance of `Settings`.
         labels: the characters, in the order of their labels.
         parts: the ink of `"train"`, `"valid"` and `"test"`.
         steps: the usual number of steps per character, at most.
@@ -48,32 +47,25 @@ class PenStrokes(Task):
         writers: int = setting(200, "drawn: writers to learn from", least=1, most=100_000)
         length: int | None = setting(None, "steps per sequence, at most", least=1)
 
+    settings: Any
     steps: ClassVar[int]
     inputs = INPUTS
-    held_out_together = HELD_OUT
+    held_out_together = 500
 
-    def __init__(
-        self,
-        strokes: str = "drawn",
-        alphabet: str | None = None,
-        writers: int = 200,
-        length: int | None = None,
-        seed: int = 0,
-    ):
+    def __init__(self, *, seed: int = 0, **given: Any):
         """
         Args:
-            strokes: `"drawn"` or `"omniglot"`.
-            alphabet: drawn: the characters to use; Omniglot: the name of an alphabet.
-            writers: drawn: how many are for training.
-            length: steps per sequence, at most; longer ones are sampled more coarsely.
             seed: random seed of writers and characters.
+            given: the settings of the task; see `Settings`.
         """
-        self.seed = checked_seed(seed)
+        self.settings, self.seed = from_arguments(self.Settings, given), checked_seed(seed)
         self.length = self.usual_length
-        self.length = self._checked(length)
-        self.parts = inks(strokes, alphabet, writers, self.seed)
+        self.length = self.checked(self.settings.length)
+        strokes = self.settings.strokes
+        self.parts = inks(strokes, self.settings.alphabet, self.settings.writers, self.seed)
         self.labels = self.parts["train"].characters
-        self._shakes = SHAKE[strokes]
+        training, held_out = SHAKE[strokes]
+        self._shakes = {"train": training, "valid": held_out, "test": held_out}
 
     @property
     def usual_length(self) -> int:
@@ -101,24 +93,11 @@ class PenStrokes(Task):
             raise BadInput(f"the model knows the characters {known}, the data have {task.labels}")
         return task
 
-    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        size, length = checked_count(size, "sequences of a batch"), self._checked(length)
-        rng = random(self.seed, TRAIN, index)
-        return self.written(rng, self.parts["train"], self._shakes[0], size, length)
+    def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
+        return self.written(rng, self.parts[part], self._shakes[part], size, length)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        rng = random(self.seed, PLACES[checked_part(part)], 0)
-        every = self.written(rng, self.parts[part], self._shakes[1], HELD_OUT, self.length)
-        for some in in_order(HELD_OUT, checked_count(size, "sequences of a batch")):
-            yield every.take(some)
-
-    def _checked(self, length: int | None) -> int:
-        length = self.length if length is None else checked_count(length)
-        if length < self.least:
-            raise BadInput(
-                f"the task {self.name} takes a length of at least {self.least} steps, got {length}"
-            )
-        return length
+    def checked(self, length: int | None) -> int:
+        return checked_length(self, length, self.least)
 
     def artefacts(self) -> dict[str, Any]:
         return {"characters": self.labels}
@@ -138,11 +117,9 @@ class PenStrokes(Task):
 
 def inks(strokes: str, alphabet: str | None, writers: int, seed: int) -> dict[str, Ink]:
     """The ink of training, validation and test, by different writers; see `PenStrokes`."""
-    if strokes not in SOURCES:
-        raise BadInput(f"strokes must be one of {', '.join(SOURCES)}; got {strokes!r:.40}")
     other = HELD_OUT_WRITERS[strokes]
     if strokes == "drawn":
-        ink = drawn_ink(seed, checked_count(writers, "writers") + 2 * other, alphabet)
+        ink = drawn_ink(seed, writers + 2 * other, alphabet)
     else:
         where = find_data(OMNIGLOT)
         ink = omniglot_ink(str(where), ALPHABET if alphabet is None else alphabet)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ..data import Batch
+from .framing import at_last
 from .losses import CrossEntropy
 from .metrics import Accuracy
-from .synthetic import Synthetic, at_last
+from .synthetic import Synthetic
 
 RELEVANT = 2
 SYMBOLS = 100

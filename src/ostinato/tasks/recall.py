@@ -1,7 +1,8 @@
 """Recall stored patterns from corrupted ones."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.kept import kept_whole
 from ..data.npz import read_npy
 from ..errors import BadInput
 from ..settings import setting
 from ..through_time import unroll
-from .epochs import in_order, shuffled
+from .file_task import FileSettings
+from .finite import Finite
 from .losses import SquaredError
 from .metrics import Metric, StepMean
-from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from .task import checked_length, checked_seed, hashed, random
 
 # Letters of 5 by 7 pixels: the columns from left to right, the top row in the lowest bit.
 LETTERS = {
@@ -59,7 +60,7 @@ class PatternsRight(StepMean):
         return right.astype(jnp.float32)
 
 
-class Recall(Task):
+class Recall(Finite):
     """See a corrupted pattern, and answer with the one that it was made of.
 
     Patterns are vectors of -1 and 1: random ones, letters of 5 by 7 pixels, or the rows of a file.
@@ -86,17 +87,13 @@ class Recall(Task):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "an .npy file with a pattern of -1 and 1 per row")
         patterns: int = setting(10, "how many random patterns or letters", least=1)
         bits: int = setting(100, "bits of a random pattern", least=1)
         letters: bool = setting(False, "letters of 5 by 7 pixels instead of random patterns")
         noise: float = setting(0.1, "fraction of the bits that are flipped", least=0, most=1)
         length: int = setting(10, "steps until the answer", least=2)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "recall"
     loss = SquaredError()
@@ -135,7 +132,8 @@ class Recall(Task):
             self.patterns = (2 * signs - 1).astype(np.float32)
         count, self.inputs = self.patterns.shape
         self.outputs = self.inputs
-        self.length = self._checked(length)
+        self.length = length
+        self.length = checked_length(self, length, 2)
         self.flipped = round(noise * self.inputs)
         share = np.mean(self.patterns > 0, axis=0)
         self.chance = float(np.mean(np.maximum(share, 1 - share)))
@@ -170,31 +168,29 @@ class Recall(Task):
         return self.length - 1
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        which = shuffled(self.seed, index, size, len(self.patterns))
-        return self._cued(random(self.seed, NOISE, index), which, length)
+        return self._cued(random(self.seed, NOISE, index), self.chosen(index, size), length)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        rng = random(self.seed, PLACES[checked_part(part)])
-        every = self._cued(rng, np.repeat(np.arange(len(self.patterns)), CUES), None)
-        for some in in_order(every.sequences, checked_count(size, "sequences of a batch")):
-            yield every.take(some)
+    def count(self, part: str) -> int:
+        return len(self.patterns) * (1 if part == "train" else CUES)
+
+    @functools.cached_property
+    def _held_out(self) -> dict[str, Batch]:
+        which = np.repeat(np.arange(len(self.patterns)), CUES)
+        return {part: self._cued(random(self.seed, n), which, None) for part, n in PLACES.items()}
+
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        return self._held_out[part].take(which)
 
     def _cued(self, rng: np.random.Generator, which: np.ndarray, length: int | None) -> Batch:
         patterns = self.patterns[which]
         places = np.argsort(rng.random(patterns.shape), axis=1)[:, : self.flipped]
         cues = patterns.copy()
         np.put_along_axis(cues, places, -np.take_along_axis(cues, places, 1), 1)
-        steps = self._checked(length)
+        steps = checked_length(self, length, 2)
         inputs = np.zeros((steps, *patterns.shape), np.float32)
         targets, weights = np.zeros_like(inputs), np.zeros((steps, len(which)), np.float32)
         inputs[0], targets[-1], weights[-1] = cues, patterns, 1
         return Batch(inputs, targets, weights)
-
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return self.length, min(size, len(self.patterns))
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        return batches / (len(self.patterns) // min(size, len(self.patterns)))
 
     def artefacts(self) -> dict[str, Any]:
         return {"bits": self.inputs}
@@ -226,12 +222,6 @@ class Recall(Task):
         """A letter as text."""
         rows = np.asarray(pattern).reshape(-1, COLUMNS) > 0
         return "\n".join("".join("#" if dot else "." for dot in row) for row in rows)
-
-    def _checked(self, length: int | None) -> int:
-        length = self.length if length is None else checked_count(length)
-        if length < 2:
-            raise BadInput(f"the task {self.name} takes a length of at least 2 steps, got {length}")
-        return length
 
 
 def checked_patterns(patterns: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Labelled sequences, checked and concatenated."""
+"""Check inputs and targets in any of the forms that `Arrays` takes."""
 
 import dataclasses
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.examples import Examples
 from ..errors import BadInput
 from .answers import checked_answers
 
@@ -13,47 +14,18 @@ MOST_SYMBOL = 2**31 - 2  # a network has an input for each, and counts them in 3
 FORMS = "(N, T, inputs) numbers, (N, T) whole numbers, or a list of N arrays"
 
 
-@dataclasses.dataclass(frozen=True)
-class Sequences:
-    """N sequences, concatenated.
-
-    Attributes:
-        rows: the inputs of all steps, symbols `(M,)` or vectors `(M, inputs)` in float64.
-        begins, lengths: `(N,)`, the first row and the number of steps of each sequence.
-        answers: labels `(M,)` or numbers `(M, outputs)`, one per step, or N of them, one per
-            sequence.
-        per_step: whether there is an answer per step.
-    """
-
-    rows: np.ndarray
-    begins: np.ndarray
-    lengths: np.ndarray
-    answers: np.ndarray
-    per_step: bool
-
-    def steps_of(self, which: np.ndarray) -> np.ndarray:
-        """The rows of some sequences."""
-        parts = [
-            np.arange(b, b + n)
-            for b, n in zip(self.begins[which], self.lengths[which], strict=True)
-        ]
-        return np.concatenate(parts) if parts else np.zeros(0, int)
-
-    def place(self, row: int) -> str:
-        """The sequence and step of a row, for messages."""
-        which = int(np.searchsorted(self.begins, row, side="right")) - 1
-        return f"sequence {which}, step {row - int(self.begins[which])}"
-
-
 def sequences(
     xs: Any, ys: Any, lengths: Any, *, kind: str | None, per_step: bool | None, missing: str
-) -> Sequences:
-    """Check inputs and targets in any of the forms that `Arrays` takes."""
+) -> Examples:
+    """Labelled sequences as they are in the data: inputs in float64, targets as labels or numbers.
+
+    All targets are there: what is missing among them is for `Answers` to say.
+    """
     rows, sizes, padded = _inputs(xs, lengths)
-    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
-    found = Sequences(rows, begins, sizes, np.zeros(0), False)
+    found = Examples(rows, sizes, np.zeros(0), np.zeros(0, bool))
     answers, per_step = _targets(ys, found, padded, kind, per_step, missing)
-    return dataclasses.replace(found, answers=answers, per_step=per_step)
+    there = np.ones(len(answers), bool)
+    return dataclasses.replace(found, targets=answers, there=there, per_step=per_step)
 
 
 def as_array(values: Any, what: str) -> np.ndarray:
@@ -131,7 +103,7 @@ def _lengths(lengths: Any, count: int, steps: int) -> np.ndarray:
 
 def _targets(
     ys: Any,
-    found: Sequences,
+    found: Examples,
     padded: int | None,
     kind: str | None,
     per_step: bool | None,
@@ -173,7 +145,7 @@ def _is_per_step(ys: np.ndarray, longest: int, kind: str | None, asked: bool | N
 
 
 def _of_list(
-    ys: Any, found: Sequences, kind: str | None, per_step: bool | None, missing: str
+    ys: Any, found: Examples, kind: str | None, per_step: bool | None, missing: str
 ) -> np.ndarray:
     """The answers of a list with one array per sequence."""
     parts = [as_array(y, f"the targets of sequence {n}") for n, y in enumerate(ys)]

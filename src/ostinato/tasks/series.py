@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -10,26 +9,24 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.kept import kept_texts
-from ..data.scaling import POLICIES, Scaler, checked_policy
+from ..data.scaling import POLICIES, Scaler, checked_policy, scaler_for
 from ..data.splits import PARTS, divided, shares
 from ..data.table import first_twice
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
-from . import series_data, windows, yardsticks
+from . import series_data, yardsticks
 from .answers import KINDS, Answers
 from .applying import Applying
+from .file_task import FileSettings, FileTask, Reading
 from .forecasts import fit_forecasts, joined, pairs, sparklines
 from .quantiles import QuantileAnswers, checked_levels, levels_of
-from .task import Task, checked_count, checked_part, checked_seed, hashed
-from .windows import Stream, in_windows, training_batch
-
-WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
+from .task import checked_count, checked_part, checked_seed, hashed
+from .windows import Stream, Streamed, in_windows
 
 
-class Series(Task):
+class Series(Streamed, FileTask):
     """Forecast a series `(T, columns)`; or, with `ys`, learn what goes with each of its steps.
 
     Forecasting: at each step the values of all columns come in, and the next `horizon` values of
@@ -37,9 +34,8 @@ class Series(Task):
     class (whole numbers or text) or numbers (floats) are learned at each step.
 
     The parts follow one another in time, and a target never lies in another part than its input.
-    With `carry` a batch is a window of contiguous streams, and the next one goes on where it ended,
-    so that the state can be carried; without, every sequence begins at a random place. Of several
-    series each is divided in this way, and the state starts anew where one begins.
+    Of several series each is divided in this way, and the state starts anew where one begins. For
+    the windows of a batch see `Streamed`.
 
     All columns are scaled to mean 0 and deviation 1, fitted on the training part. Errors are
     averaged over horizon and columns, in the units of the data; R² weighs all columns equally.
@@ -61,7 +57,7 @@ class Series(Task):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "a table: .csv, .parquet, or .npy")
         target: str | None = setting(None, "columns to predict, a,b (all of them)")
         columns: str | None = setting(None, "columns to read, a,b,c (all of them)")
@@ -87,10 +83,6 @@ class Series(Task):
         )
         scale: bool = setting(True, "scale all columns")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
-
-        def __post_init__(self) -> None:
-            if self.file is not None:
-                object.__setattr__(self, "file", whole_path(self.file))
 
     name = "series"
     apply_options: ClassVar[tuple[str, ...]] = ("steps",)
@@ -163,7 +155,9 @@ class Series(Task):
         rows = None if ys is None else series_data.answers_of(ys, xs, kind, missing)
         cuts = [divided(len(x), split, "steps") for x in xs]
         training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
-        self.scaler = series_data.scaler_for(known, training, scale, self.names)
+        self.scaler = scaler_for(
+            known, training, scale, lambda n: f"column {self.names[n]!r}", "this series has"
+        )
         self.inputs = self.scaler.columns
         self._fit_answers(known, xs, rows, cuts, scale)
         self.outputs, self.chance = self.answers.outputs, self.answers.chance
@@ -222,26 +216,8 @@ class Series(Task):
     def source(self) -> str:
         return f"{self._source} is"
 
-    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        length = self.length if length is None else length
-        train = self.parts["train"]
-        return training_batch(train, self.seed, index, size, length, self.carry, self.washout)
-
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        # With a washout in a single stream, so that all of it but the beginning counts.
-        size = 1 if self.washout else size
-        return in_windows(self.parts[checked_part(part)], size, self.length)
-
-    def evaluated(self, part: str) -> Iterator[Batch]:
-        """One stream from the beginning; the state is carried from window to window."""
-        return in_windows(self.parts[checked_part(part)], 1, WINDOW)
-
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return windows.batch_shape(self.parts["train"], size, self.length, self.carry)
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        length = length or self.length
-        return windows.epochs(self.parts["train"], batches, size, length, self.carry)
+    def stream_of(self, part: str) -> Stream:
+        return self.parts[part]
 
     def begins(self, part: str, number: int = 0) -> int:
         """The first step of a part of a series; its length if the part is empty."""
@@ -301,25 +277,17 @@ class Series(Task):
         return hashed([x for stream in self.parts.values() for x in stream])
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Series":
-        """The task of a file; with what a trained model keeps of it, if given."""
+    def read(cls, given: Reading) -> "Series":
         from .from_files import series_of_file
 
-        if settings.file is None:
+        if given.file is None:
             raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
-        split = shares(settings.split)
-        return series_of_file(settings.file, settings, artefacts, split=split, seed=seed)
+        options = {"split": given.split, "seed": given.seed}
+        return series_of_file(given.file, given.settings, given.artefacts, **options)
 
-    @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Series":
-        from .from_files import series_of_file
-
-        task = series_of_file(path, settings, artefacts, split=(1, 0, 0))
-        task.parts = dict.fromkeys(PARTS, task.parts["train"])
-        task._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in task._cuts]
-        return task
+    def hold_out_all(self) -> None:
+        super().hold_out_all()
+        self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
 
     @classmethod
     def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.scaling import Scaler, check_complete
+from ..data.scaling import check_complete
 from ..errors import BadInput
 from .answers import Answers, checked_answers, fit_answers
 from .sequences import as_array
@@ -104,20 +104,6 @@ def check_values(xs: list[np.ndarray], names: list[str], missing: str) -> None:
             return f"step {at[0]}{of}, column {names[at[1]]!r}"
 
         check_complete(x, missing, where)
-
-
-def scaler_for(
-    known: Mapping[str, Any], training: np.ndarray, scale: bool, names: list[str]
-) -> Scaler:
-    """The scaling of a trained model, or else one that is fitted to the training part."""
-    if "scaler" not in known:
-        return Scaler.fit(training, scale, lambda n: f"column {names[n]!r}")
-    found = Scaler.from_json(known["scaler"])
-    if len(found.shift) != training.shape[1]:
-        raise BadInput(
-            f"the model reads {len(found.shift)} columns, this series has {training.shape[1]}"
-        )
-    return found
 
 
 def check_parts(

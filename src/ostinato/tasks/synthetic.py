@@ -7,12 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..data import Batch
-from ..errors import BadInput
 from ..settings import setting
-from .epochs import in_order
-from .task import Task, checked_part, checked_seed, random
+from .finite import in_pieces
+from .task import Task, checked_count, checked_length, checked_part, checked_seed, random
 
-HELD_OUT = 1000
 TRAIN = 0
 PLACES = {"valid": 1, "test": 2}
 
@@ -24,11 +22,38 @@ class Length:
     length: int | None = setting(None, "steps per sequence or window", least=1)
 
 
-class Synthetic(Task):
-    """A task that generates random sequences; subclasses implement `draw`.
+class Generated(Task):
+    """A task that generates every batch anew; subclasses implement `made`.
 
     Every batch has its own random generator, derived from the seed and its number, and so have the
-    validation set and the test set, of 1,000 sequences each.
+    validation set and the test set, of `held_out_together` sequences each.
+    """
+
+    seed: int
+
+    @abc.abstractmethod
+    def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
+        """Generate `size` sequences of a part, of up to `length` steps."""
+
+    def checked(self, length: int | None) -> int:
+        """A number of steps that the task allows, by default the usual one."""
+        return checked_length(self, length)
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        size, length = checked_count(size, "sequences of a batch"), self.checked(length)
+        return self.made(random(self.seed, TRAIN, index), "train", size, length)
+
+    def whole(self, part: str) -> Batch:
+        """All sequences of a held-out part."""
+        rng = random(self.seed, PLACES[checked_part(part)], 0)
+        return self.made(rng, part, self.held_out_together, self.length)
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        return in_pieces(self.whole(part), size)
+
+
+class Synthetic(Generated):
+    """A task that generates random sequences; subclasses implement `draw`.
 
     Attributes:
         length: on the class, the default number of steps.
@@ -38,7 +63,7 @@ class Synthetic(Task):
     Settings = Length
 
     least: int
-    held_out_together = HELD_OUT
+    held_out_together = 1000
 
     def __init__(self, length: int | None = None, seed: int = 0) -> None:
         """
@@ -46,41 +71,14 @@ class Synthetic(Task):
             length: steps per sequence; `None` for the task's default.
             seed: random seed of all sequences.
         """
-        self.length, self.seed = self._checked(length), checked_seed(seed)
+        self.length, self.seed = self.checked(length), checked_seed(seed)
 
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         """Generate `size` sequences of `length` steps."""
 
-    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        return self.draw(random(self.seed, TRAIN, index), size, self._checked(length))
+    def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
+        return self.draw(rng, size, length)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        every = self.draw(random(self.seed, PLACES[checked_part(part)], 0), HELD_OUT, self.length)
-        for some in in_order(HELD_OUT, size):
-            yield every.take(some)
-
-    def _checked(self, length: int | None) -> int:
-        length = self.length if length is None else length
-        if length < self.least:
-            raise BadInput(
-                f"the task {self.name} takes a length of at least {self.least} steps, got {length}"
-            )
-        return length
-
-
-def at_last(length: int, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Targets and weights of a task in which only the last step counts.
-
-    Args:
-        length: T, the number of steps.
-        targets: the targets of the last step, `(B,)` symbols or `(B, outputs)`.
-
-    Returns:
-        targets `(T, B, ...)` and weights `(T, B)`, both zero before the last step.
-    """
-    everywhere = np.zeros((length, *targets.shape), targets.dtype)
-    everywhere[-1] = targets
-    weights = np.zeros((length, len(targets)), np.float32)
-    weights[-1] = 1
-    return everywhere, weights
+    def checked(self, length: int | None) -> int:
+        return checked_length(self, length, self.least)

@@ -10,7 +10,8 @@ import numpy as np
 from ..data import Batch
 from ..data.conllu import COLUMNS, Sentence, sentences
 from ..data.kept import kept_texts
-from ..data.spelling import Spellings, padded, rounded
+from ..data.padding import columns, rounded
+from ..data.spelling import Spellings
 from ..data.words import Words
 from ..decoding import most_probable
 from ..errors import BadInput
@@ -71,10 +72,10 @@ class TagCode:
 
     def batch(self, found: Sequence[Sequence[str]]) -> Batch:
         """Sentences as a batch without targets."""
-        lengths = np.array([len(words) for words in found], np.int32)
         distinct = {word: n for n, word in enumerate(dict.fromkeys(chain(*found)))}
-        steps = rounded(int(lengths.max()))
-        which = padded([np.array([distinct[word] for word in words]) for words in found], steps)
+        steps = rounded(max(map(len, found)))
+        numbers = [np.array([distinct[word] for word in words]) for words in found]
+        which, lengths = columns(numbers, steps)
         inputs = Spellings.of(distinct, self.letters).batch(self.symbols(distinct)[which], which)
         weights = (np.arange(steps)[:, None] < lengths).astype(np.float32)
         return Batch(inputs, np.zeros(weights.shape, np.int32), weights, lengths)

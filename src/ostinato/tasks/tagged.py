@@ -1,6 +1,5 @@
 """Sentences with a tag for each word: from files, in parts, and as numbers."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..data.conllu import read_conllu
-from ..data.splits import PARTS, divided
+from ..data.examples import Examples
+from ..data.splits import PARTS, divided_at_random
 from ..data.words import Words
 from ..errors import BadInput
 from .tag_code import TagCode
@@ -16,23 +16,6 @@ from .tag_code import TagCode
 Tagged = tuple[list[str], list[str]]  # words, and as many tags
 MISSING = "_"
 RARE_LETTER = 2  # a character that occurs less often is unknown
-
-
-@dataclasses.dataclass(frozen=True)
-class TaggedWords:
-    """The words of some sentences, one after the other.
-
-    Attributes:
-        which: the number of each word among all distinct ones.
-        tags, there: the tag of each word, and whether it has one.
-        begins, lengths: the first word and the number of words of each sentence.
-    """
-
-    which: np.ndarray
-    tags: np.ndarray
-    there: np.ndarray
-    begins: np.ndarray
-    lengths: np.ndarray
 
 
 def read_tagged(path: str | Path, column: str) -> list[Tagged]:
@@ -46,14 +29,14 @@ def read_tagged(path: str | Path, column: str) -> list[Tagged]:
 def in_parts(
     given: Mapping[str, Sequence[Tagged] | None],
     split: tuple[float, float, float],
-    order: np.ndarray,
+    rng: np.random.Generator,
 ) -> dict[str, list[Tagged]]:
     """The sentences of each part, in the order in which they were given.
 
     Args:
         given: the sentences by part. A held-out part that is `None` is taken from `"train"`.
         split: the shares of the parts.
-        order: a random permutation of the sentences of `"train"`.
+        rng: says which of them.
     """
     found = {name: [_checked(x) for x in some] for name, some in given.items() if some is not None}
     shares = [
@@ -62,9 +45,10 @@ def in_parts(
     ]
     first, second, third = (share / sum(shares) for share in shares)
     everything = found["train"]
-    for name, some in divided(len(everything), (first, second, third), "sentences").items():
+    parts = divided_at_random(len(everything), (first, second, third), "sentences", rng)
+    for name, some in parts.items():
         if name == "train" or name not in found:
-            found[name] = [everything[n] for n in np.sort(order[some])]
+            found[name] = [everything[n] for n in some]
     return {name: found[name] for name in PARTS}
 
 
@@ -93,8 +77,8 @@ def code_of(parts: Mapping[str, list[Tagged]], min_count: int, column: str) -> T
 
 def encoded(
     part: Sequence[Tagged], distinct: Mapping[str, int], tags: Sequence[str], source: str
-) -> TaggedWords:
-    """Sentences as numbers.
+) -> Examples:
+    """Sentences as examples, whose inputs are the numbers of their words.
 
     Args:
         part: the sentences.
@@ -111,10 +95,9 @@ def encoded(
                 f"{source}: the tag {tag!r:.40} was never seen in training; the model has "
                 f"{', '.join(tags[:20])}"
             )
-    return TaggedWords(
+    return Examples(
         np.array([distinct[word] for words, _ in part for word in words], np.int32),
+        lengths,
         np.array([known.get(tag, 0) for tag in said], np.int32),
         np.array([tag in known for tag in said], bool),
-        (np.cumsum(lengths) - lengths).astype(np.int32),
-        lengths,
     )

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,32 +10,33 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..data.files import whole_path
 from ..data.lines import count_lines, given_lines
-from ..data.spelling import Spellings, rounded
-from ..data.splits import PARTS, shares
+from ..data.padding import rounded
+from ..data.spelling import Spellings
+from ..data.splits import shares
 from ..data.words import UNKNOWN
 from ..decoding import most_probable
 from ..errors import BadInput
 from ..settings import setting
 from .applying import Applying
-from .epochs import in_order
+from .file_task import FileSettings, FileTask, Reading
+from .finite import Finite
 from .losses import CrossEntropy
 from .metrics import Accuracy
 from .passages import TaggedPassage
 from .tag_code import TagCode
 from .tagged import MISSING, Tagged, code_of, encoded, in_parts, read_tagged
-from .task import Task, checked_count, checked_part, checked_seed, hashed, random
+from .task import checked_seed, hashed, random
 from .toy_language import toy_sentences
 
 TAGS = ("upos", "xpos", "feats", "deprel")
 EMBEDDING, LETTER = 100, 32
 TOY = 3000
 GIVEN = ("min_count", "unknown", "spelling", "column")  # settings of the task itself
-SHUFFLE, REPLACE, SPLIT, LANGUAGE = 0, 1, 2, 3  # places in the random numbers of the seed
+REPLACE, SPLIT, LANGUAGE = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 
-class Tagging(Task):
+class Tagging(Finite, FileTask):
     """Read the words of a sentence, and label each of them.
 
     Sentences are pairs: a list of words, and a list of as many tags. A word without a tag (`_`) is
@@ -46,7 +47,7 @@ class Tagging(Task):
     probability `unknown / (unknown + n)` (Kiperwasser and Goldberg, 2016).
 
     A batch has sentences of similar lengths, padded to one of few sizes (see
-    `ostinato.data.spelling.rounded`); every epoch composes its batches anew.
+    `ostinato.data.padding.rounded`); every epoch composes its batches anew.
 
     `chance` is the share of the most frequent tag. The baseline gives each word its most frequent
     tag.
@@ -62,7 +63,7 @@ class Tagging(Task):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings:
+    class Settings(FileSettings):
         file: str | None = setting(None, "a CoNLL-U file (a generated language)")
         valid: str | None = setting(None, "a CoNLL-U file for validation (a part of the file)")
         test: str | None = setting(None, "a CoNLL-U file for the test (a part of the file)")
@@ -71,11 +72,7 @@ class Tagging(Task):
         min_count: int = setting(1, "how often a word must occur to be known", least=1)
         unknown: float = setting(0.25, "how often rare words are replaced by unknown", least=0)
         spelling: int = setting(50, "units of the character cell in each direction", least=1)
-
-        def __post_init__(self) -> None:
-            for name in ("file", "valid", "test"):
-                if getattr(self, name) is not None:
-                    object.__setattr__(self, name, whole_path(getattr(self, name)))
+        paths = ("file", "valid", "test")
 
     name = "tag"
     symbolic = True
@@ -110,8 +107,8 @@ class Tagging(Task):
             artefacts: of a trained model, whose words and tags are used.
         """
         self.seed, self._source, self._unknown = checked_seed(seed), source, unknown
-        order = random(seed, SPLIT).permutation(len(train))
-        found = in_parts({"train": train, "valid": valid, "test": test}, split, order)
+        given = {"train": train, "valid": valid, "test": test}
+        found = in_parts(given, split, random(seed, SPLIT))
         if artefacts is None:
             self.code = code_of(found, min_count, column)
         else:
@@ -126,7 +123,7 @@ class Tagging(Task):
             name: encoded(part, self._distinct, self.code.tags, source)
             for name, part in found.items()
         }
-        train_tags = self.parts["train"].tags[self.parts["train"].there]
+        train_tags = self.parts["train"].targets[self.parts["train"].there]
         if not len(train_tags):
             raise BadInput(f"{source}: no word of the training part has a tag")
         self.chance = float(np.bincount(train_tags).max() / len(train_tags))
@@ -139,68 +136,50 @@ class Tagging(Task):
             "spelling": spelling,
             "embedding": EMBEDDING,
         }
-        self._batches = lru_cache(2)(self._composed)
 
     @property
     def source(self) -> str:
         return f"{self._source} is"
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        size = min(checked_count(size, "sequences of a batch"), len(self.parts["train"].lengths))
         if length not in (None, self.length):
             raise BadInput(
                 f"the task {self.name} reads whole sentences of up to {self.length} words, so it "
                 f"takes no other length, got {length}"
             )
-        epoch, place = divmod(index, len(self.parts["train"].lengths) // size)
-        batch = self._padded("train", self._batches(epoch, size)[place])
+        batch = self.together("train", self.chosen(index, size))
         words = batch.inputs.words
         rare = random(self.seed, REPLACE, index).random(words.shape) < self._rates[words]
         return batch._replace(
             inputs=batch.inputs._replace(words=np.where(rare, np.int32(UNKNOWN), words))
         )
 
-    def _composed(self, epoch: int, size: int) -> np.ndarray:
-        """The sentences of all batches of an epoch, `(batches, size)`, of similar lengths."""
-        rng, lengths = random(self.seed, SHUFFLE, epoch), self.parts["train"].lengths
-        order = rng.permutation(len(lengths))[: len(lengths) // size * size]
-        sizes = self._sizes[order]
-        found = order[np.argsort(sizes, kind="stable")].reshape(-1, size)
-        return found[rng.permutation(len(found))]
-
-    @cached_property
-    def _sizes(self) -> np.ndarray:
-        return np.array([rounded(n) for n in self.parts["train"].lengths.tolist()])
+    def sizes(self, part: str) -> np.ndarray:
+        lengths = self.parts[part].lengths
+        return np.array([*map(rounded, lengths.tolist())]) if part == "train" else lengths
 
     @cached_property
     def _rates(self) -> np.ndarray:
         """The probability that a word is replaced by the unknown one, by symbol."""
-        counts = np.bincount(self._symbols[self.parts["train"].which], minlength=self.inputs)
+        counts = np.bincount(self._symbols[self.parts["train"].inputs], minlength=self.inputs)
         return self._unknown / np.maximum(self._unknown + counts, 1e-9)
 
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        order = np.argsort(self.parts[checked_part(part)].lengths, kind="stable")
-        for some in in_order(len(order), checked_count(size, "sequences of a batch")):
-            yield self._padded(part, order[some])
-
-    def _padded(self, name: str, some: np.ndarray) -> Batch:
+    def together(self, part: str, which: np.ndarray) -> Batch:
         """Sentences side by side; in the padding each repeats its last word."""
-        part = self.parts[name]
-        lengths = part.lengths[some]
-        time = np.arange(rounded(int(lengths.max())))[:, None]
-        valid = time < lengths
-        places = part.begins[some] + np.minimum(time, lengths - 1)
-        which = part.which[places]
-        weights = (valid & part.there[places]).astype(np.float32)
-        inputs = self._spellings.batch(self._symbols[which], which)
-        return Batch(inputs, part.tags[places], weights, lengths)
+        found = self.parts[part]
+        lengths = found.lengths[which]
+        places, valid = found.side_by_side(which, rounded(int(lengths.max())))
+        words = found.inputs[places]
+        weights = (valid & found.there[places]).astype(np.float32)
+        inputs = self._spellings.batch(self._symbols[words], words)
+        return Batch(inputs, found.targets[places], weights, lengths)
 
     def passage(self, part: str) -> TaggedPassage:
         found, words = self.parts[part], list(self._distinct)
-        spelled = [words[n] for n in found.which]
+        spelled = [words[n] for n in found.inputs]
         said = [
             self.code.tags[n] if there else MISSING
-            for n, there in zip(found.tags, found.there, strict=True)
+            for n, there in zip(found.targets, found.there, strict=True)
         ]
         ends = zip(found.begins, found.begins + found.lengths, strict=True)
         cuts = [slice(begin, end) for begin, end in ends]
@@ -211,13 +190,6 @@ class Tagging(Task):
         sentences = [line.split() for line in text.splitlines() if line.strip()]
         return TaggedPassage(TagCode.from_json(artefacts), sentences)
 
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return self.length, min(size, len(self.parts["train"].lengths))
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        count = len(self.parts["train"].lengths)
-        return batches / (count // min(size, count))
-
     # What is shown and kept
 
     def baselines(self) -> dict[str, float]:
@@ -227,10 +199,10 @@ class Tagging(Task):
             train = self.parts["train"]
             counts = np.zeros((self.inputs, self.outputs))
             there = train.there
-            np.add.at(counts, (self._symbols[train.which[there]], train.tags[there]), 1)
+            np.add.at(counts, (self._symbols[train.inputs[there]], train.targets[there]), 1)
             counts[counts.sum(1) == 0] = counts.sum(0)
-            guess = counts.argmax(1)[self._symbols[valid.which]]
-            found["most frequent tag"] = float(np.mean((guess == valid.tags)[valid.there]))
+            guess = counts.argmax(1)[self._symbols[valid.inputs]]
+            found["most frequent tag"] = float(np.mean((guess == valid.targets)[valid.there]))
         return found
 
     def preview(self, network: Any, key: jax.Array) -> str | None:
@@ -239,11 +211,11 @@ class Tagging(Task):
         if not len(part.lengths):
             return None
         some = np.argsort(np.abs(part.lengths - 15), kind="stable")[:1]
-        batch = self._padded("valid", some)
+        batch = self.together("valid", some)
         tags, words = self.code.tags, list(self._distinct)
         steps = range(int(batch.lengths[0]))
         said = np.asarray(most_probable(network, batch.arrays))[:, 0]
-        spelled = [words[part.which[part.begins[some[0]] + t]] for t in steps]
+        spelled = [words[part.inputs[part.begins[some[0]] + t]] for t in steps]
         right = batch.targets[:, 0]
         return " ".join(
             f"{spelled[t]}/{tags[said[t]]}"
@@ -270,31 +242,32 @@ class Tagging(Task):
 
     def fingerprint(self) -> str:
         words = np.frombuffer(repr((list(self._distinct), self.code.tags)).encode(), np.uint8)
-        return hashed([words, *(x for part in self.parts.values() for x in vars(part).values())])
+        data = [
+            [x.inputs, x.targets, x.there, x.begins.astype(np.int32), x.lengths]
+            for x in self.parts.values()
+        ]
+        return hashed([words, *(array for part in data for array in part)])
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Tagging":
+    def read(cls, given: Reading) -> "Tagging":
         """The task of CoNLL-U files, or of a generated language."""
-        given: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
-        given |= {"split": shares(settings.split), "seed": seed, "artefacts": artefacts}
-        if settings.file is None:
+        file, settings, split, seed, kept = given
+        options: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
+        options |= {"split": split, "seed": seed, "artefacts": kept}
+        if file is None:
             for name in ("valid", "test"):
                 if getattr(settings, name) is not None:
                     raise BadInput(f"{name} needs file, the sentences to learn from")
             made = toy_sentences(TOY, random(seed, LANGUAGE))
-            return cls(made, source="the generated language", **given)
-        files = {name: getattr(settings, name) for name in ("file", "valid", "test")}
-        found = [
-            None if path is None else read_tagged(path, settings.column) for path in files.values()
-        ]
-        return cls(*found, source=settings.file, **given)  # type: ignore[arg-type]
+            return cls(made, source="the generated language", **options)
+        column = settings.column if kept is None else kept["column"]
+        valid, test = (
+            None if path is None else read_tagged(path, column)
+            for path in (settings.valid, settings.test)
+        )
+        return cls(read_tagged(file, column), valid, test, source=file, **options)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Tagging":
-        found = read_tagged(path, artefacts["column"])
-        given = {name: getattr(settings, name) for name in GIVEN}
-        task = cls(found, split=(1, 0, 0), source=str(path), artefacts=artefacts, **given)
-        task.parts = dict.fromkeys(PARTS, task.parts["train"])
-        return task
+        alone = dataclasses.replace(settings, valid=None, test=None)
+        return super().on_file(path, alone, artefacts)

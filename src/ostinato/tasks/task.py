@@ -222,24 +222,46 @@ def hashed(arrays: list[Any]) -> str:
 
 def checked_seed(seed: int) -> int:
     """The seed; raises unless it is from 0 to 2³² - 1, the range of a JAX random key."""
-    try:
-        good = not isinstance(seed, bool) and 0 <= operator.index(seed) <= MOST_SEED
-    except TypeError:
-        good = False
-    if not good:
+    if not _is_whole(seed) or not 0 <= seed <= MOST_SEED:
         raise BadInput(f"a seed is a whole number from 0 to {MOST_SEED}, got {seed!r}")
     return int(seed)
 
 
+def _is_whole(number: Any) -> bool:
+    try:
+        operator.index(number)
+    except TypeError:
+        return False
+    return not isinstance(number, bool)
+
+
 def checked_count(count: int, what: str = "steps of a sequence") -> int:
     """A number of steps or sequences; raises unless it is whole and at least 1."""
-    try:
-        good = not isinstance(count, bool) and operator.index(count) >= 1
-    except TypeError:
-        good = False
-    if not good:
+    if not _is_whole(count) or count < 1:
         raise BadInput(f"the {what} must be a whole number of at least 1, got {count!r:.40}")
     return int(count)
+
+
+def checked_length(
+    task: Task, length: int | None, least: int = 1, most: int | None = None, why: str = ""
+) -> int:
+    """A number of steps, by default the task's; raises unless it is from `least` to `most`.
+
+    Args:
+        task: named in the message.
+        length: the steps asked for.
+        least, most: those that the task allows.
+        why: the reason, for the message, if there is but one length.
+    """
+    length = task.length if length is None else checked_count(length)
+    if least <= length and (most is None or length <= most):
+        return length
+    allowed = f"takes a length of at least {least} steps"
+    if most is not None:
+        allowed = f"takes a length of {least} to {most} steps"
+    if least == most:
+        allowed = f"has a length of {most} steps{why}"
+    raise BadInput(f"the task {task.name} {allowed}, got {length}")
 
 
 def checked_part(part: str) -> str:

@@ -11,30 +11,27 @@ import jax
 import numpy as np
 
 from ..data import Batch, Vocabulary, read_symbols
-from ..data.splits import checked_shares, shares
+from ..data.splits import divided, shares
 from ..decoding import NotFinite, opening, sample
 from ..errors import BadInput
 from ..settings import setting
-from . import windows
+from .file_task import FileTask, Reading, naming
 from .losses import CrossEntropy
 from .metrics import Bits, Perplexity
-from .ngrams import ngram_bits
+from .ngrams import ngram_bits, unigram_bits
 from .passages import TextPassage
 from .synthetic import Length
-from .task import Task, checked_count, checked_part, checked_seed, hashed
-from .windows import in_windows, next_symbols, training_batch
+from .task import checked_count, checked_seed, hashed
+from .windows import Stream, Streamed, in_windows, next_symbols
 
-WINDOW = 100  # steps per compiled call in an evaluation; the state is carried
 PREVIEW = 200  # symbols
 LEVELS = ("characters", "bytes")
 
 
-class Text(Task):
+class Text(Streamed, FileTask):
     """Read one symbol of a text per step, and predict the next.
 
-    With `carry` a batch is a window of `size` contiguous streams, and the next batch continues
-    where it ended, so that the state can be carried; every epoch starts at another offset. Without
-    it, every sequence of a batch begins at a random position.
+    For the windows of a batch see `Streamed`.
 
     Shapes: xs and targets `(T, B)`, symbols.
 
@@ -87,13 +84,7 @@ class Text(Task):
             seed: random seed of offsets and positions.
             source: where the text is from, for messages.
         """
-        split = checked_shares(split)
-        first, second = (round(x * len(symbols)) for x in (split[0], split[0] + split[1]))
-        self.parts = {
-            "train": symbols[:first],
-            "valid": symbols[first:second],
-            "test": symbols[second:],
-        }
+        self.parts = {part: symbols[some] for part, some in divided(len(symbols), split).items()}
         self.vocabulary, self.length, self.carry = vocabulary, checked_count(length), carry
         self.seed, self._source = checked_seed(seed), source
         self.inputs = self.outputs = len(vocabulary)
@@ -106,9 +97,7 @@ class Text(Task):
             )
         if len(vocabulary) < 2:
             raise BadInput(f"the text has one {unit} only, repeated; there is nothing to learn")
-        counts = np.bincount(self.parts["train"], minlength=len(vocabulary))
-        shares = counts[counts > 0] / counts.sum()
-        self.chance = float(-np.sum(shares * np.log2(shares)))
+        self.chance = unigram_bits(self.parts["train"])
 
     @classmethod
     def of(cls, text: str, **options: Any) -> "Text":
@@ -117,38 +106,30 @@ class Text(Task):
         return cls(vocabulary.encode(text), vocabulary, **options)
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Text":
-        """The task of a text file or the embedded text, with the vocabulary of a model if given."""
-        words, file = (artefacts or {}).get("vocabulary"), settings.file
-        vocabulary = None if words is None else Vocabulary.from_json(words)
-        given = {"length": settings.length} if settings.length is not None else {}
-        given |= {"split": shares(settings.split), "carry": settings.carry, "seed": seed}
+    def read(cls, given: Reading) -> "Text":
+        """The task of a text file or the embedded text."""
+        file, settings, split, seed, kept = given
+        options: dict[str, Any] = {"carry": settings.carry, "split": split, "seed": seed}
+        if settings.length is not None:
+            options["length"] = settings.length
+        vocabulary = None if kept is None else Vocabulary.from_json(kept["vocabulary"])
         if file is None:
             text = embedded_text()
             vocabulary = vocabulary or Vocabulary.of_text(text)
-            return cls(vocabulary.encode(text), vocabulary, source="the embedded text", **given)
-        try:
-            symbols, vocabulary = read_symbols(file, settings.level, settings.encoding, vocabulary)
-            return cls(symbols, vocabulary, source=file, **given)
-        except BadInput as error:
-            raise BadInput(str(error) if file in str(error) else f"{file}: {error}") from None
+            return cls(vocabulary.encode(text), vocabulary, source="the embedded text", **options)
+        with naming(file):
+            level = settings.level if vocabulary is None else vocabulary.level
+            symbols, known = read_symbols(file, level, settings.encoding, vocabulary)
+            if kept is not None and len(symbols) < 2:
+                raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
+            return cls(symbols, known, source=file, **options)
 
     @property
     def source(self) -> str:
         return f"{self._source} is"
 
-    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        length = self.length if length is None else length
-        return training_batch(self._training, self.seed, index, size, length, self.carry)
-
-    def held_out(self, part: str, size: int) -> Iterator[Batch]:
-        return streams(self.parts[checked_part(part)], size, self.length)
-
-    def evaluated(self, part: str) -> Iterator[Batch]:
-        """The whole part as one stream; the state is carried from window to window."""
-        return streams(self.parts[checked_part(part)], 1, WINDOW)
+    def stream_of(self, part: str) -> Stream:
+        return self._training if part == "train" else next_symbols(self.parts[part])
 
     def stream(self, part: str) -> np.ndarray:
         return self.parts[part]
@@ -161,27 +142,9 @@ class Text(Task):
         known = Vocabulary.from_json(artefacts["vocabulary"])
         return TextPassage(known.encode(text), known)
 
-    def batch_shape(self, size: int) -> tuple[int, int]:
-        return windows.batch_shape(self._training, size, self.length, self.carry)
-
-    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
-        return windows.epochs(self._training, batches, size, length or self.length, self.carry)
-
     @functools.cached_property
-    def _training(self) -> windows.Stream:
+    def _training(self) -> Stream:
         return next_symbols(self.parts["train"])
-
-    @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Text":
-        known = Vocabulary.from_json(artefacts["vocabulary"])
-        symbols, _ = read_symbols(path, known.level, settings.encoding, known)
-        if len(symbols) < 2:
-            raise BadInput(f"{path} has fewer than 2 symbols; there is nothing to predict")
-        given = {} if settings.length is None else {"length": settings.length}
-        given |= {"carry": settings.carry, "source": str(path)}
-        task = cls(symbols, known, split=(1, 0, 0), **given)
-        task.parts = dict.fromkeys(task.parts, symbols)
-        return task
 
     def baselines(self) -> dict[str, float]:
         """Chance, and n-gram models of one and five preceding symbols."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..data.generated import draw_dates, draw_numbers, number_pair
 from ..data.lines import read_pairs, read_table_of_pairs
-from ..data.splits import PARTS, shares
+from ..data.splits import PARTS, part_at, shares
 from ..data.tokens import LEVELS, SUBWORDS, Tokens
 from ..errors import BadInput
-from ..settings import setting
+from ..settings import setting, shared
 from .answering import answers, written
 from .applying import Applying
 from .pairs import Pairs, PairSettings
@@ -80,7 +80,7 @@ class Translate(Pairs):
             ]
         parts = {}
         for name, (one, two) in texts.items():
-            coded = [*zip(map(_coder(known[0]), one), map(_coder(known[1]), two), strict=True)]
+            coded = [*zip(known[0].encode_all(one), known[1].encode_all(two), strict=True)]
             if name == "train" and settings.longest is not None:
                 coded = [x for x in coded if max(map(len, x)) <= settings.longest]
             parts[name] = ([x for x, _ in coded], [y for _, y in coded])
@@ -94,7 +94,7 @@ class Translate(Pairs):
         """A file of `source<TAB>target` lines."""
         known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
         one, two = read_table_of_pairs(path)
-        coded = [*map(_coder(known[0]), one)], [*map(_coder(known[1]), two)]
+        coded = known[0].encode_all(one), known[1].encode_all(two)
         parts, references = dict.fromkeys(PARTS, coded), dict.fromkeys(PARTS, two)
         return cls(parts, *known, references=references, where=str(path), **_given(settings, known))
 
@@ -118,12 +118,10 @@ class Translate(Pairs):
 
 def _given(settings: Any, known: Sequence[Tokens]) -> dict[str, Any]:
     """The options that follow from the settings, on the run's own data and on others."""
-    given = {f.name: getattr(settings, f.name) for f in dataclasses.fields(PairSettings)}
-    return given | {"embedding": EMBEDDING[known[1].level], "exact": settings.source is None}
-
-
-def _coder(tokens: Tokens) -> Any:
-    return lambda text: np.array(tokens.encode(text), np.int32)
+    return shared(settings, PairSettings) | {
+        "embedding": EMBEDDING[known[1].level],
+        "exact": settings.source is None,
+    }
 
 
 def _partner(name: str) -> str:
@@ -145,18 +143,12 @@ def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Seq
     missing = [part for part in ("valid", "test") if part not in found]
     if missing:
         # Pairs are held out at random, the same ones whatever the seed of the run.
-        share = dict(zip(PARTS, shares(settings.split), strict=True))
-        draw = np.random.default_rng(0).random(len(one))
-        low = 0.0
-        kept = np.ones(len(one), bool)
-        for part in missing:
-            here = (draw >= low) & (draw < low + share[part])
-            low += share[part]
-            kept &= ~here
-            where = np.flatnonzero(here)
+        train, valid, test = shares(settings.split)
+        split = train, valid * ("valid" in missing), test * ("test" in missing)
+        drawn = [part_at(x, split) for x in np.random.default_rng(0).random(len(one))]
+        for part in ("train", *missing):
+            where = [n for n, other in enumerate(drawn) if other == part]
             found[part] = [one[n] for n in where], [two[n] for n in where]
-        where = np.flatnonzero(kept)
-        found["train"] = [one[n] for n in where], [two[n] for n in where]
     return {part: found[part] for part in PARTS}, f"{settings.source} and {settings.target}"
 
 

@@ -1,12 +1,15 @@
 """Windows of long streams: contiguous, so that the state can be carried, or at random positions."""
 
+import abc
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from ..data import Batch
-from .task import checked_count, random
+from .task import Task, checked_count, checked_length, checked_part, random
+
+WINDOW = 100  # steps of one compiled call in an evaluation; the state is carried
 
 
 class Stream(NamedTuple):
@@ -55,64 +58,74 @@ def next_symbols(symbols: np.ndarray) -> Stream:
     return Stream(symbols[:-1], symbols[1:], there, starts)
 
 
-def training_batch(
-    stream: Stream,
-    seed: int,
-    index: int,
-    size: int,
-    length: int,
-    carry: bool,
-    washout: int = 0,
-) -> Batch:
-    """Training batch number `index`.
+class Streamed(Task):
+    """A task that reads long streams in windows; subclasses implement `stream_of`.
 
-    With `carry` it is a window of `size` contiguous streams, and the next batch continues where it
-    ended; every epoch starts at another offset. Without it, every sequence begins at a random
-    position. The first `washout` steps after a beginning do not count.
+    With `carry` a training batch is a window of contiguous streams, and the next batch continues
+    where it ended, so that the state can be carried; every epoch starts at another offset. Without
+    it, every sequence of a batch begins at a random position.
+
+    Attributes:
+        carry: contiguous streams instead of independent sequences.
+        washout: how many steps do not count where a state starts anew.
     """
-    size, length = checked_count(size, "sequences of a batch"), checked_count(length)
-    steps = stream.steps
-    length = min(length, steps)
-    several = stream.several
-    if not carry:
-        starts = random(seed, 0, index).integers(0, steps - length + 1, size)
-        found = stream.at(starts + np.arange(length)[:, None], True, several)
-        return _washed_out(found, 0, washout)
-    size = min(size, steps // length)
-    windows = windows_of(steps, size, length)
-    epoch, window = divmod(index, windows)
-    spare = steps - size * windows * length
-    offset = int(random(seed, 1, epoch).integers(0, spare + 1))
-    starts = offset + np.arange(size) * windows * length + window * length
-    found = stream.at(starts + np.arange(length)[:, None], window == 0, several)
-    return _washed_out(found, window * length, washout)
 
+    seed: int
+    carry: bool
+    washout: int = 0
 
-def _washed_out(batch: Batch, age: int, washout: int) -> Batch:
-    """The batch, whose first step is number `age` of its streams, without the first steps."""
-    if age >= washout:
-        return batch
-    late = (age + np.arange(batch.steps) >= washout)[:, None]
-    return batch._replace(weights=batch.weights * late.astype(batch.weights.dtype))
+    @abc.abstractmethod
+    def stream_of(self, part: str) -> Stream:
+        """The stream of `"train"`, `"valid"` or `"test"`."""
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        stream = self.stream_of("train")
+        size = checked_count(size, "sequences of a batch")
+        length, size = self._shape(stream, size, checked_length(self, length))
+        if not self.carry:
+            places = random(self.seed, 0, index).integers(0, stream.steps - length + 1, size)
+            age = 0
+        else:
+            windows = windows_of(stream.steps, size, length)
+            epoch, window = divmod(index, windows)
+            spare = stream.steps - size * windows * length
+            offset = int(random(self.seed, 1, epoch).integers(0, spare + 1))
+            age = window * length
+            places = offset + np.arange(size) * windows * length + age
+        found = stream.at(places + np.arange(length)[:, None], age == 0, stream.several)
+        if age >= self.washout:
+            return found
+        late = (age + np.arange(length) >= self.washout)[:, None]
+        return found._replace(weights=found.weights * late.astype(found.weights.dtype))
+
+    def _shape(self, stream: Stream, size: int, length: int) -> tuple[int, int]:
+        """Steps and sequences of a training batch, at most as many as the stream has room for."""
+        length = min(length, stream.steps)
+        return length, min(size, stream.steps // length) if self.carry else size
+
+    def batch_shape(self, size: int) -> tuple[int, int]:
+        return self._shape(self.stream_of("train"), size, self.length)
+
+    def epochs(self, batches: int, size: int, length: int | None = None) -> float:
+        stream = self.stream_of("train")
+        length, size = self._shape(stream, size, length or self.length)
+        if self.carry:
+            return batches / windows_of(stream.steps, size, length)
+        return batches * size * length / stream.steps
+
+    def held_out(self, part: str, size: int) -> Iterator[Batch]:
+        # With a washout in a single stream, so that all of it but the beginning counts.
+        size = min(checked_count(size, "sequences of a batch"), 1) if self.washout else size
+        return in_windows(self.stream_of(checked_part(part)), size, self.length)
+
+    def evaluated(self, part: str) -> Iterator[Batch]:
+        """The whole part as one stream; the state is carried from window to window."""
+        return in_windows(self.stream_of(checked_part(part)), 1, WINDOW)
 
 
 def windows_of(steps: int, size: int, length: int) -> int:
     """Batches per epoch; if there is room, a window's length is left over for the offset."""
     return max(1, (steps - length) // (size * length))
-
-
-def batch_shape(stream: Stream, size: int, length: int, carry: bool) -> tuple[int, int]:
-    """Steps and sequences of a training batch, at most as many as the stream has room for."""
-    length = min(length, stream.steps)
-    return length, min(size, stream.steps // length) if carry else size
-
-
-def epochs(stream: Stream, batches: int, size: int, length: int, carry: bool) -> float:
-    """How often so many training batches go through the stream."""
-    length, size = batch_shape(stream, size, length, carry)
-    if carry:
-        return batches / windows_of(stream.steps, size, length)
-    return batches * size * length / stream.steps
 
 
 def in_windows(stream: Stream, size: int, length: int) -> Iterator[Batch]:

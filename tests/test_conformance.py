@@ -28,6 +28,7 @@ def member(name):
 
 THRESHOLDS = ("simple step", "hopfield")
 
+
 @pytest.mark.parametrize("name", MEMBERS)
 def test_conforms(name):
     """One test per member: its compiled functions are shared by the checks."""

@@ -28,7 +28,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     shared = tempfile.TemporaryDirectory(prefix="ostinato-compiled-")
     atexit.register(shared.cleanup)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = shared.name
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 # Where no bytecode may be written, every process that a test starts would parse all libraries anew.
 if sys.dont_write_bytecode:

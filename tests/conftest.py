@@ -34,9 +34,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 if sys.dont_write_bytecode:
     parsed = tempfile.TemporaryDirectory(prefix="ostinato-parsed-")
     atexit.register(parsed.cleanup)
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = parsed.name
+    os.environ["PYTHONPYCACHEPREFIX"] = parsed.name
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    sys.dont_write_bytecode = False
+if "ostinato-parsed-" in (sys.pycache_prefix or ""):  # a worker does as the process that started it
+    sys.pycache_prefix, sys.dont_write_bytecode = None, True
 
 # What a test trains with is allowed to be run later: not in the files of whoever runs the tests.
 if "ostinato-settings-" not in os.environ.get("XDG_CONFIG_HOME", ""):

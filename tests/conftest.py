@@ -20,6 +20,7 @@ import pytest
 # optimisations it takes two thirds of it. Later versions no longer have this choice.
 if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
     hurry = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    hurry += " --xla_cpu_parallel_codegen_split_count=1"  # parts cost more than they save here
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {hurry}".strip()
 
 # Workers, and the commands that they start, share what one of them has compiled.
@@ -27,7 +28,16 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     shared = tempfile.TemporaryDirectory(prefix="ostinato-compiled-")
     atexit.register(shared.cleanup)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = shared.name
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+# Where no bytecode may be written, every process that a test starts would parse all libraries anew.
+if sys.dont_write_bytecode:
+    parsed = tempfile.TemporaryDirectory(prefix="ostinato-parsed-")
+    atexit.register(parsed.cleanup)
+    os.environ["PYTHONPYCACHEPREFIX"] = parsed.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+if "ostinato-parsed-" in (sys.pycache_prefix or ""):  # a worker does as the process that started it
+    sys.pycache_prefix, sys.dont_write_bytecode = None, True
 
 # What a test trains with is allowed to be run later: not in the files of whoever runs the tests.
 if "ostinato-settings-" not in os.environ.get("XDG_CONFIG_HOME", ""):
@@ -53,8 +63,11 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
+# Tracing makes many objects that live on, and every collection of garbage would look at them.
+gc.set_threshold(50_000, 20, 50)
 
-# Files that take long come first, so that at the end no worker waits for the other.
+
+# Files with tests that take long come first, so that at the end no worker waits for the other.
 LONG = (
     "test_house.py",
     "test_readme.py",
@@ -69,14 +82,20 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
 
 
-def pytest_runtest_teardown(item, nextitem):
-    """Forget what a file's tests compiled.
+# Linux gives a process 65,530 memory mappings, and what is compiled takes some of them.
+MAPPINGS = 30_000
 
-    It takes memory mappings, of which a process of Linux has 65,530, and it makes every collection
-    of garbage slower.
-    """
-    if nextitem is None or nextitem.path != item.path:
-        jax.clear_caches()
+
+def mappings():
+    maps = Path("/proc/self/maps")
+    return maps.read_bytes().count(b"\n") if maps.exists() else MAPPINGS
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Forget what was compiled before it takes too many mappings, between files."""
+    if nextitem is not None and nextitem.path != item.path:
+        if mappings() >= MAPPINGS:
+            jax.clear_caches()
         gc.collect()
         gc.freeze()  # what is left now stays, so that later collections need not look at it
 

@@ -28,54 +28,8 @@ def member(name):
 
 THRESHOLDS = ("simple step", "hopfield")
 
-# Not every day: those that are made of the same parts as another one.
-ALIKE = {
-    "bidirectional",
-    "feedforward",
-    "gru",
-    "network, raw",
-    "jordan",
-    "mlstm",
-    "stack",
-    "layer norm",
-    "network, one-hot",
-    "mean over time",
-    "additive delay",
-    "delay",
-    "elman, full context",
-    "gated feedback, tanh",
-    "zoneout, inference",
-    "gru, reset after",
-    "krause lstm",
-    "leaky",
-    "liquid",
-    "lstm 1997",
-    "mrnn",
-    "peephole lstm",
-    "dropout",
-    "expansion, fourier",
-    "expansion, quadratic",
-    "gated feedback, gru",
-    "gated feedback, lstm",
-    "layer norm, mlstm",
-    "network, embedding",
-    "network, jordan",
-    "neural turing machine",  # takes long to compile; tests/wiring/test_turing.py is for every day
-    "neural turing machine, feedforward, two heads",
-    "reservoir",
-    "simple identity",
-    "simple relu",
-    "simple sigmoid",
-    "stack of bidirectional",
-    "stack, skip",
-    "weight noise",
-    "zoneout",
-}
 
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in ALIKE else []) for n in MEMBERS]
-)
+@pytest.mark.parametrize("name", MEMBERS)
 def test_conforms(name):
     """One test per member: its compiled functions are shared by the checks."""
     case = member(name)

@@ -36,6 +36,8 @@ def evil(tmp_path, monkeypatch):
     """A file whose code leaves a trace, and a run of someone else, which names it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "evil", raising=False)  # of a test before
+    monkeypatch.setattr(finding, "_LOADED", {})
     path = tmp_path / "folder" / "evil.py"
     path.parent.mkdir()
     path.write_text(EVIL.format(ran=str(tmp_path / "ran")))

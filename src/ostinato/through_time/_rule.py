@@ -75,7 +75,8 @@ def run_through_time(
             inputs, saved = jax.tree.unflatten(residual_tree, residuals)
             return jax.tree.leaves(engine.cotangent(inputs, saved, moving, cotangents))
 
-        found = iter(paired(push, pull, residuals, arguments))
+        moved = [x for x in jax.tree.leaves((state, ys)) if is_float(x)]
+        found = iter(paired(push, pull, residuals, arguments, moved))
         out = jax.tree.map(lambda x, zero: next(found) if is_float(x) else zero, (state, ys), still)
         return (state, ys), out
 

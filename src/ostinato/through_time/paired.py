@@ -22,7 +22,7 @@ Example:
     [Array(1.5, dtype=float32)]
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -36,18 +36,37 @@ _paired_p = Primitive("paired")
 _paired_p.multiple_results = True
 
 
-def paired(forward: Linear, backward: Linear, residuals: Sequence, arguments: Sequence) -> Arrays:
-    """`forward(residuals, arguments)`, transposed by `backward`. See the module's docstring."""
+def paired(
+    forward: Linear,
+    backward: Linear,
+    residuals: Sequence,
+    arguments: Sequence,
+    outputs: Sequence | None = None,
+) -> Arrays:
+    """`forward(residuals, arguments)`, transposed by `backward`. See the module's docstring.
+
+    `outputs` are arrays that have the shapes and dtypes of the outputs. If they are given, JAX need
+    not trace `forward` whenever it asks for these shapes.
+    """
+    operands = [*residuals, *arguments]
+    known = None if outputs is None else (_kinds(map(jax.typeof, operands)), _kinds(outputs))
     return _paired_p.bind(
-        *residuals, *arguments, forward=forward, backward=backward, count=len(residuals)
+        *operands, forward=forward, backward=backward, count=len(residuals), known=known
     )
 
 
-def _call(*operands, forward, backward, count):
+def _kinds(arrays: Iterable) -> tuple:
+    return tuple((x.shape, x.dtype) for x in arrays)
+
+
+def _call(*operands, forward, count, **_):
     return forward(operands[:count], operands[count:])
 
 
-def _shapes(*avals, **params):
+def _shapes(*avals, known, **params):
+    """What is known holds for the shapes that it was given for; the engine may bind others."""
+    if known is not None and known[0] == _kinds(avals):
+        return [jax.core.ShapedArray(*kind) for kind in known[1]]
     outputs = jax.eval_shape(lambda *operands: _call(*operands, **params), *avals)
     return [jax.core.ShapedArray(out.shape, out.dtype) for out in outputs]
 
@@ -64,7 +83,7 @@ def _differentiate(operands, tangents, **params):
     return jax.jvp(lambda *operands: _call(*operands, **params), tuple(operands), tuple(tangents))
 
 
-def _transpose(cotangents, *operands, forward, backward, count):
+def _transpose(cotangents, *operands, forward, backward, count, known):
     alive = [type(cotangent) is not ad.Zero for cotangent in cotangents]
 
     def pull(residuals, given):
@@ -76,11 +95,11 @@ def _transpose(cotangents, *operands, forward, backward, count):
         return [out for out, keep in zip(outputs, alive, strict=True) if keep]
 
     given = [cotangent for cotangent, keep in zip(cotangents, alive, strict=True) if keep]
-    residuals = operands[:count]
-    return [None] * count + paired(pull, push, residuals, given)
+    residuals, arguments = operands[:count], [x.aval for x in operands[count:]]
+    return [None] * count + paired(pull, push, residuals, given, arguments)
 
 
-def _batch(operands, axes, *, forward, backward, count):
+def _batch(operands, axes, *, forward, backward, count, known):
     size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     # Arguments without the batch axis get one, so that the transpose has it for all of them.
     arguments = [
@@ -95,8 +114,16 @@ def _batch(operands, axes, *, forward, backward, count):
 
         return batched
 
-    outputs = paired(over_batch(forward), over_batch(backward), operands[:count], arguments)
-    return outputs, [0] * len(outputs)
+    single = [
+        jax.core.ShapedArray(
+            x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype
+        )
+        for x, axis in zip(operands, axes, strict=True)
+    ]
+    shapes = _shapes(*single, forward=forward, count=count, known=known)
+    outputs = [jax.core.ShapedArray((size, *out.shape), out.dtype) for out in shapes]
+    pair = over_batch(forward), over_batch(backward)
+    return paired(*pair, operands[:count], arguments, outputs), [0] * len(outputs)
 
 
 _paired_p.def_impl(_call)

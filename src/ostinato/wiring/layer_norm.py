@@ -145,7 +145,8 @@ def _(epsilon: float, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array
         return [_change(x, scale, gain * error), along]
 
     residuals = [a, gain, *_moments(a, epsilon, at_once=False)]
-    return scaled(*primals, epsilon), paired(push, pull, residuals, list(tangents))[0]
+    out = scaled(*primals, epsilon)
+    return out, paired(push, pull, residuals, list(tangents), [out])[0]
 
 
 def _moments(a: jax.Array, epsilon: float, at_once: bool) -> tuple[jax.Array, jax.Array]:

@@ -56,6 +56,7 @@ def bounded(x: jax.Array) -> jax.Array:
         lambda _, errors: [jnp.clip(errors[0], -most, most)],
         [],
         [x],
+        [x],
     )[0]
 
 

@@ -7,8 +7,8 @@
 Every candidate changes one setting of the defaults. `ostinato.contrast` trains it with the same
 seeds, steps and batches on each task at three sizes. A task's error is its metric, or one minus it
 if higher is better; the table has the error as a ratio to that of the defaults: the geometric mean
-over tasks and sizes, the best and the worst case, and in how many of them it is lower. A tenth
-of the largest error is added to both, so that a task that is learned or not learned does not decide.
+over tasks and sizes, the best and the worst case, and in how many of them it is lower. A tenth of
+the largest error is added to both, so that one task that is learned or not does not decide.
 """
 
 import argparse

@@ -22,7 +22,7 @@ from measure import machine, table
 from ostinato.data import find_data
 from ostinato.errors import BadInput
 from ostinato.runs import Config, train
-from ostinato.tasks.applying import Applying
+from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.captioning import written
 from ostinato.tasks.scores import bleu, exact_match
 from ostinato.weights import count_parameters
@@ -56,7 +56,7 @@ def learn(name, steps, seed, out):
         seconds = time.perf_counter() - started
         task, network = run.task(), run.network()
     with run.precision():
-        best = written(network, task.tokens, task.images["test"], task.length, Applying())
+        best = written(network, task.tokens, task.images["test"], task.length, ApplyOptions())
         found = [answers[0].text for answers in best]
     texts = {"found": found, "right": task.captions["test"], "nearest": task.retrieved("test")}
     (out / name).mkdir(parents=True, exist_ok=True)

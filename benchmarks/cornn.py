@@ -20,9 +20,9 @@ class CoRNN(Cell):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        step_size: float = setting(0.042, "Δ, the step of time", least=0)
-        frequency: float = setting(2.7, "γ, the square of the frequency", least=0)
-        friction: float = setting(4.7, "ε", least=0)
+        step_size: float = setting(0.042, "Δ, the step of time", min=0)
+        frequency: float = setting(2.7, "γ, the square of the frequency", min=0)
+        friction: float = setting(4.7, "ε", min=0)
 
     W: jax.Array
     R: jax.Array

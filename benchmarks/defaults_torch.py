@@ -130,7 +130,7 @@ def measured(text: Path, cell: str, size: str, given) -> dict:
     common |= {} if given.rate is None else {"rate": given.rate}
     configs = [Config(**common, seed=seed) for seed in range(1, given.seeds + 1)]
     tasks = [build_task(config) for config in configs]
-    rate = build_learner(configs[0], tasks[0]).found()["rate"]
+    rate = build_learner(configs[0], tasks[0]).chosen_values()["rate"]
     found: dict = {"text": text.stem, "cell": cell, "size": size, "rate": rate}
     with tempfile.TemporaryDirectory() as folder:
         folders = [Path(folder) / str(config.seed) for config in configs]

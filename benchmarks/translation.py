@@ -29,9 +29,9 @@ from ostinato.data import find_data
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.step import compiled_step
-from ostinato.tasks.answering import written
-from ostinato.tasks.applying import Applying
+from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pairs import Pairs
+from ostinato.tasks.write_answers import written
 from ostinato.weights import count_parameters
 
 PARTS = {"": "train", "valid_": "val", "test_": "test_2016_flickr"}
@@ -81,7 +81,7 @@ def quality(steps, out, attentions, precision):
                         network,
                         task.parts["test"][0],
                         task.targets,
-                        Applying(beam=BEAM, penalty=PENALTY),
+                        ApplyOptions(beam=BEAM, penalty=PENALTY),
                         task.longest,
                     )
                 ]

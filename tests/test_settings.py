@@ -29,10 +29,10 @@ SIZES = "sizes must be a whole number, or one per layer like [150, 130]; got"
 
 @dataclasses.dataclass(frozen=True)
 class Mine:
-    depth: int = setting(3, "how deep", least=1, most=9)
+    depth: int = setting(3, "how deep", min=1, max=9)
     share: float = setting(0.5, "how much", below=1)
     kind: str | None = setting(None, "which", among=("one", "two"))
-    sizes: int | tuple[int, ...] | None = setting(None, "of layers", least=1)
+    sizes: int | tuple[int, ...] | None = setting(None, "of layers", min=1)
     plain: bool = False
     scale: float | None = setting(None, "by how much", read=lambda x: 2 * x)
 

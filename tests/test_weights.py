@@ -12,7 +12,7 @@ import safetensors.numpy
 
 from ostinato import Network, Readout, load_weights, save_weights
 from ostinato.cells import GRU, LSTM, KrauseLSTM, Simple
-from ostinato.weights import Damaged
+from ostinato.weights import CorruptFile
 from ostinato.wiring import Embedding, Stack, Zoneout
 
 ONE, TWO = jax.random.split(jax.random.key(5))
@@ -151,7 +151,7 @@ def test_every_flipped_bit_is_noticed(tmp_path):
         changed = bytearray(whole)
         changed[place // 8] ^= 1 << place % 8
         path.write_bytes(changed)
-        with pytest.raises(Damaged):
+        with pytest.raises(CorruptFile):
             load_weights(path, cell)
 
 

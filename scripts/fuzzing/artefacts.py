@@ -106,12 +106,12 @@ def _evaluated(run: Any, other: Any) -> None:
 
 
 def _applied(run: Any, other: Any) -> None:
-    from ostinato.tasks.applying import Applying
+    from ostinato.tasks.applying import ApplyOptions
 
     if other is None:
         return
     network = run.network()
-    how = Applying(other, run.config.task.settings, run.artefacts, beam=1)
+    how = ApplyOptions(other, run.config.task.settings, run.artefacts, beam=1)
     next(iter(run.config.task.kind.apply(network, how)), None)
 
 

@@ -16,7 +16,7 @@ from .areas import AREAS
 from .harm import unlinked
 from .outcomes import ACCEPTED, REFUSED, Case, Failed, Hang, Refused, described, shape
 
-MOST_MAPS = 25_000
+MAX_MAPS = 25_000
 LOOK_EVERY = 10
 BUSY = 5.0  # seconds of work that show that a case is slow and not stuck
 
@@ -41,7 +41,7 @@ def work(cases: list[tuple[str, int]], seed: int, scratch: Path, limit: float) -
 def _let_go() -> None:
     """Forget compiled functions before their memory mappings run out (65,530 on Linux)."""
     maps = Path("/proc/self/maps")
-    if maps.exists() and len(maps.read_bytes().splitlines()) > MOST_MAPS:
+    if maps.exists() and len(maps.read_bytes().splitlines()) > MAX_MAPS:
         import jax
 
         jax.clear_caches()

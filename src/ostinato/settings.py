@@ -26,8 +26,8 @@ import numpy as np
 
 from .errors import BadInput
 
-MOST = 2**31 - 1  # JAX counts in 32 bits
-MOST_FLOAT = 3.4e38  # the largest float32
+MAX = 2**31 - 1  # JAX counts in 32 bits
+MAX_FLOAT = 3.4e38  # the largest float32
 TYPES: dict[type, tuple[type, ...]] = {
     int: (int,),
     float: (int, float),
@@ -52,7 +52,7 @@ class Setting:
         optional: whether it may be `None`.
         default: its usual value.
         help: one line.
-        least, most, below, among: what a value must satisfy, each or `None`.
+        min, max, below, among: what a value must satisfy, each or `None`.
         read: turns a value into what the constructor takes, or `None`.
     """
 
@@ -61,8 +61,8 @@ class Setting:
     optional: bool
     default: Any
     help: str = ""
-    least: float | None = None
-    most: float | None = None
+    min: float | None = None
+    max: float | None = None
     below: float | None = None
     among: tuple[str, ...] | None = None
     read: Callable[[Any], Any] | None = None
@@ -72,8 +72,8 @@ def setting(
     default: Any,
     help: str,
     *,
-    least: float | None = None,
-    most: float | None = None,
+    min: float | None = None,
+    max: float | None = None,
     below: float | None = None,
     among: tuple[str, ...] | None = None,
     read: Callable[[Any], Any] | None = None,
@@ -83,11 +83,11 @@ def setting(
     Example:
         >>> @dataclasses.dataclass(frozen=True)
         ... class Mine:
-        ...     depth: int = setting(3, "how deep it goes", least=1)
+        ...     depth: int = setting(3, "how deep it goes", min=1)
         >>> make(Mine, {"depth": 2}).depth
         2
     """
-    checks = {"least": least, "most": most, "below": below, "among": among, "read": read}
+    checks = {"min": min, "max": max, "below": below, "among": among, "read": read}
     return dataclasses.field(default=default, metadata={"help": help, **checks})
 
 
@@ -207,7 +207,7 @@ def checked(setting: Setting, value: Any) -> Any:
     return value
 
 
-def checked_int(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+def checked_int(name: str, value: Any, min: int = 1, max: int | None = None) -> int:
     """A whole number that is an argument of a function, checked like a setting.
 
     Example:
@@ -215,14 +215,14 @@ def checked_int(name: str, value: Any, least: int = 1, most: int | None = None) 
         Traceback (most recent call last):
         ostinato.errors.BadInput: top_k must be of type int, got 1.5
     """
-    return checked(Setting(name, int, False, None, least=least, most=most), value)
+    return checked(Setting(name, int, False, None, min=min, max=max), value)
 
 
 def checked_float(
-    name: str, value: Any, least: float | None = None, most: float | None = None
+    name: str, value: Any, min: float | None = None, max: float | None = None
 ) -> float:
     """The same for any number; never NaN or infinity."""
-    return float(checked(Setting(name, float, False, None, least=least, most=most), value))
+    return float(checked(Setting(name, float, False, None, min=min, max=max), value))
 
 
 def read_numbers(text: str) -> int | tuple[int, ...]:
@@ -260,18 +260,18 @@ def _numbers(setting: Setting, value: Any) -> int | tuple[int, ...]:
 
 
 def _check_one(setting: Setting, value: Any) -> None:
-    name, expected, most = setting.name, setting.type, setting.most
+    name, expected, largest = setting.name, setting.type, setting.max
     right = isinstance(value, TYPES[expected]) and isinstance(value, bool) == (expected is bool)
     if not right:
         raise BadInput(f"{name} must be of type {expected.__name__}, got {shown(value)}")
     if expected is float and not _is_finite(value):
         raise BadInput(f"{name} must be a number that float32 holds, got {shown(value)}")
-    if expected is int and most is None:
-        most = MOST
-    if setting.least is not None and value < setting.least:
-        raise BadInput(f"{name} must be at least {setting.least}, got {shown(value)}")
-    if most is not None and value > most:
-        raise BadInput(f"{name} must be at most {most}, got {shown(value)}")
+    if expected is int and largest is None:
+        largest = MAX
+    if setting.min is not None and value < setting.min:
+        raise BadInput(f"{name} must be at least {setting.min}, got {shown(value)}")
+    if largest is not None and value > largest:
+        raise BadInput(f"{name} must be at most {largest}, got {shown(value)}")
     if setting.below is not None and value >= setting.below:
         raise BadInput(f"{name} must be below {setting.below}, got {shown(value)}")
     if setting.among is not None and value not in setting.among:
@@ -280,7 +280,7 @@ def _check_one(setting: Setting, value: Any) -> None:
 
 def _is_finite(value: float) -> bool:
     try:
-        return math.isfinite(value) and abs(value) <= MOST_FLOAT
+        return math.isfinite(value) and abs(value) <= MAX_FLOAT
     except OverflowError:
         return False
 

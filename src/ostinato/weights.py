@@ -27,11 +27,11 @@ _BLANK = "0" * 64
 _LARGEST_HEADER = 100_000_000  # the limit of the format
 
 
-class Damaged(ValueError):
+class CorruptFile(ValueError):
     """A weights file that cannot be read, or whose checksum is wrong."""
 
 
-class Differs(ValueError):
+class StructureMismatch(ValueError):
     """A weights file whose structure is not that of the module."""
 
 
@@ -159,8 +159,8 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
     under `network` in the packed tree are loaded.
 
     Raises:
-        Damaged: the file cannot be read, or its checksum is wrong.
-        Differs: the file is intact but has other names, shapes or dtypes.
+        CorruptFile: the file cannot be read, or its checksum is wrong.
+        StructureMismatch: the file is intact but has other names, shapes or dtypes.
     """
     inside = part + "." if part else ""
     expected = {inside + name: x for name, x in _named(like).items()}
@@ -170,7 +170,7 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
             _check_fit(path, file, {n for n in file.keys() if n.startswith(inside)}, expected, like)
             found = [file.get_tensor(name) for name in expected]
     except (safetensors.SafetensorError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged(f"{path} cannot be read: {error}") from None
+        raise CorruptFile(f"{path} cannot be read: {error}") from None
     arrays, rest = eqx.partition(like, _has_shape)
     loaded = jax.tree.unflatten(jax.tree.structure(arrays), jax.device_put(found))
     return eqx.combine(loaded, rest), notes
@@ -179,43 +179,43 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
 def notes_of(path: str | os.PathLike) -> dict[str, str]:
     """The notes of a packed file, after verifying its checksum."""
     if os.path.exists(path) and not os.path.isfile(path):
-        raise Damaged(f"{path} is not a regular file")  # opening a pipe would block
+        raise CorruptFile(f"{path} is not a regular file")  # opening a pipe would block
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > min(_LARGEST_HEADER, Path(path).stat().st_size):
-            raise Damaged(f"{path} is not a safetensors file: it has no header")
+            raise CorruptFile(f"{path} is not a safetensors file: it has no header")
         header = file.read(size)
         try:
             notes = json.loads(header).get("__metadata__", {})
             strange = [x for pair in notes.items() for x in pair if not isinstance(x, str)]
         except (ValueError, AttributeError, RecursionError) as error:
-            raise Damaged(f"{path} is not a safetensors file: {error}") from None
+            raise CorruptFile(f"{path} is not a safetensors file: {error}") from None
         if strange:
-            raise Damaged(f"{path} has the note {strange[0]!r:.40}, which is not text")
+            raise CorruptFile(f"{path} has the note {strange[0]!r:.40}, which is not text")
         if CHECKSUM not in notes:  # written before there were checksums, or its name is damaged
             if any(re.fullmatch("[0-9a-f]{64}", note) for note in notes.values()):
-                raise Damaged(f"{path} is damaged: its checksum has lost its name")
+                raise CorruptFile(f"{path} is damaged: its checksum has lost its name")
             return notes
         digest = hashlib.sha256(size.to_bytes(8, "little"))
         digest.update(_marked(header, notes[CHECKSUM], _BLANK))
         while piece := file.read(1 << 22):
             digest.update(piece)
     if digest.hexdigest() != notes.pop(CHECKSUM):
-        raise Damaged(f"{path} is damaged: its checksum is wrong")
+        raise CorruptFile(f"{path} is damaged: its checksum is wrong")
     return notes
 
 
 def _check_fit(path: Any, file: Any, found: set[str], expected: dict, like: Any) -> None:
     """Compare names, shapes and dtypes, reading only the header."""
     if missing := sorted(expected.keys() - found):
-        raise Differs(f"{path} has no {missing[0]}, which {type(like).__name__} needs")
+        raise StructureMismatch(f"{path} has no {missing[0]}, which {type(like).__name__} needs")
     if extra := sorted(found - expected.keys()):
-        raise Differs(f"{path} has {extra[0]}, which {type(like).__name__} does not have")
+        raise StructureMismatch(f"{path} has {extra[0]}, which {type(like).__name__} does not have")
     for name, x in expected.items():
         shape, dtype = tuple(file.get_slice(name).get_shape()), file.get_slice(name).get_dtype()
         if x.shape != shape or _DTYPES.get(x.dtype.name) != dtype:
             known = {short: long for long, short in _DTYPES.items()}
-            raise Differs(
+            raise StructureMismatch(
                 f"{name} in {path} must be {x.dtype}{x.shape}, got {known.get(dtype, dtype)}{shape}"
             )
 

@@ -215,4 +215,4 @@ def test_a_transformation_from_python(files):
         train(config, files / "parts", resume=True, learner=optax.lion(2e-3))
     parts = train(config, files / "parts", resume=True, learner=optax.lion(1e-3))
     assert eqx.tree_equal(whole.network("last"), parts.network("last"))
-    assert open_run(whole.path).made["given"] == ["learner"]
+    assert open_run(whole.path).manifest["given"] == ["learner"]

@@ -26,7 +26,7 @@ from ostinato.decoding import (
     until,
 )
 from ostinato.errors import BadInput
-from ostinato.tasks.applying import Applying
+from ostinato.tasks.applying import ApplyOptions
 from ostinato.through_time import unroll
 from ostinato.wiring import Bidirectional, Dropout, Embedding, Network, OneHot, Readout
 
@@ -245,13 +245,13 @@ def test_options_of_numpy_are_numbers():
         lambda: sampled_answers(network(), None, None, key=ONE, most=1.5),
         lambda: sampled_answers(network(), None, None, key=ONE, most=3, count=0.5),
         lambda: sampled_answers(network(), None, None, key=ONE, most=3, top_k=1.5),
-        lambda: Applying(beam=2.0),
-        lambda: Applying(n_best=True),
-        lambda: Applying(temperature="1"),
-        lambda: Applying(temperature=float("nan")),
-        lambda: Applying(penalty=None),
-        lambda: Applying(seed=1.0),
-        lambda: Applying(steps=2.5),
+        lambda: ApplyOptions(beam=2.0),
+        lambda: ApplyOptions(n_best=True),
+        lambda: ApplyOptions(temperature="1"),
+        lambda: ApplyOptions(temperature=float("nan")),
+        lambda: ApplyOptions(penalty=None),
+        lambda: ApplyOptions(seed=1.0),
+        lambda: ApplyOptions(steps=2.5),
     ],
 )
 def test_every_way_to_decode_checks_the_types_of_its_options(call):

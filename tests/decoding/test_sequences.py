@@ -11,9 +11,9 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_network
 from ostinato.tasks import Pairs
-from ostinato.tasks.answering import log_probabilities
+from ostinato.tasks.write_answers import log_probabilities
 
-MOST = 3
+MAX = 3
 
 
 @pytest.fixture(scope="module", params=["additive", "dot", "none"])
@@ -30,16 +30,16 @@ def model(request):
 
 
 def every_answer(symbols: int) -> list[tuple[int, ...]]:
-    """All answers of up to `MOST` symbols with their end."""
+    """All answers of up to `MAX` symbols with their end."""
     inner = range(1, symbols)
-    return [x for n in range(MOST) for x in itertools.product(inner, repeat=n)]
+    return [x for n in range(MAX) for x in itertools.product(inner, repeat=n)]
 
 
 def test_a_wide_beam_is_an_exhaustive_search(model):
     net, sources, padded, lengths = model
     every = every_answer(net.outputs)
-    width = net.outputs**MOST
-    found = beam_answers(net, padded, lengths, width=width, most=MOST, count=len(every))
+    width = net.outputs**MAX
+    found = beam_answers(net, padded, lengths, width=width, most=MAX, count=len(every))
     for n, source in enumerate(sources):
         scores = log_probabilities(net, [source] * len(every), every)
         order = np.argsort(scores)[::-1]
@@ -51,8 +51,8 @@ def test_a_wide_beam_is_an_exhaustive_search(model):
 
 def test_scores_are_the_models_own(model):
     net, sources, padded, lengths = model
-    found = beam_answers(net, padded, lengths, width=4, most=MOST, count=4)
-    drawn = sampled_answers(net, padded, lengths, key=jax.random.key(1), most=MOST, count=4)
+    found = beam_answers(net, padded, lengths, width=4, most=MAX, count=4)
+    drawn = sampled_answers(net, padded, lengths, key=jax.random.key(1), most=MAX, count=4)
     for answers in (found, drawn):
         for n, k in itertools.product(range(3), range(4)):
             if answers.ended[n, k]:
@@ -72,7 +72,7 @@ def test_a_beam_of_one_is_greedy(model):
 def test_a_penalty_prefers_longer_answers(model):
     net, _, padded, lengths = model
     plain, long = (
-        beam_answers(net, padded, lengths, width=27, most=MOST, penalty=penalty)
+        beam_answers(net, padded, lengths, width=27, most=MAX, penalty=penalty)
         for penalty in (0.0, 20.0)
     )
     assert (long.lengths >= plain.lengths).all() and (long.lengths > plain.lengths).any()
@@ -89,7 +89,7 @@ def test_samples_have_the_frequencies_of_the_model(model):
     net, sources, padded, lengths = model
     count = 4000
     drawn = sampled_answers(
-        net, padded[:, :1], lengths[:1], key=jax.random.key(2), most=MOST, count=count
+        net, padded[:, :1], lengths[:1], key=jax.random.key(2), most=MAX, count=count
     )
     (score,) = log_probabilities(net, [sources[0]], [[]])
     share = np.mean((drawn.lengths[0] == 1) & drawn.ended[0])

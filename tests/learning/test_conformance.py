@@ -49,7 +49,7 @@ def test_learner(name, problem, tmp_path):
     file = tmp_path / "memory.safetensors"
     file.write_bytes(b"".join(pack(memory)))
     kept, _ = unpack(file, learner.initial(network))
-    heard, same = (jax.tree.leaves(learner.heard(m, 1.0)) for m in (memory, kept))
+    heard, same = (jax.tree.leaves(learner.after_validation(m, 1.0)) for m in (memory, kept))
     for one, other in zip(heard, same, strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -168,7 +168,7 @@ def test_plateau_halves_after_two_without_gain():
     memory = learner.initial({"w": jnp.ones(2)})
     scales = []
     for value in (3.0, 2.0, 2.5, 2.5, 2.5, 2.5, 1.0):
-        memory = learner.heard(memory, value)
+        memory = learner.after_validation(memory, value)
         scales.append(float(memory.plateau.scale))
     assert scales == [1, 1, 1, 0.5, 0.5, 0.25, 0.25]
 

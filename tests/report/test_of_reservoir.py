@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ostinato.cells import LSTM
-from ostinato.report import of_network, of_reservoir
+from ostinato.report import network_charts, of_reservoir
 from ostinato.report.of_reservoir import reservoir_spectra
 from ostinato.reservoir import Reservoir
 from ostinato.wiring import Stack
@@ -52,5 +52,5 @@ def test_one_chart_per_layer_whatever_the_device(monkeypatch):
         assert [
             max(map(abs, *plane.points.values())) for plane in (first, second)
         ] == pytest.approx([1.2, 0.9])
-        (others,) = of_network.spectrum(of(deep))
+        (others,) = network_charts.spectrum(of(deep))
         assert len(others.points) == 4, "the gates of the LSTM"

@@ -24,7 +24,7 @@ from ostinato.lens import (
     spectral_radius,
 )
 from ostinato.lens.doctor.finding import Finding
-from ostinato.report import of_log, of_network, write_report
+from ostinato.report import network_charts, training_charts, write_report
 from ostinato.report.activity import activity, reading, slowest
 from ostinato.report.course import Goal
 from ostinato.report.key_numbers import key_numbers
@@ -77,14 +77,14 @@ def values(events, kind, key):
 
 
 def test_learning_is_in_the_metric(adding, text):
-    (chart,) = of_log.losses(adding)
+    (chart,) = training_charts.losses(adding)
     training, valid = chart.series
     assert training.x == values(adding.events, "train", "step")
     halves = np.array(values(adding.events, "train", "loss"))
     assert training.y == pytest.approx(2 * halves)
     assert valid.y == values(adding.events, "valid", "value")
     assert chart.levels == {"chance": 1 / 6, "solved": 0.001}
-    (chart,) = of_log.losses(text)
+    (chart,) = training_charts.losses(text)
     nats = np.array(values(text.events, "train", "loss"))
     assert chart.series[0].y == pytest.approx(nats / np.log(2))
     (start,) = (event for event in text.events if event["kind"] == "start")
@@ -93,19 +93,19 @@ def test_learning_is_in_the_metric(adding, text):
 
 
 def test_an_accuracy_has_a_chart_of_its_own(adding):
-    loss, valid = of_log.losses(dataclasses.replace(adding, goal=Goal.of(Xor())))
+    loss, valid = training_charts.losses(dataclasses.replace(adding, goal=Goal.of(Xor())))
     assert loss.series[0].y == pytest.approx(values(adding.events, "train", "loss"))
     assert valid.y_title.startswith("accuracy") and not loss.levels and "chance" in valid.levels
     assert loss.y_title == "loss (nats)"
 
 
 def test_looks_while_learning(adding):
-    (heat,) = of_log.gradient_maps(adding)
+    (heat,) = training_charts.gradient_maps(adding)
     looks = [event for event in adding.events if event["kind"] == "lens"]
     assert heat.name == "gradient-state" and heat.log and heat.x == [5, 10, 15, 20]
     assert heat.y == looks[0]["lags"] and heat.title == "Gradient by lag: state"
     assert np.array(heat.values).T.tolist() == [look["gradient"][".cell"] for look in looks]
-    (memory,) = of_log.memory_over_training(adding)
+    (memory,) = training_charts.memory_over_training(adding)
     assert memory.series[0].y == [look["memory"][".cell"] for look in looks]
     assert memory.levels == {"largest lag measured": 11, "lag that the task needs": 6}
 
@@ -118,7 +118,7 @@ def test_a_curriculum_gives_holes(adding):
         }
 
     looks = look(1, [0, 2], [1.0, 0.01]), look(2, [0, 1, 2, 4], [1.0, 0.5, None, 0.1])
-    (heat,) = of_log.gradient_maps(with_events(adding, *looks))
+    (heat,) = training_charts.gradient_maps(with_events(adding, *looks))
     assert heat.y == [0, 1, 2, 4]
     early, late = zip(*heat.values, strict=True)
     assert early[:3] == pytest.approx((1.0, 0.1, 0.01)) and early[3] is None
@@ -126,7 +126,7 @@ def test_a_curriculum_gives_holes(adding):
 
 
 def test_steps(adding):
-    norm, clipped, rate = of_log.steps_taken(adding)
+    norm, clipped, rate = training_charts.steps_taken(adding)
     assert norm.series[0].y == pytest.approx(values(adding.events, "train", "norm"))
     assert norm.levels == {"clipped above": 1.0}
     assert clipped.series[0].y == values(adding.events, "train", "clipped")
@@ -139,20 +139,20 @@ def test_a_learner_that_uses_the_curvature(adding):
     first = {**step, **curved, "step": 1, "ratio": None}
     second = {**step, **curved, "step": 2, "ratio": 0.7, "loss": None}
     found = with_events(adding, first, second)
-    norm, damping, ratio = of_log.steps_taken(found)
+    norm, damping, ratio = training_charts.steps_taken(found)
     assert len(norm.series) == 1 and not norm.levels
     assert [(one.name[0], one.y) for one in damping.series] == [("λ", [0.01, 0.01])]
     assert [one.y for one in ratio.series] == [[None, 0.7], [1.0, 1.0]]
-    assert of_log.losses(found)[0].series[0].y == [0.2, None]
+    assert training_charts.losses(found)[0].series[0].y == [0.2, None]
 
 
 def test_three_ways(adding):
-    gradient = of_network.gradient_now(adding)
+    gradient = network_charts.gradient_now(adding)
     network, xs, at = adding.network, adding.batch.inputs, adding.at
     targets = adding.batch.targets[at]
     errors = gradient_by_lag(network, xs, lambda o: adding.task.loss.at(o, targets), at=at)
     assert gradient[".cell"] == pytest.approx(np.asarray(errors[".cell"]))
-    (chart,) = of_network.three_ways(adding, gradient)
+    (chart,) = network_charts.three_ways(adding, gradient)
     found = {one.name: np.array(one.y) for one in chart.series}
     lags, moved = influence_by_lag(network, xs, at=at)
     probed = jacobian_by_lag(network, xs, at=at, probes=1, key=jax.random.key(0))
@@ -167,7 +167,7 @@ def test_the_bounds_of_a_simple_cell(adding):
     one, two = jax.random.split(jax.random.key(0))
     cell = Simple(2, 3, key=one, recurrent=lambda key, shape, dtype: 0.3 * jax.numpy.eye(3))
     simple = dataclasses.replace(adding, network=Network(cell, Readout(3, 1, key=two)))
-    (chart,) = of_network.three_ways(simple, of_network.gradient_now(simple))
+    (chart,) = network_charts.three_ways(simple, network_charts.gradient_now(simple))
     gradient, jacobian, _, hochreiter, singular = (np.array(one.y) for one in chart.series)
     lags = np.arange(12)
     assert hochreiter == pytest.approx(0.9**lags) and singular == pytest.approx(0.3**lags)
@@ -175,21 +175,24 @@ def test_the_bounds_of_a_simple_cell(adding):
 
 
 def test_without_looks_there_is_a_profile_now(text):
-    assert of_log.gradient_maps(text) == [] and of_log.memory_over_training(text) == []
-    gradient = of_network.gradient_now(text)
-    (chart,) = of_network.gradient_profiles(text, gradient)
+    assert (
+        training_charts.gradient_maps(text) == []
+        and training_charts.memory_over_training(text) == []
+    )
+    gradient = network_charts.gradient_now(text)
+    (chart,) = network_charts.gradient_profiles(text, gradient)
     assert chart.series[0].y == pytest.approx(gradient[".cell"]) and "--lens N" in chart.caption
 
 
 def test_gates_and_spectrum(adding):
-    (bars,) = of_network.gates(adding)
+    (bars,) = network_charts.gates(adding)
     units = saturation(adding.network, adding.batch.inputs)
     assert bars.bars[:2] == ["input gate", "forget gate"]
     low, between, high = map(np.array, bars.parts.values())
     assert low.tolist() == [one.low for one in units.values()]
     assert high.tolist() == [one.high for one in units.values()]
     assert low + between + high == pytest.approx(1)
-    (plane,) = of_network.spectrum(adding)
+    (plane,) = network_charts.spectrum(adding)
     matrix = recurrent_matrices(adding.network)[".cell.R[0]"]
     name, points = next(iter(plane.points.items()))
     assert "R[" not in str(plane.points.keys())
@@ -198,7 +201,7 @@ def test_gates_and_spectrum(adding):
 
 
 def test_activity(adding, text):
-    heat = of_network.units_over_time(adding)
+    heat = network_charts.units_over_time(adding)
     xs = adding.batch.inputs[:, 0]
     state = adding.network.cell.initial(())
     for t, x in enumerate(xs):
@@ -364,9 +367,9 @@ def test_the_steps_in_which_trouble_came_are_shown(adding):
     more = {"clipped": [1.0, 1.0], "moved": [0.5, None], "words": "the loss became nan"}
     diverged = {"kind": "diverged", "step": 6, **numbers, **more}
     found = with_events(adding, {"kind": "train", "step": 5, **step}, diverged)
-    (loss,) = of_log.losses(found)
+    (loss,) = training_charts.losses(found)
     assert loss.series[0].x == [5, 6, 7] and loss.series[0].y == [2.0, 16.0, None]
-    mean, largest = of_log.steps_taken(found)[0].series
+    mean, largest = training_charts.steps_taken(found)[0].series
     assert mean.y == [2.0, 90.0, None] and largest.y == [3.0, 90.0, None]
 
 
@@ -435,10 +438,13 @@ def test_a_network_without_a_state_has_no_empty_charts(adding):
     infinite = {"gradient": {".cell": [None, None]}, "memory": {".cell": None}}
     infinite = with_events(adding, {"kind": "lens", "step": 5, "lags": [0, 1], **infinite})
     for of in (nothing, infinite):
-        assert of_log.gradient_maps(of) == [] and of_log.memory_over_training(of) == []
-    assert of_network.gradient_profiles(adding, {}) == []
-    assert of_network.gradient_profiles(adding, {".cell": np.full(3, np.nan)}) == []
-    (chart,) = of_network.three_ways(adding, {})
+        assert (
+            training_charts.gradient_maps(of) == []
+            and training_charts.memory_over_training(of) == []
+        )
+    assert network_charts.gradient_profiles(adding, {}) == []
+    assert network_charts.gradient_profiles(adding, {".cell": np.full(3, np.nan)}) == []
+    (chart,) = network_charts.three_ways(adding, {})
     assert [one.name for one in chart.series] == ["Jacobian", "perturbation"]
 
 

@@ -21,7 +21,7 @@ from ostinato.runs.build import build_learner, build_network, build_task
 from ostinato.runs.checkpoints import Checkpoint, Progress
 from ostinato.runs.folder import _checksum, create_run
 from ostinato.runs.provenance import values_used
-from ostinato.tasks.applying import Applying
+from ostinato.tasks.applying import ApplyOptions
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 SENTENCES = "1\tthe\t_\tDET\t_\t_\t_\t_\t_\t_\n2\tdog\t_\tNOUN\t_\t_\t_\t_\t_\t_\n\n" * 12
@@ -152,7 +152,7 @@ def use(path: Path, kind: str, files: Path, apply: bool) -> None:
         if run.vocabulary is not None:
             opening(run.vocabulary), run.vocabulary.encode("the")
         if apply and given is not None:
-            how = Applying(files / given, run.config.task.settings, run.artefacts, beam=1)
+            how = ApplyOptions(files / given, run.config.task.settings, run.artefacts, beam=1)
             next(iter(run.config.task.kind.apply(network, how)))
         if apply and kind in ("text", "bytes", "tag"):
             look_inside(run, "the dog", limit=8).pieces(0, 2)

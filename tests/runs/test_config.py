@@ -237,8 +237,10 @@ def test_input_weights_start_by_what_a_layer_reads(settings, deviations):
 def test_the_rate_of_a_run_goes_by_its_widest_layer():
     config = Config(task="adding", units=(8, 1024), cell="gru")
     learner = build_learner(config, build_task(config))
-    assert learner.found()["rate"] == pytest.approx(0.002)
-    assert build_learner(config.replace(rate=0.01), build_task(config)).found()["rate"] == 0.01
+    assert learner.chosen_values()["rate"] == pytest.approx(0.002)
+    assert (
+        build_learner(config.replace(rate=0.01), build_task(config)).chosen_values()["rate"] == 0.01
+    )
 
 
 @pytest.mark.parametrize("layers", [1, 2])

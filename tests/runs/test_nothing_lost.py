@@ -186,14 +186,14 @@ def test_a_task_of_ones_own(config, tmp_path):
 def test_what_was_really_used_is_recorded_and_kept(config, tmp_path):
     found = config.replace(units=None, budget=800, batch=None, rate=None)
     run = train(found, tmp_path / "run")
-    used = open_run(run.path).made["used"]
+    used = open_run(run.path).manifest["used"]
     assert used == {
         "batch": 32,
         "length": 8,
         "rate": 0.004,
         "units": run.network().cell.R.shape[0],
     }
-    assert open_run(run.path).made["versions"]["jax"] == jax.__version__
+    assert open_run(run.path).manifest["versions"]["jax"] == jax.__version__
     model = json.loads((run.path / "model.json").read_text())
     model["made"]["used"]["rate"] = 0.003  # as if another version had another usual rate
     edit(run.path / "model.json", **model)

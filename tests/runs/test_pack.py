@@ -16,7 +16,7 @@ from test_training import TEXT, numbers, same
 from ostinato.errors import BadInput
 from ostinato.runs import Config, many, open_run, pack, train
 from ostinato.runs.many import is_over, side_by_side, train_many
-from ostinato.runs.pack import Meeting
+from ostinato.runs.pack import Barrier
 from ostinato.runs.step import SharedSteps
 
 WAYS = {"mapped": (4, 1), "beside": (1, 2)}
@@ -212,17 +212,17 @@ def test_bad_input(configs, tmp_path):
         train_many(configs[:2], [tmp_path / "one"] * 2)
 
 
-def meet(meeting, calls):
+def meet(barrier, calls):
     """What each thread is told, by its number."""
     told = {}
 
     def ask(number):
         try:
             for call in calls[number]:
-                told.setdefault(number, []).append(meeting.meet(call))
+                told.setdefault(number, []).append(barrier.meet(call))
         except ValueError as error:
             told[number] = str(error)
-        meeting.leave()
+        barrier.leave()
 
     threads = [threading.Thread(target=ask, args=(n,), daemon=True) for n in range(len(calls))]
     for thread in threads:
@@ -234,7 +234,7 @@ def meet(meeting, calls):
 
 
 def test_a_meeting_waits_only_for_those_who_are_there():
-    found = meet(Meeting(3, lambda calls: [sum(calls)] * len(calls)), [[1], [2, 3], [4, 5, 6]])
+    found = meet(Barrier(3, lambda calls: [sum(calls)] * len(calls)), [[1], [2, 3], [4, 5, 6]])
     assert found == {0: [7], 1: [7, 8], 2: [7, 8, 6]}
 
 
@@ -242,7 +242,7 @@ def test_an_error_at_a_meeting_reaches_all():
     def answer(calls):
         raise ValueError("no")
 
-    assert meet(Meeting(2, answer), [[1], [2]]) == {0: "no", 1: "no"}
+    assert meet(Barrier(2, answer), [[1], [2]]) == {0: "no", 1: "no"}
 
 
 def test_rows_are_given_up_by_halves():

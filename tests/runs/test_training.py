@@ -304,7 +304,7 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
 
 def test_divergence_is_no_fault_of_a_kernel(config, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "_by_kernels", lambda *_: True)
-    monkeypatch.setattr(all_settings, "MOST_FLOAT", 1e308)  # tests are in float64
+    monkeypatch.setattr(all_settings, "MAX_FLOAT", 1e308)  # tests are in float64
     wild = {**config.flat(), "learner": "sgd", "rate": 1e300, "clip": "off"}
     with pytest.warns(RuntimeWarning, match="none yet"), pytest.raises(Diverged):
         train(Config(**wild), tmp_path / "run")

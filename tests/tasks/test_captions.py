@@ -13,7 +13,7 @@ from ostinato.data.pictures import checked_captioned, checked_pictures, read_pic
 from ostinato.errors import BadInput
 from ostinato.runs import Config, train
 from ostinato.tasks import Captions
-from ostinato.tasks.applying import Applying
+from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.captioning import moved, nearest
 from ostinato.tasks.scores import bleu
 
@@ -163,7 +163,7 @@ def test_a_run_learns_is_applied_and_is_evaluated_on_another_file(learned, tmp_p
     assert found["exact match"] == 1 and not any("nearest" in name for name in found)
 
     def how(file):
-        return Applying(file, artefacts=task.artefacts())
+        return ApplyOptions(file, artefacts=task.artefacts())
 
     for wrong, words in (
         (np.zeros((2, 6, 4, 3), np.uint8), "have 6 × 4 pixels with 3 channels; the model reads 6"),

@@ -18,8 +18,8 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, train
 from ostinato.runs.build import build_network
 from ostinato.tasks import Addition, Execute
-from ostinato.tasks.answering import written
-from ostinato.tasks.applying import Applying
+from ostinato.tasks.applying import ApplyOptions
+from ostinato.tasks.write_answers import written
 from ostinato.wiring import outputs_of
 
 SMALL = {"nesting": 2, "digits": 2}
@@ -199,7 +199,7 @@ def test_programs_of_several_lines(tmp_path):
     network = build_network(Config(task="execute", units=4, **SMALL), task)
     program = "j=58;for x in range(8):j+=92;print(j)"
     (tmp_path / "programs").write_text(program + "\n")
-    how = Applying(tmp_path / "programs", Execute.Settings(), task.artefacts(), beam=1)
+    how = ApplyOptions(tmp_path / "programs", Execute.Settings(), task.artefacts(), beam=1)
     (found,) = Execute.apply(network, how)
     assert found["source"] == program
     source = np.array([*task.sources.encode(program.replace(";", "\n")), END])

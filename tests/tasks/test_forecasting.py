@@ -14,7 +14,7 @@ from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.settings import make
 from ostinato.tasks import Coverage, Pinball, PinballInUnits, Series, closed_loop
-from ostinato.tasks.applying import Applying
+from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.continuing import continuations
 from ostinato.tasks.quantiles import MedianError, levels_of, pinball
 from ostinato.tasks.yardsticks import filled, naive
@@ -321,7 +321,7 @@ def test_what_comes_after_a_file(tmp_path):
     settings = make(Series.Settings, {"file": str(tmp_path / "x.npy"), **given})
     task = Series.from_settings(settings, seed=0)
     network = network_for(task)
-    how = Applying(tmp_path / "x.npy", settings, task.artefacts())
+    how = ApplyOptions(tmp_path / "x.npy", settings, task.artefacts())
     (found,) = continuations(network, how)
     inputs = task.scaler(VALUES)[:, None]
     outputs, _ = outputs_of(network, Batch(inputs, None, np.ones(inputs.shape[:2])))

@@ -13,9 +13,9 @@ from ostinato.errors import BadInput
 from ostinato.lens.doctor import look_at_batches
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
-from ostinato.runs.looking import looked_at
+from ostinato.runs.probe import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
-from ostinato.tasks.applying import Applying
+from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pen_strokes import inks
 from ostinato.tasks.scores import edit_distance
 from ostinato.testing import TASK_CHECKS, check_task
@@ -141,7 +141,9 @@ def test_single_characters_are_recognised_as_in_batches(tmp_path):
     inputs, lengths = steps_of_drawings(read_drawings(tmp_path / "a.jsonl"))
     outputs, _ = outputs_of(network, Batch(inputs, None, np.ones(inputs.shape[:2]), lengths))
     labels = np.argmax(outputs, axis=-1)[lengths - 1, np.arange(3)]
-    found = Characters.apply(network, Applying(tmp_path / "a.jsonl", artefacts=task.artefacts()))
+    found = Characters.apply(
+        network, ApplyOptions(tmp_path / "a.jsonl", artefacts=task.artefacts())
+    )
     assert [answer["text"] for answer in found] == [task.labels[n] for n in labels]
 
 

@@ -44,8 +44,8 @@ from ostinato.tasks import (
     captions,
     translate,
 )
-from ostinato.tasks.answering import Answer
 from ostinato.tasks.metrics import counted, values_of
+from ostinato.tasks.write_answers import Answer
 from ostinato.wiring import Network, OneHot, Readout, outputs_of
 
 UNITS = 3

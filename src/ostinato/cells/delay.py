@@ -35,7 +35,7 @@ class Delay(Cell):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(InitialWeights):
-        delay: int = setting(1, "steps after which the units hear themselves", least=1)
+        delay: int = setting(1, "steps after which the units hear themselves", min=1)
         dt: float = setting(1.0, "duration of a step")
         f: str = function_of("the units")
 

@@ -29,7 +29,7 @@ class Leaky(Simple):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Simple.Settings):
-        alpha: float = setting(0.5, "how much of the past stays", least=0, most=1)
+        alpha: float = setting(0.5, "how much of the past stays", min=0, max=1)
 
     readout_bias: ClassVar[bool | None] = True
 

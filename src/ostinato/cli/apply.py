@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from ..runs import open_run
-from ..tasks.applying import Applying, check_options
+from ..tasks.applying import ApplyOptions, check_options
 from ..tasks.pictures import Picture
 from .output import print_json, writing
 from .paths import check_new_folder, path
@@ -92,7 +92,7 @@ def apply(
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
     with found.precision(), progress(quiet=as_json or typed) as report:
         report(0, None, "reading the network and the input")
-        how = Applying(file, task.settings, found.artefacts, report=report, **asked)
+        how = ApplyOptions(file, task.settings, found.artefacts, report=report, **asked)
         for number, answer in enumerate(task.kind.apply(found.network(), how), 1):
             if pictures is not None and "picture" in answer:
                 _draw(answer["picture"], pictures, number)
@@ -110,7 +110,7 @@ def apply(
 
 def _draw(picture: dict[str, Any], folder: Path, number: int) -> None:
     """Write a picture into the folder, as `1.png` and so on."""
-    from ..report.of_network import weights  # imported late because it loads the lens
+    from ..report.network_charts import weights  # imported late because it loads the lens
     from ..report.pictures import write_picture
 
     folder.mkdir(parents=True, exist_ok=True)

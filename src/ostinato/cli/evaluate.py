@@ -18,7 +18,7 @@ from .paths import path
 from .progress import progress
 from .seeds import check_seed
 
-SAMPLES, MOST_SAMPLES = 10_000, 10_000_000
+SAMPLES, MAX_SAMPLES = 10_000, 10_000_000
 
 
 def evaluate(
@@ -63,8 +63,8 @@ def evaluate(
         raise BadInput(f"--part must be valid or test, got {part}")
     if rate is not None and not dynamic:
         raise BadInput("--rate is for dynamic evaluation; add --dynamic")
-    if samples is not None and not 0 <= samples <= MOST_SAMPLES:
-        limit = "at least 0" if samples < 0 else f"at most {MOST_SAMPLES}"
+    if samples is not None and not 0 <= samples <= MAX_SAMPLES:
+        limit = "at least 0" if samples < 0 else f"at most {MAX_SAMPLES}"
         raise BadInput(f"--samples must be {limit}, got {samples}")
     if samples == 0 and words is not None:
         raise BadInput("--words is for generated text; leave it out with --samples 0")

@@ -62,7 +62,7 @@ def course_of(run: "Run", digest: Digest | None = None) -> Course:
     """
     from ..runs.build import batch_size
 
-    batch = run.made.get("used", {}).get("batch") or batch_size(run.config)
+    batch = run.manifest.get("used", {}).get("batch") or batch_size(run.config)
     return course(Digest(run.path).read() if digest is None else digest, batch)
 
 

@@ -104,7 +104,7 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
         # Refuses wirings that the task does not allow.
         eqx.filter_eval_shape(lambda: build_network(config, task, units))
     own = config.flat()
-    values = {**own, **{name: x for name, x in learner.found().items() if name in own}}
+    values = {**own, **{name: x for name, x in learner.chosen_values().items() if name in own}}
     ranges = {
         name: (values[name] / factor, values[name] * factor)
         for name, factor in TUNED.items()

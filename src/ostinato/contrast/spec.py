@@ -33,7 +33,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..runs.members import find
-from ..runs.sections import MOST_SEED
+from ..runs.sections import MAX_SEED
 from ..runs.toml import beside, toml_text
 from ..settings import shown
 from .toml_lines import line_of
@@ -233,9 +233,9 @@ def _seeds(given: Any, source: Source) -> tuple[int, ...]:
     if not isinstance(given, list | tuple) or not given:
         raise source.error(f"seeds is a number or a list of seeds, got {shown(given)}", "seeds")
     for seed in given:
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 < seed <= MOST_SEED:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 < seed <= MAX_SEED:
             raise source.error(
-                f"a seed is a whole number from 1 to {MOST_SEED} (0 is that of the tuning), got "
+                f"a seed is a whole number from 1 to {MAX_SEED} (0 is that of the tuning), got "
                 f"{shown(seed)}",
                 "seeds",
             )

@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 from ..errors import BadInput
 
 LEVEL = 0.05
-MOST_FLIPS = 16  # with more seeds, signs are flipped at random
+MAX_FLIPS = 16  # with more seeds, signs are flipped at random
 QUANTILES = 4000
 
 
@@ -110,10 +110,10 @@ def sign_flip(one: Sequence[float], other: Sequence[float]) -> float:
     """
     differences = _differences(one, other)
     count = len(differences)
-    if count <= MOST_FLIPS:
+    if count <= MAX_FLIPS:
         bits = np.arange(2**count)[:, None] >> np.arange(count) & 1
     else:
-        bits = np.random.default_rng(0).integers(2, size=(2**MOST_FLIPS, count))
+        bits = np.random.default_rng(0).integers(2, size=(2**MAX_FLIPS, count))
         bits[0] = 0  # the observed signs
     means = np.abs((1 - 2 * bits) @ differences)
     return float(np.mean(means >= means[0] * (1 - 1e-9)))

@@ -13,7 +13,7 @@ from .kept import kept_numbers, kept_object
 # Of scaled values; float64 in a run of that precision.
 DTYPE: ContextVar[type] = ContextVar("dtype", default=np.float32)
 POLICIES = ("refuse", "mask")
-MOST = 1e18  # of scaled values: the square of a float32 stays finite
+MAX = 1e18  # of scaled values: the square of a float32 stays finite
 NEGLIGIBLE = 1e-12  # of a column's size: a deviation of rounding errors
 
 
@@ -76,7 +76,7 @@ class Scaler:
         missing = np.isnan(values)
         values = np.where(missing, np.array(self.means), values)
         scaled = (values - np.array(self.shift)) / np.array(self.factor)
-        if scaled.size and np.abs(scaled).max() > MOST:
+        if scaled.size and np.abs(scaled).max() > MAX:
             index = np.unravel_index(int(np.argmax(np.abs(scaled))), scaled.shape)
             raise BadInput(f"the number {values[index]:g} is too large to compute with")
         found = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)

@@ -12,7 +12,7 @@ from ..memory import FLOAT, check_memory
 from ..settings import checked_int
 from ..weights import count_parameters
 from ..wiring import Network
-from .prompt import MOST, NotFinite, before_last, checked, inputs_table, row
+from .prompt import MAX, NotFinite, before_last, checked, inputs_table, row
 
 
 def beam(
@@ -41,8 +41,8 @@ def beam(
     """
     symbols = checked(network, prompt, count)
     width = checked_int("the width of a beam", width)
-    if width * network.outputs > MOST:
-        most = MOST // network.outputs
+    if width * network.outputs > MAX:
+        most = MAX // network.outputs
         raise BadInput(f"the width of a beam must be at most {most} for this network, got {width}")
     check_beam(network, count, width)
     network = eqx.nn.inference_mode(network)

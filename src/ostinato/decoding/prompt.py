@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
-from ..settings import MOST as MOST
+from ..settings import MAX as MAX
 from ..settings import checked_int
 from ..through_time import can_step, starting_state, unroll
 from ..wiring import Network

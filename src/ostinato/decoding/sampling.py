@@ -74,7 +74,7 @@ def settings(
     network: Any, temperature: float, top_k: int | None, top_p: float | None
 ) -> tuple[jax.Array, Limits]:
     """The temperature and the limits as arrays, after checks; for all that draw symbols."""
-    heat = checked_float("temperature", temperature, least=0)
+    heat = checked_float("temperature", temperature, min=0)
     top_k = None if top_k is None else checked_int("top_k", top_k)
     if top_p is not None and not 0 < (top_p := checked_float("top_p", top_p)) <= 1:
         raise BadInput(f"top_p must be above 0 and at most 1, got {top_p}")

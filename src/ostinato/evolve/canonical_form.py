@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from ..errors import BadInput
 from .graph import COMMUTATIVE, Graph, Node
 
-MOST_FORMS = 64
+MAX_FORMS = 64
 ROUNDS = 30  # far more than there are rules to apply one after the other
 
 
@@ -57,7 +57,7 @@ def canonical(graph: Graph) -> Graph:
         raise BadInput(fault)
     names = ["state"] * graph.states + [node.name for node in graph.nodes]
     start = [_hash(name, value == graph.output) for value, name in enumerate(names)]
-    forms = itertools.islice(_forms(graph, _refined(graph, start)), MOST_FORMS)
+    forms = itertools.islice(_forms(graph, _refined(graph, start)), MAX_FORMS)
     return min(forms, key=lambda form: (form.nodes, form.updates, form.output))
 
 

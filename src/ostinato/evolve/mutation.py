@@ -21,9 +21,9 @@ from .canonical_form import canonical
 from .graph import OPERATIONS, STATE_NAMES, Graph, Node
 
 TRIES = 200
-MOST_NODES = 24
-MOST_STATES = 2  # with more, chains of states that only delay a value cover short lags
-MOST_LINEARS = 6
+MAX_NODES = 24
+MAX_STATES = 2  # with more, chains of states that only delay a value cover short lags
+MAX_LINEARS = 6
 UNARY = tuple(name for name, count in OPERATIONS.items() if count == 1 and name != "identity")
 BINARY = tuple(name for name, count in OPERATIONS.items() if count == 2)
 
@@ -233,7 +233,7 @@ def _joined(one: Graph, other: Graph, random: Random) -> Draft:
 def fits(graph: Graph) -> bool:
     """Whether a graph is no larger than the search allows."""
     return (
-        len(graph.nodes) <= MOST_NODES
-        and graph.states <= MOST_STATES
-        and len(graph.linears) <= MOST_LINEARS
+        len(graph.nodes) <= MAX_NODES
+        and graph.states <= MAX_STATES
+        and len(graph.linears) <= MAX_LINEARS
     )

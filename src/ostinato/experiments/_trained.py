@@ -101,7 +101,7 @@ class Trained(Recipe):
         with run.precision():
             trial = Trial(run, run.network(), run.task(), row, job)
             found = self.measure(trial)
-        unusual = {k: v for k, v in run.config.unusual().items() if k != "file"}
+        unusual = {k: v for k, v in run.config.non_default().items() if k != "file"}
         return Result(
             row=row.name,
             seed=seed,

@@ -43,7 +43,7 @@ class Learner(abc.ABC):
         chunk: how many sequences it differentiates at once; `None` for the whole batch.
         precision: the precision that it needs instead of the configured one, if any.
         epochs: the number of epochs after which there is nothing more to learn, if any.
-        packs: whether steps of several runs may be one mapped program (`jax.vmap`). A learner
+        can_vmap: whether steps of several runs may be one mapped program (`jax.vmap`). A learner
             whose step branches or loops should say no: mapped, it takes every branch, and goes on
             until the last of its loops ends.
     """
@@ -55,7 +55,7 @@ class Learner(abc.ABC):
     chunk: int | None = None
     precision: str | None = None
     epochs: int | None = None
-    packs: bool = True
+    can_vmap: bool = True
 
     @classmethod
     def from_settings(
@@ -86,7 +86,7 @@ class Learner(abc.ABC):
         """Whether the network's state is what is carried from batch to batch."""
         return True
 
-    def found(self) -> dict[str, Any]:
+    def chosen_values(self) -> dict[str, Any]:
         """The values that the learner chose itself, for the record of a run."""
         return {}
 
@@ -135,7 +135,7 @@ class Learner(abc.ABC):
         """`step` with other values for `numbers`, which may be traced."""
         return self.step(network, memory, state, batch)
 
-    def heard(self, memory: Any, value: float) -> Any:
+    def after_validation(self, memory: Any, value: float) -> Any:
         """The learner's state after a validation; smaller values are better."""
         return memory
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from ..errors import BadInput
 
 TIMES_AVERAGE = 2.0
-LEAST, MOST = 0.5, 10.0
+LEAST, MAX = 0.5, 10.0
 MEMORY = 0.98
 
 
@@ -43,13 +43,13 @@ def check_clip(clip: str) -> None:
             raise ValueError
         times = times_average(clip)
         good = clip == "off" or (
-            0 < float(clip) < 3.4e38 if times is None else LEAST <= times <= MOST
+            0 < float(clip) < 3.4e38 if times is None else LEAST <= times <= MAX
         )
     except ValueError:
         good = False
     if not good:
         raise BadInput(
-            f"clip must be a positive number, 'auto', '{LEAST:g}x' to '{MOST:g}x' or 'off', "
+            f"clip must be a positive number, 'auto', '{LEAST:g}x' to '{MAX:g}x' or 'off', "
             f"got {clip!s:.40}"
         )
 

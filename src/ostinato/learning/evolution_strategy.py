@@ -65,9 +65,9 @@ class EvolutionStrategy(Learner):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        directions: int = setting(64, "random directions per step, each tried both ways", least=1)
-        sigma: float = setting(0.05, "standard deviation of the noise on the weights", least=1e-12)
-        rate: float = setting(0.02, "learning rate", least=0)
+        directions: int = setting(64, "random directions per step, each tried both ways", min=1)
+        sigma: float = setting(0.05, "standard deviation of the noise on the weights", min=1e-12)
+        rate: float = setting(0.02, "learning rate", min=0)
         schedule: str = setting("cosine", f"how the rate changes: {', '.join(SCHEDULES)}")
 
     objective: Objective
@@ -96,7 +96,7 @@ class EvolutionStrategy(Learner):
     def fewer_copies(self) -> str:
         return "fewer --directions"
 
-    def found(self) -> dict[str, Any]:
+    def chosen_values(self) -> dict[str, Any]:
         return {"rate": self.rate}
 
     def advice(self, rate: float) -> str:

@@ -93,9 +93,9 @@ def _optax() -> Any:
 class GradientSettings:
     """The settings of the gradient."""
 
-    omega: float = setting(0.0, "weight of the norm-preserving term", least=0)
+    omega: float = setting(0.0, "weight of the norm-preserving term", min=0)
     gradient: str = setting("full", f"how the gradient is computed: {', '.join(GRADIENTS)}")
-    window: int = setting(20, "window of truncated gradients, in steps", least=1)
+    window: int = setting(20, "window of truncated gradients, in steps", min=1)
 
     def method(self) -> Gradient:
         """The gradient method that the settings describe."""
@@ -147,20 +147,20 @@ class FirstOrder(Learner):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(GradientSettings):
-        rate: float | None = setting(None, "learning rate", least=0)
-        momentum: float = setting(0.9, "momentum of heavy ball and Nesterov", least=0, below=1)
+        rate: float | None = setting(None, "learning rate", min=0)
+        momentum: float = setting(0.9, "momentum of heavy ball and Nesterov", min=0, below=1)
         velocity: str = setting(
             "scaled",
             "whether their velocity includes the rate (scaled) or not (raw)",
             among=VELOCITIES,
         )
         schedule: str = setting("cosine", f"how the rate changes: {', '.join(SCHEDULES)}")
-        warmup: int = setting(0, "steps over which the rate rises from zero", least=0)
+        warmup: int = setting(0, "steps over which the rate rises from zero", min=0)
         clip: str = setting(
             "1", "largest gradient norm: a number, '2x' the average (or 'auto'), or 'off'"
         )
         weight_decay: float = setting(
-            0.0, "fraction of each weight subtracted per step, times the rate", least=0
+            0.0, "fraction of each weight subtracted per step, times the rate", min=0
         )
 
         def __post_init__(self) -> None:
@@ -201,7 +201,7 @@ class FirstOrder(Learner):
     def carries_state(self) -> bool:
         return self.gradient.carries_state
 
-    def found(self) -> dict[str, Any]:
+    def chosen_values(self) -> dict[str, Any]:
         return {"rate": self._rate}
 
     def advice(self, rate: float) -> str:
@@ -215,7 +215,7 @@ class FirstOrder(Learner):
         return ", ".join(tries)
 
     @property
-    def packs(self) -> bool:  # type: ignore[override]
+    def can_vmap(self) -> bool:  # type: ignore[override]
         return self.schedule != "line-search"
 
     @property
@@ -281,7 +281,7 @@ class FirstOrder(Learner):
         }
         return network, memory, final, report
 
-    def heard(self, memory: Memory, value: float) -> Memory:
+    def after_validation(self, memory: Memory, value: float) -> Memory:
         if self.schedule != "plateau":
             return memory
         best, waited, scale = memory.plateau

@@ -81,7 +81,7 @@ class Hybrid(Learner):
         return self.second.chunk
 
     @property
-    def packs(self) -> bool:  # type: ignore[override]
+    def can_vmap(self) -> bool:  # type: ignore[override]
         return False
 
     @property
@@ -92,8 +92,8 @@ class Hybrid(Learner):
     def fewer_copies(self) -> str:
         return self.second.fewer_copies
 
-    def found(self) -> dict[str, Any]:
-        return self.second.found()
+    def chosen_values(self) -> dict[str, Any]:
+        return self.second.chosen_values()
 
     def advice(self, rate: float) -> str:
         return self.second.advice(rate)
@@ -148,8 +148,8 @@ class Hybrid(Learner):
         )
         return eqx.combine(arrays, static), memory, final, {**report, "second": turn}
 
-    def heard(self, memory: Memory, value: float) -> Memory:
-        return memory._replace(first=self.first.heard(memory.first, value))
+    def after_validation(self, memory: Memory, value: float) -> Memory:
+        return memory._replace(first=self.first.after_validation(memory.first, value))
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         """The last learner's summary of its own steps, and the share of steps by the second."""

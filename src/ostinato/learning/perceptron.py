@@ -58,7 +58,7 @@ class Perceptron(Learner):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        rate: float | None = setting(None, "learning rate", least=0)
+        rate: float | None = setting(None, "learning rate", min=0)
 
     objective: Objective
     rate: float | None = None
@@ -68,7 +68,7 @@ class Perceptron(Learner):
     def _rate(self) -> float:
         return RATE if self.rate is None else self.rate
 
-    def found(self) -> dict[str, Any]:
+    def chosen_values(self) -> dict[str, Any]:
         return {"rate": self._rate}
 
     def initial(self, network: Any) -> Memory:

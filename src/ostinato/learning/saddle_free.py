@@ -136,7 +136,7 @@ class SaddleFree(Curved):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(CurvatureSettings):
-        krylov: int = setting(50, "dimension of the Krylov subspace", least=1)
+        krylov: int = setting(50, "dimension of the Krylov subspace", min=1)
 
     objective: Objective
     count: int = 50

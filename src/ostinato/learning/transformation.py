@@ -48,7 +48,7 @@ class Transformation(Learner):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(GradientSettings):
-        rate: float | None = setting(None, "learning rate", least=0)
+        rate: float | None = setting(None, "learning rate", min=0)
 
     make: ClassVar[Any] = None
 
@@ -105,7 +105,7 @@ class Transformation(Learner):
         }
         return eqx.combine(optax.apply_updates(parameters, updates), rest), memory, final, report
 
-    def found(self) -> dict[str, Any]:
+    def chosen_values(self) -> dict[str, Any]:
         return {} if self.rate is None else {"rate": self.rate}
 
     def advice(self, rate: float) -> str:

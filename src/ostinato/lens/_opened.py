@@ -16,7 +16,7 @@ from ..through_time.tracing import evaluate, read
 from ._squashed import cells_within, names_of, squashed_blocks
 
 
-class Opened(NamedTuple):
+class Instrumented(NamedTuple):
     """A cell whose step is open.
 
     Attributes:
@@ -44,7 +44,7 @@ def open_cells(
     xs: Any,
     state: Any,
     borders: Borders,
-    run: Callable[[Opened], tuple[Any, Any]],
+    run: Callable[[Instrumented], tuple[Any, Any]],
 ) -> tuple[Any, Any]:
     """Open a cell, or each of the cells of a layer, and run it through time.
 
@@ -68,7 +68,7 @@ def open_cells(
     return run_part(cell, xs, state, False)
 
 
-def _opened(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borders) -> Opened:
+def _opened(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borders) -> Instrumented:
     state, (_, batch) = starting_state(cell, xs, state), sizes(cell, xs)
     parameters, static = eqx.partition(cell, eqx.is_array)
     received = (xs, borders.valid, borders.resets(reverse))
@@ -108,7 +108,7 @@ def _opened(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borders) ->
         squashed = [rows(env[block.var]) for block in blocks]
         return new, y, jnp.concatenate([nothing, *squashed], axis=1)
 
-    return Opened(
+    return Instrumented(
         step,
         state,
         received,

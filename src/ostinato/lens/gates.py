@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..through_time import can_step, check_structure, sizes
 from ..through_time.borders import Borders, find_borders
-from ._opened import Opened, open_cells
+from ._opened import Instrumented, open_cells
 from .names import plain_name
 
 
@@ -51,7 +51,7 @@ def _recorded(cell: Any, xs: Any, state: Any, borders: Borders) -> tuple[dict[st
     """What is squashed, `(T, sequences, units)` by path, and the final state."""
     found: dict[str, Any] = {}
 
-    def record(opened: Opened) -> tuple[Any, Any]:
+    def record(opened: Instrumented) -> tuple[Any, Any]:
         def body(state: Any, x: Any) -> tuple[Any, Any]:
             new, y, squashed = opened.step(state, x)
             return new, (y, squashed)

@@ -11,7 +11,7 @@ from ..cells import Simple, activation, slope
 from ..errors import BadInput
 from ..through_time import sizes, unroll
 
-MOST = 1_000_000
+MAX = 1_000_000
 
 
 class Paths(NamedTuple):
@@ -165,9 +165,9 @@ def _checked(cell: Simple, xs: Any, from_step: int, to_step: int) -> tuple[int, 
             f"steps must be 0 <= from_step <= to_step < {steps}, got {from_step} and {to_step}"
         )
     units, lag = len(cell.R), to_step - from_step
-    if units ** max(lag - 1, 0) > MOST:
+    if units ** max(lag - 1, 0) > MAX:
         raise BadInput(
-            f"{units} units and a lag of {lag} make {units}^{lag - 1} paths, more than {MOST:,}: "
+            f"{units} units and a lag of {lag} make {units}^{lag - 1} paths, more than {MAX:,}: "
             "use fewer units or a shorter lag"
         )
     return units, lag

@@ -13,7 +13,7 @@ from ..cells import Cell
 from ..errors import BadInput
 from ..through_time import can_step, check_structure, sizes
 from ..through_time.borders import Borders, find_borders, without_padding
-from ._opened import Opened, open_cells
+from ._opened import Instrumented, open_cells
 
 # Up to where an activation is low, and from where it is high.
 LIMITS = {"sigmoid": (0.05, 0.95), "tanh": (-0.95, 0.95), "relu": (0.0, np.inf)}
@@ -137,7 +137,7 @@ def _measure(cell: Any, xs: Any, state: Any, borders: Borders) -> list[tuple[lis
     """
     measured: list[tuple[list, tuple]] = []
 
-    def count(opened: Opened) -> tuple[Any, Any]:
+    def count(opened: Instrumented) -> tuple[Any, Any]:
         ys, state, tally = _tallied(opened)
         ends = [*accumulate(opened.units, initial=0)]
         measured.append(([*zip(opened.names, opened.kinds, ends, ends[1:], strict=False)], tally))
@@ -147,7 +147,7 @@ def _measure(cell: Any, xs: Any, state: Any, borders: Borders) -> list[tuple[lis
     return measured
 
 
-def _tallied(opened: Opened) -> tuple[Any, Any, tuple]:
+def _tallied(opened: Instrumented) -> tuple[Any, Any, tuple]:
     limits = np.array([LIMITS[kind] for kind in opened.kinds]).reshape(-1, 2)
     low, high = np.repeat(limits, opened.units, 0).T
 

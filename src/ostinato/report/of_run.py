@@ -7,9 +7,7 @@ from ..runs.events import Divergence, Valid
 from .activity import reading
 from .course import Course
 from .key_numbers import key_numbers
-from .of_log import gradient_maps, losses, memory_over_training, steps_taken
-from .of_memory import heads_and_memory
-from .of_network import (
+from .network_charts import (
     gates,
     gradient_now,
     gradient_profiles,
@@ -18,10 +16,12 @@ from .of_network import (
     three_ways,
     units_over_time,
 )
+from .of_memory import heads_and_memory
 from .of_reservoir import reservoir_spectra
-from .of_series import can_forecast, forecasts, place_of
 from .page import Page, Sample, Section
+from .series_charts import can_forecast, forecasts, place_of
 from .subject import RunCourse, Subject
+from .training_charts import gradient_maps, losses, memory_over_training, steps_taken
 
 SAMPLES = 8
 

@@ -273,7 +273,7 @@ def _numbers(reading: Reading | None) -> dict | None:
 def _settings(config: Config) -> str:
     """All settings; those that differ from their defaults are marked."""
     hint = '<p class="hint">Bold: settings that differ from their defaults.</p>'
-    found, unusual = [], config.unusual()
+    found, unusual = [], config.non_default()
     for name, value in config.flat().items():
         mark = ' class="changed"' if name in unusual else ""
         words = "–" if value is None else str(value)

@@ -10,7 +10,7 @@ from ..data import Batch
 from ..runs import Run
 from ..runs.events import KINDS
 from ..runs.examination import finite_checkpoint
-from ..runs.looking import first_counted, looked_at
+from ..runs.probe import first_counted, looked_at
 from ..tasks import Task
 from ..wiring import Network
 from .course import Course, Goal, clipped_above, weights_of

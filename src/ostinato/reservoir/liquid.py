@@ -42,13 +42,13 @@ class Liquid(Cell):
     @dataclasses.dataclass(frozen=True)
     class Settings:
         connectivity: float = setting(
-            0.1, "fraction of the units that each unit reads", least=0, most=1
+            0.1, "fraction of the units that each unit reads", min=0, max=1
         )
-        recurrent_scaling: float = setting(1.0, "size of a unit's recurrent input", least=0)
-        input_scaling: float = setting(1.0, "largest input weight", least=0)
-        bias_scaling: float = setting(0.5, "largest bias; biases are not negative", least=0)
-        membrane: float = setting(5.0, "time constant of the potential, in steps", least=1)
-        filter: float = setting(10.0, "time constant of the filtered spikes, in steps", least=1)
+        recurrent_scaling: float = setting(1.0, "size of a unit's recurrent input", min=0)
+        input_scaling: float = setting(1.0, "largest input weight", min=0)
+        bias_scaling: float = setting(0.5, "largest bias; biases are not negative", min=0)
+        membrane: float = setting(5.0, "time constant of the potential, in steps", min=1)
+        filter: float = setting(10.0, "time constant of the filtered spikes, in steps", min=1)
 
     frozen: ClassVar[tuple[str, ...]] = ("W", "R", "b", "keeps")
     has_recurrent_matrix: ClassVar[bool] = False

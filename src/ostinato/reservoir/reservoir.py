@@ -42,13 +42,13 @@ class Reservoir(Leaky):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        radius: float = setting(0.9, "spectral radius of the reservoir", least=0)
+        radius: float = setting(0.9, "spectral radius of the reservoir", min=0)
         connectivity: float = setting(
-            0.1, "fraction of the units that each unit reads", least=0, most=1
+            0.1, "fraction of the units that each unit reads", min=0, max=1
         )
-        input_scaling: float = setting(1.0, "largest input weight", least=0)
-        bias_scaling: float = setting(0.0, "largest bias", least=0)
-        leak: float = setting(1.0, "how much of a state is new at each step", least=0, most=1)
+        input_scaling: float = setting(1.0, "largest input weight", min=0)
+        bias_scaling: float = setting(0.0, "largest bias", min=0)
+        leak: float = setting(1.0, "how much of a state is new at each step", min=0, max=1)
 
     frozen: ClassVar[tuple[str, ...]] = ("W", "R", "b", "alpha")
     has_recurrent_matrix: ClassVar[bool] = False

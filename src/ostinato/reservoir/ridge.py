@@ -64,14 +64,14 @@ class Ridge(Learner):
     @dataclasses.dataclass(frozen=True)
     class Settings:
         strength: float | None = setting(
-            None, "ridge strength λ (chosen by cross-validation)", least=0
+            None, "ridge strength λ (chosen by cross-validation)", min=0
         )
-        folds: int = setting(5, "folds of the cross-validation", least=2, most=100)
+        folds: int = setting(5, "folds of the cross-validation", min=2, max=100)
 
     precision = "float64"
     usual_batch = 1
     epochs = 1
-    packs = False
+    can_vmap = False
     log_every_step = True
 
     objective: Objective

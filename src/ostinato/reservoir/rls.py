@@ -51,8 +51,8 @@ class RecursiveLeastSquares(Learner):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        forgetting: float = setting(1.0, "how much of the past each step keeps", least=0, most=1)
-        strength: float = setting(1e-4, "ridge strength λ at the start", least=1e-12)
+        forgetting: float = setting(1.0, "how much of the past each step keeps", min=0, max=1)
+        strength: float = setting(1e-4, "ridge strength λ at the start", min=1e-12)
 
     precision = "float64"
     usual_batch = 1

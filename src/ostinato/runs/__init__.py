@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from . import fit as fit
     from . import folder as folder
     from . import inside as inside
-    from . import looking as looking
     from . import playing as playing
+    from . import probe as probe
     from . import step as step
     from . import training as training
     from .config import Config as Config

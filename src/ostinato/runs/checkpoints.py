@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..files import unlinked, write_whole
-from ..weights import Damaged, Differs, pack, unpack
+from ..weights import CorruptFile, StructureMismatch, pack, unpack
 
 FORMAT = 3
 KEPT = 2
@@ -85,11 +85,11 @@ class Checkpoints:
             try:
                 found, notes = unpack(self.path(step), like, part)
                 progress = self._progress(notes, step)
-            except Differs as error:
+            except StructureMismatch as error:
                 raise BadInput(
                     f"the checkpoint does not belong to this run: {error}; nothing was changed"
                 ) from None
-            except (Damaged, OSError) as error:
+            except (CorruptFile, OSError) as error:
                 if isinstance(error, FileNotFoundError) and not self.path(step).is_symlink():
                     return self.newest(like, part)  # the run removed it in the meantime
                 problems.append(_reason(error))
@@ -117,12 +117,12 @@ class Checkpoints:
         try:
             found = Progress(**json.loads(notes["progress"]))
         except (KeyError, TypeError, ValueError, RecursionError):
-            raise Damaged(f"{self.path(step)} has no readable notes") from None
+            raise CorruptFile(f"{self.path(step)} has no readable notes") from None
         whole = all(type(x) is int and x >= 0 for x in (found.step, found.best_step, found.waited))
         if not whole or found.step != step or not isinstance(found.best, float | int | None):
-            raise Damaged(f"{self.path(step)} has invalid notes: {notes['progress']}")
+            raise CorruptFile(f"{self.path(step)} has invalid notes: {notes['progress']}")
         if self.name != notes.get("run"):
-            raise Differs(f"{self.path(step)} is from another run")
+            raise StructureMismatch(f"{self.path(step)} is from another run")
         return found
 
 

@@ -32,9 +32,9 @@ from .sections import (
     USUAL,
     TrainingSettings,
     chosen_members,
-    misplaced,
     owners,
     settings_by_section,
+    unknown_setting_message,
 )
 
 
@@ -88,7 +88,7 @@ class Config:
         for name, value in given.items():
             if name not in ROLES:
                 if name not in sections:
-                    raise BadInput(misplaced(name, chosen))
+                    raise BadInput(unknown_setting_message(name, chosen))
                 parts[sections[name]][name] = value
         for section in SECTIONS:
             found = make(kinds[section], parts[section]) if section in kinds else None
@@ -135,7 +135,7 @@ class Config:
                 found |= {name: getattr(settings, name) for name in settings_of(type(settings))}
         return found
 
-    def unusual(self) -> dict[str, Any]:
+    def non_default(self) -> dict[str, Any]:
         """The settings that differ from their defaults, by name."""
         usual: dict[str, Any] = dict(USUAL)
         for section in SECTIONS:
@@ -151,7 +151,7 @@ class Config:
         Settings that a new task, cell or learner does not have are dropped.
 
         Example:
-            >>> Config(cell="gru", reset="after", units=8).replace(cell="lstm").unusual()
+            >>> Config(cell="gru", reset="after", units=8).replace(cell="lstm").non_default()
             {'cell': 'lstm', 'units': 8}
         """
         own = {section: getattr(self, section) for section in ROLES if section not in changes}

@@ -18,7 +18,7 @@ from .build import batch_size, build_learner
 from .evaluation import measured
 from .events import Divergence, Event, Valid, logged_steps, of_form, opening
 from .folder import Run, Saved
-from .looking import Lens, first_counted, looked_at
+from .probe import Lens, first_counted, looked_at
 
 SEQUENCES = 64
 SYMBOLS_SCORED = 20_000
@@ -71,7 +71,7 @@ def gather(
         network = _measured(run, like, task, one, size, report) if run.steps() else None
     return Evidence(
         goal=_goal(task, events),
-        settings=run.config.unusual(),
+        settings=run.config.non_default(),
         history=_history(events),
         data=look_at_batches(task, one, two, size),
         network=network,

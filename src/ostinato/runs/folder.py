@@ -25,7 +25,7 @@ from ..files import check_appendable, is_leftover, read_regular, remove_leftover
 from ..learning import Learner
 from ..settings import shown
 from ..tasks import Task
-from ..weights import Damaged, Differs
+from ..weights import CorruptFile, StructureMismatch
 from ..wiring import Network
 from .budget import Units, network_shapes
 from .build import build_task, precision
@@ -65,8 +65,8 @@ class Run:
         config: the settings.
         sizes: what the network knows about its task.
         artefacts: what the network needs from the data, as JSON; see `Task.artefacts`.
-        made: what the run was made with, as plain JSON: its name `run`, the `network`, `task` and
-            `learner`, which of them were `given`, the values `used`, `versions` and `config`.
+        manifest: what the run was made with, as plain JSON: its name `run`, the `network`, `task`
+            and `learner`, which of them were `given`, the values `used`, `versions` and `config`.
 
     Example:
         >>> run = open_run("runs/text-mlstm-1")
@@ -79,7 +79,7 @@ class Run:
     config: Config
     sizes: Sizes
     artefacts: dict
-    made: dict
+    manifest: dict
 
     def with_steps(self, config: Config) -> "Run":
         """The same run with another number of steps or minutes; nothing else may change.
@@ -102,7 +102,7 @@ class Run:
 
     def task(self) -> Task:
         """The task with the run's own data, which must be unchanged."""
-        if "task" in self.made["given"]:
+        if "task" in self.manifest["given"]:
             raise BadInput(
                 f"{self.path} was started from Python with its own task, which is not in the "
                 "folder: pass it again, as in examine(run, task=...)"
@@ -128,18 +128,18 @@ class Run:
         """Refuse to continue with another task, network or learner, or with other values."""
         self._check_task(task)
         self._check_network(network)
-        if found := difference(self.made["learner"], described_learner(learner)):
+        if found := difference(self.manifest["learner"], described_learner(learner)):
             raise BadInput(
                 f"{self.path} was started with another learner: {found}{self._given('learner')}"
             )
         for name, value in used.items():
-            recorded = self.made["used"].get(name, value)
+            recorded = self.manifest["used"].get(name, value)
             if recorded != value:
                 raise BadInput(
                     f"{self.path} was started with {name} = {recorded}, which would now be {value}"
                 )
         for name, value in versions().items():
-            recorded = self.made["versions"].get(name, value)
+            recorded = self.manifest["versions"].get(name, value)
             if recorded != value:
                 warnings.warn(
                     f"{self.path} was started with {name} {recorded}, and this is {value}: results "
@@ -149,7 +149,7 @@ class Run:
                 )
 
     def _check_task(self, task: Task) -> None:
-        recorded, now = self.made["task"], described_task(task)
+        recorded, now = self.manifest["task"], described_task(task)
         if found := difference({**recorded, "data": now["data"]}, now):
             raise BadInput(f"{self.path} was trained on another task: {found}{self._given('task')}")
         if recorded.get("data") != now["data"]:
@@ -159,14 +159,14 @@ class Run:
             )
 
     def _check_network(self, network: Any) -> None:
-        if found := difference(self.made["network"], described(network)):
+        if found := difference(self.manifest["network"], described(network)):
             raise BadInput(
                 f"{self.path} was made with another network: {found}{self._given('network')}"
             )
 
     def _given(self, what: str) -> str:
         """Advice if the run was given its own task, network or learner from Python."""
-        given = what in self.made["given"]
+        given = what in self.manifest["given"]
         return f"; it was started from Python with its own {what}: pass it again" if given else ""
 
     def network(self, which: str | int = "best", like: Network | None = None) -> Network:
@@ -203,7 +203,7 @@ class Run:
         if isinstance(which, int):
             try:
                 return Saved(which, self.checkpoints.read(which, like, "network"))
-            except (Damaged, Differs, OSError) as error:
+            except (CorruptFile, StructureMismatch, OSError) as error:
                 raise BadInput(f"{error}; ask for another step") from None
         found = self.checkpoints.newest(like, "network")
         if found is None:  # removed in the meantime
@@ -213,14 +213,14 @@ class Run:
             try:
                 best = self.checkpoints.read(progress.best_step, like, "network")
                 return Saved(progress.best_step, best)
-            except (Damaged, OSError) as error:
+            except (CorruptFile, OSError) as error:
                 warnings.warn(f"{error}; using the last checkpoint", RuntimeWarning, stacklevel=3)
         return Saved(progress.step, network)
 
     @property
     def units(self) -> Units | None:
         """The number of units that the run was started with, if known."""
-        found = self.made["used"].get("units")
+        found = self.manifest["used"].get("units")
         return tuple(found) if isinstance(found, list) else found
 
     @property
@@ -230,7 +230,7 @@ class Run:
     @property
     def name(self) -> str:
         """A random name that marks the files of this run."""
-        return self.made["run"]
+        return self.manifest["run"]
 
     def precision(self) -> AbstractContextManager:
         """A context in which numbers and products have the precision that the run needs."""

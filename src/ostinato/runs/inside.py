@@ -164,7 +164,7 @@ class Inside:
     @cached_property
     def _before(self) -> Reading | None:
         run = self.run
-        if {"network", "task"} & {*run.made.get("given", [])}:
+        if {"network", "task"} & {*run.manifest.get("given", [])}:
             return None
         with run.precision():
             before = build_network(run.config, run.sizes, run.units)

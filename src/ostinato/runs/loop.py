@@ -24,14 +24,14 @@ from ..wiring import Network, outputs_of
 from .build import batch_size, build_learner, steps_of
 from .checkpoint_writer import CheckpointWriter, interval
 from .checkpoints import Checkpoint, Progress
-from .company import Company
 from .config import Config
 from .devices import Spread
 from .divergence import Diverged, check_losses
 from .events import DIVERGED, Divergence, End, Event, Look, Opening, Train, Valid, of_form, opens
 from .folder import Run
-from .looking import Lens
 from .prefetch import Prefetch, in_background
+from .probe import Lens
+from .run_group import RunGroup
 from .signals import Stop, stop_signals
 from .step import Alone, Steps, compiled_step
 
@@ -79,7 +79,7 @@ class Training:
         taken: a checkpoint that waits to be written.
         saved: when the last written checkpoint was taken.
         norms: gradient norms of the last logged steps.
-        usual: a loss to compare with, from the first step.
+        reference_loss: a loss to compare with, from the first step.
         trained: seconds of training up to the last log entry, in all processes; not of validation.
         untold: events that wait until the baselines, which the first event has, are known.
         compiled: when the first step of this process was done.
@@ -97,10 +97,10 @@ class Training:
         listener: Listener | None,
         spread: Spread,
         given: optax.GradientTransformation | None = None,
-        company: Company | None = None,
+        group: RunGroup | None = None,
     ):
         self.run, self.task, self.network, self.learner = run, task, network, learner
-        self.spread, self.given, self.company = spread, given, company
+        self.spread, self.given, self.group = spread, given, group
         self.listener = listener or (lambda event: None)
         self.config = config = run.config
         self.steps = steps = steps_of(config, task)
@@ -112,16 +112,16 @@ class Training:
         self.started, self.logged, self.trained = time.perf_counter(), 0.0, 0.0
         self.spent: defaultdict[str, float] = defaultdict(float)
         self.may_fail = _by_kernels(config, learner)
-        if company is not None and company.mapped:
+        if group is not None and group.mapped:
             self._without_kernels()
 
-    def go(self) -> Run:
+    def train(self) -> Run:
         try:
-            return self._go()
+            return self._run_from_checkpoint()
         except _Unsound as found:
             warnings.warn(str(found), RuntimeWarning, stacklevel=3)
         self._without_kernels()
-        return self._go()
+        return self._run_from_checkpoint()
 
     def _without_kernels(self) -> None:
         self.may_fail = False
@@ -129,18 +129,18 @@ class Training:
 
     def _steps(self) -> Steps:
         """How this run takes its steps: by itself, or with others."""
-        if self.company is None:
+        if self.group is None:
             step = compiled_step(self.network, self.learner, self.config.seed)
             return Alone(step, self.spread)
-        return self.company.steps(self.task, self.network, self.learner, self.config, self.spread)
+        return self.group.steps(self.task, self.network, self.learner, self.config, self.spread)
 
-    def _go(self) -> Run:
+    def _run_from_checkpoint(self) -> Run:
         self.norms: list[float] = []
-        self.usual: float | None = None
+        self.reference_loss: float | None = None
         self.pending: list[dict] = []
         self.sizes: list[int] = []
         self.taken: _Taken | None = None
-        self.by = self._steps()
+        self.stepper = self._steps()
         self.batches = Prefetch(self._batch)
         fresh_state = self.learner.start(self.network, self._batch(0).arrays)
         self.now, progress = self._restored(fresh_state)
@@ -152,7 +152,7 @@ class Training:
         pool.shutdown(wait=False)
         self.untold: list[Event] = [self._start(progress)]
         try:
-            with stop_signals() if self.company is None else nullcontext(self.company.stop) as stop:
+            with stop_signals() if self.group is None else nullcontext(self.group.stop) as stop:
                 progress, reason = self._loop(progress, fresh_state, stop)
             self._save_last(progress, fresh_state)
         finally:
@@ -268,7 +268,7 @@ class Training:
     def _begin(self, taken: _Taken) -> None:
         self._tell_all()  # a checkpoint without a log would be lost
         with self._timed("checkpoint"):
-            checkpoint = self.by.checkpoint(taken.now)
+            checkpoint = self.stepper.checkpoint(taken.now)
             self._heard_from_writer(lambda: self.writer.write(checkpoint, taken.progress))
         self.taken, self.saved = None, taken.seconds
 
@@ -282,7 +282,7 @@ class Training:
             return  # nothing was left to do
         _, report = self._advance(self.now, fresh_state, progress.step)
         with self._timed("wait"):
-            report = self.by.fetched([report])
+            report = self.stepper.fetched([report])
         self._look(report, progress.step + 1)
         self._begin(_Taken(self.now, progress, self._seconds()))
         with self._timed("checkpoint"):
@@ -349,7 +349,7 @@ class Training:
             batch = self.batches(step)
         self.sizes.append(batch.size)
         with self._timed("step"):
-            return self.by.advance(now, fresh_state, batch, step)
+            return self.stepper.advance(now, fresh_state, batch, step)
 
     def _batch(self, step: int) -> Batch:
         batch = self.task.batch(step, batch_size(self.config), self._length(step))
@@ -393,7 +393,7 @@ class Training:
         started = self._seconds()
         batch = self._batch(step)
         carried = self.learner.carries_state and not batch.first
-        network, _, state = self.by.checkpoint(now)
+        network, _, state = self.stepper.checkpoint(now)
         seen = self.lens.look(network, batch, state if carried else None)
         took = self._seconds() - started
         self._tell(cast(Look, {"kind": "lens", "step": step, "took": took, **seen}))
@@ -403,7 +403,7 @@ class Training:
         """Fetch and check the reports up to a step, since the last log entry."""
         count = step - self.logged_step
         with self._timed("wait"):  # for the device, as long as it has not computed the step
-            reports = self.by.fetched(self.pending[:count])
+            reports = self.stepper.fetched(self.pending[:count])
         self.pending[:count] = reports
         known = max(self.checked - self.logged_step, 0)
         self._look(reports[known:], self.logged_step + known + 1)
@@ -440,11 +440,11 @@ class Training:
                 "because a persistent kernel timed out; the run continues with the scan from its "
                 f"last good checkpoint: {self._kept()}"
             )
-        if self.usual is None and reports:
+        if self.reference_loss is None and reports:
             # Nothing counts in a batch of washout: then a later one is compared with.
-            self.usual = max(float(reports[0]["loss"]), self._silent()) or None
+            self.reference_loss = max(float(reports[0]["loss"]), self._silent()) or None
         try:
-            usual = np.inf if self.usual is None else self.usual
+            usual = np.inf if self.reference_loss is None else self.reference_loss
             check_losses(first, reports, self.norms, self._names(), usual, self.learner.advice)
         except Diverged as diverged:
             self.checked = diverged.step - 1
@@ -474,7 +474,7 @@ class Training:
     def _validated(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
         batches = self.task.held_out("valid", VALIDATION_STREAMS)
         metrics = self.task.metrics
-        value, *_ = values = self.by.measured(now, batches, metrics)
+        value, *_ = values = self.stepper.measured(now, batches, metrics)
         if value is None:  # the validation part is empty
             return now, progress
         sign = -1 if self.task.metric.higher_is_better else 1
@@ -488,12 +488,12 @@ class Training:
             for metric, found in zip(metrics, values, strict=True)
         }
         key = jax.random.fold_in(jax.random.key(self.config.seed), progress.step)
-        network, memory, _ = checkpoint = self.by.checkpoint(now)
+        network, memory, _ = checkpoint = self.stepper.checkpoint(now)
         if (preview := self.task.preview(network, key)) is not None:
             event["preview"] = preview
         self._tell(event)
         self.logged = self._seconds()  # not training time
-        heard = self.learner.heard(memory, sign * value)
+        heard = self.learner.after_validation(memory, sign * value)
         return now if heard is memory else checkpoint._replace(learner=heard), progress
 
     def _names(self) -> list[str]:

@@ -21,7 +21,6 @@ from ..errors import BadInput
 from ..learning import Learner, Objective, RunSize
 from ..tasks import CrossEntropy
 from .build import batch_size
-from .company import Company
 from .config import Config
 from .divergence import Diverged
 from .events import ending
@@ -29,6 +28,7 @@ from .fit import room
 from .folder import Run, is_run, open_run
 from .log import read_events
 from .pack import Pack
+from .run_group import RunGroup
 from .signals import Stop, stop_signals
 from .step import SharedSteps
 from .training import train_with
@@ -116,22 +116,22 @@ class _Group:
 
     def _pack(self, jobs: list[_Job], size: int) -> None:
         if size == 1:
-            self._run(jobs[0], Company(self.stop, self.shared if len(self.jobs) > 1 else None))
+            self._run(jobs[0], RunGroup(self.stop, self.shared if len(self.jobs) > 1 else None))
         else:
             pack = Pack(self.stop, self.shared, len(jobs))
             _all_at_once([partial(self._run, job, pack) for job in jobs])
 
-    def _run(self, job: _Job, company: Company) -> None:
+    def _run(self, job: _Job, group: RunGroup) -> None:
         try:
             hear = None if self.listener is None else lambda event: self._hear(job.number, event)
-            train_with(company, job.config, job.path, is_run(job.path), hear)
+            train_with(group, job.config, job.path, is_run(job.path), hear)
         except Diverged:
             pass  # its last event says so
         except BaseException as error:
             self.errors.append(error)
             self.stop.number = self.stop.number or signal.SIGINT
         finally:
-            company.leave()
+            group.leave()
 
     def _hear(self, number: int, event: dict) -> None:
         assert self.listener is not None
@@ -151,7 +151,7 @@ def side_by_side(config: Config, count: int) -> tuple[int, int]:
     alone = config.backend == "persistent" or config.devices > 1
     if jax.default_backend() == "cpu":
         return 1, 1 if alone else min(most, _cores())
-    return (1 if alone or not _learner(config).packs else most), 1
+    return (1 if alone or not _learner(config).can_vmap else most), 1
 
 
 def _shared_settings(config: Config) -> tuple:

@@ -181,7 +181,7 @@ def tagger(parts: Parts, key: jax.Array) -> Tagger:
 
 
 def _size(name: str, least: int = 1) -> Setting:
-    return Setting(name, int, False, None, least=least)
+    return Setting(name, int, False, None, min=least)
 
 
 _DECODER = (
@@ -191,10 +191,10 @@ _DECODER = (
 )
 # The numbers of each kind of model, as a task gives them and a run folder holds them.
 NUMBERS: dict[str, tuple[Setting, ...]] = {
-    "network": (Setting("embedding", int, True, None, least=0),),
+    "network": (Setting("embedding", int, True, None, min=0),),
     "encoder-decoder": _DECODER,
     "tagger": (_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
-    "captioner": (*_DECODER, Setting("picture", tuple, False, None, least=1)),
+    "captioner": (*_DECODER, Setting("picture", tuple, False, None, min=1)),
 }
 
 

@@ -24,9 +24,9 @@ class NetworkSettings:
     """How cells are combined into a network."""
 
     units: int | tuple[int, ...] | None = setting(
-        None, "units per layer (128 if no budget is given), or one number for each layer", least=1
+        None, "units per layer (128 if no budget is given), or one number for each layer", min=1
     )
-    layers: int = setting(1, "number of layers", least=1, most=1000)
+    layers: int = setting(1, "number of layers", min=1, max=1000)
     skip: bool = setting(False, "connect every layer to the input and to the output")
     bidirectional: bool = setting(False, "every layer reads the sequence in both directions")
     feedback: bool = setting(False, "gated feedback: every layer reads every layer")
@@ -36,15 +36,15 @@ class NetworkSettings:
         "controller",
         read=memory_size,
     )
-    heads: int = setting(1, "with --turing: read heads, and as many write heads", least=1)
+    heads: int = setting(1, "with --turing: read heads, and as many write heads", min=1)
     head_shift: int = setting(
-        1, "with --turing: how many rows a head can move per step, in both directions", least=0
+        1, "with --turing: how many rows a head can move per step, in both directions", min=0
     )
     budget: int | None = setting(
-        None, "choose the units for this many parameters", least=1, most=10**18
+        None, "choose the units for this many parameters", min=1, max=10**18
     )
     embedding: int | None = setting(
-        None, "size of learned input vectors; 0 for one-hot (default: as the task needs)", least=0
+        None, "size of learned input vectors; 0 for one-hot (default: as the task needs)", min=0
     )
     readout: str | None = setting(
         None,
@@ -55,7 +55,7 @@ class NetworkSettings:
         False, "the previous output is another input (for ridge and rls: the previous target)"
     )
     readout_units: int | None = setting(
-        None, "units of a hidden layer in the readout (none)", least=1
+        None, "units of a hidden layer in the readout (none)", min=1
     )
     expand: str | None = setting(
         None,
@@ -69,19 +69,19 @@ class NetworkSettings:
         "input", f"mrnn with --skip: what the factor reads, {', '.join(FACTORS)}", among=FACTORS
     )
     layer_norm: bool = setting(False, "normalise each layer's pre-activations")
-    dropout: float = setting(0.0, "dropout probability of each layer's outputs", least=0, below=1)
-    recurrent_dropout: float = setting(0.0, "dropout probability of the state", least=0, below=1)
-    zoneout: float = setting(0.0, "probability that a unit keeps its value", least=0, below=1)
-    weight_noise: float = setting(0.0, "standard deviation of the noise on the weights", least=0)
-    incoming: int | None = setting(None, "nonzero recurrent weights per unit", least=1)
+    dropout: float = setting(0.0, "dropout probability of each layer's outputs", min=0, below=1)
+    recurrent_dropout: float = setting(0.0, "dropout probability of the state", min=0, below=1)
+    zoneout: float = setting(0.0, "probability that a unit keeps its value", min=0, below=1)
+    weight_noise: float = setting(0.0, "standard deviation of the noise on the weights", min=0)
+    incoming: int | None = setting(None, "nonzero recurrent weights per unit", min=1)
     spectral_radius: float | None = setting(
-        None, "initial spectral radius of the recurrent matrices", least=0
+        None, "initial spectral radius of the recurrent matrices", min=0
     )
     input_scale: float | None = setting(
-        None, "standard deviation of the initial input weights", least=0
+        None, "standard deviation of the initial input weights", min=0
     )
     output_scale: float | None = setting(
-        None, "standard deviation of the initial output weights", least=0
+        None, "standard deviation of the initial output weights", min=0
     )
 
     def __post_init__(self) -> None:

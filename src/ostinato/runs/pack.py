@@ -26,24 +26,24 @@ from ..learning import Learner
 from ..tasks import Metric, Task
 from ..wiring import Network
 from .checkpoints import Checkpoint
-from .company import Company
 from .config import Config
 from .devices import Spread
 from .evaluation import alike, measured, measured_together, shapes_of, stacked
+from .run_group import RunGroup
 from .signals import Stop
 from .step import Inputs, SharedStep, SharedSteps, Steps, strongly_typed
 
 
-class Meeting:
-    """A meeting of threads: when each has handed in a call, one of them answers all.
+class Barrier:
+    """A barrier of threads: when each has handed in a call, one of them answers all.
 
     Attributes:
         present: how many threads take part.
         answer: from the list of calls to the list of answers.
 
     Example:
-        >>> meeting, answers = Meeting(2, lambda calls: [sum(calls) for _ in calls]), []
-        >>> ask = lambda n: answers.append(meeting.meet(n))
+        >>> barrier, answers = Barrier(2, lambda calls: [sum(calls) for _ in calls]), []
+        >>> ask = lambda n: answers.append(barrier.meet(n))
         >>> threads = [threading.Thread(target=ask, args=(n,)) for n in (1, 2)]
         >>> for thread in threads: thread.start()
         >>> for thread in threads: thread.join()
@@ -102,12 +102,12 @@ class Stack(NamedTuple):
     """The arrays of several runs, with a row for each.
 
     Attributes:
-        slots: the run of each row. A row that is only there to fill the stack repeats the first.
+        lanes: the run of each row. A row that is only there to fill the stack repeats the first.
         inputs, fresh: what stays the same from step to step.
         arrays, memory, state: what a step changes.
     """
 
-    slots: tuple["Slot", ...]
+    lanes: tuple["Lane", ...]
     inputs: Any
     fresh: Any
     arrays: Any
@@ -146,7 +146,7 @@ class Reports:
 
 
 class _Step(NamedTuple):
-    slot: "Slot"
+    lane: "Lane"
     now: Any
     fresh: Any
     batch: Batch
@@ -154,13 +154,13 @@ class _Step(NamedTuple):
 
 
 class _Measure(NamedTuple):
-    slot: "Slot"
+    lane: "Lane"
     now: Any
     batches: list[Batch]
     metrics: tuple[Metric, ...]
 
 
-class Pack(Company):
+class Pack(RunGroup):
     """Runs whose steps are one program.
 
     Attributes:
@@ -171,15 +171,15 @@ class Pack(Company):
 
     def __init__(self, stop: Stop, shared: SharedSteps, size: int):
         super().__init__(stop, shared)
-        self.size, self.meeting = size, Meeting(size, self._answers)
+        self.size, self.barrier = size, Barrier(size, self._answers)
 
     def steps(
         self, task: Task, network: Network, learner: Learner, config: Config, spread: Spread
     ) -> Steps:
-        return Slot(self.meeting, *self._shared(task, network, learner, config))
+        return Lane(self.barrier, *self._shared(task, network, learner, config))
 
     def leave(self) -> None:
-        self.meeting.leave()
+        self.barrier.leave()
 
     def _answers(self, calls: list[Any]) -> list[Any]:
         """Answer steps and validations, each kind of the same shapes at once."""
@@ -200,8 +200,8 @@ class Pack(Company):
 
     def _step(self, calls: list[_Step]) -> list[tuple[Row, tuple[Reports, int]]]:
         stack, rows = self._stack(calls)
-        every = [calls[rows.index(row) if row in rows else 0] for row in range(len(stack.slots))]
-        *after, report = calls[0].slot.shared.together(
+        every = [calls[rows.index(row) if row in rows else 0] for row in range(len(stack.lanes))]
+        *after, report = calls[0].lane.shared.together(
             *stack[1:],
             stacked([call.batch.arrays for call in every]),
             np.array([bool(call.batch.first) for call in every]),
@@ -211,16 +211,16 @@ class Pack(Company):
         return [(Row(new, row), (told, row)) for row in rows]
 
     def _measure(self, calls: list[_Measure]) -> list[list[float | None]]:
-        static, metrics = calls[0].slot.shared.static, calls[0].metrics
+        static, metrics = calls[0].lane.shared.static, calls[0].metrics
         if len(calls) == 1 or not alike([call.batches for call in calls]):
             return [
-                measured(call.slot.checkpoint(call.now).network, call.batches, metrics)
+                measured(call.lane.checkpoint(call.now).network, call.batches, metrics)
                 for call in calls
             ]
         stack, rows = _same_stack(calls)
         if stack is None:
             rows = list(range(len(calls)))
-            arrays = _stacked([call.slot.parts(call.now)[0] for call in calls])
+            arrays = _stacked([call.lane.parts(call.now)[0] for call in calls])
         else:
             arrays = stack.arrays
         size = len(jax.tree.leaves(arrays)[0])
@@ -232,27 +232,27 @@ class Pack(Company):
         """The stack of some runs, and the row of each in it."""
         size = _size(self.size, len(calls))
         stack, rows = _same_stack(calls)
-        if stack is not None and len(stack.slots) == size:
+        if stack is not None and len(stack.lanes) == size:
             return stack, rows
         every = calls + calls[:1] * (size - len(calls))
-        parts = zip(*(call.slot.parts(call.now) for call in every), strict=True)
+        parts = zip(*(call.lane.parts(call.now) for call in every), strict=True)
         stack = Stack(
-            tuple(call.slot for call in every),
-            _stacked([call.slot.inputs for call in every]),
+            tuple(call.lane for call in every),
+            _stacked([call.lane.inputs for call in every]),
             _stacked([call.fresh for call in every]),
             *(_stacked(part) for part in parts),
         )
         return stack, list(range(len(calls)))
 
 
-class Slot:
+class Lane:
     """The steps of a run in a pack; `now` is a `Row`, or a `Checkpoint` where the run begins."""
 
-    def __init__(self, meeting: Meeting, shared: SharedStep, inputs: Inputs):
-        self.meeting, self.shared, self.inputs = meeting, shared, inputs
+    def __init__(self, barrier: Barrier, shared: SharedStep, inputs: Inputs):
+        self.barrier, self.shared, self.inputs = barrier, shared, inputs
 
     def advance(self, now: Any, fresh: Any, batch: Batch, step: int) -> tuple[Any, Any]:
-        return self.meeting.meet(_Step(self, now, fresh, batch, step))
+        return self.barrier.meet(_Step(self, now, fresh, batch, step))
 
     def checkpoint(self, now: Any) -> Checkpoint:
         if isinstance(now, Checkpoint):
@@ -272,13 +272,13 @@ class Slot:
     def measured(
         self, now: Any, batches: Iterable[Batch], metrics: tuple[Metric, ...]
     ) -> list[float | None]:
-        return self.meeting.meet(_Measure(self, now, list(batches), metrics))
+        return self.barrier.meet(_Measure(self, now, list(batches), metrics))
 
 
 def _kind(call: Any) -> Any:
     if isinstance(call, _Step):
-        return id(call.slot.shared), shapes_of(call.batch.arrays)
-    return id(call.slot.shared), call.metrics
+        return id(call.lane.shared), shapes_of(call.batch.arrays)
+    return id(call.lane.shared), call.metrics
 
 
 def _size(most: int, count: int) -> int:

@@ -108,7 +108,7 @@ def values_used(config: Config, task: Task, learner: Learner, units: Units | Non
     """The values that follow from the budget, the task or the learner instead of a setting."""
     batch = task.batch(0, batch_size(config))
     length, size = batch.steps, batch.sequences
-    found: dict[str, Any] = {"batch": size, "length": length, **learner.found()}
+    found: dict[str, Any] = {"batch": size, "length": length, **learner.chosen_values()}
     if units is not None:
         found["units"] = list(units) if isinstance(units, tuple) else units
     return found

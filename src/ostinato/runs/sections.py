@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import BadInput
 from ..names import nearest
 from ..settings import read_numbers, setting, settings_of
-from ..tasks.task import MOST_SEED
+from ..tasks.task import MAX_SEED
 from ..through_time import BACKENDS
 from .members import REGISTRIES, find
 from .network import NetworkSettings
@@ -42,31 +42,31 @@ class TrainingSettings:
     batch: int | None = setting(
         None,
         "sequences per batch (default: 32; hf and saddle-free: 1000; ridge and rls: 1)",
-        least=1,
+        min=1,
     )
-    steps: int = setting(1000, "training steps, one batch each (ridge: at most one epoch)", least=1)
+    steps: int = setting(1000, "training steps, one batch each (ridge: at most one epoch)", min=1)
     epochs: int | None = setting(
-        None, "in place of --steps: passes through the training data", least=1
+        None, "in place of --steps: passes through the training data", min=1
     )
     patience: int | None = setting(
-        None, "stop after this many validations without improvement", least=1
+        None, "stop after this many validations without improvement", min=1
     )
     minutes: float | None = setting(
-        None, "stop after this many minutes of training, with a validation", least=0
+        None, "stop after this many minutes of training, with a validation", min=0
     )
     curriculum: int | None = setting(
-        None, "initial sequence length, which grows to --length", least=1
+        None, "initial sequence length, which grows to --length", min=1
     )
-    devices: int = setting(1, "number of devices that share each batch", least=1)
+    devices: int = setting(1, "number of devices that share each batch", min=1)
     log_every: int | None = setting(
-        None, "steps between lines of the log (default: 1 % of all steps, at most 50)", least=1
+        None, "steps between lines of the log (default: 1 % of all steps, at most 50)", min=1
     )
-    validate_every: int | None = setting(None, "steps between validations", least=1)
+    validate_every: int | None = setting(None, "steps between validations", min=1)
     checkpoint_every: int | None = setting(
-        None, "steps between checkpoints (default: as often as costs 2 % of the time)", least=1
+        None, "steps between checkpoints (default: as often as costs 2 % of the time)", min=1
     )
-    lens: int | None = setting(None, "steps between lens measurements (gradient by lag)", least=1)
-    seed: int = setting(0, "random seed of weights, noise and batches", least=0, most=MOST_SEED)
+    lens: int | None = setting(None, "steps between lens measurements (gradient by lag)", min=1)
+    seed: int = setting(0, "random seed of weights, noise and batches", min=0, max=MAX_SEED)
     precision: str = setting(
         "float32",
         "precision: float32, bfloat16 (of products) or float64 (always with ridge and rls)",
@@ -163,7 +163,7 @@ def owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[s
     return found
 
 
-def misplaced(name: str, chosen: dict[str, tuple[str, Any]]) -> str:
+def unknown_setting_message(name: str, chosen: dict[str, tuple[str, Any]]) -> str:
     """The message for a setting that none of the chosen members has."""
     if name in ALIASES:
         return f"{name} is not a setting; here it is called {ALIASES[name]}"

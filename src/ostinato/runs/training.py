@@ -16,13 +16,13 @@ from .build import (
     check_counts,
     precision,
 )
-from .company import Company
 from .config import Config
 from .devices import over_devices
 from .fit import check_fits
 from .folder import Run, check_free, create_run, open_run
 from .loop import Listener, Training
 from .provenance import values_used
+from .run_group import RunGroup
 
 
 def train(
@@ -66,11 +66,11 @@ def train(
 
 
 def train_with(
-    company: Company, config: Config, folder: Path, resume: bool, listener: Listener | None
+    group: RunGroup, config: Config, folder: Path, resume: bool, listener: Listener | None
 ) -> Run:
-    """`train`, in the company of other runs."""
+    """`train`, in a group of runs."""
     with precision(config):
-        return _train(config, folder, resume, listener, company=company)
+        return _train(config, folder, resume, listener, group=group)
 
 
 def _train(
@@ -81,7 +81,7 @@ def _train(
     task: Task | None = None,
     network: Network | None = None,
     learner: optax.GradientTransformation | None = None,
-    company: Company | None = None,
+    group: RunGroup | None = None,
 ) -> Run:
     run = None
     if resume:
@@ -106,4 +106,4 @@ def _train(
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
         run = run or create_run(path, config, task, network, used, given, method)
-        return Training(run, task, network, method, listener, spread, learner, company).go()
+        return Training(run, task, network, method, listener, spread, learner, group).train()

@@ -12,7 +12,7 @@ from ..errors import BadInput
 from ..files import is_locked, lock_holder
 from .folder import Folder
 
-MOST = 32  # jobs remembered
+MAX = 32  # jobs remembered
 
 
 class Job(NamedTuple):
@@ -67,7 +67,7 @@ class Jobs:
         if before is not None and before.process.poll() is None:
             raise BadInput(f"{name} is training already")
         ended = [key for key, job in self._jobs.items() if job.process.poll() is not None]
-        for key in ended[: max(0, len(self._jobs) - MOST)]:
+        for key in ended[: max(0, len(self._jobs) - MAX)]:
             self._jobs.pop(key)
         printed = tempfile.TemporaryFile()
         process = subprocess.Popen(

@@ -16,7 +16,7 @@ from ..runs.log import NAME as LOG
 from ..runs.record import CONFIG, MODEL, member_name, read_settings
 from ..runs.summary import Summary
 
-MOST = 5000  # runs in a list
+MAX = 5000  # runs in a list
 LARGEST = 8 << 20  # bytes of a file that is read whole
 
 
@@ -69,7 +69,7 @@ class Folder:
         with self._lock:
             found: dict[str, tuple[Any, Row, Summary]] = {}
             for path in run_folders(self.path):
-                if len(found) >= MOST:
+                if len(found) >= MAX:
                     break
                 name = "." if path == self.path else path.relative_to(self.path).as_posix()
                 try:

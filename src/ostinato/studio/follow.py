@@ -19,7 +19,7 @@ from ..runs.log import Log
 EVERY = 1.0  # seconds between looks at a file
 BEAT = 15.0  # seconds after which a quiet connection gets a comment, so that a dead one is noticed
 KEPT = 512  # events
-MOST = 1 << 18  # bytes read at a time
+MAX = 1 << 18  # bytes read at a time
 RESET = b"event: reset\ndata: {}\n\n"
 
 
@@ -27,7 +27,7 @@ class Watcher:
     """The latest events of one log."""
 
     def __init__(self, path: Path):
-        self.log = Log(path / LOG, longest=MOST)
+        self.log = Log(path / LOG, longest=MAX)
         self.log.offset = self.offset = self.begin = self.log.size()  # kept events follow from here
         self.kept: deque[tuple[int, bytes]] = deque()
         self.news = asyncio.Event()
@@ -45,7 +45,7 @@ class Watcher:
         try:
             if anew := self.log.is_another():
                 self.log.offset = 0
-            return anew, list(_messages(self.log, self.log.offset + MOST))
+            return anew, list(_messages(self.log, self.log.offset + MAX))
         except OSError:
             return False, []
 
@@ -136,7 +136,7 @@ def _messages(log: Log, end: float = math.inf) -> Iterator[tuple[int, bytes]]:
 
 def _between(path: Path, start: int, end: int) -> list[tuple[int, bytes]] | None:
     """The messages of a stretch of a log; `None` if it is too long to send."""
-    if not 0 <= start <= end or end - start > MOST:
+    if not 0 <= start <= end or end - start > MAX:
         return None
     try:
         return list(_messages(Log(path, start), end))

@@ -164,7 +164,7 @@ def _beam(run: Any, prompt: str, count: int, width: int) -> dict[str, Any]:
 
 def forecast(request: dict) -> Any:
     """A series continued from a place, as charts; no charts if the run forecasts nothing."""
-    from ..report.of_series import can_forecast, forecasts, place_of
+    from ..report.series_charts import can_forecast, forecasts, place_of
 
     run = open_run(request["path"])
     with run.precision():

@@ -13,7 +13,7 @@ from ..errors import BadInput
 from ..report.charts import Chart, Lines, numbers
 from ..report.course import Course, Goal, clipped_above
 from ..report.figures import figure
-from ..report.of_log import (
+from ..report.training_charts import (
     gradient_maps,
     losses,
     memory_over_training,

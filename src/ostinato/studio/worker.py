@@ -29,8 +29,8 @@ def form(request: dict) -> Any:
                 "type": one.type.__name__,
                 "default": list(one.default) if isinstance(one.default, tuple) else one.default,
                 "help": one.help,
-                "least": one.least,
-                "most": one.most,
+                "least": one.min,
+                "most": one.max,
                 "among": one.among,
             }
             for one in settings_of(kind).values()
@@ -54,7 +54,7 @@ def check(request: dict) -> Any:
     from ..runs import Config
 
     config = Config(**request["settings"])
-    return {"name": f"{config.task}-{config.cell}", "unusual": list(config.unusual())}
+    return {"name": f"{config.task}-{config.cell}", "unusual": list(config.non_default())}
 
 
 def findings(request: dict) -> Any:

@@ -14,7 +14,7 @@ from ..errors import BadInput
 from .interpreter import starting_values
 from .language import Program
 
-MOST_UNITS = 8192
+MAX_UNITS = 8192
 EXACT = {"float32": 2**24, "float64": 2**53}
 
 
@@ -99,9 +99,9 @@ def compile_program(program: Program, dtype: Any = "float32") -> ProgramNetwork:
             f"{instruction.line}': reached",
             f"{instruction.line}'': {instruction.variable} = 0",
         ]
-    if len(names) > MOST_UNITS:
+    if len(names) > MAX_UNITS:
         raise BadInput(
-            f"{program.name} needs {len(names)} units; programs of up to {MOST_UNITS} are compiled"
+            f"{program.name} needs {len(names)} units; programs of up to {MAX_UNITS} are compiled"
         )
     variables = {name: place for place, name in enumerate(program.variables)}
     first, last = len(variables), len(variables) + len(program.instructions)

@@ -11,7 +11,7 @@ from ..errors import BadInput, NeedsExtra
 from ..files import write_whole
 from .compiler import ProgramNetwork
 
-MOST_DRAWN = 200
+MAX_DRAWN = 200
 LONGEST_NAME = 40  # characters
 
 
@@ -28,10 +28,10 @@ def write_network_picture(network: ProgramNetwork, path: Path) -> None:
     """
     if find_spec("matplotlib") is None:
         raise NeedsExtra("a picture", "matplotlib", "plot")
-    if len(network.units) > MOST_DRAWN:
+    if len(network.units) > MAX_DRAWN:
         raise BadInput(
             f"{network.program.name} has {len(network.units)} units; the names of more than "
-            f"{MOST_DRAWN} cannot be read in a picture"
+            f"{MAX_DRAWN} cannot be read in a picture"
         )
     drawn = io.BytesIO()
     _figure(network).savefig(drawn, format="png")

@@ -16,15 +16,15 @@ from .metrics import F1, Accuracy, Metric
 from .regression import AbsoluteError, ErrorInUnits, RSquared
 
 KINDS = ("classification", "regression")
-MOST_AMBIGUOUS = 20  # distinct whole numbers that may be either classes or quantities
-MOST_CLASSES = 1000
-MOST_LABEL = 2**53  # floats hold all whole numbers below
+MAX_AMBIGUOUS = 20  # distinct whole numbers that may be either classes or quantities
+MAX_CLASSES = 1000
+MAX_LABEL = 2**53  # floats hold all whole numbers below
 INVISIBLE = re.compile("[\u200b-\u200f\ufeff]")
 NAN = "nan"  # what NumPy makes of a missing label in an array of text
 
 
 @dataclasses.dataclass(frozen=True)
-class Answers:
+class TargetCodec:
     """How answers are learned.
 
     Attributes:
@@ -56,7 +56,7 @@ class Answers:
         return Accuracy(), F1(self.outputs)
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Answers `(M, ...)` as targets for the loss, and `(M,)` whether each is present.
+        """TargetCodec `(M, ...)` as targets for the loss, and `(M,)` whether each is present.
 
         If an answer, or one of its numbers, is missing, the target is a placeholder.
         """
@@ -90,7 +90,7 @@ class Answers:
         }
 
     @classmethod
-    def from_json(cls, found: Any) -> "Answers":
+    def from_json(cls, found: Any) -> "TargetCodec":
         """The inverse of `as_json`, with validation."""
         kept_object(found, "answers", ["classes", "scaler", "chance"], ["levels"])
         classes, scaler, chance = found["classes"], found["scaler"], found["chance"]
@@ -113,7 +113,7 @@ def fit_answers(
     training: np.ndarray,
     scale: bool,
     name: Callable[[int], str] = "target {}".format,
-) -> Answers:
+) -> TargetCodec:
     """The classes of all answers, or the means and standard deviations of the training answers.
 
     Args:
@@ -127,9 +127,9 @@ def fit_answers(
         classes = tuple(sorted(labels, key=lambda x: (isinstance(x, str), x)))
         if len(classes) < 2:
             raise BadInput(f"classification needs at least 2 classes, got {len(classes)}")
-        if len(classes) > MOST_CLASSES:
-            raise BadInput(f"there are {len(classes)} classes, more than {MOST_CLASSES}")
-        found = Answers(classes, None, 0.0)
+        if len(classes) > MAX_CLASSES:
+            raise BadInput(f"there are {len(classes)} classes, more than {MAX_CLASSES}")
+        found = TargetCodec(classes, None, 0.0)
         targets, there = found(rows[training])
         if not there.any():
             raise BadInput("the training part has no labels")
@@ -141,7 +141,7 @@ def fit_answers(
         raise BadInput("the training part has no complete targets")
     scaler = Scaler.fit(rows[complete], scale, name)
     variances = np.var(rows[complete], axis=0)
-    return Answers(None, scaler, float(variances.mean()))
+    return TargetCodec(None, scaler, float(variances.mean()))
 
 
 def checked_answers(
@@ -181,7 +181,7 @@ def checked_answers(
     if kind == "regression":
         return numbers
     broken = np.isfinite(numbers) & (
-        (numbers != np.round(numbers)) | (np.abs(numbers) >= MOST_LABEL)
+        (numbers != np.round(numbers)) | (np.abs(numbers) >= MAX_LABEL)
     )
     if broken.any():
         index = tuple(int(n) for n in np.unravel_index(int(np.argmax(broken)), ys.shape))
@@ -198,13 +198,13 @@ def _kind_of_numbers(ys: np.ndarray) -> str:
     values = values[np.isfinite(values)]
     different = len(np.unique(values))
     if ys.dtype.kind in "biu":
-        if different > max(MOST_AMBIGUOUS, len(values) // 2):
+        if different > max(MAX_AMBIGUOUS, len(values) // 2):
             raise BadInput(
                 f"the targets are {different} different whole numbers among {len(values)}; say "
                 "kind=classification or kind=regression"
             )
         return "classification"
-    if (values == np.round(values)).all() and different <= MOST_AMBIGUOUS:
+    if (values == np.round(values)).all() and different <= MAX_AMBIGUOUS:
         raise BadInput(
             f"the targets are floats, but only whole numbers ({different} different ones); say "
             "kind=classification or kind=regression"

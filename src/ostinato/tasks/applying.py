@@ -24,7 +24,7 @@ FURTHEST = 1_000_000  # steps of a forecast, at most
 
 
 @dataclasses.dataclass(frozen=True)
-class Applying:
+class ApplyOptions:
     """What a trained network is applied to, and how: the options of `ostinato apply`.
 
     Attributes:
@@ -72,7 +72,7 @@ class Applying:
     def _check(self, name: str, kind: type, least: int, most: int, words: str = "") -> None:
         """Refuse an option of another type, or outside its range."""
         option, value = f"--{name.replace('_', '-')}", getattr(self, name)
-        checked(Setting(option, kind, False, None, most=math.inf), value)
+        checked(Setting(option, kind, False, None, max=math.inf), value)
         if not least <= value <= most:
             raise BadInput(
                 f"{option} must be from {least} to {words or f'{most},'} got {shown(value)}"

@@ -14,7 +14,7 @@ from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy, sca
 from ..data.splits import PARTS, divided_at_random, shares
 from ..errors import BadInput
 from ..settings import setting
-from .answers import KINDS, Answers, fit_answers
+from .answers import KINDS, TargetCodec, fit_answers
 from .file_task import FileSettings, FileTask, Reading
 from .finite import Finite
 from .sequences import sequences
@@ -70,7 +70,7 @@ class Arrays(Finite, FileTask):
         ignore: str | None = setting(None, "columns to leave out, a,b,c")
         sequence: str | None = setting(None, "column that says to which sequence a row belongs")
         kind: str | None = setting(None, "what the target is (by its type)", among=KINDS)
-        length: int | None = setting(None, "steps of a sequence or window", least=1)
+        length: int | None = setting(None, "steps of a sequence or window", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
         scale: bool = setting(True, "scale inputs and numeric targets")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
@@ -138,7 +138,7 @@ class Arrays(Finite, FileTask):
             self.inputs, inputs = self.scaler.columns, self.scaler(rows)
         rows = data.steps_of(train) if data.per_step else train
         if "answers" in known:
-            self.answers = Answers.from_json(known["answers"])
+            self.answers = TargetCodec.from_json(known["answers"])
             _check_same_kind(self.answers, data.targets)
         else:
             self.answers = fit_answers(data.targets, rows, scale)
@@ -202,7 +202,7 @@ class Arrays(Finite, FileTask):
 
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        answers = Answers.from_json(found["answers"])
+        answers = TargetCodec.from_json(found["answers"])
         if found["columns"] is not None:
             kept_texts(found["columns"], "columns")
         if "symbols" in found:
@@ -243,7 +243,7 @@ def _numbers(given: Any, part: str) -> np.ndarray:
     return found.astype(int).ravel()
 
 
-def _check_same_kind(answers: Answers, rows: np.ndarray) -> None:
+def _check_same_kind(answers: TargetCodec, rows: np.ndarray) -> None:
     classes = rows.ndim == 1
     if classes != (answers.classes is not None):
         here, there = KINDS[:: 1 if classes else -1]

@@ -71,9 +71,9 @@ class WrongBits(Metric):
 class Items:
     """The settings that most of these tasks share."""
 
-    bits: int = setting(8, "bits of a vector", least=1)
-    least: int = setting(1, "fewest items of a sequence", least=1)
-    most: int = setting(20, "most items of a sequence", least=1)
+    bits: int = setting(8, "bits of a vector", min=1)
+    least: int = setting(1, "fewest items of a sequence", min=1)
+    most: int = setting(20, "most items of a sequence", min=1)
 
 
 class BitVectors(Generated):

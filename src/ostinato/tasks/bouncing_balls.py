@@ -16,7 +16,7 @@ from .metrics import NatsPerStep, StepMean
 from .synthetic import Length, Synthetic
 from .task import checked_count
 
-MOST_BALLS = 4  # more do not fit without touching
+MAX_BALLS = 4  # more do not fit without touching
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +51,8 @@ class BouncingBalls(Synthetic):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Length):
-        pixels: int = setting(15, "width and height of a frame", least=2)
-        balls: int = setting(3, "balls in the box", least=1, most=MOST_BALLS)
+        pixels: int = setting(15, "width and height of a frame", min=2)
+        balls: int = setting(3, "balls in the box", min=1, max=MAX_BALLS)
 
     name = "bouncing-balls"
     predicts_next = True
@@ -75,8 +75,8 @@ class BouncingBalls(Synthetic):
         super().__init__(length, seed)
         self.pixels = checked_count(pixels, "pixels of a frame")
         self.balls = checked_count(balls, "balls")
-        if self.balls > MOST_BALLS:
-            raise BadInput(f"at most {MOST_BALLS} balls fit into the box, got {balls}")
+        if self.balls > MAX_BALLS:
+            raise BadInput(f"at most {MAX_BALLS} balls fit into the box, got {balls}")
         self.inputs = self.outputs = self.pixels**2
 
     @functools.cached_property

@@ -10,15 +10,15 @@ from ..data.tokens import Tokens
 from ..errors import BadInput
 from ..progress import each
 from ..wiring.captioner import as_size
-from .answering import Answer, found_answers
-from .applying import Applying
+from .applying import ApplyOptions
+from .write_answers import Answer, found_answers
 
 TOGETHER = 64  # pictures that are captioned at once
 COMPARED = 256  # pictures that are compared with all others at once
 LONGER = 8  # symbols that a caption may have more than the longest in training
 
 
-def apply_to_file(network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+def apply_to_file(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
     """The captions of the pictures in a file; see `Task.apply`."""
     file, artefacts = how.given_file("an .npy or .npz file of pictures"), how.artefacts
     pictures = read_pictures(file)
@@ -44,7 +44,7 @@ def check_size(pictures: np.ndarray, artefacts: Mapping[str, Any], where: str) -
 
 
 def written(
-    network: Any, tokens: Tokens, pictures: np.ndarray, most: int, how: Applying
+    network: Any, tokens: Tokens, pictures: np.ndarray, most: int, how: ApplyOptions
 ) -> Iterator[list[Answer]]:
     """The best captions of each picture.
 

@@ -17,7 +17,7 @@ from ..data.tokens import END, UNKNOWN, Tokens
 from ..errors import BadInput
 from ..settings import from_arguments, setting, shared
 from ..wiring import ATTENTION
-from .applying import Applying
+from .applying import ApplyOptions
 from .captioning import apply_to_file, check_size, moved, nearest, written
 from .file_task import FileSettings, FileTask, Reading
 from .finite import NOBODY, Finite
@@ -45,10 +45,8 @@ class CaptionSettings:
         "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
     )
     tied: bool = setting(False, "the readout is the embedding of the decoder")
-    min_count: int = setting(1, "how often a word must occur to be known", least=1)
-    shift: int = setting(
-        0, "move each training picture by up to so many pixels", least=0, most=1000
-    )
+    min_count: int = setting(1, "how often a word must occur to be known", min=1)
+    shift: int = setting(0, "move each training picture by up to so many pixels", min=0, max=1000)
 
 
 class Captions(Finite, FileTask):
@@ -223,7 +221,7 @@ class Captions(Finite, FileTask):
         right = self.captions[part]
         if not right:
             return {}
-        best = written(network, self.tokens, self.images[part], self.length, Applying())
+        best = written(network, self.tokens, self.images[part], self.length, ApplyOptions())
         found = [answers[0].text for answers in best]
         values = {"exact, beam of 5": exact_match(found, right)}
         with left_out_if_missing():
@@ -256,14 +254,14 @@ class Captions(Finite, FileTask):
         part = "valid" if self.captions["valid"] else "train"
         pictures, right = self.images[part][:SHOWN], self.captions[part][:SHOWN]
         lines = []
-        found = written(network, self.tokens, pictures, self.length, Applying(beam=1))
+        found = written(network, self.tokens, pictures, self.length, ApplyOptions(beam=1))
         for best, text in zip(found, right, strict=True):
             good = best[0].text == text
             lines.append(f"{'✓' if good else '✗'} {best[0].text}" + ("" if good else f" = {text}"))
         return "\n".join(lines)
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         return apply_to_file(network, how)
 
     def artefacts(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class MackeyGlass(GeneratedSeries):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(GeneratedSeries.Settings):
-        tau: int = setting(17, "delay of the Mackey-Glass equation", least=1, most=1000)
+        tau: int = setting(17, "delay of the Mackey-Glass equation", min=1, max=1000)
 
     name = "mackey-glass"
 
@@ -102,8 +102,8 @@ class SantaFe(GeneratedSeries):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        length: int = setting(100, "steps of a window", least=1)
-        washout: int = setting(100, "steps after a beginning that do not count", least=0)
+        length: int = setting(100, "steps of a window", min=1)
+        washout: int = setting(100, "steps after a beginning that do not count", min=0)
         split: str = setting("60/20/20", "percent for training, validation, test", read=shares)
 
     name = "santa-fe"

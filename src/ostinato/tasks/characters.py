@@ -10,7 +10,7 @@ from ..data.ink import Ink
 from ..data.pen import pen_steps, steps_of_drawings
 from ..data.strokes import read_drawings
 from ..decoding import most_probable
-from .applying import Applying
+from .applying import ApplyOptions
 from .losses import CrossEntropy
 from .metrics import F1, Accuracy
 from .pen_strokes import PenStrokes
@@ -51,7 +51,7 @@ class Characters(PenStrokes):
         return Batch(inputs, targets, last.astype(np.float32), lengths)
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The character of each drawing in a file; see `read_drawings`."""
         drawings = read_drawings(how.given_file("a file of strokes, .jsonl or .npz"))
         inputs, lengths = steps_of_drawings(drawings)

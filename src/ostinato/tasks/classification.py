@@ -13,7 +13,7 @@ from ..data.splits import shares
 from ..data.words import Words
 from ..errors import BadInput
 from ..settings import setting
-from .applying import Applying
+from .applying import ApplyOptions
 from .arrays import Arrays
 from .file_task import FileSettings, Reading, naming
 from .label_code import LabelCode
@@ -50,7 +50,7 @@ class Classify(Arrays):
     class Settings(FileSettings):
         file: str | None = setting(None, "lines label<TAB>text (generated reviews)")
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
-        length: int | None = setting(None, "words or characters that are read of a text", least=1)
+        length: int | None = setting(None, "words or characters that are read of a text", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
 
     name = "classify"
@@ -147,7 +147,7 @@ class Classify(Arrays):
         )
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The label of each line, as `label<TAB>text`."""
         code = LabelCode.from_json(how.artefacts)
         lines, total = given_lines(how.file), count_lines(how.file)

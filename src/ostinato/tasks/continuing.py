@@ -16,7 +16,7 @@ from ..errors import BadInput
 from ..through_time import can_step
 from ..weights import own_precision
 from ..wiring import outputs_of
-from .applying import Applying
+from .applying import ApplyOptions
 from .quantiles import sorted_quantiles
 from .series import Series
 from .series_data import as_series
@@ -100,7 +100,7 @@ def continued(
     return jax.lax.scan(step, (state, read(outputs[-1])), None, length=steps)[1]
 
 
-def continuations(network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+def continuations(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
     """The forecast after the last row of every series of a file, as JSON.
 
     Args:

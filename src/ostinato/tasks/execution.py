@@ -23,17 +23,17 @@ from ..data.generated import (
     draw_program,
     longest_program,
 )
-from ..data.generated.addition import MOST_DIGITS
-from ..data.generated.programs import MOST, check_level
+from ..data.generated.addition import MAX_DIGITS
+from ..data.generated.programs import MAX, check_level
 from ..data.lines import read_table_of_pairs
 from ..data.splits import PARTS
 from ..data.tokens import END, Tokens
 from ..errors import BadInput
 from ..settings import from_arguments, setting, shared
-from .answering import answers, coded_source
-from .applying import Applying
+from .applying import ApplyOptions
 from .pairs import Pairs, PairSettings
 from .task import checked_count, checked_seed, random
+from .write_answers import answers, coded_source
 
 HELD_OUT = 1000  # examples of validation and of test
 TOGETHER = 8  # batches that are generated at once, so that each has pairs of similar lengths
@@ -51,10 +51,10 @@ class ExecutionSettings(PairSettings):
 
     strategy: str = setting("combined", "how hard training examples are", among=tuple(STRATEGIES))
     growth: int = setting(
-        500, "batches until the strategies naive and combined reach full difficulty", least=1
+        500, "batches until the strategies naive and combined reach full difficulty", min=1
     )
     digits: int | None = setting(
-        None, "digits of numbers: 3 to execute, 9 for addition", least=1, most=MOST_DIGITS
+        None, "digits of numbers: 3 to execute, 9 for addition", min=1, max=MAX_DIGITS
     )
     backwards: bool = setting(False, "write the answer from its last digit to its first")
 
@@ -186,7 +186,7 @@ class Execution(Pairs):
         return found
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """What the network says that programs print: one program per line, `;` for its newlines."""
         return answers(network, how, read=_program, strict=True)
 
@@ -213,7 +213,7 @@ class Execute(Execution):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(ExecutionSettings):
-        nesting: int = setting(2, "execute: operations of a program", least=1, most=MOST.nesting)
+        nesting: int = setting(2, "execute: operations of a program", min=1, max=MAX.nesting)
 
     name = "execute"
     characters = "\n ()*+-:<=>" + string.digits + string.ascii_lowercase
@@ -261,8 +261,8 @@ class Addition(Execution):
             digits: of both numbers.
             options: those of `Execution`.
         """
-        if not 1 <= checked_count(digits, "digits of a number") <= MOST_DIGITS:
-            raise BadInput(f"the numbers must have 1 to {MOST_DIGITS} digits, got {digits}")
+        if not 1 <= checked_count(digits, "digits of a number") <= MAX_DIGITS:
+            raise BadInput(f"the numbers must have 1 to {MAX_DIGITS} digits, got {digits}")
         longest = len("print(+)") + 2 * digits, digits + 1
         super().__init__(Level(1, digits), longest, **options)
 

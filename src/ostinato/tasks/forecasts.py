@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..data.scaling import Scaler
-from .answers import Answers
+from .answers import TargetCodec
 from .quantiles import fit_quantiles
 from .windows import Stream
 
@@ -34,7 +34,7 @@ def fit_forecasts(
     horizon: int,
     scaler: Scaler,
     levels: tuple[float, ...] | None,
-) -> Answers:
+) -> TargetCodec:
     """How the next values are learned, scaled like the inputs.
 
     Args:
@@ -53,7 +53,7 @@ def fit_forecasts(
     tiled = Scaler(shift, factor, means)
     if levels is not None:
         return fit_quantiles(later, tiled, levels)
-    return Answers(None, tiled, float(np.var(later, axis=0).mean()) if len(later) else 0.0)
+    return TargetCodec(None, tiled, float(np.var(later, axis=0).mean()) if len(later) else 0.0)
 
 
 def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:

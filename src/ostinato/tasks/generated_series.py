@@ -13,7 +13,7 @@ from ..data.splits import shares
 from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import own_precision
-from .applying import Applying
+from .applying import ApplyOptions
 from .regression import NormalisedError
 from .series import Series
 from .task import checked_part
@@ -29,10 +29,10 @@ class GeneratedSeries(Series):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        samples: int = setting(10_000, "samples of the series", least=100, most=100_000_000)
-        length: int = setting(100, "steps of a window", least=1)
+        samples: int = setting(10_000, "samples of the series", min=100, max=100_000_000)
+        length: int = setting(100, "steps of a window", min=1)
         washout: int = setting(
-            500, "steps after a beginning that do not count, for the state to settle", least=0
+            500, "steps after a beginning that do not count, for the state to settle", min=0
         )
         split: str = setting("60/20/20", "percent for training, validation, test", read=shares)
 
@@ -78,7 +78,7 @@ class GeneratedSeries(Series):
         return _by_nrmse(task)
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         if how.artefacts.get("targets") is None:
             raise BadInput(f"a run of the task {cls.name} forecasts nothing")
         return Series.apply(network, dataclasses.replace(how, settings=_of_series(how.settings)))

@@ -17,7 +17,7 @@ from ..decoding import ctc_beam, ctc_greedy
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
-from .applying import Applying
+from .applying import ApplyOptions
 from .ctc import CTC, check_transcripts
 from .edit_distance import LabelErrorRate
 from .pen_strokes import PenStrokes
@@ -50,7 +50,7 @@ class Handwriting(PenStrokes):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(PenStrokes.Settings):
-        characters: int = setting(6, "characters per string, at most", least=1, most=1000)
+        characters: int = setting(6, "characters per string, at most", min=1, max=1000)
 
     name = "handwriting"
     apply_options = ("beam", "n_best")
@@ -103,7 +103,7 @@ class Handwriting(PenStrokes):
         return "\n".join(f"{right} read as {words or 'nothing'}" for right, words in pairs)
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The text of each drawing in a file; see `read_drawings`."""
         found = recognise(
             network,

@@ -14,7 +14,7 @@ from ..data.words import Words
 from ..decoding import most_probable
 from ..errors import BadInput
 from ..progress import Report, each, silent
-from .answers import Answers
+from .answers import TargetCodec
 
 TOGETHER = 64
 ROUND = 16  # steps by which padded texts grow, so that there are few compilations
@@ -39,7 +39,7 @@ class LabelCode:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
         """From the artefacts of `Classify`."""
-        words, answers = Words.from_json(found["words"]), Answers.from_json(found["answers"])
+        words, answers = Words.from_json(found["words"]), TargetCodec.from_json(found["answers"])
         level, cut = found["level"], found["length"]
         if level not in ("words", "characters") or answers.classes is None:
             raise ValueError("its texts are not of words or characters, or have no classes")

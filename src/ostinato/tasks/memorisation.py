@@ -49,7 +49,7 @@ class Memorisation(Synthetic):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Length):
-        bits: int = setting(5, "number of bits to memorise", least=1)
+        bits: int = setting(5, "number of bits to memorise", min=1)
 
     def __init__(self, length: int | None = None, seed: int = 0, bits: int = 5):
         """

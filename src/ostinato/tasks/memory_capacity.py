@@ -64,7 +64,7 @@ class MemoryCapacity(GeneratedSeries):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(GeneratedSeries.Settings):
-        delays: int = setting(100, "the longest delay to give back", least=1, most=10_000)
+        delays: int = setting(100, "the longest delay to give back", min=1, max=10_000)
 
     name = "memory-capacity"
     apply_options = ()

@@ -40,7 +40,7 @@ class NTMNgrams(Synthetic):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Length):
-        order: int = setting(6, "ntm-ngrams: n, one more than the bits of a context", least=1)
+        order: int = setting(6, "ntm-ngrams: n, one more than the bits of a context", min=1)
 
     name = "ntm-ngrams"
     inputs = outputs = 1

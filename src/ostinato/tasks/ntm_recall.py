@@ -35,10 +35,10 @@ class NTMRecall(BitVectors):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Items):
-        bits: int = setting(6, "bits of a vector", least=1)
-        least: int = setting(2, "fewest items of a sequence", least=2)
-        most: int = setting(6, "most items of a sequence", least=2)
-        vectors: int = setting(3, "ntm-recall: vectors of an item", least=1)
+        bits: int = setting(6, "bits of a vector", min=1)
+        least: int = setting(2, "fewest items of a sequence", min=2)
+        most: int = setting(6, "most items of a sequence", min=2)
+        vectors: int = setting(3, "ntm-recall: vectors of an item", min=1)
 
     name = "ntm-recall"
     fewest = 2

@@ -36,8 +36,8 @@ class NTMRepeatCopy(BitVectors):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Items):
-        most: int = setting(10, "most items of a sequence", least=1)
-        repeats: int = setting(10, "ntm-repeat-copy: most repeats", least=1)
+        most: int = setting(10, "most items of a sequence", min=1)
+        repeats: int = setting(10, "ntm-repeat-copy: most repeats", min=1)
 
     name = "ntm-repeat-copy"
 

@@ -36,9 +36,9 @@ class NTMSort(BitVectors):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        bits: int = setting(8, "bits of a vector", least=1)
-        most: int = setting(20, "most items of a sequence", least=1)
-        kept: int = setting(16, "ntm-sort: vectors to output", least=1)
+        bits: int = setting(8, "bits of a vector", min=1)
+        most: int = setting(20, "most items of a sequence", min=1)
+        kept: int = setting(16, "ntm-sort: vectors to output", min=1)
 
         @property
         def least(self) -> int:

@@ -16,8 +16,7 @@ from ..decoding import beam_answers
 from ..errors import BadInput
 from ..settings import from_arguments, setting
 from ..wiring import ATTENTION
-from .answering import where_it_looks, written
-from .applying import Applying
+from .applying import ApplyOptions
 from .finite import NOBODY, Finite
 from .framing import written_by_decoder
 from .losses import CrossEntropy, SmoothedCrossEntropy
@@ -25,6 +24,7 @@ from .metrics import Accuracy, Bits, ExactMatch, Metric
 from .ngrams import unigram_bits
 from .pictures import Picture
 from .task import checked_seed, hashed, random
+from .write_answers import where_it_looks, written
 
 SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
 SHOWN, DRAWN = 4, 3  # answers in a preview, pictures in a report
@@ -40,13 +40,11 @@ class PairSettings:
     )
     reverse: bool = setting(False, "read the source backwards")
     tied: bool = setting(False, "the readout is the embedding of the decoder")
-    smoothing: float = setting(
-        0.0, "label smoothing: weight of all symbols alike", least=0, below=1
-    )
+    smoothing: float = setting(0.0, "label smoothing: weight of all symbols alike", min=0, below=1)
     sampling: float = setting(
-        0.0, "scheduled sampling: how often the decoder reads its own answer", least=0, most=1
+        0.0, "scheduled sampling: how often the decoder reads its own answer", min=0, max=1
     )
-    sampling_steps: int = setting(0, "steps over which scheduled sampling grows to that", least=0)
+    sampling_steps: int = setting(0, "steps over which scheduled sampling grows to that", min=0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -243,7 +241,7 @@ class Pairs(Finite):
         sources = (self.parts["valid"][0] or self.parts["train"][0])[:DRAWN]
         if getattr(network, "attention", None) is None:
             return []
-        found = [*written(network, sources, self.targets, Applying(beam=1), self.longest)]
+        found = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
         return where_it_looks(network, sources, found, self.sources, self.targets)
 
     def shown(self, source: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from ..data import Batch, Vocabulary
 from ..decoding import as_text
 from ..errors import BadInput
-from .side_by_side import side_by_side
+from .parallel_reading import side_by_side
 from .tag_code import TOGETHER, TagCode
 
 CHUNK = 500  # steps that are read at a time before a window

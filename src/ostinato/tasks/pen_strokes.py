@@ -44,8 +44,8 @@ class PenStrokes(Generated):
         alphabet: str | None = setting(
             None, "drawn: the characters to use (all 26); omniglot: an alphabet (Latin)"
         )
-        writers: int = setting(200, "drawn: writers to learn from", least=1, most=100_000)
-        length: int | None = setting(None, "steps per sequence, at most", least=1)
+        writers: int = setting(200, "drawn: writers to learn from", min=1, max=100_000)
+        length: int | None = setting(None, "steps per sequence, at most", min=1)
 
     settings: Any
     steps: ClassVar[int]

@@ -26,7 +26,7 @@ from ..data.kept import kept_numbers
 from ..data.scaling import Scaler
 from ..errors import BadInput
 from ..settings import as_words
-from .answers import Answers
+from .answers import TargetCodec
 from .losses import Loss, Product, StepLoss
 from .metrics import Metric, StepMean, wide
 
@@ -167,7 +167,7 @@ class MedianError(StepMean):
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantileAnswers(Answers):
+class QuantileAnswers(TargetCodec):
     """Numbers whose quantiles are learned.
 
     Attributes:
@@ -208,7 +208,7 @@ class QuantileAnswers(Answers):
 
     @classmethod
     def from_json(cls, found: Any) -> "QuantileAnswers":
-        plain = Answers.from_json(found)
+        plain = TargetCodec.from_json(found)
         if plain.scaler is None:
             raise ValueError("its quantiles are not of numbers")
         levels = kept_numbers(found["levels"], "levels")

@@ -89,11 +89,11 @@ class Recall(Finite):
     @dataclasses.dataclass(frozen=True)
     class Settings(FileSettings):
         file: str | None = setting(None, "an .npy file with a pattern of -1 and 1 per row")
-        patterns: int = setting(10, "how many random patterns or letters", least=1)
-        bits: int = setting(100, "bits of a random pattern", least=1)
+        patterns: int = setting(10, "how many random patterns or letters", min=1)
+        bits: int = setting(100, "bits of a random pattern", min=1)
         letters: bool = setting(False, "letters of 5 by 7 pixels instead of random patterns")
-        noise: float = setting(0.1, "fraction of the bits that are flipped", least=0, most=1)
-        length: int = setting(10, "steps until the answer", least=2)
+        noise: float = setting(0.1, "fraction of the bits that are flipped", min=0, max=1)
+        length: int = setting(10, "steps until the answer", min=2)
 
     name = "recall"
     loss = SquaredError()

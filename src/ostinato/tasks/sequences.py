@@ -10,7 +10,7 @@ from ..data.examples import Examples
 from ..errors import BadInput
 from .answers import checked_answers
 
-MOST_SYMBOL = 2**31 - 2  # a network has an input for each, and counts them in 32 bits
+MAX_SYMBOL = 2**31 - 2  # a network has an input for each, and counts them in 32 bits
 FORMS = "(N, T, inputs) numbers, (N, T) whole numbers, or a list of N arrays"
 
 
@@ -19,7 +19,7 @@ def sequences(
 ) -> Examples:
     """Labelled sequences as they are in the data: inputs in float64, targets as labels or numbers.
 
-    All targets are there: what is missing among them is for `Answers` to say.
+    All targets are there: what is missing among them is for `TargetCodec` to say.
     """
     rows, sizes, padded = _inputs(xs, lengths)
     found = Examples(rows, sizes, np.zeros(0), np.zeros(0, bool))
@@ -76,7 +76,7 @@ def _symbolic(x: np.ndarray, ndim: int) -> bool:
 def _rows(rows: np.ndarray) -> np.ndarray:
     """Symbols `(M,)` or vectors `(M, inputs)`."""
     if _symbolic(rows, 1):
-        if rows.min() < 0 or rows.max() > MOST_SYMBOL:
+        if rows.min() < 0 or rows.max() > MAX_SYMBOL:
             wrong = rows.min() if rows.min() < 0 else rows.max()
             raise BadInput(
                 f"symbols are whole numbers from 0, got {wrong}; give other numbers as floats"

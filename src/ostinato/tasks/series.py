@@ -17,8 +17,8 @@ from ..errors import BadInput
 from ..settings import setting
 from ..wiring import outputs_of
 from . import series_data, yardsticks
-from .answers import KINDS, Answers
-from .applying import Applying
+from .answers import KINDS, TargetCodec
+from .applying import ApplyOptions
 from .file_task import FileSettings, FileTask, Reading
 from .forecasts import fit_forecasts, joined, pairs, sparklines
 from .quantiles import QuantileAnswers, checked_levels, levels_of
@@ -66,20 +66,20 @@ class Series(Streamed, FileTask):
         kind: str | None = setting(
             None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
         )
-        horizon: int = setting(1, "steps to forecast", least=1)
+        horizon: int = setting(1, "steps to forecast", min=1)
         quantiles: str | None = setting(
             None, "forecast quantiles, 0.1,0.5,0.9 (the mean)", read=levels_of
         )
         season: int | None = setting(
-            None, "steps of a season, for the seasonal naive baseline", least=1
+            None, "steps of a season, for the seasonal naive baseline", min=1
         )
-        length: int | None = setting(None, "steps of a sequence or window", least=1)
+        length: int | None = setting(None, "steps of a sequence or window", min=1)
         split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
         carry: bool = setting(
             True, "contiguous streams with carried state, or independent sequences"
         )
         washout: int = setting(
-            0, "steps after a beginning that do not count, for the state to settle", least=0
+            0, "steps after a beginning that do not count, for the state to settle", min=0
         )
         scale: bool = setting(True, "scale all columns")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
@@ -174,8 +174,8 @@ class Series(Streamed, FileTask):
         self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
     ) -> None:
         if "answers" in known:
-            kind = QuantileAnswers if "levels" in known["answers"] else Answers
-            self.answers: Answers = kind.from_json(known["answers"])
+            kind = QuantileAnswers if "levels" in known["answers"] else TargetCodec
+            self.answers: TargetCodec = kind.from_json(known["answers"])
             return
         train = [cut["train"] for cut in cuts]
         if rows is not None:
@@ -262,7 +262,7 @@ class Series(Streamed, FileTask):
         scaler = Scaler.from_json(found["scaler"])
         if len(scaler.shift) != len(columns):
             raise ValueError("its scaling is not of its columns")
-        kind = QuantileAnswers if "levels" in found["answers"] else Answers
+        kind = QuantileAnswers if "levels" in found["answers"] else TargetCodec
         answers = kind.from_json(found["answers"])
         if found["targets"] is not None:
             targets = kept_texts(found["targets"], "targets")
@@ -290,7 +290,7 @@ class Series(Streamed, FileTask):
         self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """What comes after the last row of a file; see `continuations`."""
         from .continuing import continuations
 

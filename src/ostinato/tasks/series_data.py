@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data.scaling import check_complete
 from ..errors import BadInput
-from .answers import Answers, checked_answers, fit_answers
+from .answers import TargetCodec, checked_answers, fit_answers
 from .sequences import as_array
 from .task import checked_count
 from .windows import Stream
@@ -86,7 +86,7 @@ def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) ->
     return np.split(rows, np.cumsum([len(x) for x in xs])[:-1])
 
 
-def fit_rows(rows: list[np.ndarray], train: list[slice], scale: bool) -> Answers:
+def fit_rows(rows: list[np.ndarray], train: list[slice], scale: bool) -> TargetCodec:
     """How what goes with each step is learned; see `fit_answers`."""
     marks = [
         np.isin(np.arange(len(y)), np.arange(len(y))[some])

@@ -19,7 +19,7 @@ PLACES = {"valid": 1, "test": 2}
 class Length:
     """The setting that most tasks share."""
 
-    length: int | None = setting(None, "steps per sequence or window", least=1)
+    length: int | None = setting(None, "steps per sequence or window", min=1)
 
 
 class Generated(Task):

@@ -18,7 +18,7 @@ from ..errors import BadInput
 from ..progress import Report, silent
 
 TOGETHER = 64  # sentences that are tagged in one batch
-MOST_WORDS = 5000  # of a sentence
+MAX_WORDS = 5000  # of a sentence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,10 +130,10 @@ def sentences_of(lines: Iterable[str], where: str) -> Iterator[Sentence]:
     plain = "\t" not in first and not first.startswith("#")
     every = chain([first], whole)
     for sentence in _plain(every, where) if plain else sentences(every, where):
-        if len(sentence.lines) > MOST_WORDS and len(sentence.words) > MOST_WORDS:
+        if len(sentence.lines) > MAX_WORDS and len(sentence.words) > MAX_WORDS:
             raise BadInput(
                 f"{where}, line {sentence.line}: a sentence of {len(sentence.words)} words; at "
-                f"most {MOST_WORDS} are possible"
+                f"most {MAX_WORDS} are possible"
             )
         yield sentence
 

@@ -18,7 +18,7 @@ from ..data.words import UNKNOWN
 from ..decoding import most_probable
 from ..errors import BadInput
 from ..settings import setting
-from .applying import Applying
+from .applying import ApplyOptions
 from .file_task import FileSettings, FileTask, Reading
 from .finite import Finite
 from .losses import CrossEntropy
@@ -69,9 +69,9 @@ class Tagging(Finite, FileTask):
         test: str | None = setting(None, "a CoNLL-U file for the test (a part of the file)")
         column: str = setting("upos", f"what to predict: {', '.join(TAGS)}", among=TAGS)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
-        min_count: int = setting(1, "how often a word must occur to be known", least=1)
-        unknown: float = setting(0.25, "how often rare words are replaced by unknown", least=0)
-        spelling: int = setting(50, "units of the character cell in each direction", least=1)
+        min_count: int = setting(1, "how often a word must occur to be known", min=1)
+        unknown: float = setting(0.25, "how often rare words are replaced by unknown", min=0)
+        spelling: int = setting(50, "units of the character cell in each direction", min=1)
         paths = ("file", "valid", "test")
 
     name = "tag"
@@ -224,7 +224,7 @@ class Tagging(Finite, FileTask):
         )
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`."""
         code = TagCode.from_json(how.artefacts)
         where = "input" if how.file is None else str(how.file)

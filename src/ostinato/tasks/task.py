@@ -13,13 +13,13 @@ import numpy as np
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import NoSettings, options
-from .applying import Applying
+from .applying import ApplyOptions
 from .losses import Loss
 from .metrics import Metric
 from .passages import Passage
 from .pictures import Picture
 
-MOST_SEED = 2**32 - 1
+MAX_SEED = 2**32 - 1
 EVALUATED_TOGETHER = 64
 
 
@@ -52,7 +52,7 @@ class Task(abc.ABC):
             `Network`. See `runs/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`.
-        apply_options: the options of `apply` that the task has a use for; see `Applying`.
+        apply_options: the options of `apply` that the task has a use for; see `ApplyOptions`.
         vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
     """
 
@@ -153,7 +153,7 @@ class Task(abc.ABC):
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The answers of a trained network to new input.
 
         Args:
@@ -222,8 +222,8 @@ def hashed(arrays: list[Any]) -> str:
 
 def checked_seed(seed: int) -> int:
     """The seed; raises unless it is from 0 to 2³² - 1, the range of a JAX random key."""
-    if not _is_whole(seed) or not 0 <= seed <= MOST_SEED:
-        raise BadInput(f"a seed is a whole number from 0 to {MOST_SEED}, got {seed!r}")
+    if not _is_whole(seed) or not 0 <= seed <= MAX_SEED:
+        raise BadInput(f"a seed is a whole number from 0 to {MAX_SEED}, got {seed!r}")
     return int(seed)
 
 

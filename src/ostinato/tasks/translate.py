@@ -14,11 +14,11 @@ from ..data.splits import PARTS, part_at, shares
 from ..data.tokens import LEVELS, SUBWORDS, Tokens
 from ..errors import BadInput
 from ..settings import setting, shared
-from .answering import answers, written
-from .applying import Applying
+from .applying import ApplyOptions
 from .pairs import Pairs, PairSettings
 from .scores import bleu, chrf, exact_match, left_out_if_missing
 from .task import random
+from .write_answers import answers, written
 
 GENERATED = ("numbers-fr", "numbers-de", "dates")
 COUNTS = {"train": 20_000, "valid": 1_000, "test": 1_000}
@@ -48,9 +48,9 @@ class Translate(Pairs):
         test_target: str | None = setting(None, "their translations")
         pairs: str = setting("numbers-fr", "without files: what to translate", among=GENERATED)
         level: str | None = setting(None, "what a symbol is", among=LEVELS)
-        subwords: int = setting(SUBWORDS, "number of subwords of each side", least=300)
-        min_count: int = setting(1, "how often a word must occur to be known", least=1)
-        longest: int | None = setting(None, "leave out training pairs with more symbols", least=1)
+        subwords: int = setting(SUBWORDS, "number of subwords of each side", min=300)
+        min_count: int = setting(1, "how often a word must occur to be known", min=1)
+        longest: int | None = setting(None, "leave out training pairs with more symbols", min=1)
         split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
 
         def __post_init__(self) -> None:
@@ -99,13 +99,13 @@ class Translate(Pairs):
         return cls(parts, *known, references=references, where=str(path), **_given(settings, known))
 
     @classmethod
-    def apply(cls, network: Any, how: Applying) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         return answers(network, how)
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         """BLEU and chrF of what the network writes with a beam of 5."""
         sources, references = self.parts[part][0], self.references(part)
-        found = written(network, sources, self.targets, Applying(), self.longest)
+        found = written(network, sources, self.targets, ApplyOptions(), self.longest)
         texts = [answer[0].text for answer in found]
         if not texts:
             return {}

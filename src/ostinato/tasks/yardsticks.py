@@ -18,7 +18,7 @@ import numpy as np
 from ..data import Batch
 from ..data.kept import kept_numbers
 from ..data.scaling import Scaler
-from .answers import Answers
+from .answers import TargetCodec
 from .metrics import Metric, counted, values_of
 from .quantiles import QuantileAnswers
 from .windows import Stream
@@ -110,7 +110,7 @@ def errors(made: Forecasts, stream: Stream, levels: tuple[float, ...]) -> dict[s
     }
 
 
-def check_errors(found: Any, answers: Answers) -> None:
+def check_errors(found: Any, answers: TargetCodec) -> None:
     """Raise `ValueError` for what a run folder holds that is not what `errors` returned."""
     if not isinstance(found, dict):
         raise ValueError("its errors of naive forecasts are not an object")

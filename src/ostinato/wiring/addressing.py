@@ -29,7 +29,7 @@ import jax.numpy as jnp
 
 EMPTY = 1e-6  # vectors much shorter than this count as zero
 LEAST = 1e-30  # weights below this count as this where their logarithm is taken
-MOST = 1e4  # of γ
+MAX = 1e4  # of γ
 
 
 class Focus(NamedTuple):
@@ -118,7 +118,7 @@ def sharpen(weighting: jax.Array, sharpness: jax.Array) -> jax.Array:
         [0.0, 0.5, 0.5]
     """
     logs = jnp.log(jnp.maximum(weighting, LEAST))
-    return jax.nn.softmax(jnp.minimum(sharpness, MOST)[..., None] * logs, axis=-1)
+    return jax.nn.softmax(jnp.minimum(sharpness, MAX)[..., None] * logs, axis=-1)
 
 
 def read(memory: jax.Array, weighting: jax.Array) -> jax.Array:

@@ -6,9 +6,9 @@ Source: Zaremba and Sutskever (2014), Learning to execute, section 3.2.
 import numpy as np
 
 from ...errors import BadInput
-from .parts import MOST_TRIES, draw_in, part_of, too_few
+from .parts import MAX_TRIES, draw_in, part_of, too_few
 
-MOST_DIGITS = 18  # both numbers and their sum fit into 64 bits
+MAX_DIGITS = 18  # both numbers and their sum fit into 64 bits
 
 
 def addition_pair(one: int, other: int) -> tuple[str, str]:
@@ -37,8 +37,8 @@ def draw_terms(
         >>> draw_terms(np.random.default_rng(0), 9)
         (865561803, 673265518)
     """
-    if not 1 <= digits <= MOST_DIGITS:
-        raise BadInput(f"the numbers must have 1 to {MOST_DIGITS} digits, got {digits}")
+    if not 1 <= digits <= MAX_DIGITS:
+        raise BadInput(f"the numbers must have 1 to {MAX_DIGITS} digits, got {digits}")
 
     def one() -> int:
         length = digits if same_length else int(rng.integers(1, digits + 1))
@@ -62,14 +62,14 @@ def draw_many_terms(
         >>> draw_many_terms(np.random.default_rng(0), np.array([[9, 9], [2, 1]])).tolist()
         [[865561803, 673265518], [56, 2]]
     """
-    if digits.min() < 1 or digits.max() > MOST_DIGITS:
+    if digits.min() < 1 or digits.max() > MAX_DIGITS:
         wrong = digits.min() if digits.min() < 1 else digits.max()
-        raise BadInput(f"the numbers must have 1 to {MOST_DIGITS} digits, got {wrong}")
+        raise BadInput(f"the numbers must have 1 to {MAX_DIGITS} digits, got {wrong}")
     high = 10 ** digits.astype(np.int64)
     low = np.where(digits > 1, high // 10, 0)
     found = np.zeros_like(high)
     left = np.arange(len(digits))
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         found[left] = rng.integers(low[left], high[left])
         terms = np.sort(found[left], axis=1).tolist()
         left = left[[part_of(str(pair)) != part for pair in terms]]

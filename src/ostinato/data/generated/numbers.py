@@ -8,7 +8,7 @@ from .parts import draw_in, part_of
 
 LANGUAGES = {"fr": french, "de": german}
 ALWAYS_TRAINED = 100  # the numbers below, in which every simple word occurs
-MOST = 10**12 - 1  # larger numbers need no new words but "trillion" and its like
+MAX = 10**12 - 1  # larger numbers need no new words but "trillion" and its like
 
 
 def number_pair(number: int, language: str = "fr") -> tuple[str, str]:
@@ -26,8 +26,8 @@ def number_pair(number: int, language: str = "fr") -> tuple[str, str]:
     """
     if language not in LANGUAGES:
         raise BadInput(f"the language must be one of {', '.join(LANGUAGES)}; got {language!r:.40}")
-    if not 0 <= number <= MOST:
-        raise BadInput(f"numbers in words go from 0 to {MOST}, got {number}")
+    if not 0 <= number <= MAX:
+        raise BadInput(f"numbers in words go from 0 to {MAX}, got {number}")
     return english(int(number)), LANGUAGES[language](int(number))
 
 
@@ -60,8 +60,8 @@ def draw_numbers(
         >>> draw_numbers(np.random.default_rng(0), 5)
         [673265, 3428, 13, 0, 83]
     """
-    if not 0 <= most <= MOST:
-        raise BadInput(f"the largest number must be from 0 to {MOST}, got {most}")
+    if not 0 <= most <= MAX:
+        raise BadInput(f"the largest number must be from 0 to {MAX}, got {most}")
     digits = len(str(most))
 
     def draw() -> int:

@@ -12,7 +12,7 @@ from ...errors import BadInput
 from ..splits import PARTS, part_at
 
 SPLIT = (0.8, 0.1, 0.1)
-MOST_TRIES = 10_000
+MAX_TRIES = 10_000
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def draw_in(
     """
     if part not in PARTS:
         raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {part!r:.40}")
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         found = draw()
         if belongs(found) == part:
             return found

@@ -27,7 +27,7 @@ from .curriculum import Level
 from .parts import draw_in
 
 VARIABLES = [letter for letter in string.ascii_lowercase if letter != "x"]  # x counts in loops
-MOST = Level(nesting=len(VARIABLES), length=12)
+MAX = Level(nesting=len(VARIABLES), length=12)
 SMALL = 4  # small numbers go up to this times the length
 
 
@@ -178,7 +178,7 @@ def draw_program(rng: Random, level: Level, part: str = "train") -> Program:
 def check_level(level: Level) -> Level:
     """The level; raises unless there are programs of it."""
     level = Level(*level)
-    for name, value, most in zip(Level._fields, level, MOST, strict=True):
+    for name, value, most in zip(Level._fields, level, MAX, strict=True):
         if not 1 <= value <= most:
             raise BadInput(f"the {name} of a program must be from 1 to {most}, got {value}")
     return level

@@ -23,21 +23,21 @@ class CurvatureSettings:
     """The settings of all learners with a curvature batch."""
 
     first_steps: int = setting(
-        100, "steps of --first before the second-order learner takes over", least=1
+        100, "steps of --first before the second-order learner takes over", min=1
     )
     turns: str = setting(
         "after",
         f"it takes over for good, or for one step when --first is stuck: {', '.join(WHERE)}",
         among=WHERE,
     )
-    tikhonov: float | None = setting(None, "initial λ", least=0)
+    tikhonov: float | None = setting(None, "initial λ", min=0)
     curvature_batch: int | None = setting(
-        None, "sequences for curvature products, ¼ of the batch", least=1
+        None, "sequences for curvature products, ¼ of the batch", min=1
     )
     draw: str = setting(
         "fresh", f"how they are chosen, at random or in turn: {', '.join(DRAWS)}", among=DRAWS
     )
-    chunk: int | None = setting(None, "sequences processed at once, to save memory", least=1)
+    chunk: int | None = setting(None, "sequences processed at once, to save memory", min=1)
 
     def sizes(self, batch: int) -> dict[str, Any]:
         """The options `curvature`, `draw` and `chunk` of a learner, for a batch of that size."""
@@ -57,10 +57,10 @@ class Curved(Learner):
     exact = True
     usual_batch = 1000
     log_every_step = True
-    packs = False
+    can_vmap = False
     curvature: int | None
 
-    def found(self) -> dict[str, Any]:
+    def chosen_values(self) -> dict[str, Any]:
         return {"curvature_batch": self.curvature}
 
     def advice(self, rate: float) -> str:

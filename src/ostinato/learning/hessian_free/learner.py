@@ -92,7 +92,7 @@ class HessianFree(Curved):
         damping: str = setting(
             "structural", f"kind of damping: {', '.join(DAMPINGS)}", among=DAMPINGS
         )
-        structural: float = setting(0.003, "initial μ", least=0)
+        structural: float = setting(0.003, "initial μ", min=0)
         form: str = setting(
             "pre-activation", f"form of structural damping: {', '.join(FORMS)}", among=tuple(FORMS)
         )
@@ -102,7 +102,7 @@ class HessianFree(Curved):
         judge: str = setting(
             "gradient", f"batch on which steps are judged: {', '.join(JUDGES)}", among=JUDGES
         )
-        iterations: int = setting(100, "most iterations of conjugate gradient", least=1)
+        iterations: int = setting(100, "most iterations of conjugate gradient", min=1)
         adapt: str = setting(
             "step", f"when ρ adapts the damping: {', '.join(ADAPTS)}", among=ADAPTS
         )

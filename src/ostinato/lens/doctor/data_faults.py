@@ -3,7 +3,7 @@
 from .evidence import Evidence
 from .finding import Finding
 
-MOST = 0.95
+MAX = 0.95
 
 
 def batch_and_time_swapped(e: Evidence) -> Finding | None:
@@ -11,7 +11,7 @@ def batch_and_time_swapped(e: Evidence) -> Finding | None:
     data = e.data
     steps, sequences = data.shape
     transposed = data.shape != data.asked and data.shape == (data.asked[1], data.asked[0])
-    beside = data.beside is not None and data.beside > MOST and (data.next or 0) < MOST
+    beside = data.beside is not None and data.beside > MAX and (data.next or 0) < MAX
     if not (transposed or beside or data.across):
         return None
     signs = [
@@ -51,7 +51,7 @@ def targets_not_shifted(e: Evidence) -> Finding | None:
         (data.same, "of the same step", "t"),
         (data.previous, "of the previous step", "t-1"),
     ):
-        if share is not None and share > MOST and (data.next or 0) < MOST:
+        if share is not None and share > MAX and (data.next or 0) < MAX:
             return Finding(
                 "targets not shifted",
                 "The targets are inputs that the network has already seen.",

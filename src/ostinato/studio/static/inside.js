@@ -71,7 +71,7 @@ async function load() {
   more.replaceChildren(
     h("span", { class: "hint" }, `${view.where}, with the weights of step ${view.step.toLocaleString("en")}: ${(begin + 1).toLocaleString("en")} to ${last.toLocaleString("en")} of ${view.count.toLocaleString("en")}`),
     begin ? h("button", { type: "button", class: "quiet", click: () => turn(-1) }, "Back") : "",
-    last < view.count ? h("button", { type: "button", class: "quiet", id: "on", click: () => turn(1) }, "On") : "");
+    last < view.count ? h("button", { type: "button", class: "quiet", id: "on", click: () => turn(1) }, "Next page") : "");
   if (colour === "unit") await showUnit();
   else paint(colour);
 }

@@ -15,7 +15,7 @@ from ._tiles import SMALLEST, in_full, operand_bytes, power_of_two
 SHARED_MEMORY = 227 * 1024  # bytes per program, if the device does not report them
 SCRATCH = 16 * 1024  # of these bytes, reserved for tiles that threads exchange
 FLOATS = (jnp.float32, jnp.bfloat16, jnp.float16)
-MOST_ROWS = 64  # of the batch per program
+MAX_ROWS = 64  # of the batch per program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
         )
     groups = max(1, min(cores // programs, -(-layout.batch // SMALLEST)))
     rows = max(SMALLEST, power_of_two(-(-layout.batch // groups)))
-    rows = min(rows, MOST_ROWS)
+    rows = min(rows, MAX_ROWS)
     groups = min(groups, -(-layout.batch // rows))
     plan = make_plan(body, layout, programs, rows)
     need = _bytes(plan)
@@ -82,7 +82,7 @@ def fit(body: Body, layout: Layout, cores: int) -> Fit:
             f"{memory // 1024} KB"
         )
     # Eight warps take longer to synchronise than four, but have room for more values.
-    much = rows == MOST_ROWS or any(plan.summands(e) == programs for e in products)
+    much = rows == MAX_ROWS or any(plan.summands(e) == programs for e in products)
     return Fit(programs, rows, groups, 8 if much else 4)
 
 

@@ -23,15 +23,15 @@ from ..lens import (
 )
 from ..lens.names import weight_name
 from ..names import plain_name, state_name
-from ..runs.looking import Lens
+from ..runs.probe import Lens
 from ..tasks.pictures import Picture
 from ..through_time import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .course import weights_of
-from .of_log import LAG
 from .of_reservoir import reservoir_matrices
 from .subject import Subject
+from .training_charts import LAG
 
 FADED = 0.01
 TITLE = 80  # characters of an answer above its picture

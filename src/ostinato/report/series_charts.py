@@ -14,7 +14,7 @@ from .course import weights_of
 
 STEP = "step of the series"
 READ = 1000  # steps before the place that the network reads
-STEPS, MOST = 100, 2000  # that are forecast: by default, and at most
+STEPS, MAX = 100, 2000  # that are forecast: by default, and at most
 COLUMNS = 12  # that are drawn
 
 
@@ -60,9 +60,9 @@ def place_of(
     begin = max(task.begins("valid", series), 1) if begin is None else begin
     if not 1 <= begin <= length:
         raise BadInput(f"a forecast begins at a step from 1 to {length}, got {begin}")
-    steps = min(max(STEPS, task.horizon), MOST) if steps is None else steps
-    if not 1 <= steps <= MOST:
-        raise BadInput(f"from 1 to {MOST} steps can be forecast, got {steps}")
+    steps = min(max(STEPS, task.horizon), MAX) if steps is None else steps
+    if not 1 <= steps <= MAX:
+        raise BadInput(f"from 1 to {MAX} steps can be forecast, got {steps}")
     return Place(series, begin, steps)
 
 

@@ -61,7 +61,7 @@ def first_counted(task: Task, size: int) -> int:
     return next(counted, 0)
 
 
-class Looked(NamedTuple):
+class Probe(NamedTuple):
     """What is measured: a layer, a few sequences, the state before them, the step with the loss."""
 
     layer: Any
@@ -70,7 +70,7 @@ class Looked(NamedTuple):
     at: int
 
 
-def looked_at(network: Any, batch: Batch, count: int, state: Any = None) -> Looked:
+def looked_at(network: Any, batch: Batch, count: int, state: Any = None) -> Probe:
     """The layer that is unrolled over a few sequences that have a loss at the last counted step.
 
     Steps that are padding in all of them are left out. If targets are not per step, as in a
@@ -92,7 +92,7 @@ def looked_at(network: Any, batch: Batch, count: int, state: Any = None) -> Look
     layer, xs, begin = prepared(network, few)
     few = _trimmed(few._replace(inputs=xs))
     state = jax.tree.map(lambda x: x[some], state) if layer is network else begin
-    return Looked(layer, few, state, few.steps - 1 if at is None else at)
+    return Probe(layer, few, state, few.steps - 1 if at is None else at)
 
 
 def _trimmed(batch: Batch) -> Batch:

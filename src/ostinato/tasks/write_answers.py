@@ -19,7 +19,7 @@ from ..progress import each
 from ..through_time import unroll
 from ..weights import own_precision
 from ..wiring import outputs_of
-from .applying import Applying
+from .applying import ApplyOptions
 from .framing import written_by_decoder
 from .pictures import Picture
 
@@ -39,9 +39,9 @@ class Answer(NamedTuple):
 
 
 def answers(
-    network: Any, how: Applying, read: Callable[[str], str] = str, *, strict: bool = False
+    network: Any, how: ApplyOptions, read: Callable[[str], str] = str, *, strict: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Answers to the lines of a file or of standard input; see `Task.apply`.
+    """TargetCodec to the lines of a file or of standard input; see `Task.apply`.
 
     Args:
         network: a trained `EncoderDecoder`.
@@ -112,7 +112,7 @@ def written(
     network: Any,
     sources: Sequence[np.ndarray],
     target: Tokens,
-    how: Applying,
+    how: ApplyOptions,
     longest: Sequence[int],
 ) -> Iterator[list[Answer]]:
     """The best answers to some sources with ends, in their order."""
@@ -127,9 +127,9 @@ def written(
 
 
 def found_answers(
-    network: Any, source: Any, lengths: Any, most: int, tokens: Tokens, how: Applying
+    network: Any, source: Any, lengths: Any, most: int, tokens: Tokens, how: ApplyOptions
 ) -> list[list[Answer]]:
-    """Answers of at most `most` symbols to each source, searched or drawn as `how` says."""
+    """TargetCodec of at most `most` symbols to each source, searched or drawn as `how` says."""
     with own_precision(network):
         if how.temperature is None:
             found = beam_answers(
@@ -200,7 +200,7 @@ def _scored(
     given: Iterator[str],
     target: Tokens,
     longest: int,
-    how: Applying,
+    how: ApplyOptions,
 ) -> Iterator[dict[str, Any]]:
     """The log probability of given answers."""
     texts = [*itertools.islice(given, len(block))]

@@ -10,7 +10,7 @@ from .signals import Stop
 from .step import Alone, Inputs, SharedStep, SharedSteps, Steps, compiled_step
 
 
-class Company:
+class RunGroup:
     """Runs that are trained at the same time and share what they compile.
 
     Attributes:

@@ -7,6 +7,7 @@ it sees the folder that `OSTINATO_DATA` named, and is skipped without these file
 
 import atexit
 import gc
+import math
 import os
 import signal
 import sys
@@ -114,10 +115,15 @@ def data_folder(request, monkeypatch):
 
 @pytest.fixture
 def ostinato(tmp_path, monkeypatch, capsys):
-    """Run the command line in an empty folder: the exit code, standard output and error."""
+    """Run the command line in an empty folder: the exit code, standard output and error.
+
+    Progress, which a slow machine would show, is not shown.
+    """
     from ostinato import cli
+    from ostinato.cli import progress
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "PATIENCE", math.inf)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["ostinato", *map(str, arguments)])

@@ -9,6 +9,7 @@ from jax.random import key
 
 from learning.members import LEARNERS, STEPS
 from ostinato.cells import Simple
+from ostinato.cells.initialisers import glorot
 from ostinato.data import Batch
 from ostinato.learning import Objective
 from ostinato.tasks import CrossEntropy
@@ -20,7 +21,7 @@ from ostinato.wiring import Network, OneHot, Readout
 def problem():
     """Remember the first of three symbols: a network, a batch."""
     one, two = jax.random.split(key(0))
-    network = Network(Simple(3, 4, key=one), Readout(4, 3, key=two), OneHot(3))
+    network = Network(Simple(3, 4, key=one, input=glorot()), Readout(4, 3, key=two), OneHot(3))
     xs = np.random.default_rng(0).integers(0, 3, (4, 6))
     targets = np.broadcast_to(xs[0], xs.shape)
     return network, Batch(jnp.asarray(xs), jnp.asarray(targets), jnp.ones(xs.shape))
@@ -59,7 +60,7 @@ def test_padded_and_packed_sequences(name):
     """Padding changes no step; sequences packed into one row have the loss and the gradient of
     the same sequences side by side."""
     one, two = jax.random.split(key(0))
-    network = Network(Simple(3, 4, key=one), Readout(4, 3, key=two), OneHot(3))
+    network = Network(Simple(3, 4, key=one, input=glorot()), Readout(4, 3, key=two), OneHot(3))
     random = np.random.default_rng(1)
     xs, targets = random.integers(0, 3, (2, 4, 6))
     lengths = np.array([4, 2, 3, 4, 1, 4])

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ostinato.cells import Simple
+from ostinato.cells.initialisers import glorot
 from ostinato.data import Batch
 from ostinato.lens.doctor import Evidence
 from ostinato.runs import Config, Diverged, open_run, train
@@ -151,7 +152,7 @@ def relu(scale: float, bias: float = 0.0):
 
     def change(network: Network) -> Network:
         units = len(network.cell.b)
-        cell = Simple(len(network.cell.W), units, key=jax.random.key(0), f="relu")
+        cell = Simple(len(network.cell.W), units, key=jax.random.key(0), f="relu", input=glorot())
         cell = eqx.tree_at(
             lambda c: (c.R, c.b), cell, (scale * jnp.eye(units), jnp.full(units, bias))
         )
@@ -230,7 +231,9 @@ FAULTS = [
     Case(
         "clip off with spikes",
         "clipping never on",
-        task("adding", length=40, cell="simple", learner="sgd", rate=0.01, clip="off"),
+        task(
+            "adding", length=40, cell="simple", learner="sgd", rate=0.01, clip="off", input="glorot"
+        ),
         network=relu(1.0),
     ),
     Case(
@@ -294,7 +297,7 @@ FAULTS = [
     Case(
         "answers of other sequences",
         "loss at chance",
-        task("temporal-order", length=20, rate=0.01),
+        task("temporal-order", length=20, rate=0.01, input="glorot"),
         task=spoiled(answers_of_others),
     ),
 ]

@@ -9,6 +9,7 @@ from jax.random import key
 
 from ostinato import unroll
 from ostinato.cells import GRU, LSTM, PeepholeLSTM
+from ostinato.cells.initialisers import glorot
 from ostinato.errors import BadInput
 from ostinato.lens.lstm_split import forget_share, memory_conditions, memory_split
 
@@ -170,7 +171,8 @@ def test_a_net_that_only_remembers():
 
 def test_a_small_rest_is_not_nothing():
     """‖Q‖ < 1/2 at every step, and yet the forget gates do not govern what lasts."""
-    cell, xs = LSTM(3, 32, key=key(0)), jax.random.normal(key(0), (51, 1, 3))
+    cell = LSTM(3, 32, key=key(0), input=glorot())
+    xs = jax.random.normal(key(0), (51, 1, 3))
     assert memory_conditions(cell, xs)["small Q"].numbers["‖Q‖"] < 0.5
     found = forget_share(cell, xs, lags=[1, 50])
     assert found.unexplained[0, 0] < 0.5

@@ -293,7 +293,7 @@ def test_page(text, page):
 @pytest.fixture
 def ostinato_lens(ostinato, monkeypatch):
     """Run `ostinato lens` without the doctor: the exit code, standard output and error."""
-    monkeypatch.setattr(COMMAND, "examine", lambda run, task: [])
+    monkeypatch.setattr(COMMAND, "examine", lambda run, task, report: [])
     return partial(ostinato, "lens")
 
 
@@ -305,7 +305,7 @@ def test_command(adding, ostinato_lens, monkeypatch):
     assert "No finding: nothing looks wrong." in words
     assert Parsed(words).content["activity"] == "null"
     assert (adding.run.path / "report" / "gradient-state.png").exists()
-    monkeypatch.setattr(COMMAND, "examine", lambda run, task: FINDINGS)
+    monkeypatch.setattr(COMMAND, "examine", lambda run, task, report: FINDINGS)
     code, out, err = ostinato_lens(adding.run.path)
     assert code == 0 and not err
     for finding in FINDINGS:

@@ -50,6 +50,7 @@ def configs():
         learner="nesterov",
         zoneout=0.1,
         validate_every=50,
+        checkpoint_every=150,
     )
     return [
         usual,

@@ -397,7 +397,7 @@ def _compare(read: Any, meant: Meant, called: dict[str, str], task: str) -> None
     ]
     right = [np.array(columns).T[rows] for rows in groups]
     check(read.names == [called[name] for name in meant.numbers], f"columns {read.names}")
-    found = read.series if task == "series" else np.split(read.data.rows, read.data.begins[1:])
+    found = read.series if task == "series" else np.split(read.as_read.inputs, read.data.begins[1:])
     check(len(found) == len(right), f"{len(found)} series where {len(right)} were meant")
     for one, two in zip(found, right, strict=True):
         check(one.shape == two.shape, f"a series of {one.shape} where {two.shape} was meant")
@@ -410,7 +410,7 @@ def _compare(read: Any, meant: Meant, called: dict[str, str], task: str) -> None
     assert labels is not None
     check(read.per_step != meant.constant(), f"labels per step: {read.per_step}")
     order = [n for rows in groups for n in (rows if read.per_step else rows[:1])]
-    numbers, there = read.answers(read.data.answers)
+    numbers, there = read.data.targets, read.data.there
     pairs: set[tuple[str | None, str | None]] = set()
     for n, number, known in zip(order, numbers, there, strict=True):
         label = str(read.answers.classes[number]) if known else None
@@ -469,9 +469,11 @@ def _arrays(case: Case) -> str:
     check(not refuse, f"accepted, though it has no meaning: {refuse}")
     valid = np.arange(steps) < lengths[:, None]
     own = xs[valid].astype(float)
-    check(np.array_equal(read.data.rows.reshape(own.shape), own), "other inputs than were meant")
+    check(
+        np.array_equal(read.as_read.inputs.reshape(own.shape), own), "other inputs than were meant"
+    )
     check(np.array_equal(read.data.lengths, lengths), "other lengths than were meant")
-    numbers, there = read.answers(read.data.answers)
+    numbers, there = read.data.targets, read.data.there
     classes = [str(read.answers.classes[n]) for n in numbers]
     check(bool(there.all()) and classes == right, "other labels than were meant")
     return ACCEPTED
@@ -499,7 +501,7 @@ def _texts(case: Case) -> str:
     read = attempt(lambda: Classify.from_settings(settings, 0))
     check(not (header or turned or spoilt), "accepted, though a line is no label and text")
     check(read.texts == [text for _, text in rows], "other texts than were meant")
-    numbers, _ = read.answers(read.data.answers)
+    numbers = read.data.targets
     found = [read.answers.classes[n] for n in numbers]
     check(found == [label for label, _ in rows], "other labels than were meant")
     return ACCEPTED

@@ -27,7 +27,7 @@ class Sharp(Cell):
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
-        sharpness: float = setting(1.0, "how sharp the units are", least=0)
+        sharpness: float = setting(1.0, "how sharp the units are", min=0)
 
     W: jax.Array
     R: jax.Array
@@ -73,7 +73,7 @@ class Powers(Adding):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Adding.Settings):
-        own_option: int = setting(1, "the power", least=1, most=9)
+        own_option: int = setting(1, "the power", min=1, max=9)
 
     def __init__(self, length=None, seed=0, own_option=1):
         super().__init__(length, seed)

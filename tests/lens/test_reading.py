@@ -17,7 +17,7 @@ from ostinato.lens import find_unit, gradient_by_lag, reach, read, similar_state
 from ostinato.lens.patterns import pattern
 from ostinato.lens.reading import read_gates
 from ostinato.lens.units import Unit, state_names
-from ostinato.tasks import side_by_side
+from ostinato.tasks import parallel_reading
 from ostinato.tasks.passages import TaggedPassage, TextPassage
 from ostinato.tasks.tag_code import TagCode
 from ostinato.wiring import Bidirectional, Embedding, Network, OneHot, Readout, Stack, Tagger
@@ -54,7 +54,7 @@ def test_surprise_and_alternatives_are_those_of_a_loop():
 
 
 def test_gates_make_the_states(monkeypatch):
-    monkeypatch.setattr(side_by_side, "CHUNK", 40)  # three of them, the last not full
+    monkeypatch.setattr(parallel_reading, "CHUNK", 40)  # three of them, the last not full
     net, text = network(), passage()
     states, gates = read(net, text).states, read_gates(net, text)
     c = np.tanh(states["c"])

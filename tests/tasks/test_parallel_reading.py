@@ -12,7 +12,7 @@ from ostinato.data import Vocabulary
 from ostinato.errors import BadInput
 from ostinato.lens import read
 from ostinato.lens.reading import read_gates
-from ostinato.tasks import side_by_side
+from ostinato.tasks import parallel_reading
 from ostinato.tasks.passages import TextPassage
 from ostinato.through_time import unroll
 from ostinato.wiring import Network, OneHot, Readout
@@ -75,13 +75,13 @@ def passage(text=TEXT):
 
 def read_both(net, monkeypatch, streams=8, chunk=25, text=TEXT):
     """The text in one, the text in streams, and how many rows were read each time."""
-    monkeypatch.setattr(side_by_side, "SHORTEST", 1 << 30)
+    monkeypatch.setattr(parallel_reading, "SHORTEST", 1 << 30)
     whole, rows = read(net, passage(text)), []
     for name, value in {"SHORTEST": 1, "STREAMS": streams, "CHUNK": chunk}.items():
-        monkeypatch.setattr(side_by_side, name, value)
-    places = side_by_side._places
+        monkeypatch.setattr(parallel_reading, name, value)
+    places = parallel_reading._places
     monkeypatch.setattr(
-        side_by_side, "_places", lambda now, n, size: (rows.append(n), places(now, n, size))[1]
+        parallel_reading, "_places", lambda now, n, size: (rows.append(n), places(now, n, size))[1]
     )
     return whole, read(net, passage(text)), rows
 
@@ -140,5 +140,5 @@ def test_numbers_that_are_not_finite_end(monkeypatch):
     with pytest.raises(BadInput, match="not finite"):
         read_both(network(cell, 2), monkeypatch)
     one, other, size = (np.array([x]) for x in (np.inf, 1.0, 1.0))
-    assert side_by_side._close(one, one, size) and not side_by_side._close(one, other, size)
-    assert np.all(side_by_side._largest(None, np.array([[np.inf], [2.0]])) == 2)
+    assert parallel_reading._close(one, one, size) and not parallel_reading._close(one, other, size)
+    assert np.all(parallel_reading._largest(None, np.array([[np.inf], [2.0]])) == 2)

@@ -88,7 +88,7 @@ def test_a_range_is_for_the_entries_that_have_the_setting():
     tune = {"rate": [0.001, 0.01], "weight_decay": [1e-4, 1e-2]}
     adam, hf = entries_of(Spec.from_dict({**given, "learners": learners, "tune": tune}))
     assert adam.ranges == {"rate": (0.001, 0.01), "weight_decay": (1e-4, 1e-2)}
-    assert adam.usual == {"rate": 0.008, "weight_decay": pytest.approx(1e-3)}
+    assert adam.usual == {"rate": 0.004, "weight_decay": pytest.approx(1e-3)}
     assert [*hf.ranges] == ["structural"] and hf.usual == {"structural": 0.003}
 
 

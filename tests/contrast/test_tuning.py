@@ -67,10 +67,10 @@ def test_the_best_trial_is_chosen_and_the_first_is_the_usual_one(entries, tmp_pa
     assert len(train.trained) == len(set(train.trained)) == 8
     for entry in entries:
         settings, value, trials = found[entry.name]
-        assert len(trials) == 4 and trials[0][0] == entry.usual == {"rate": 0.008}
+        assert len(trials) == 4 and trials[0][0] == entry.usual == {"rate": 0.004}
         assert (settings, value) == min(trials, key=lambda pair: pair[1])
         rates = [one["rate"] for one, _ in trials]
-        assert len(set(rates)) == 4 and all(0.0008 <= rate <= 0.08 for rate in rates)
+        assert len(set(rates)) == 4 and all(0.0004 <= rate <= 0.04 for rate in rates)
     assert found["lstm"].trials[1:] != found["gru"].trials[1:]
 
 
@@ -134,7 +134,7 @@ def test_without_anything_to_tune_there_is_one_trial(tmp_path):
 def test_without_trials_the_settings_are_the_usual_ones(entries, tmp_path):
     train = Pretending()
     found = tuned(entries, tmp_path, train, trials=0)
-    assert found["gru"] == ({"rate": 0.008}, None, []) and train.trained == []
+    assert found["gru"] == ({"rate": 0.004}, None, []) and train.trained == []
 
 
 def test_rounds():

@@ -190,14 +190,14 @@ def test_what_was_really_used_is_recorded_and_kept(config, tmp_path):
     assert used == {
         "batch": 32,
         "length": 8,
-        "rate": 0.008,
+        "rate": 0.004,
         "units": run.network().cell.R.shape[0],
     }
     assert open_run(run.path).manifest["versions"]["jax"] == jax.__version__
     model = json.loads((run.path / "model.json").read_text())
     model["made"]["used"]["rate"] = 0.003  # as if another version had another usual rate
     edit(run.path / "model.json", **model)
-    refused(run.path, found, "was started with rate = 0.003, which would now be 0.008")
+    refused(run.path, found, "was started with rate = 0.003, which would now be 0.004")
 
 
 def test_another_version_is_told_of(run, config):

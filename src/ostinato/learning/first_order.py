@@ -60,11 +60,11 @@ class Method(NamedTuple):
     def usual_rate(self, units: int) -> float:
         """The default rate for layers of so many units.
 
-        If the method has a `width` n, it is `rate · n / units`, at most twice `rate`: Adam moves
+        If the method has a `width` n, it is `rate · n / units`, at most `rate`: Adam moves
         every weight by about the rate, so what a unit receives changes by the rate times the number
         of its inputs (Yang et al., 2021). `benchmarks/defaults.py` measures it.
         """
-        return self.rate if self.width is None else self.rate * min(self.width / units, 2.0)
+        return self.rate if self.width is None else self.rate * min(self.width / units, 1.0)
 
 
 FIRST_ORDER = {

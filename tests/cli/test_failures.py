@@ -138,7 +138,10 @@ def test_options_of_another_verb_are_not_advised(ostinato, run, tmp_path):
 def test_lens_as_json(ostinato, monkeypatch, run):
     finding = Finding("rate too high", "what is wrong", "the numbers", "what to try")
     monkeypatch.setattr("ostinato.cli.lens.examine", lambda *_, report: [finding])
-    written = lambda run, *_, report: run.path / "report.html"  # noqa: E731
+
+    def written(run, *_, report):
+        return run.path / "report.html"
+
     monkeypatch.setattr("ostinato.cli.lens.write_report", written)
     code, out, err = ostinato("lens", run, "--json")
     assert code == 0 and not err

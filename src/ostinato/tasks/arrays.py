@@ -143,7 +143,7 @@ class Arrays(Finite, FileTask):
         else:
             self.answers = fit_answers(data.targets, rows, scale)
         targets, there = self.answers(data.targets)
-        self.as_read = data
+        self.as_read = data  # before scaling
         self.data = dataclasses.replace(data, inputs=inputs, targets=targets, there=there)
         self.outputs, self.chance = self.answers.outputs, self.answers.chance
         self.loss, self.metrics = self.answers.loss, self.answers.metrics

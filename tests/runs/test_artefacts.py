@@ -16,11 +16,11 @@ import pytest
 from ostinato.decoding import opening
 from ostinato.errors import BadInput
 from ostinato.runs import Config, look_inside, open_run
-from ostinato.runs.budget import units_of
 from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.checkpoints import Checkpoint, Progress
-from ostinato.runs.folder import _checksum, create_run
-from ostinato.runs.provenance import values_used
+from ostinato.runs.folder.checkpoints import Checkpoint, Progress
+from ostinato.runs.folder.provenance import values_used
+from ostinato.runs.folder.run import _checksum, create_run
+from ostinato.runs.network.budget import units_of
 from ostinato.tasks.applying import ApplyOptions
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from ostinato.runs import events
-from ostinato.runs.events import (
+from ostinato.runs.folder import events
+from ostinato.runs.folder.events import (
     FIELDS,
     KINDS,
     Train,

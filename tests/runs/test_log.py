@@ -6,11 +6,11 @@ import warnings
 
 import pytest
 
-from ostinato.runs.digest import Digest
-from ostinato.runs.events import KINDS, Look, Train, Valid, of_form
-from ostinato.runs.listing import listed
-from ostinato.runs.log import CHUNK, Log, add_event, read_events
-from ostinato.runs.summary import Summary
+from ostinato.runs.folder.digest import Digest
+from ostinato.runs.folder.events import KINDS, Look, Train, Valid, of_form
+from ostinato.runs.folder.listing import listed
+from ostinato.runs.folder.log import CHUNK, Log, add_event, read_events
+from ostinato.runs.folder.summary import Summary
 from ostinato.studio.follow import Watcher
 from studio.serving import START, train_event, write_run
 

@@ -15,9 +15,9 @@ from test_training import TEXT, numbers, same
 
 from ostinato.errors import BadInput
 from ostinato.runs import Config, many, open_run, pack, train
+from ostinato.runs.loop.step import SharedSteps
 from ostinato.runs.many import is_over, side_by_side, train_many
-from ostinato.runs.pack import Barrier
-from ostinato.runs.step import SharedSteps
+from ostinato.runs.many.pack import Barrier
 
 WAYS = {"mapped": (4, 1), "beside": (1, 2)}
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..runs.permission import allow as allow_file
+from ..runs.config.permission import allow as allow_file
 from .output import print_json, writing
 from .paths import path
 

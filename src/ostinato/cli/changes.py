@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..errors import BadInput
-from ..runs.sections import from_text
+from ..runs.config.sections import from_text
 
 
 def changes(given: list[str]) -> dict[str, Any]:

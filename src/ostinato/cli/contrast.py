@@ -17,7 +17,7 @@ from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
 from ..contrast.training import train_here
 from ..contrast.write import PAGE, comparisons_table, entries_table
 from ..errors import BadInput
-from ..runs.signals import Interrupted
+from ..runs.loop.signals import Interrupted
 from .changes import changes
 from .output import print_json, writing
 from .paths import check_new_folder, path

@@ -15,7 +15,7 @@ from ..experiments import RECIPES, Job, Recipe, Result, collect, recipe
 from ..experiments import reproduce as repeat
 from ..experiments.page import table_of, verdict_of
 from ..runs.folder import is_run
-from ..runs.signals import Interrupted
+from ..runs.loop.signals import Interrupted
 from .changes import changes
 from .output import print_json, writing
 from .paths import check_new_folder, path

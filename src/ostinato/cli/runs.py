@@ -11,7 +11,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from ..errors import BadInput
-from ..runs.listing import Listed, listed, run_folders
+from ..runs.folder.listing import Listed, listed, run_folders
 from .output import print_json, writing
 from .paths import path
 

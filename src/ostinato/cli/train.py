@@ -13,8 +13,8 @@ from ..errors import BadInput
 from ..files import unlinked
 from ..runs import Config, open_run
 from ..runs import train as run_training
-from ..runs.tensorboard import tensorboard_writer
-from ..runs.toml import read_toml
+from ..runs.config.toml import read_toml
+from ..runs.loop.tensorboard import tensorboard_writer
 from .display import display
 from .help import OWN
 from .options import parameters

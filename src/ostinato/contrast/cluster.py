@@ -14,8 +14,8 @@ from typing import Any
 from ..errors import BadInput, NeedsExtra
 from ..progress import Report
 from ..runs import Config
-from ..runs.config import flattened
-from ..runs.log import read_events
+from ..runs.config.config import flattened
+from ..runs.folder.log import read_events
 from ..runs.many import is_over
 from .measures import measure_all, measuring
 from .training import Job, Listener, Trainer, finish

@@ -32,9 +32,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..runs.members import find
-from ..runs.sections import MAX_SEED
-from ..runs.toml import beside, toml_text
+from ..runs.config.members import find
+from ..runs.config.sections import MAX_SEED
+from ..runs.config.toml import beside, toml_text
 from ..settings import shown
 from .toml_lines import line_of
 

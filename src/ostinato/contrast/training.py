@@ -8,10 +8,10 @@ from typing import NamedTuple
 from ..errors import BadInput
 from ..progress import Report
 from ..runs import Config, Diverged
-from ..runs.events import Divergence, Event, Valid, of_form, opening, opens
-from ..runs.log import read_events
+from ..runs.folder.events import Divergence, Event, Valid, of_form, opening, opens
+from ..runs.folder.log import read_events
+from ..runs.loop.signals import Interrupted
 from ..runs.many import is_over, train_many
-from ..runs.signals import Interrupted
 from .measures import measure_all
 
 Listener = Callable[[Path, dict], None]

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import BadInput
 from ..files import read_regular, unlinked, write_whole
 from ..runs import Diverged
-from ..runs.how_far import HowFar
+from ..runs.many.how_far import HowFar
 from ._recipe import Job, Recipe, Result
 from .page import page_of
 

@@ -1,6 +1,6 @@
 """Bouncing balls: predict the next frame of a film (Sutskever, Hinton and Taylor, 2008)."""
 
-from ..runs.evaluation import measured
+from ..runs.analysis.evaluation import measured
 from ._recipe import Found, Row
 from ._trained import Trained, Trial
 from .page import learning_curves

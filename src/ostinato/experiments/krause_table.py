@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..learning.hessian_free import Damping
-from ..runs.evaluation import measured
+from ..runs.analysis.evaluation import measured
 from ..tasks import streams
 from ._recipe import Found, Row
 from ._trained import Trained, Trial

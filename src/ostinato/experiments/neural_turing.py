@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..runs.evaluation import measured
+from ..runs.analysis.evaluation import measured
 from ._recipe import Found, Row
 from ._trained import Trained, Trial
 from .page import learning_curves

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..report.charts import Chart
-from ..runs.evaluation import measured, spelling, training_words
+from ..runs.analysis.evaluation import measured, spelling, training_words
 from ._recipe import Found, Recipe, Result, Row
 from ._trained import Trained, Trial
 from .corpus import Corpus

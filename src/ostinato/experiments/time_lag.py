@@ -1,7 +1,7 @@
 """Krause (2015), section 5.2.4 and figure 5.1: how long an open bracket is remembered."""
 
 from ..report.charts import Chart, Lines, Series, numbers
-from ..runs.evaluation import measured
+from ..runs.analysis.evaluation import measured
 from ._recipe import Found, Recipe, Result, Row
 from ._trained import Trained, Trial
 from .brackets import bracket_ratios

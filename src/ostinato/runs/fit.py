@@ -20,9 +20,9 @@ from ..memory import FLOAT, check_memory, memory_here
 from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
-from .budget import Units, network_shapes, parameter_count, units_of
 from .build import build_learner, build_task, precision
 from .config import Config
+from .network.budget import Units, network_shapes, parameter_count, units_of
 
 SMALL = 16  # units of the network whose state and learner state are scaled up
 

@@ -19,7 +19,8 @@ from ostinato.cells import LSTM, Simple
 from ostinato.contrast.training import best_of
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover, is_locked, locked, write_whole
-from ostinato.runs import Config, examine, folder, open_run, train
+from ostinato.runs import Config, examine, open_run, train
+from ostinato.runs.folder import run as folder
 from ostinato.runs.many import is_over
 from ostinato.tasks import Adding, Text
 from ostinato.weights import notes_of

@@ -36,7 +36,7 @@ def undisturbed(config, tmp_path_factory):
 @pytest.fixture
 def often(monkeypatch):
     """A checkpoint whenever the one before has been written."""
-    monkeypatch.setattr(loop, "interval", lambda *seconds: 0.0)
+    monkeypatch.setattr(checkpointing, "interval", lambda *seconds: 0.0)
 
 
 def writing(monkeypatch, before):
@@ -299,8 +299,8 @@ class Clock:
         clock = self
         monkeypatch.setattr(Alone, "advance", advanced)
         monkeypatch.setattr(checkpoints, "write_whole", slow)
-        monkeypatch.setattr(loop, "CheckpointWriter", Writer)
-        monkeypatch.setattr(loop.Training, "_seconds", lambda run: self.now)
+        monkeypatch.setattr(checkpointing, "CheckpointWriter", Writer)
+        monkeypatch.setattr(loop.Training, "seconds", lambda run: self.now)
 
 
 def test_a_disk_of_20_mb_per_second_slows_no_step(undisturbed, config, tmp_path, monkeypatch):

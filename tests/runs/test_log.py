@@ -111,12 +111,6 @@ def test_a_kind_of_somebody_else_does_no_harm(tmp_path):
     check(write_run(tmp_path / "run", [GOOD[0], mine, *GOOD[1:]]), [GOOD[0], mine, *GOOD[1:]])
 
 
-def test_the_earlier_name_of_a_divergence(tmp_path):
-    run = write_run(tmp_path / "run", [START, {"kind": "trouble", "step": 2, "words": "oh"}])
-    assert read_events(run)[-1] == {"kind": "diverged", "step": 2, "words": "oh"}
-    assert listed(run).state == "diverged" and Digest(run).read().diverged["words"] == "oh"
-
-
 def test_the_best_before_a_resume_is_found_among_many_validations(tmp_path):
     """Of very many validations a list keeps a few, and all that were the best so far."""
     values = [5.0, 1.0, *(2.0 + 1 / n for n in range(1, 2000)), 0.5]

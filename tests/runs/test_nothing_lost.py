@@ -20,7 +20,7 @@ from ostinato.contrast.training import best_of
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover, is_locked, locked, write_whole
 from ostinato.runs import Config, examine, open_run, train
-from ostinato.runs.folder import run as folder
+from ostinato.runs.folder import manifest
 from ostinato.runs.many import is_over
 from ostinato.tasks import Adding, Text
 from ostinato.weights import notes_of
@@ -69,7 +69,7 @@ def edit(path: Path, **changes) -> None:
     """Change a JSON file, as another version might have written it."""
     found = {**json.loads(path.read_text()), **changes}
     if "sha256" in found:
-        found["sha256"] = folder._checksum({k: v for k, v in found.items() if k != "sha256"})
+        found["sha256"] = manifest._checksum({k: v for k, v in found.items() if k != "sha256"})
     path.write_text(json.dumps(found))
 
 

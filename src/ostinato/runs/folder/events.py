@@ -17,8 +17,7 @@ leaves out a field that is not of its declared type, and the event if that field
 
 import itertools
 import json
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import (
     Annotated,
     Any,
@@ -33,69 +32,15 @@ from typing import (
     get_type_hints,
 )
 
-Check = Callable[[Any], bool]
-LARGEST = 2.0**53
-PATH = re.compile(r"[\w.\[\]'# ]{0,100}")
+import msgspec
+
+LARGEST = 2**53
 DIVERGED = ("loss", "norm", "rate", "clipped", "moved")
-FORMERLY = {"trouble": "diverged"}  # kinds by their earlier names
 
-
-def is_number(x: Any) -> bool:
-    """True for a finite number that is not a boolean."""
-    return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e300
-
-
-def _is_number_or_none(x: Any) -> bool:
-    """A log has `None` in place of NaN and infinity."""
-    return x is None or is_number(x)
-
-
-def _is_positive(x: Any) -> bool:
-    return is_number(x) and x > 0
-
-
-def _is_count(x: Any) -> bool:
-    return isinstance(x, int) and not isinstance(x, bool) and 0 <= x < LARGEST
-
-
-def _is_text(x: Any) -> bool:
-    return isinstance(x, str)
-
-
-def _is_flag(x: Any) -> bool:
-    return isinstance(x, bool)
-
-
-def _are_numbers(x: Any) -> bool:
-    return isinstance(x, list) and all(map(_is_number_or_none, x))
-
-
-def _are_levels(x: Any) -> bool:
-    return isinstance(x, dict) and all(map(is_number, x.values()))
-
-
-def _are_rising(x: Any) -> bool:
-    """True for a list of strictly increasing counts, such as lags."""
-    if not isinstance(x, list) or not x or not all(map(_is_count, x)):
-        return False
-    return all(a < b for a, b in itertools.pairwise(x))
-
-
-def _by_name(check: Check) -> Check:
-    """A check of dictionaries whose keys are paths of cells, such as `.cell.layers[0]`."""
-
-    def good(x: Any) -> bool:
-        return isinstance(x, dict) and all(PATH.fullmatch(n) and check(y) for n, y in x.items())
-
-    return good
-
-
-Number = Annotated[float, is_number]
-Measured = Annotated[float | None, _is_number_or_none]
-Count = Annotated[int, _is_count]
-Text = Annotated[str, _is_text]
-Flag = Annotated[bool, _is_flag]
-Numbers = Annotated[list[float | None], _are_numbers]
+Number = Annotated[float, msgspec.Meta(gt=-1e300, lt=1e300)]
+Measured = Number | None  # a log has `None` in place of NaN and infinity
+Count = Annotated[int, msgspec.Meta(ge=0, lt=LARGEST)]
+CellPath = Annotated[str, msgspec.Meta(pattern=r"^[\w.\[\]'# ]{0,100}\Z")]  # `.cell.layers[0]`
 
 
 class Opening(TypedDict, total=False):
@@ -104,20 +49,20 @@ class Opening(TypedDict, total=False):
     kind: Literal["start", "resume"]
     step: int
     steps: Count
-    task: Text
-    metric: Text
-    higher_is_better: Flag
+    task: str
+    metric: str
+    higher_is_better: bool
     loss_factor: Measured
     solved: Measured
     lag: Measured
-    in_nats: Flag
+    in_nats: bool
     epochs: Measured
-    vocabulary: Annotated[int | None, _is_number_or_none]
+    vocabulary: Count | None
     parameters: Count
-    device: Text
+    device: str
     log_every: Count
     run: Any  # compared with the name of the run, whatever it is
-    baselines: Annotated[dict[str, float], _are_levels]
+    baselines: dict[str, Number]
 
 
 class Train(TypedDict, total=False):
@@ -138,8 +83,8 @@ class Train(TypedDict, total=False):
     seconds: Number
     took: Number
     symbols: Count
-    gradients: Annotated[float, _is_positive]
-    remark: Text
+    gradients: Annotated[float, msgspec.Meta(gt=0, lt=1e300)]
+    remark: str
 
 
 class Valid(TypedDict, total=False):
@@ -148,8 +93,8 @@ class Valid(TypedDict, total=False):
     kind: Literal["valid"]
     step: int
     value: Required[Measured]
-    metrics: Annotated[dict[str, float | None], _by_name(_is_number_or_none)]
-    preview: Text
+    metrics: dict[CellPath, Measured]
+    preview: str
 
 
 class Look(TypedDict, total=False):
@@ -157,10 +102,10 @@ class Look(TypedDict, total=False):
 
     kind: Literal["lens"]
     step: int
-    lags: Required[Annotated[list[int], _are_rising]]
-    gradient: Required[Annotated[dict[str, list[float | None]], _by_name(_are_numbers)]]
-    memory: Required[Annotated[dict[str, float | None], _by_name(_is_number_or_none)]]
-    saturated: Annotated[dict[str, float | None], _by_name(_is_number_or_none)]
+    lags: Required[Annotated[list[Count], msgspec.Meta(min_length=1)]]
+    gradient: Required[dict[CellPath, list[Measured]]]
+    memory: Required[dict[CellPath, Measured]]
+    saturated: dict[CellPath, Measured]
     took: Number
 
 
@@ -169,12 +114,12 @@ class Divergence(TypedDict, total=False):
 
     kind: Literal["diverged"]
     step: int
-    words: Required[Text]
-    loss: Numbers
-    norm: Numbers
-    rate: Numbers
-    clipped: Numbers
-    moved: Numbers
+    words: Required[str]
+    loss: list[Measured]
+    norm: list[Measured]
+    rate: list[Measured]
+    clipped: list[Measured]
+    moved: list[Measured]
 
 
 class End(TypedDict, total=False):
@@ -182,12 +127,12 @@ class End(TypedDict, total=False):
 
     kind: Literal["end"]
     step: int
-    reason: Required[Text]
-    metric: Text
+    reason: Required[str]
+    metric: str
     best: Measured
     best_step: Count
     seconds: Number
-    spent: Annotated[dict[str, float], _are_levels]
+    spent: dict[str, Number]
     signal: Count
 
 
@@ -199,17 +144,16 @@ KINDS: dict[str, Any] = {
 OPENING = get_args(get_type_hints(Opening)["kind"])
 
 
-def _checks(form: Any) -> dict[str, Check]:
-    """The check of each field of a form that has one."""
-    found = {}
-    for name, hint in get_type_hints(form, include_extras=True).items():
-        kind = get_args(hint)[0] if name in form.__required_keys__ else hint
-        if get_origin(kind) is Annotated:
-            _, found[name] = get_args(kind)
-    return found
-
-
-FIELDS: dict[str, dict[str, Check]] = {kind: _checks(form) for kind, form in KINDS.items()}
+# The type of each field of an event of each kind, and what decodes all of them at once.
+FIELDS: dict[str, dict[str, Any]] = {
+    kind: {
+        name: get_args(hint)[0] if get_origin(hint) is Required else hint
+        for name, hint in get_type_hints(form, include_extras=True).items()
+        if name not in ("kind", "step") and hint is not Any
+    }
+    for kind, form in KINDS.items()
+}
+DECODERS = {kind: msgspec.json.Decoder(form) for kind, form in KINDS.items()}
 
 
 def opens(event: Any) -> TypeGuard[Opening]:
@@ -270,19 +214,34 @@ def event_of(line: bytes) -> Event | None:
     except (ValueError, RecursionError):  # includes UnicodeDecodeError
         return None
     kind = found.get("kind") if isinstance(found, dict) else None
-    if not isinstance(kind, str) or not _is_count(found.get("step")):
+    if not isinstance(kind, str) or not _is_sound(found.get("step"), Count):
         return None
-    kind = found["kind"] = FORMERLY.get(kind, kind)
-    checks = FIELDS.get(kind, {})
-    sound = {name: x for name, x in found.items() if name not in checks or checks[name](x)}
-    if kind in KINDS and not KINDS[kind].__required_keys__ <= sound.keys():
-        return None
-    return cast(Event, _consistent(sound))
+    if kind not in KINDS:
+        return cast(Event, found)
+    try:
+        DECODERS[kind].decode(line)
+    except ValueError:  # now field by field
+        fields = FIELDS[kind]
+        found = {n: x for n, x in found.items() if n not in fields or _is_sound(x, fields[n])}
+        if not KINDS[kind].__required_keys__ <= found.keys():
+            return None
+    return cast(Event | None, _consistent(found))
 
 
-def _consistent(event: dict) -> dict:
-    """Drop fields that belong together but differ in length."""
+def _is_sound(value: Any, kind: Any) -> bool:
+    """Whether a value is of a declared type."""
+    try:
+        msgspec.convert(value, kind)
+    except (ValueError, OverflowError):
+        return False
+    return value == value  # no NaN
+
+
+def _consistent(event: dict) -> dict | None:
+    """Drop fields that belong together but differ in length; `None` for lags that do not rise."""
     if event["kind"] == "lens":
+        if any(a >= b for a, b in itertools.pairwise(event["lags"])):
+            return None
         profiles, count = event["gradient"].items(), len(event["lags"])
         event["gradient"] = {name: x for name, x in profiles if len(x) == count}
     if event["kind"] == "diverged" and len({len(event.get(name, ())) for name in DIVERGED}) > 1:

@@ -9,8 +9,6 @@ Only one process at a time trains in it; any number may read it meanwhile.
 """
 
 import dataclasses
-import hashlib
-import json
 import secrets
 import warnings
 from collections.abc import Mapping
@@ -19,11 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...data import Vocabulary
-from ...data.kept import kept_whole
 from ...errors import BadInput
-from ...files import check_appendable, is_leftover, read_regular, remove_leftovers, write_whole
+from ...files import check_appendable, is_leftover, remove_leftovers, write_whole
 from ...learning import Learner
-from ...settings import shown
 from ...tasks import Task
 from ...weights import CorruptFile, StructureMismatch
 from ...wiring import Network
@@ -31,17 +27,13 @@ from ..build import build_task, precision
 from ..config import Config
 from ..config.members import allow_members
 from ..network.budget import Units, network_shapes
-from ..network.models import check_numbers
 from ..network.parts import Sizes
-from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
+from .checkpoints import Checkpoint, Checkpoints, Progress
 from .events import Event
 from .log import NAME as LOG
 from .log import add_event, read_events
+from .manifest import changed_setting, read_json, read_model, write_model
 from .provenance import described, described_learner, described_task, difference, versions
-
-# What may differ between a run and its continuation; the fingerprint of the data covers the file.
-MAY_CHANGE = ("steps", "epochs", "minutes", "file")
-LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
 
 
 class Saved(NamedTuple):
@@ -86,7 +78,7 @@ class Run:
 
         Steps that are done cannot be taken back, so there must be at least as many.
         """
-        if found := _change(self.config, config):
+        if found := changed_setting(self.config, config):
             name, own, asked = found
             raise BadInput(
                 f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
@@ -246,7 +238,7 @@ class Run:
 
     def go_on(self) -> None:
         """Record the new number of steps, and clean up after a killed process."""
-        if Config.from_json(_read(self.path / "config.json")) != self.config:
+        if Config.from_json(read_json(self.path / "config.json")) != self.config:
             write_whole(self.path / "config.json", str(self.config).encode())
         for folder in (self.path, self.checkpoints.folder):
             remove_leftovers(folder)
@@ -287,7 +279,7 @@ def create_run(
     check_free(path)
     allow_members((config.task, config.cell, config.learner, config.first))
     sizes = Sizes.of(task)
-    made = {
+    manifest = {
         "run": secrets.token_hex(8),
         "versions": versions(),
         "task": described_task(task),
@@ -297,16 +289,9 @@ def create_run(
         "used": used,
         "config": config.as_json(),
     }
-    model = {
-        "format": FORMAT,
-        "sizes": sizes._asdict(),
-        "artefacts": task.artefacts(),
-        "made": made,
-    }
-    model["sha256"] = _checksum(model)
-    write_whole(path / "model.json", json.dumps(model).encode())
+    artefacts, manifest = write_model(path, sizes, task.artefacts(), manifest)
     write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
-    return Run(path, config, sizes, *json.loads(json.dumps((model["artefacts"], made))))
+    return Run(path, config, sizes, artefacts, manifest)
 
 
 def check_free(path: Path) -> None:
@@ -334,121 +319,4 @@ def open_run(path: str | Path) -> Run:
         raise BadInput(f"there is no run folder {path}")
     if not is_run(path):
         raise BadInput(f"{path} is not a run folder: it has no config.json")
-    model = _read(path / "model.json")
-    _check_format(path, model.get("format"))
-    try:
-        config = Config.from_json(_read(path / "config.json"))
-    except BadInput as error:
-        raise BadInput(f"{path / 'config.json'}: {error}") from None
-    try:
-        if model.pop("sha256") != _checksum(model):
-            raise ValueError("its checksum is wrong")
-        sizes, artefacts, made = _sizes(model["sizes"]), model["artefacts"], model["made"]
-        _check_artefacts(artefacts)
-        _check_made(made)
-        if "task" not in made["given"]:
-            _check_sizes(sizes, config.task.kind.check_artefacts(artefacts))
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
-    run = Run(path, config, sizes, artefacts, made)
-    _check_unchanged(path, config, made)
-    return run
-
-
-def _check_format(path: Path, found: Any) -> None:
-    """Refuse the folder of another version of Ostinato."""
-    if type(found) is int and 1 <= found < FORMAT:
-        raise BadInput(
-            f"{path} was written by an earlier version of Ostinato (format {found}, this one reads "
-            f"format {FORMAT}); train it again"
-        )
-    if type(found) is not int or found != FORMAT:
-        raise BadInput(
-            f"{path} was written by a newer version of Ostinato (format {found!r:.40}, this one "
-            f"reads up to {FORMAT}); install that version"
-        )
-
-
-def _check_artefacts(found: Any) -> None:
-    if not isinstance(found, dict):
-        raise TypeError("artefacts")
-    if "vocabulary" in found:
-        Vocabulary.from_json(found["vocabulary"])
-
-
-def _checksum(model: dict) -> str:
-    return hashlib.sha256(json.dumps(model, sort_keys=True).encode()).hexdigest()
-
-
-def _sizes(found: dict) -> Sizes:
-    sizes = Sizes(**found)
-    numbers = (sizes.inputs, sizes.outputs)
-    if not isinstance(sizes.name, str) or not all(
-        isinstance(x, bool) for x in (sizes.symbolic, sizes.readout_bias, sizes.predicts_next)
-    ):
-        raise TypeError("sizes")
-    if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
-        raise TypeError(f"sizes of {' and '.join(map(shown, numbers))}")
-    if sizes.model is not None:
-        check_numbers(sizes.model)
-    return sizes
-
-
-def _check_sizes(sizes: Sizes, kept: tuple[int | None, int | None]) -> None:
-    """Refuse artefacts of another size than the network."""
-    inputs, outputs = kept
-    if inputs not in (None, sizes.inputs) or outputs not in (None, sizes.outputs):
-        raise ValueError("its sizes do not agree")
-
-
-def _check_made(made: Any) -> None:
-    parts = (made, *(made[name] for name in ("task", "used", "versions", "config")))
-    if not all(isinstance(part, dict) for part in parts):
-        raise TypeError("made")
-    if not isinstance(made["given"], list) or not isinstance(made["run"], str):
-        raise TypeError("given or run")
-    if missing := {"network", "learner"} - made.keys():
-        raise KeyError(min(missing))
-    units = made["used"].get("units", 1)
-    each = units if isinstance(units, list) and units else [units]
-    for number in each:
-        kept_whole(number, "number of units")
-
-
-def _check_unchanged(path: Path, config: Config, made: dict) -> None:
-    """Refuse a configuration that was edited."""
-    try:
-        own = Config.from_json(made["config"])
-    except BadInput as error:
-        raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
-    if found := _change(own, config):
-        name, value, now = found
-        raise BadInput(
-            f"{path / 'config.json'} has been changed: {name} = {now}, but the run was made with "
-            f"{value}; change it back"
-        )
-
-
-def _change(own: Config, other: Config) -> tuple[str, Any, Any] | None:
-    """The first setting that must not change but did: its name and both values."""
-    one, two = own.flat(), other.flat()
-    for name in {**two, **one}:
-        if name not in MAY_CHANGE and one.get(name) != two.get(name):
-            return name, one.get(name), two.get(name)
-    return None
-
-
-def _read(path: Path) -> dict:
-    try:
-        found = json.loads(read_regular(path, LARGEST))
-    except FileNotFoundError:
-        raise BadInput(
-            f"{path.parent} is not a complete run folder: it has no {path.name}"
-        ) from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} cannot be read as JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise BadInput(f"{path} is not what a run writes: it should hold one JSON object")
-    return found
+    return Run(path, *read_model(path))

@@ -9,10 +9,10 @@ ended.
 import re
 from pathlib import Path
 
-from .events import FORMERLY, KINDS, End, Event, Opening, Train, event_of, goes_on_after, opens
+from .events import KINDS, End, Event, Opening, Train, event_of, goes_on_after, opens
 from .log import CHUNK, Log, lines_of
 
-RARE = [kind for kind in (*KINDS, *FORMERLY) if kind not in ("train", "lens")]
+RARE = [kind for kind in KINDS if kind not in ("train", "lens")]
 LINE = re.compile(rb'\n(\{"kind": "(?:%s)".*)' % "|".join(RARE).encode())
 TAIL = 1 << 13  # bytes
 POINTS = 48  # of a line

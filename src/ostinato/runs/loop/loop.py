@@ -1,13 +1,12 @@
 """The training loop of a run: steps, log, validation, checkpoints."""
 
-import errno
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -16,7 +15,6 @@ import numpy as np
 import optax
 
 from ...data import Batch
-from ...errors import BadInput
 from ...learning import Learner, length_at
 from ...tasks import Task
 from ...weights import count_parameters, trained_names
@@ -37,7 +35,7 @@ from ..folder.events import (
     opens,
 )
 from ..folder.run import Run
-from .checkpointing import CheckpointWriter, interval
+from .checkpointing import Keeper
 from .devices import Spread
 from .divergence import Diverged, check_losses
 from .prefetch import Prefetch, in_background
@@ -53,28 +51,11 @@ class _Unsound(Exception):
     """A loss or a gradient is not finite, perhaps because a persistent kernel failed."""
 
 
-class _Taken(NamedTuple):
-    """A checkpoint that is not written yet, and when it was taken."""
-
-    now: Any
-    progress: Progress
-    seconds: float
-
-
 class Training:
     """One run, from its last checkpoint to its end.
 
     The loop runs ahead of the device: the reports of a step are fetched while the device computes
-    the next one. A checkpoint is written after the next step has shown that its weights give a
-    finite loss that has not exploded; so the last checkpoint is always good:
-
-        step                  1     2     3     4     5
-        checkpoint                  taken
-        loss of its weights               3
-        fetched, then written                   2
-
-    How often one is written follows from what it costs (`checkpoint_writer.interval`), unless the
-    user says how often. The best network is taken at its validation and waits for its turn.
+    the next one. `Keeper` takes checkpoints and has them written.
 
     A failed persistent kernel returns NaN instead of blocking, so no step has to wait for its
     kernels. If one may have failed, the run continues from the last checkpoint with the scan.
@@ -86,8 +67,7 @@ class Training:
         sizes: how many symbols each of these steps read.
         logged_step: the step of the last log entry.
         checked: the last step whose loss is known to be good.
-        taken: a checkpoint that waits to be written.
-        saved: when the last written checkpoint was taken.
+        keeper: takes the checkpoints.
         norms: gradient norms of the last logged steps.
         reference_loss: a loss to compare with, from the first step.
         trained: seconds of training up to the last log entry, in all processes; not of validation.
@@ -118,7 +98,7 @@ class Training:
         self.log_every = config.log_every or usual
         self.validate_every = config.validate_every or max(1, steps // 5)
         self.lens = Lens(task.loss)
-        self.writer = CheckpointWriter(run.save)
+        self.keeper = Keeper(self)
         self.started, self.logged, self.trained = time.perf_counter(), 0.0, 0.0
         self.spent: defaultdict[str, float] = defaultdict(float)
         self.may_fail = _by_kernels(config, learner)
@@ -149,13 +129,13 @@ class Training:
         self.reference_loss: float | None = None
         self.pending: list[dict] = []
         self.sizes: list[int] = []
-        self.taken: _Taken | None = None
         self.stepper = self._steps()
         self.batches = Prefetch(self._batch)
         fresh_state = self.learner.start(self.network, self._batch(0).arrays)
         self.now, progress = self._restored(fresh_state)
         self.begun = self.logged_step = self.checked = progress.step
-        self.saved = self.logged = self._seconds()
+        self.logged = self.seconds()
+        self.keeper.begin()
         self.trained = self._trained_before(progress.step)
         pool = ThreadPoolExecutor(1, thread_name_prefix="baselines")
         self.baselines = in_background(pool, self.task.baselines)
@@ -167,9 +147,9 @@ class Training:
             self._save_last(progress, fresh_state)
         finally:
             self.batches.close()
-            self._save_good()
-            self._tell_all()
-        seconds = self._seconds()
+            self.keeper.save_good()
+            self.tell_all()
+        seconds = self.seconds()
         self.spent["other"] = seconds - sum(self.spent.values())
         end: End = {
             "kind": "end",
@@ -192,7 +172,7 @@ class Training:
         if progress.step < self.steps:
             first = self._advance(self.now, fresh_state, progress.step)
             jax.block_until_ready(first)
-        self.compiled = self._seconds()
+        self.compiled = self.seconds()
         self.spent.clear()
         self.spent["start"] = self.logged
         self.spent["compile"] = self.compiled - self.logged
@@ -207,8 +187,8 @@ class Training:
             first = None
             self.pending.append(report)
             if progress.step % self.log_every == 0:
-                self._log(progress.step)  # while the device computes this step
-            self._write_taken(progress.step)
+                self.log(progress.step)  # while the device computes this step
+            self.keeper.write_taken(progress.step)
             step = progress.step + 1
             progress = progress._replace(step=step)
             if config.lens is not None and step % config.lens == 0:
@@ -219,109 +199,28 @@ class Training:
                 reason = "time"
             ends = step == self.steps or reason == "time"
             if step % self.validate_every == 0 or ends:
-                self._log(step)  # first, so that validation does not count as training time
+                self.log(step)  # first, so that validation does not count as training time
                 self.now, progress = self._validate(self.now, progress)
                 waited = config.patience is not None and progress.waited >= config.patience
                 reason = "no gain" if waited and reason == "done" else reason
             if reason == "done" and step < self.steps:
-                self._take(progress)
-        self._log(progress.step)
+                self.keeper.take(progress)
+        self.log(progress.step)
         return progress, reason
-
-    def _take(self, progress: Progress) -> None:
-        """Keep the arrays as a checkpoint to be written, if it is time for one or they are best."""
-        step, every = progress.step, self.config.checkpoint_every
-        best = progress.best_step == step
-        if every is None:
-            # At a log entry only, so that a run that is resumed from here logs the same.
-            free = self.taken is None and not self.writer.busy
-            if not best and not (free and step % self.log_every == 0 and self._is_due()):
-                return
-        elif best or step % every == 0:
-            self._log(step)
-            self._write_taken(step, wait=True)
-            with self._timed("checkpoint"):  # so that there is never a second one in memory
-                self._heard_from_writer(self.writer.finish)
-        else:
-            return
-        self.taken = _Taken(self.now, progress, self._seconds())
-
-    def _is_due(self) -> bool:
-        """Whether enough time has passed since the last checkpoint.
-
-        The next chance comes with the next log entry, and then it has to be written. If the best
-        one is waiting, it goes first and both have to be written.
-        """
-        passed = self._seconds()
-        step = (passed - self.compiled) / max(self.logged_step - self.begun, 1)
-        delay = self.log_every * step + self.writer.seconds
-        if self.taken is not None:
-            delay += self.writer.seconds
-        return passed - self.saved >= interval(self.writer.cost, step * self.steps, delay)
-
-    def _write_taken(self, computed: int, wait: bool = False) -> None:
-        """Begin to write the checkpoint that was taken, if it is time and it is known to be good.
-
-        Args:
-            computed: the last step whose report may be fetched.
-            wait: whether to write it now, even if the one before is not written yet.
-        """
-        self._heard_from_writer(self.writer.check)
-        if self.taken is None or computed <= self.taken.progress.step:
-            return
-        asked = wait or self.config.checkpoint_every is not None
-        if not asked and (self.writer.busy or not self._is_due()):
-            return
-        self._check(computed)
-        self._begin(self.taken)
-
-    def _begin(self, taken: _Taken) -> None:
-        self._tell_all()  # a checkpoint without a log would be lost
-        with self._timed("checkpoint"):
-            checkpoint = self.stepper.checkpoint(taken.now)
-            self._heard_from_writer(lambda: self.writer.write(checkpoint, taken.progress))
-        self.taken, self.saved = None, taken.seconds
 
     def _save_last(self, progress: Progress, fresh_state: Any) -> None:
         """Write the last checkpoint, after one more step, which only checks the loss."""
-        asked = self.config.checkpoint_every is not None
-        if self.taken is not None and (asked or self.taken.progress.step == progress.best_step):
-            self._write_taken(progress.step, wait=True)
-        self.taken = None
+        self.keeper.write_best(progress)
         if progress.step == self.begun:
             return  # nothing was left to do
         _, report = self._advance(self.now, fresh_state, progress.step)
-        with self._timed("wait"):
+        with self.timed("wait"):
             report = self.stepper.fetched([report])
         self._look(report, progress.step + 1)
-        self._begin(_Taken(self.now, progress, self._seconds()))
-        with self._timed("checkpoint"):
-            self._heard_from_writer(self.writer.finish)
-
-    def _save_good(self) -> None:
-        """Write what was taken and is known to be good; after an error too."""
-        if self.taken is not None and self.checked > self.taken.progress.step:
-            self._begin(self.taken)
-        self._heard_from_writer(self.writer.finish)
-
-    def _heard_from_writer(self, call: Callable[[], None]) -> None:
-        try:
-            call()
-        except BadInput:
-            self.taken = None
-            raise
-        except Exception as error:
-            self.taken = None
-            full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
-            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-            raise BadInput(
-                f"could not write the checkpoint of step {self.writer.step} in {self.run.path}: "
-                f"{reason or type(error).__name__}; last good checkpoint: {self._kept()}. "
-                f"{'Free some space' if full else 'Mend that'}, then --resume"
-            ) from None
+        self.keeper.write_last(progress)
 
     @contextmanager
-    def _timed(self, part: str) -> Iterator[None]:
+    def timed(self, part: str) -> Iterator[None]:
         """Count the time of a block as spent on a part of the work."""
         started = time.perf_counter()
         try:
@@ -337,7 +236,7 @@ class Training:
     def _time_is_up(self) -> bool:
         if self.config.minutes is None:
             return False
-        return self.trained + self._seconds() - self.logged >= 60 * self.config.minutes
+        return self.trained + self.seconds() - self.logged >= 60 * self.config.minutes
 
     def _restored(self, fresh_state: Any) -> tuple[Checkpoint, Progress]:
         """The newest checkpoint, or the beginning."""
@@ -355,10 +254,10 @@ class Training:
 
     def _advance(self, now: Any, fresh_state: Any, step: int) -> tuple[Any, Any]:
         """One step of the learner."""
-        with self._timed("input"):
+        with self.timed("input"):
             batch = self.batches(step)
         self.sizes.append(batch.size)
-        with self._timed("step"):
+        with self.timed("step"):
             return self.stepper.advance(now, fresh_state, batch, step)
 
     def _batch(self, step: int) -> Batch:
@@ -400,33 +299,33 @@ class Training:
 
     def _look_inside(self, now: Any, fresh_state: Any, step: int) -> None:
         """Lens measurements of the network on the next batch."""
-        started = self._seconds()
+        started = self.seconds()
         batch = self._batch(step)
         carried = self.learner.carries_state and not batch.first
         network, _, state = self.stepper.checkpoint(now)
         seen = self.lens.look(network, batch, state if carried else None)
-        took = self._seconds() - started
+        took = self.seconds() - started
         self._tell(cast(Look, {"kind": "lens", "step": step, "took": took, **seen}))
-        self.logged += self._seconds() - started  # not training time
+        self.logged += self.seconds() - started  # not training time
 
-    def _check(self, step: int) -> list[dict]:
+    def check(self, step: int) -> list[dict]:
         """Fetch and check the reports up to a step, since the last log entry."""
         count = step - self.logged_step
-        with self._timed("wait"):  # for the device, as long as it has not computed the step
+        with self.timed("wait"):  # for the device, as long as it has not computed the step
             reports = self.stepper.fetched(self.pending[:count])
         self.pending[:count] = reports
         known = max(self.checked - self.logged_step, 0)
         self._look(reports[known:], self.logged_step + known + 1)
         return reports
 
-    def _log(self, step: int) -> None:
+    def log(self, step: int) -> None:
         """Log the reports since the last log entry as one event."""
         if step <= self.logged_step:
             return
-        reports = self._check(step)
+        reports = self.check(step)
         del self.pending[: len(reports)]
         self.norms = (self.norms + [float(r["norm"]) for r in reports])[-100:]
-        now = self._seconds()
+        now = self.seconds()
         event: dict[str, Any] = {"kind": "train", "step": step, "seconds": now}
         event["took"] = now - self.logged
         self.trained += event["took"]
@@ -435,20 +334,20 @@ class Training:
             event[f"largest_{name}"] = float(max(r[name] for r in reports))
         event["symbols"] = sum(self.sizes[: len(reports)])
         del self.sizes[: len(reports)]
-        with self._timed("log"):
+        with self.timed("log"):
             self._tell(cast(Train, event))
-        self.logged, self.logged_step = self._seconds(), step
+        self.logged, self.logged_step = self.seconds(), step
 
     def _look(self, reports: list[dict], first: int) -> None:
         """Stop if a loss is not finite or has exploded, after saving what is known to be good."""
         finite = [bool(np.isfinite(r["loss"]) and np.isfinite(r["norm"])) for r in reports]
         if self.may_fail and not all(finite):
             self.checked = first + finite.index(False) - 1
-            self._save_good()
+            self.keeper.save_good()
             raise _Unsound(
                 f"a loss or a gradient is not finite from step {self.checked + 1} on, perhaps "
                 "because a persistent kernel timed out; the run continues with the scan from its "
-                f"last good checkpoint: {self._kept()}"
+                f"last good checkpoint: {self.keeper.kept()}"
             )
         if self.reference_loss is None and reports:
             # Nothing counts in a batch of washout: then a later one is compared with.
@@ -458,8 +357,8 @@ class Training:
             check_losses(first, reports, self.norms, self._names(), usual, self.learner.advice)
         except Diverged as diverged:
             self.checked = diverged.step - 1
-            self._save_good()
-            words = f"{diverged} Last good checkpoint: {self._kept()}"
+            self.keeper.save_good()
+            words = f"{diverged} Last good checkpoint: {self.keeper.kept()}"
             numbers = {name: [_plain(report[name]) for report in reports] for name in DIVERGED}
             event = {"kind": "diverged", "step": first, "words": words, **numbers}
             self._tell(cast(Divergence, event))
@@ -473,12 +372,8 @@ class Training:
         silence = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
         return float(self.task.loss(silence, batch.on_device()))
 
-    def _kept(self) -> str:
-        steps = self.run.steps()
-        return f"step {steps[-1]}, in {self.run.path}" if steps else "none yet"
-
     def _validate(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
-        with self._timed("validation"):
+        with self.timed("validation"):
             return self._validated(now, progress)
 
     def _validated(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
@@ -502,30 +397,30 @@ class Training:
         if (preview := self.task.preview(network, key)) is not None:
             event["preview"] = preview
         self._tell(event)
-        self.logged = self._seconds()  # not training time
+        self.logged = self.seconds()  # not training time
         heard = self.learner.after_validation(memory, sign * value)
         return now if heard is memory else checkpoint._replace(learner=heard), progress
 
     def _names(self) -> list[str]:
         return trained_names(self.network)
 
-    def _seconds(self) -> float:
+    def seconds(self) -> float:
         return round(time.perf_counter() - self.started, 3)
 
     def _tell(self, event: Event) -> None:
         """Log an event, as soon as the baselines of the first one are known."""
         self.untold.append(event)
         if self.baselines.done():
-            self._tell_all()
+            self.tell_all()
 
-    def _tell_all(self) -> None:
+    def tell_all(self) -> None:
         told, self.untold = self.untold, []
         for event in told:
             if opens(event):
-                started = self._seconds()
+                started = self.seconds()
                 event["baselines"] = self.baselines.result()
-                self.spent["start"] += self._seconds() - started
-                self.logged += self._seconds() - started  # not training time
+                self.spent["start"] += self.seconds() - started
+                self.logged += self.seconds() - started  # not training time
             self.run.note(event)
             self.listener(dict(event))
 

@@ -212,7 +212,7 @@ def test_what_a_folder_says_is_shown_short(files, tmp_path):
         part["inputs" if value == "inputs" else "encoding"] = 10**1000
         changed["sha256"] = _checksum(changed)
         (tmp_path / "run" / "model.json").write_text(json.dumps(changed))
-        with pytest.raises(BadInput, match="1001 digits|int` <= 2147483647") as found:
+        with pytest.raises(BadInput, match=r"1001 digits|int` <= 2147483647") as found:
             open_run(tmp_path / "run").network()
         assert len(str(found.value)) < 400
     model["made"]["config"]["task"]["name"] = "nothing"

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import BadInput
 from ..settings import MAX as MAX
 from ..settings import checked_int
-from ..through_time import can_step, starting_state, unroll
+from ..through_time import starting_state, unroll
 from ..wiring import Network
 
 
@@ -26,7 +26,7 @@ class NotFinite(BadInput):
 
 def checked(network: Network, prompt: Any, count: int) -> jax.Array:
     """The prompt `(T,)` in int32, after checks of network, prompt and count."""
-    if not can_step(network):
+    if not network.can_step:
         raise ValueError("generating needs a network with a step, got one that reads both ways")
     given = np.asarray(prompt)
     if given.ndim != 1 or not given.size:

@@ -27,7 +27,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..settings import checked_float, checked_int
-from ..wiring import Network
+from ..wiring import EncoderDecoder, Network
 from .prompt import NotFinite, before_last, checked, inputs_table, row
 
 # Start small for latency, then double.
@@ -71,7 +71,7 @@ def sample(
 
 
 def settings(
-    network: Any, temperature: float, top_k: int | None, top_p: float | None
+    network: Network | EncoderDecoder, temperature: float, top_k: int | None, top_p: float | None
 ) -> tuple[jax.Array, Limits]:
     """The temperature and the limits as arrays, after checks; for all that draw symbols."""
     heat = checked_float("temperature", temperature, min=0)

@@ -18,9 +18,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Cell, Layer
 from ..errors import BadInput
-from ..through_time import can_step, sizes, starting_state
+from ..through_time import sizes, starting_state
 from ..through_time.borders import (
     Borders,
     find_borders,
@@ -175,9 +175,9 @@ class OnVectors:
         )
 
 
-def check(cell: Any, name: str) -> None:
+def check(cell: Layer, name: str) -> None:
     """Refuse what has no step, such as a layer that must see the whole sequence."""
-    if not can_step(cell):
+    if not cell.can_step:
         raise BadInput(f"{name} needs a cell with a step, got {type(cell).__name__}")
 
 

@@ -25,7 +25,6 @@ from ..lens.names import weight_name
 from ..names import plain_name, state_name
 from ..runs.probe import Lens
 from ..tasks.pictures import Picture
-from ..through_time import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .course import weights_of
@@ -115,7 +114,7 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]
 
 def _has_state(network: Any) -> bool:
     """Whether there is a single state to differentiate, with numbers in it."""
-    return can_step(network) and bool(
+    return network.can_step and bool(
         jax.tree.leaves(eqx.filter_eval_shape(lambda cell: cell.initial(()), network))
     )
 

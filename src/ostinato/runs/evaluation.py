@@ -15,7 +15,6 @@ from ..errors import BadInput
 from ..progress import Report, each, silent
 from ..tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
 from ..tasks.metrics import counted, counted_together, values_of
-from ..through_time import can_step
 from ..weights import own_precision
 from ..weights import trained as trained_part
 from ..wiring import Network, outputs_of
@@ -51,7 +50,7 @@ def measured(
     with own_precision(network):
         for batch in batches:
             if batch.first:
-                state = network.initial((batch.sequences,)) if can_step(network) else None
+                state = network.initial((batch.sequences,)) if network.can_step else None
             outputs, state = _outputs(network, state, batch.arrays)
             counts.append(counted(metrics, outputs, batch))  # does not block
     return values_of(metrics, counts)
@@ -109,7 +108,7 @@ def _outputs_together(networks: Any, state: Any, batch: Batch, first: bool) -> A
     def one(arrays: Any, state: Any, batch: Batch) -> Any:
         network = eqx.combine(arrays, static)
         if first:
-            state = network.initial((batch.sequences,)) if can_step(network) else None
+            state = network.initial((batch.sequences,)) if network.can_step else None
         # Kernels cannot be mapped.
         return outputs_of(network, batch, state, backend="scan")
 

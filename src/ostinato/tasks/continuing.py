@@ -13,7 +13,6 @@ import numpy as np
 from ..data import Batch
 from ..data.scaling import check_complete
 from ..errors import BadInput
-from ..through_time import can_step
 from ..weights import own_precision
 from ..wiring import outputs_of
 from .applying import ApplyOptions
@@ -76,7 +75,7 @@ def no_loop(network: Any, task: Series) -> str | None:
             "a closed loop needs forecasts of all columns, because it reads them; this task "
             f"forecasts {', '.join(known[:20]) or 'none'} of {', '.join(task.names[:20])}"
         )
-    if not can_step(network):
+    if not network.can_step:
         return "a closed loop needs a network with a step, not one that sees the future"
     return None
 

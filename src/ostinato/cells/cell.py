@@ -110,10 +110,13 @@ class Layer(Model):
         in_parts: whether `over_time` runs parts of it one by one; false for a cell that is
             unrolled step by step.
         memory_cell: whether it has `memory_rules`.
+        is_simple: whether a state reaches the next by `f(u + h R)` and in no other way, so that the
+            published bounds on the gradient of simple recurrent networks hold.
     """
 
     in_parts: ClassVar[bool] = True
     memory_cell: ClassVar[bool] = False
+    is_simple: ClassVar[bool] = False
 
     @property
     def input_axes(self) -> int:
@@ -254,6 +257,7 @@ class Cell(Layer):
             alone = {name: words for name, words in cls.blocks.items() if len(words) == 1}
             cls.gates, cls.blocks = own.get("gates", {}), own.get("blocks", alone)
             cls.memory_cell = own.get("memory_cell", False)
+            cls.is_simple = own.get("is_simple", False)
 
     def named_gates(self) -> Gates:
         """`gates`, or those of this instance."""

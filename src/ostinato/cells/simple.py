@@ -34,6 +34,7 @@ class Simple(Cell):
         f: str = function_of("the units")
 
     fan_in_input: ClassVar[bool] = True
+    is_simple: ClassVar[bool] = True
     blocks: ClassVar[Blocks] = {"R": ("units (R)",)}
     readout_bias: ClassVar[bool | None] = None  # Krause (2015), (2.2), has none on a text
 

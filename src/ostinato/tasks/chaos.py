@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Model
 from ..data import find_data, read_npy
 from ..data.generated.dynamical import lorenz, mackey_glass
 from ..data.locate import data_folders
@@ -50,7 +51,7 @@ class MackeyGlass(GeneratedSeries):
         self.tau = tau
         super().__init__(mackey_glass(samples, tau, seed), seed=seed, **more)
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         found = self.closed_loops(network, part, AHEAD)
         if found is None:
             return {}
@@ -79,7 +80,7 @@ class Lorenz(GeneratedSeries):
         """The arguments are those of `MackeyGlass`."""
         super().__init__(lorenz(samples, seed, interval=INTERVAL), seed=seed, **more)
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         steps = round(20 / LYAPUNOV / INTERVAL)
         found = self.closed_loops(network, part, steps)
         if found is None:

@@ -19,7 +19,6 @@ from ...cells import CELLS
 from ...errors import BadInput
 from ...learning.gradients import gradient_named
 from ...settings import settings_of
-from ...through_time.online1997 import RULES
 from ..network.parts import readout_kind
 from .members import REGISTRIES
 from .sections import memory_size
@@ -102,7 +101,7 @@ class Case:
 
     @property
     def cells_of_1997(self) -> str:
-        return _named(CELLS, RULES.__contains__)
+        return _named(CELLS, lambda kind: kind.memory_cell)
 
     @property
     def cells_that_read_out(self) -> str:
@@ -182,7 +181,7 @@ SETTINGS: Table = {
         x.learner.kind.precision and x.training.precision == "bfloat16"
     ),
     "the gradient lstm1997 needs a single layer and --cell one of {x.cells_of_1997}": lambda x: (
-        x.lstm1997 and not (x.cell.kind in RULES and x.one_cell)
+        x.lstm1997 and not (x.cell.kind.memory_cell and x.one_cell)
     ),
     **_each(
         ("embedding", "layer_norm", "zoneout", "weight_noise", "dropout", "recurrent_dropout"),

@@ -16,13 +16,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...cells import Model
 from ...data import Vocabulary
 from ...errors import BadInput
 from ...files import check_appendable, is_leftover, remove_leftovers, write_whole
 from ...learning import Learner
 from ...tasks import Task
 from ...weights import CorruptFile, StructureMismatch
-from ...wiring import Network
 from ..build import build_task, precision
 from ..config import Config
 from ..config.members import allow_members
@@ -45,7 +45,7 @@ class Saved(NamedTuple):
     """
 
     step: int
-    network: Any
+    network: Model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Run:
         found = self.artefacts.get("vocabulary")
         return None if found is None else Vocabulary.from_json(found)
 
-    def check(self, task: Task, network: Any, used: dict, learner: Learner) -> None:
+    def check(self, task: Task, network: Model, used: dict, learner: Learner) -> None:
         """Refuse to continue with another task, network or learner, or with other values."""
         self._check_task(task)
         self._check_network(network)
@@ -150,7 +150,7 @@ class Run:
                 f"{self._given('task')}"
             )
 
-    def _check_network(self, network: Any) -> None:
+    def _check_network(self, network: Model) -> None:
         if found := difference(self.manifest["network"], described(network)):
             raise BadInput(
                 f"{self.path} was made with another network: {found}{self._given('network')}"
@@ -161,11 +161,11 @@ class Run:
         given = what in self.manifest["given"]
         return f"; it was started from Python with its own {what}: pass it again" if given else ""
 
-    def network(self, which: str | int = "best", like: Network | None = None) -> Network:
+    def network(self, which: str | int = "best", like: Model | None = None) -> Model:
         """The network of a checkpoint; the arguments are those of `saved`."""
         return self.saved(which, like).network
 
-    def saved(self, which: str | int = "best", like: Network | None = None) -> "Saved":
+    def saved(self, which: str | int = "best", like: Model | None = None) -> "Saved":
         """The network of a checkpoint, and the step that it is from.
 
         Args:
@@ -179,7 +179,7 @@ class Run:
         with self.precision():
             return self._saved(which, like)
 
-    def _saved(self, which: str | int, like: Network | None) -> "Saved":
+    def _saved(self, which: str | int, like: Model | None) -> "Saved":
         steps = self.steps()
         if not steps:
             raise BadInput(f"{self.path} has no checkpoint yet; continue with --resume")
@@ -263,7 +263,7 @@ def create_run(
     path: Path,
     config: Config,
     task: Task,
-    network: Any,
+    network: Model,
     used: dict,
     given: list[str],
     learner: Learner,

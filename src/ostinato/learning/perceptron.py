@@ -73,7 +73,8 @@ class Perceptron(Learner):
         return {"rate": self._rate}
 
     def initial(self, network: Model) -> State:
-        if not isinstance(network, Network) or not isinstance(network.readout, Readout):
+        readout = network.parts().readout
+        if not isinstance(readout, Readout) or not network.as_layer().in_parts:
             raise BadInput("the learner perceptron needs a network with a readout to train")
         return State(jnp.zeros(network.outputs, jnp.int32))
 

@@ -25,7 +25,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Hopfield, Model
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..weights import trained
@@ -66,7 +66,8 @@ class Storage(Learner):
         return "patterns of -1 and 1"
 
     def initial(self, network: Model) -> State:
-        if not isinstance(network.parts().cell, Hopfield):
+        cell = network.parts().cell
+        if cell is None or not cell.stores_patterns:
             raise BadInput(
                 "this learner stores patterns in a Hopfield network: use --cell hopfield, without "
                 "noise or normalisation"

@@ -17,13 +17,13 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import from_arguments, setting
+from ..settings import setting
 from ..weights import own_precision
 from ..wiring import outputs_of
 from .losses import BinaryCrossEntropy
 from .metrics import Metric, counted, total, values_of
 from .synthetic import PLACES, Generated
-from .task import checked_length, checked_part, checked_seed, random
+from .task import checked_length, checked_part, random
 
 FEW = 64  # longer sequences
 LONGER = 3  # the place of the random numbers of longer sequences
@@ -84,12 +84,10 @@ class BitVectors(Generated):
     256 sequences each. `length` is the number of steps of the longest sequence.
 
     Attributes:
-        settings: an instance of `Settings`.
         bits: of a vector.
         least, most: how many items a sequence has.
     """
 
-    settings: Any
     loss = BinaryCrossEntropy()
     metrics = (BitsPerSequence(), WrongBits())
     solved = 0.01
@@ -97,12 +95,7 @@ class BitVectors(Generated):
     fewest: ClassVar[int] = 1
 
     def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        """
-        Args:
-            seed: random seed of all sequences.
-            given: the settings of the task; see `Settings`.
-        """
-        self.settings, self.seed = from_arguments(self.Settings, given), checked_seed(seed)
+        super().__init__(seed=seed, **given)
         self.bits = self.settings.bits
         self.least, self.most = self.settings.least, self.settings.most
         if self.least > self.most:

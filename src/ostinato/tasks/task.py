@@ -1,11 +1,12 @@
 """The contract of a task: batches, a loss, metrics and baselines, all from one seed."""
 
 import abc
+import contextlib
 import hashlib
 import operator
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import NoSettings, options
+from ..settings import NoSettings, from_arguments, options, signature
 from .applying import ApplyOptions
 from .losses import Loss
 from .metrics import Metric
@@ -52,7 +53,9 @@ class Task(abc.ABC):
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
-            `ostinato.settings`.
+            `ostinato.settings`. The constructor takes them by name.
+        settings: an instance of `Settings`.
+        seed: random seed of all batches.
         apply_options: the options of `apply` that the task has a use for; see `ApplyOptions`.
         vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
     """
@@ -74,11 +77,29 @@ class Task(abc.ABC):
     model: Mapping[str, Any] | None = None
     apply_options: ClassVar[tuple[str, ...]] = ()
     vocabulary: Any = None
+    settings: Any
+    seed: int
+
+    def __init__(self, *, seed: int = 0, settings: Any = None, **given: Any) -> None:
+        """
+        Args:
+            seed: random seed of all batches.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name; see `Settings`.
+        """
+        self.seed = checked_seed(seed)
+        self.settings = from_arguments(self.Settings, given, settings)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Show the settings in the signature of the constructor."""
+        super().__init_subclass__(**more)
+        with contextlib.suppress(BadInput, NameError, TypeError):  # whoever makes one is told
+            cls.__signature__ = signature(cls.__init__, cls.Settings)  # type: ignore[attr-defined]
 
     @classmethod
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Task":
+    ) -> Self:
         """Build the task of a configuration.
 
         Args:
@@ -87,7 +108,7 @@ class Task(abc.ABC):
             seed: random seed of all batches.
             artefacts: what a trained model keeps of its task; see `artefacts`.
         """
-        return cls(seed=seed, **options(settings))  # type: ignore[call-arg]
+        return cls(seed=seed, **options(settings))
 
     @property
     def metric(self) -> Metric:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from ostinato.runs.folder.digest import Digest, Sparse
+from ostinato.runs.folder.digest import Digest
 from ostinato.runs.folder.events import Train, Valid, of_form
 from ostinato.runs.folder.log import read_events
-from ostinato.runs.folder.thinning import Thinned, extremes
+from ostinato.runs.folder.thinning import Sparse, Thinned, extremes
 from ostinato.runs.folder.train_columns import NUMBERS, pieces
 from ostinato.studio.views import course_of
 from studio.serving import START, a_log, train_event, write_run

@@ -82,7 +82,7 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     state = _state(small)
     more = _state(network_shapes(_small(config, 2 * SMALL), task)) - state
     state += more * (sum(config.network.sizes(units)) - SMALL) // SMALL
-    gradient = getattr(config.learner.settings, "gradient", "full")
+    gradient = vars(config.learner.settings).get("gradient", "full")
     if gradient == "rtrl":
         found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
     if gradient == "full":

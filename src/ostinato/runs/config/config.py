@@ -107,12 +107,20 @@ class Config:
         """Sequences per batch: as configured, or the learner's default."""
         return self.training.batch or self.learner.kind.usual_batch
 
+    def _sections(self) -> dict[str, Any]:
+        """The settings of each section that the run has."""
+        found = {}
+        for section in SECTIONS:
+            part = self.__dict__.get(section)
+            settings = part.settings if section in ROLES and part is not None else part
+            if settings is not None:
+                found[section] = settings
+        return found
+
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
-            for section in SECTIONS:
-                found = self.__dict__.get(section)
-                settings = found.settings if isinstance(found, Member) else found
-                if settings is not None and name in settings_of(type(settings)):
+            for settings in self._sections().values():
+                if name in settings_of(type(settings)):
                     return getattr(settings, name)
         raise AttributeError(f"this configuration has no setting {name!r}")
 
@@ -125,23 +133,20 @@ class Config:
     def flat(self) -> dict[str, Any]:
         """All settings by name, `Config(**config.flat()) == config`."""
         found: dict[str, Any] = {}
+        sections = self._sections()
         for section in SECTIONS:
-            part = getattr(self, section)
             if section in ROLES:
-                found[section] = None if part is None else part.name
-            if part is not None:
-                settings = part.settings if section in ROLES else part
+                found[section] = getattr(self, section).name if section in sections else None
+            if section in sections:
+                settings = sections[section]
                 found |= {name: getattr(settings, name) for name in settings_of(type(settings))}
         return found
 
     def non_default(self) -> dict[str, Any]:
         """The settings that differ from their defaults, by name."""
         usual: dict[str, Any] = dict(USUAL)
-        for section in SECTIONS:
-            part = getattr(self, section)
-            settings = part.settings if isinstance(part, Member) else part
-            if settings is not None:
-                usual |= {name: x.default for name, x in settings_of(type(settings)).items()}
+        for settings in self._sections().values():
+            usual |= {name: x.default for name, x in settings_of(type(settings)).items()}
         return {name: value for name, value in self.flat().items() if value != usual[name]}
 
     def replace(self, **changes: Any) -> "Config":
@@ -166,14 +171,13 @@ class Config:
 
     def as_json(self) -> dict[str, dict[str, Any]]:
         """The sections as plain JSON; the inverse of `from_json`."""
-        found: dict[str, dict[str, Any]] = {}
-        for section in SECTIONS:
-            part = getattr(self, section)
-            if section in ROLES and part is not None:
-                found[section] = {"name": part.name, **as_json(part.settings)}
-            elif part is not None:
-                found[section] = as_json(part)
-        return found
+        return {
+            section: {
+                **({"name": getattr(self, section).name} if section in ROLES else {}),
+                **as_json(settings),
+            }
+            for section, settings in self._sections().items()
+        }
 
     @classmethod
     def from_json(cls, found: Any) -> "Config":

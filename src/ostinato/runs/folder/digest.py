@@ -9,13 +9,12 @@ import math
 import os
 from collections import deque
 from pathlib import Path
-from typing import Any, Generic, cast
+from typing import Any, cast
 
 import numpy as np
 
 from .events import (
     Divergence,
-    E,
     Event,
     Look,
     Opening,
@@ -26,7 +25,7 @@ from .events import (
 )
 from .log import NAME as LOG
 from .log import Log
-from .thinning import Thinned
+from .thinning import Sparse, Thinned
 from .train_columns import NUMBERS, pieces
 
 RECENT = 100  # events from which the speed is told
@@ -36,40 +35,6 @@ STRETCHES, STRETCH, EDGE = 512, 1 << 11, 1 << 16  # of a sample: how many, and h
 # The numbers whose smallest and largest values are kept: those that charts show.
 TELLING = [place for place, name in enumerate(NUMBERS) if name not in ("seconds", "symbols")]
 UNKNOWN = float("nan")
-
-
-class Sparse(Generic[E]):
-    """The first and last of many events, and some between at equal intervals.
-
-    Example:
-        >>> kept = Sparse(most=4)
-        >>> for number in range(9):
-        ...     kept.add({"step": number})
-        >>> [event["step"] for event in kept.events()]
-        [0, 4, 8]
-    """
-
-    def __init__(self, most: int):
-        self.most, self.every, self.count = most, 1, 0
-        self.kept: list[E] = []
-        self.last: E | None = None
-
-    def add(self, event: E) -> None:
-        if self.count % self.every == 0:
-            self.kept.append(event)
-        self.last, self.count = event, self.count + 1
-        if len(self.kept) > self.most:
-            self.kept, self.every = self.kept[::2], 2 * self.every
-
-    def forget_after(self, step: int) -> None:
-        self.kept = [event for event in self.kept if event["step"] <= step]
-        if self.last is not None and self.last["step"] > step:
-            self.last = self.kept[-1] if self.kept else None
-
-    def events(self) -> list[E]:
-        if self.last is None or (self.kept and self.kept[-1] is self.last):
-            return self.kept
-        return self.kept + [self.last]  # noqa: RUF005 (of one type)
 
 
 class Digest:

@@ -60,11 +60,8 @@ def described(part: Any) -> Any:
 
 def described_learner(learner: Learner) -> Any:
     """The class of a learner; for an optax transformation, everything that determines it."""
-    from ...learning import Transformation  # late, because it imports optax
-
-    if isinstance(learner, Transformation):
-        return described_function(learner.transformation.update)
-    return _code(type(learner))
+    rule = learner.rule
+    return _code(type(learner)) if rule is None else described_function(rule)
 
 
 def described_function(function: Any) -> Any:

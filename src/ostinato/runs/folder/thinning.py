@@ -6,9 +6,47 @@ and the extremes of any stretch are among them. When there are too many buckets,
 joined; what is kept is bounded, however long the log.
 """
 
+from typing import Generic
+
 import numpy as np
 
+from .events import E
+
 BUCKETS = 512
+
+
+class Sparse(Generic[E]):
+    """The first and last of many events, and some between at equal intervals.
+
+    Example:
+        >>> kept = Sparse(most=4)
+        >>> for number in range(9):
+        ...     kept.add({"step": number})
+        >>> [event["step"] for event in kept.events()]
+        [0, 4, 8]
+    """
+
+    def __init__(self, most: int):
+        self.most, self.every, self.count = most, 1, 0
+        self.kept: list[E] = []
+        self.last: E | None = None
+
+    def add(self, event: E) -> None:
+        if self.count % self.every == 0:
+            self.kept.append(event)
+        self.last, self.count = event, self.count + 1
+        if len(self.kept) > self.most:
+            self.kept, self.every = self.kept[::2], 2 * self.every
+
+    def forget_after(self, step: int) -> None:
+        self.kept = [event for event in self.kept if event["step"] <= step]
+        if self.last is not None and self.last["step"] > step:
+            self.last = self.kept[-1] if self.kept else None
+
+    def events(self) -> list[E]:
+        if self.last is None or (self.kept and self.kept[-1] is self.last):
+            return self.kept
+        return self.kept + [self.last]  # noqa: RUF005 (of one type)
 
 
 class Thinned:

@@ -115,7 +115,8 @@ class Training:
 
     def _without_kernels(self) -> None:
         self.may_fail = False
-        self.learner = build_learner(self.config.replace(backend="scan"), self.task, self.given)
+        self.config = self.config.replace(backend="scan")
+        self.learner = build_learner(self.config, self.task, self.given)
 
     def _steps(self) -> Steps:
         """How this run takes its steps: by itself, or with others."""
@@ -132,7 +133,9 @@ class Training:
         self.stepper = self._steps()
         self.batches = Prefetch(self._batch)
         fresh_state = self.learner.start(self.network, self._batch(0).arrays)
-        self.now, progress = self._restored(fresh_state)
+        checkpoint, progress = self._restored(fresh_state)
+        self.now = self.stepper.begin(checkpoint)
+        del checkpoint
         self.begun = self.logged_step = self.checked = progress.step
         self.logged = self.seconds()
         self.keeper.begin()
@@ -399,7 +402,9 @@ class Training:
         self._tell(event)
         self.logged = self.seconds()  # not training time
         heard = self.learner.after_validation(memory, sign * value)
-        return now if heard is memory else checkpoint._replace(learner=heard), progress
+        if heard is not memory:
+            now = self.stepper.begin(checkpoint._replace(learner=heard))
+        return now, progress
 
     def _names(self) -> list[str]:
         return trained_names(self.network)

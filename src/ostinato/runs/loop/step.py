@@ -38,6 +38,9 @@ class Steps(Protocol):
     def advance(self, now: Any, fresh: Any, batch: Batch, step: int) -> tuple[Any, Any]:
         """Arrays and report after a step; `fresh` is the carried state where sequences begin."""
 
+    def begin(self, checkpoint: Checkpoint) -> Any:
+        """The `now` that stands for a checkpoint."""
+
     def checkpoint(self, now: Any) -> Checkpoint:
         """The arrays themselves."""
 
@@ -71,6 +74,9 @@ class Alone:
             arrays, now.learner, state, sequences, np.int32(step)
         )
         return Checkpoint(eqx.combine(arrays, static), memory, state), report
+
+    def begin(self, checkpoint: Checkpoint) -> Checkpoint:
+        return checkpoint
 
     def checkpoint(self, now: Checkpoint) -> Checkpoint:
         return now
@@ -264,6 +270,5 @@ class RunGroup:
         self, task: Task, network: Model, learner: Learner, config: Config
     ) -> tuple[SharedStep, Inputs]:
         assert self.shared is not None
-        backend = getattr(getattr(learner, "objective", None), "backend", None)
-        kind = task.loss, steps_of(config, task), backend
+        kind = task.loss, steps_of(config, task), config.backend
         return self.shared.of(network, learner, kind), Inputs.of(network, learner, config.seed)

@@ -12,8 +12,7 @@ on, without effect, until half of the rows are free. Validations meet in the sam
 """
 
 import functools
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -31,70 +30,7 @@ from ..folder.checkpoints import Checkpoint
 from ..loop.devices import Spread
 from ..loop.signals import Stop
 from ..loop.step import Inputs, RunGroup, SharedStep, SharedSteps, Steps, strongly_typed
-
-
-class Barrier:
-    """A barrier of threads: when each has handed in a call, one of them answers all.
-
-    Attributes:
-        present: how many threads take part.
-        answer: from the list of calls to the list of answers.
-
-    Example:
-        >>> barrier, answers = Barrier(2, lambda calls: [sum(calls) for _ in calls]), []
-        >>> ask = lambda n: answers.append(barrier.meet(n))
-        >>> threads = [threading.Thread(target=ask, args=(n,)) for n in (1, 2)]
-        >>> for thread in threads: thread.start()
-        >>> for thread in threads: thread.join()
-        >>> answers
-        [3, 3]
-    """
-
-    def __init__(self, present: int, answer: Callable[[list[Any]], list[Any]]):
-        self.present, self.answer = present, answer
-        self.waiting: list[_Call] = []
-        self.changed = threading.Condition()
-
-    def meet(self, asked: Any) -> Any:
-        """Hand in a call, and wait for its answer."""
-        mine = _Call(asked)
-        with self.changed:
-            self.waiting.append(mine)
-            while not mine.done:
-                if len(self.waiting) == self.present:
-                    self._answer()
-                else:
-                    self.changed.wait()
-        if mine.error is not None:
-            raise mine.error
-        return mine.answer
-
-    def leave(self) -> None:
-        """No longer wait for one of the threads."""
-        with self.changed:
-            self.present -= 1
-            self.changed.notify_all()
-
-    def _answer(self) -> None:
-        calls, self.waiting = self.waiting, []
-        try:
-            answers = self.answer([call.asked for call in calls])
-            for call, answer in zip(calls, answers, strict=True):
-                call.answer = answer
-        except BaseException as error:
-            for call in calls:
-                call.error = error
-        for call in calls:
-            call.done = True
-        self.changed.notify_all()
-
-
-class _Call:
-    def __init__(self, asked: Any):
-        self.asked = asked
-        self.answer: Any = None
-        self.error: BaseException | None = None
-        self.done = False
+from .barrier import Barrier
 
 
 class Stack(NamedTuple):
@@ -125,6 +61,18 @@ class Row(NamedTuple):
         return _row(self.stack[3:], np.int32(self.place))
 
 
+class Single(NamedTuple):
+    """What a run has where it begins: a checkpoint, which is no row of a stack yet."""
+
+    begun: Checkpoint
+    stack: None = None
+    place: int = 0
+
+    def parts(self) -> tuple[Any, Any, Any]:
+        """Arrays, memory and state."""
+        return eqx.filter(self.begun.network, eqx.is_array), self.begun.learner, self.begun.state
+
+
 @jax.jit
 def _row(tree: Any, index: Any) -> Any:
     return jax.tree.map(lambda x: x[index], tree)
@@ -151,12 +99,30 @@ class _Step(NamedTuple):
     batch: Batch
     step: int
 
+    @property
+    def kind(self) -> Any:
+        """What steps that are taken at once have in common."""
+        return _Step, id(self.lane.shared), shapes_of(self.batch.arrays)
+
+    def answers(self, pack: "Pack", calls: list[Any]) -> list[Any]:
+        """The answers to calls of the same kind."""
+        return pack.step(calls)
+
 
 class _Measure(NamedTuple):
     lane: "Lane"
     now: Any
     batches: list[Batch]
     metrics: tuple[Metric, ...]
+
+    @property
+    def kind(self) -> Any:
+        """What validations that are done at once have in common."""
+        return _Measure, id(self.lane.shared), self.metrics
+
+    def answers(self, pack: "Pack", calls: list[Any]) -> list[Any]:
+        """The answers to calls of the same kind."""
+        return pack.measure(calls)
 
 
 class Pack(RunGroup):
@@ -184,7 +150,7 @@ class Pack(RunGroup):
         """Answer steps and validations, each kind of the same shapes at once."""
         kinds: list[tuple[Any, list[int]]] = []
         for place, call in enumerate(calls):
-            kind = _kind(call)
+            kind = call.kind
             same = next((places for other, places in kinds if other == kind), None)
             if same is None:
                 kinds.append((kind, [place]))
@@ -193,11 +159,10 @@ class Pack(RunGroup):
         answers: dict[int, Any] = {}
         for _, places in kinds:
             some = [calls[place] for place in places]
-            found = self._step(some) if isinstance(some[0], _Step) else self._measure(some)
-            answers |= dict(zip(places, found, strict=True))
+            answers |= dict(zip(places, some[0].answers(self, some), strict=True))
         return [answers[place] for place in range(len(calls))]
 
-    def _step(self, calls: list[_Step]) -> list[tuple[Row, tuple[Reports, int]]]:
+    def step(self, calls: list[_Step]) -> list[tuple[Row, tuple[Reports, int]]]:
         stack, rows = self._stack(calls)
         every = [calls[rows.index(row) if row in rows else 0] for row in range(len(stack.lanes))]
         *after, report = calls[0].lane.shared.together(
@@ -209,7 +174,7 @@ class Pack(RunGroup):
         new, told = Stack(*stack[:3], *after), Reports(report)
         return [(Row(new, row), (told, row)) for row in rows]
 
-    def _measure(self, calls: list[_Measure]) -> list[list[float | None]]:
+    def measure(self, calls: list[_Measure]) -> list[list[float | None]]:
         static, metrics = calls[0].lane.shared.static, calls[0].metrics
         if len(calls) == 1 or not alike([call.batches for call in calls]):
             return [
@@ -219,7 +184,7 @@ class Pack(RunGroup):
         stack, rows = _same_stack(calls)
         if stack is None:
             rows = list(range(len(calls)))
-            arrays = _stacked([call.lane.parts(call.now)[0] for call in calls])
+            arrays = _stacked([call.now.parts()[0] for call in calls])
         else:
             arrays = stack.arrays
         size = len(jax.tree.leaves(arrays)[0])
@@ -234,7 +199,7 @@ class Pack(RunGroup):
         if stack is not None and len(stack.lanes) == size:
             return stack, rows
         every = calls + calls[:1] * (size - len(calls))
-        parts = zip(*(call.lane.parts(call.now) for call in every), strict=True)
+        parts = zip(*(call.now.parts() for call in every), strict=True)
         stack = Stack(
             tuple(call.lane for call in every),
             _stacked([call.lane.inputs for call in every]),
@@ -245,7 +210,7 @@ class Pack(RunGroup):
 
 
 class Lane:
-    """The steps of a run in a pack; `now` is a `Row`, or a `Checkpoint` where the run begins."""
+    """The steps of a run in a pack; `now` is a `Row`, or a `Single` where the run begins."""
 
     def __init__(self, barrier: Barrier, shared: SharedStep, inputs: Inputs):
         self.barrier, self.shared, self.inputs = barrier, shared, inputs
@@ -253,17 +218,12 @@ class Lane:
     def advance(self, now: Any, fresh: Any, batch: Batch, step: int) -> tuple[Any, Any]:
         return self.barrier.meet(_Step(self, now, fresh, batch, step))
 
+    def begin(self, checkpoint: Checkpoint) -> Single:
+        return Single(checkpoint)
+
     def checkpoint(self, now: Any) -> Checkpoint:
-        if isinstance(now, Checkpoint):
-            return now
         arrays, memory, state = now.parts()
         return Checkpoint(eqx.combine(arrays, self.shared.static), memory, state)
-
-    def parts(self, now: Any) -> tuple[Any, Any, Any]:
-        """Arrays, memory and state."""
-        if isinstance(now, Row):
-            return now.parts()
-        return eqx.filter(now.network, eqx.is_array), now.learner, now.state
 
     def fetched(self, reports: list[Any]) -> list[dict]:
         return [x if isinstance(x, dict) else x[0].of(x[1]) for x in reports]
@@ -272,12 +232,6 @@ class Lane:
         self, now: Any, batches: Iterable[Batch], metrics: tuple[Metric, ...]
     ) -> list[float | None]:
         return self.barrier.meet(_Measure(self, now, list(batches), metrics))
-
-
-def _kind(call: Any) -> Any:
-    if isinstance(call, _Step):
-        return id(call.lane.shared), shapes_of(call.batch.arrays)
-    return id(call.lane.shared), call.metrics
 
 
 def _size(most: int, count: int) -> int:
@@ -289,10 +243,10 @@ def _size(most: int, count: int) -> int:
 
 def _same_stack(calls: Sequence[Any]) -> tuple[Stack | None, list[int]]:
     """The stack that all calls have a row of, and their rows; `None` if there is none."""
-    first = calls[0].now
-    if not all(isinstance(x.now, Row) and x.now.stack is first.stack for x in calls):
+    stack = calls[0].now.stack
+    if not all(call.now.stack is stack for call in calls):
         return None, []
-    return first.stack, [call.now.place for call in calls]
+    return stack, [call.now.place for call in calls]
 
 
 def _stacked(trees: Iterable[Any]) -> Any:

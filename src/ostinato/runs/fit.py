@@ -60,15 +60,15 @@ def room(config: Config) -> int:
         >>> room(Config(task="adding", units=8)) > 20
         True
     """
-    there = memory_here()
-    if there is None:
+    available = memory_here()
+    if available is None:
         return 1
     with precision(config):
         task = build_task(config)
         bytes_each = sum(
             needed(config, task, build_learner(config, task), units_of(config, task)).values()
         )
-    return max(1, there // (2 * bytes_each))
+    return max(1, available // (2 * bytes_each))
 
 
 def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[str, int]:

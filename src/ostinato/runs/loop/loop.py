@@ -203,7 +203,8 @@ class Training:
             ends = step == self.steps or reason == "time"
             if step % self.validate_every == 0 or ends:
                 self.log(step)  # first, so that validation does not count as training time
-                self.now, progress = self._validate(self.now, progress)
+                with self.timed("validation"):
+                    self.now, progress = self._validated(self.now, progress)
                 waited = config.patience is not None and progress.waited >= config.patience
                 reason = "no gain" if waited and reason == "done" else reason
             if reason == "done" and step < self.steps:
@@ -357,7 +358,8 @@ class Training:
             self.reference_loss = max(float(reports[0]["loss"]), self._silent()) or None
         try:
             usual = np.inf if self.reference_loss is None else self.reference_loss
-            check_losses(first, reports, self.norms, self._names(), usual, self.learner.advice)
+            names = trained_names(self.network)
+            check_losses(first, reports, self.norms, names, usual, self.learner.advice)
         except Diverged as diverged:
             self.checked = diverged.step - 1
             self.keeper.save_good()
@@ -374,10 +376,6 @@ class Training:
         shape, _ = eqx.filter_eval_shape(outputs_of, self.network, batch)
         silence = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
         return float(self.task.loss(silence, batch.on_device()))
-
-    def _validate(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
-        with self.timed("validation"):
-            return self._validated(now, progress)
 
     def _validated(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
         batches = self.task.held_out("valid", VALIDATION_STREAMS)
@@ -405,9 +403,6 @@ class Training:
         if heard is not memory:
             now = self.stepper.begin(checkpoint._replace(learner=heard))
         return now, progress
-
-    def _names(self) -> list[str]:
-        return trained_names(self.network)
 
     def seconds(self) -> float:
         return round(time.perf_counter() - self.started, 3)

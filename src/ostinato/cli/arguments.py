@@ -1,11 +1,14 @@
-"""Paths on the command line, checked before any work is done."""
+"""Arguments that several verbs take, checked before any work is done."""
 
 import os
 from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import BadInput
+
+MAX_SEED = 2**32 - 1
 
 
 def path(given: str | Path) -> Path:
@@ -63,3 +66,52 @@ def check_new_file(target: Path, option: str) -> None:
     """
     if target.is_dir() or not target.parent.is_dir():
         raise BadInput(f"{option} must be a file in an existing folder, got {target}")
+
+
+def next_folder(beginning: str) -> Path:
+    """The first folder of a name that begins so and ends with 1, 2, … that does not exist yet."""
+    number = 1
+    while os.path.lexists(folder := Path(f"{beginning}{number}")):
+        number += 1
+    return folder
+
+
+def check_seed(seed: int | None) -> None:
+    """Refuse a seed of more than 32 bits, which JAX would truncate."""
+    if not 0 <= (seed or 0) <= MAX_SEED:
+        raise BadInput(f"--seed must be from 0 to {MAX_SEED}, got {seed}")
+
+
+def names_of(words: str | None, option: str, example: str = "") -> list[str] | None:
+    """The names of an option that takes several, separated by commas; `None` if it is not given."""
+    if words is None:
+        return None
+    names = [part.strip() for part in words.split(",") if part.strip()]
+    if not names:
+        raise BadInput(f"{option} is names separated by commas{example}; got {words!r:.60}")
+    return names
+
+
+def changes(given: list[str]) -> dict[str, Any]:
+    """The settings of --set by name; `from_text` says how values are written.
+
+    Example:
+        >>> changes(["units=20,10", "cell=gru", "validate-every=5"])
+        {'units': (20, 10), 'cell': 'gru', 'validate_every': 5}
+    """
+    from ..runs.config.sections import from_text  # late, because it imports JAX
+
+    found: dict[str, Any] = {}
+    for words in given:
+        name, equals, value = words.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise BadInput(f"--set is name=value, such as units=20; got {words!r:.60}")
+        if name in found:
+            raise BadInput(f"--set {name} is given twice")
+        found[name] = from_text(name, value)
+    return found
+
+
+Json = Annotated[bool, typer.Option("--json", help="print one JSON document")]
+RunFolder = Annotated[Path, typer.Argument(help="the run folder", parser=path)]

@@ -36,7 +36,7 @@ def xor_ceiling(free: int = 2) -> Finding:
         follows = Counter((s[:t], s[t]) for s in sequences)
         right += sum(max(follows[begin, 0], follows[begin, 1]) for begin in {b for b, _ in follows})
     best = right / (length * len(sequences))
-    task = Xor(length).ceiling
+    task = Xor(length=length).ceiling
     return Finding(
         "holds" if abs(best - 2 / 3) < 1e-12 else "false",
         f"over all {len(sequences)} sequences of {TRIPLES} triples the best prediction of every "

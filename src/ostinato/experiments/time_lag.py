@@ -17,12 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer, Model
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..report.charts import Chart, Lines, Series, numbers
 from ..runs.evaluation import measured
 from ..through_time import unroll
-from ..wiring import Network
 from .krause import WIKIPEDIA_TEXT
 from .page import learning_curves
 from .recipe import Measurements, Recipe, Result, TableRow
@@ -54,7 +54,7 @@ class Ratios(NamedTuple):
 
 
 def bracket_ratios(
-    network: Network,
+    network: Model,
     vocabulary: Vocabulary,
     *,
     steps: int = 1000,
@@ -80,13 +80,13 @@ def bracket_ratios(
             raise BadInput(f"the text has no {character!r}, which the experiment needs")
     written = np.zeros(network.outputs, bool)
     written[[known[character] for character in WRITTEN if character in known]] = True
-    network = eqx.nn.inference_mode(network)
+    layer = eqx.nn.inference_mode(network).as_layer()
 
     def after(context: str, key: jax.Array) -> np.ndarray:
         symbols = jnp.asarray(vocabulary.encode(context), jnp.int32)
         brackets = known["]"], known["["]
         keys = jax.random.split(key, trials)
-        ratios = _written(network, symbols, jnp.asarray(written), keys, *brackets, steps)
+        ratios = _written(layer, symbols, jnp.asarray(written), keys, *brackets, steps)
         return np.asarray(ratios).reshape(trials, -1, block).mean(-1)
 
     one, other = jax.random.split(jax.random.key(seed))
@@ -95,7 +95,7 @@ def bracket_ratios(
 
 @eqx.filter_jit
 def _written(
-    network: Network,
+    network: Layer,
     context: jax.Array,
     written: jax.Array,
     keys: jax.Array,

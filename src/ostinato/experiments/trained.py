@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..cells import Model
 from ..errors import BadInput
 from ..files import unlinked
 from ..progress import each
@@ -15,7 +16,6 @@ from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
 from ..tasks import Task
 from ..weights import count_parameters
-from ..wiring import Network
 from .recipe import Curve, Job, Measurements, Prepared, Recipe, Result, TableRow
 
 # Settings that --set cannot change, and what to do instead.
@@ -32,7 +32,7 @@ class Trial:
     """A finished run, ready to be measured: its folder, best network, task, row and job."""
 
     run: Run
-    network: Network
+    network: Model
     task: Task
     row: TableRow
     job: Job

@@ -108,9 +108,9 @@ def _refined(graph: Graph, colours: list[str]) -> list[str]:
     for _ in range(graph.size):
         after = []
         for value, colour in enumerate(colours):
-            node = graph.node(value)
-            reads = sorted(colours[operand] for operand in node.operands) if node else []
-            update = colours[graph.updates[value]] if node is None else ""
+            own = graph.node(value)
+            reads = sorted(colours[operand] for operand in own.operands) if own else []
+            update = colours[graph.updates[value]] if own is None else ""
             updated = sorted(colours[s] for s, u in enumerate(graph.updates) if u == value)
             read_by = sorted(colours[reader] for reader in readers[value])
             after.append(_hash(colour, reads, update, updated, read_by))

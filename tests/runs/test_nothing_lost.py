@@ -16,7 +16,7 @@ import pytest
 from test_training import TEXT, numbers, same
 
 from ostinato.cells import LSTM, Simple
-from ostinato.contrast.training import best_of
+from ostinato.contrast.training import outcome_of
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover, is_locked, locked, write_whole
 from ostinato.runs import Config, examine, open_run, train
@@ -175,11 +175,12 @@ def test_a_task_of_ones_own(config, tmp_path):
         pass
 
     adding = Config(task="adding", cell="simple", **SMALL)
-    run = train(adding, tmp_path / "own", task=Mine(8))
+    run = train(adding, tmp_path / "own", task=Mine(length=8))
     refused(run.path, adding, "from Python with its own task, .* pass it again")
     refused(run.path, adding, "another task", task=Adding(length=8))
-    refused(run.path, adding, "data of adding are not, or no longer, what", task=Mine(8, seed=1))
-    assert train(adding, run.path, resume=True, task=Mine(8)).steps()[-1] == 6
+    other = Mine(length=8, seed=1)
+    refused(run.path, adding, "data of adding are not, or no longer, what", task=other)
+    assert train(adding, run.path, resume=True, task=Mine(length=8)).steps()[-1] == 6
     run = train(config, tmp_path / "text", task=Text.of(TEXT[::-1], length=8))
     refused(run.path, config, "from Python with its own task, .* pass it again")
 
@@ -432,7 +433,7 @@ def test_a_log_with_values_of_wrong_types_is_gone_on_with(run, config):
     log.write_text(log.read_text() + odd)
     assert is_over(run.path)
     train(config.replace(steps=8), run.path, resume=True)
-    assert best_of(run.path)[0] is not None
+    assert outcome_of(run.path).value is not None
 
 
 def test_steps_that_are_done_are_not_taken_back(run, config):

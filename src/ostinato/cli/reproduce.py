@@ -85,8 +85,8 @@ def reproduce(
             else:
                 print("stopped and saved; the same command continues", file=sys.stderr)
             raise Exit(128 + end.number) from None
-    about = {"experiment": name, "page": str(where / "report.html")}
-    about["results"] = [dataclasses.asdict(result) for result in results]
+    rows_found = [dataclasses.asdict(result) for result in results]
+    about = {"experiment": name, "page": str(where / "report.html"), "results": rows_found}
     answer(about, lambda: _show(found, results, where), as_json)
 
 

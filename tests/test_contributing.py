@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from ostinato.runs.members import REGISTRIES
 
 from ostinato.lens import recurrent_matrices, saturation
 from ostinato.lens.names import plain_name, weight_name
 from ostinato.runs import Config, evaluate, open_run, train
+from ostinato.runs.config.members import REGISTRIES
 from ostinato.testing import check_cell, check_task
 
 PAGE = Path(__file__).parent.parent / "CONTRIBUTING.md"

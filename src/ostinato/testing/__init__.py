@@ -10,7 +10,7 @@ line per problem. The checks, in the order in which they run:
 
     parts          the parameters, the arguments of the methods, `initial`
     methods        `inputs` and `step` on their own
-    sequences      `unroll` against a loop of steps; padded and packed sequences against single ones
+    running        `unroll` against a loop of steps; padded and packed sequences against single ones
     derivatives    against finite differences, and by every method that computes them
 
 `check_task` does the same for a task: shapes, seeds, held-out sets, loss, metrics and baselines.

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Layer
-from ..cells.sizes import parameter_dtype, try_input_sizes
+from ..cells.building import parameter_dtype, try_input_sizes
 from ..through_time import describe, unroll
 from .explain import CellError, explain
 from .trees import at, floats, is_float, like_normal, to_float64

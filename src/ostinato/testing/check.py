@@ -26,7 +26,7 @@ from .methods import (
     values_are_finite,
 )
 from .parts import initial_gives_a_state, it_is_a_cell, parameters_can_be_trained
-from .sequences import (
+from .running import (
     lengths_give_each_sequence_alone,
     packing_changes_nothing,
     padding_changes_nothing,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells.sizes import parameter_dtype
+from ..cells.building import parameter_dtype
 from ..through_time import describe
 from .case import BATCH, STEPS, Case, of_steps
 from .explain import CellError, explain

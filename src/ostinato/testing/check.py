@@ -1,11 +1,10 @@
-"""The list of checks of a cell, and `check_cell`, which runs them."""
+"""The checks of a cell and of a task in their order, and `check_cell` and `check_task`."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 
-from ._explain import CellError, explain
 from .case import Case
 from .derivatives import (
     derivative_is_finite,
@@ -16,6 +15,7 @@ from .derivatives import (
     memory_changes_nothing,
     vmap_over_seeds_works,
 )
+from .explain import CellError, explain, raised
 from .methods import (
     batch_axes_are_kept_apart,
     inputs_keep_their_axes,
@@ -25,18 +25,45 @@ from .methods import (
     step_is_pure,
     values_are_finite,
 )
-from .packing import packing_changes_nothing, padding_changes_nothing
 from .parts import initial_gives_a_state, it_is_a_cell, parameters_can_be_trained
 from .running import (
     lengths_give_each_sequence_alone,
+    packing_changes_nothing,
+    padding_changes_nothing,
     unroll_is_a_loop_of_steps,
     weights_survive_a_file,
 )
+from .task_behaviour import (
+    a_batch_is_its_number,
+    artefacts_are_json,
+    baselines_are_numbers,
+    chance_is_that_of_a_constant_answer,
+    fingerprint_is_stable,
+    held_out_is_fixed_and_apart,
+    held_out_is_the_same_in_any_size,
+    loss_and_metrics_add_up,
+    loss_is_finite,
+    other_numbers_are_other_batches,
+    padding_does_not_count,
+    right_answer_is_better_than_chance,
+)
+from .task_case import TaskCase, TaskError
+from .task_form import (
+    attributes_are_there,
+    batches_are_batches,
+    dtypes_fit,
+    it_is_a_task,
+    lengths_are_in_range,
+    numbers_are_finite,
+    shapes_fit,
+    symbols_are_in_range,
+)
 
-Check = Callable[[Case], None]
+C = TypeVar("C")
+Stages = tuple[tuple[Callable[[C], None], ...], ...]
 
 # If a check fails, the later stages are skipped, because they would fail for the same reason.
-STAGES: tuple[tuple[Check, ...], ...] = (
+STAGES: Stages[Case] = (
     (it_is_a_cell,),
     (parameters_can_be_trained,),
     (initial_gives_a_state,),
@@ -62,7 +89,23 @@ STAGES: tuple[tuple[Check, ...], ...] = (
     ),
 )
 
-CHECKS: tuple[Check, ...] = tuple(check for stage in STAGES for check in stage)
+CHECKS = tuple(check for stage in STAGES for check in stage)
+
+TASK_STAGES: Stages[TaskCase] = (
+    (it_is_a_task,),
+    (attributes_are_there,),
+    (batches_are_batches,),
+    (shapes_fit,),
+    (dtypes_fit,),
+    (symbols_are_in_range, numbers_are_finite, lengths_are_in_range),
+    (a_batch_is_its_number, other_numbers_are_other_batches, held_out_is_fixed_and_apart),
+    (loss_is_finite, padding_does_not_count),
+    (held_out_is_the_same_in_any_size, loss_and_metrics_add_up),
+    (right_answer_is_better_than_chance, chance_is_that_of_a_constant_answer),
+    (fingerprint_is_stable, artefacts_are_json, baselines_are_numbers),
+)
+
+TASK_CHECKS = tuple(check for stage in TASK_STAGES for check in stage)
 
 
 def check_cell(
@@ -89,18 +132,55 @@ def check_cell(
         >>> "derivative_is_right" in passed
         True
     """
-    name = cell.__name__ if isinstance(cell, type) else type(cell).__name__
     case = Case(cell, inputs, state=state, noisy=noisy)
     with jax.enable_x64(True):
-        for stage in STAGES:
-            if problems := [line for check in stage if (line := _problem(check, case))]:
-                raise CellError("\n".join(dict.fromkeys(f"{name}: {line}" for line in problems)))
-    return [check.__name__ for check in CHECKS]
+        return _run(STAGES, case, cell, lambda error, _: explain(error), CellError)
 
 
-def _problem(check: Check, case: Case) -> str | None:
-    try:
-        check(case)
-    except Exception as error:  # report whatever the cell raises
-        return explain(error)
-    return None
+def check_task(task: Any) -> list[str]:
+    """Run the conformance suite on a task.
+
+    It checks shapes and dtypes, seeds, lengths and weights, the held-out sets, and the loss and the
+    metrics of the right answer and of a constant one. It takes a few seconds and trains nothing.
+
+    Args:
+        task: the task.
+
+    Returns:
+        The names of the checks, all of which passed.
+
+    Raises:
+        TaskError: with one line per problem.
+
+    Example:
+        >>> from ostinato.tasks import Adding
+        >>> len(check_task(Adding(length=20))) == len(TASK_CHECKS)
+        True
+    """
+    return _run(TASK_STAGES, TaskCase(task), task, _explain_task, TaskError)
+
+
+def _explain_task(error: Exception, how: str) -> str:
+    return str(error) if isinstance(error, TaskError) else raised(error, how)
+
+
+def _run(
+    stages: Stages[C],
+    case: C,
+    member: Any,
+    explained: Callable[[Exception, str], str],
+    failure: type[Exception],
+) -> list[str]:
+    """The names of all checks; raises `failure` with the problems of the first stage that fails."""
+    name = member.__name__ if isinstance(member, type) else type(member).__name__
+    for stage in stages:
+        problems: dict[str, None] = {}
+        for check in stage:
+            try:
+                check(case)
+            except Exception as error:  # report whatever the member raises
+                words = explained(error, check.__name__.replace("_", " "))
+                problems[f"{name}: {words}"] = None
+        if problems:
+            raise failure("\n".join(problems))
+    return [check.__name__ for stage in stages for check in stage]

@@ -4,9 +4,10 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from typing import Any, cast
+from itertools import islice
+from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -19,6 +20,7 @@ from ...learning import Learner, length_at
 from ...tasks import Task
 from ...weights import count_parameters, trained_names
 from ...wiring import Network, outputs_of
+from ..analysis.evaluation import measured
 from ..build import build_learner, steps_of
 from ..config import Config
 from ..folder.checkpoints import Checkpoint, Progress
@@ -45,6 +47,8 @@ from .step import Alone, RunGroup, Steps, compiled_step
 
 Listener = Callable[[dict], None]
 VALIDATION_STREAMS = 32
+WORTHWHILE = 20  # steps to go before the first validation, if it is compiled ahead
+Made = TypeVar("Made")
 
 
 class _Unsound(Exception):
@@ -71,6 +75,8 @@ class Training:
         norms: gradient norms of the last logged steps.
         reference_loss: a loss to compare with, from the first step.
         trained: seconds of training up to the last log entry, in all processes; not of validation.
+        silent: the loss of silence, from a thread.
+        rehearsal: a validation in a thread, which compiles it; `None` where it is not worthwhile.
         untold: events that wait until the baselines, which the first event has, are known.
         compiled: when the first step of this process was done.
         spent: seconds by what they went to: start (until the first step, and waiting for the
@@ -140,9 +146,9 @@ class Training:
         self.logged = self.seconds()
         self.keeper.begin()
         self.trained = self._trained_before(progress.step)
-        pool = ThreadPoolExecutor(1, thread_name_prefix="baselines")
-        self.baselines = in_background(pool, self.task.baselines)
-        pool.shutdown(wait=False)
+        self.baselines = self._beside("baselines", self.task.baselines)
+        self.silent = self._beside("reference", self._silent)
+        self.rehearsal: Future[None] | None = None
         self.untold: list[Event] = [self._start(progress)]
         try:
             with stop_signals() if self.group is None else nullcontext(self.group.stop) as stop:
@@ -179,7 +185,22 @@ class Training:
         self.spent.clear()
         self.spent["start"] = self.logged
         self.spent["compile"] = self.compiled - self.logged
+        if self.group is None and min(self.validate_every, self.steps - progress.step) > WORTHWHILE:
+            self.rehearsal = self._beside("validation", self._rehearse)
         return first
+
+    def _beside(self, name: str, call: Callable[[], Made]) -> "Future[Made]":
+        """What a function returns, from a thread of its own."""
+        pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+        future = in_background(pool, call)
+        pool.shutdown(wait=False)
+        return future
+
+    def _rehearse(self) -> None:
+        """Validate and show the first network, which compiles both while the run goes on."""
+        batches = self.task.held_out("valid", VALIDATION_STREAMS)
+        measured(self.network, islice(batches, 2), self.task.metrics)
+        self.task.preview(self.network, jax.random.key(self.config.seed))
 
     def _loop(self, progress: Progress, fresh_state: Any, stop: Stop) -> tuple[Progress, str]:
         """All steps, and why they ended."""
@@ -355,7 +376,7 @@ class Training:
             )
         if self.reference_loss is None and reports:
             # Nothing counts in a batch of washout: then a later one is compared with.
-            self.reference_loss = max(float(reports[0]["loss"]), self._silent()) or None
+            self.reference_loss = max(float(reports[0]["loss"]), self.silent.result()) or None
         try:
             usual = np.inf if self.reference_loss is None else self.reference_loss
             names = trained_names(self.network)
@@ -378,6 +399,8 @@ class Training:
         return float(self.task.loss(silence, batch.on_device()))
 
     def _validated(self, now: Any, progress: Progress) -> tuple[Any, Progress]:
+        if self.rehearsal is not None:
+            self.rehearsal.result()
         batches = self.task.held_out("valid", VALIDATION_STREAMS)
         metrics = self.task.metrics
         value, *_ = values = self.stepper.measured(now, batches, metrics)

@@ -1,5 +1,6 @@
 """Batches that are prepared while the step before them is computed."""
 
+import contextvars
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,10 +16,12 @@ TRIAL = 8  # calls that are measured
 def in_background(pool: ThreadPoolExecutor, call: Callable[[], Made]) -> "Future[Made]":
     """Call a function in a thread with the precision of this one, which threads do not inherit."""
     wide = jax.config.read("jax_enable_x64")
+    products = jax.config.jax_default_matmul_precision
+    variables = contextvars.copy_context()
 
     def work() -> Made:
-        with jax.enable_x64(wide):
-            return call()
+        with jax.enable_x64(wide), jax.default_matmul_precision(products):
+            return variables.run(call)
 
     return pool.submit(work)
 

@@ -1,4 +1,4 @@
-"""Explains an exception from a user's cell in one line: what, where, and how to fix it."""
+"""Explains an exception from a user's cell or task in one line: what, where, how to fix it."""
 
 import dataclasses
 import importlib.util
@@ -73,22 +73,29 @@ def explain(error: Exception) -> str:
     """One line for an exception; that of a `CellError` is its own message."""
     if isinstance(error, CellError):
         return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    calls = [frame for frame in frames if frame.name in METHODS]
-    users = [frame for frame in frames if not _is_library(frame.filename)]
+    calls = [f for f in traceback.extract_tb(error.__traceback__) if f.name in METHODS]
+    users = _user_frames(error)
     method = next((call.name for call in calls if call in users), calls[0].name if calls else None)
-    place = f" ({_short(users[-1].filename)}:{users[-1].lineno})" if users else ""
-    name = type(error).__name__
     by_type = (advice for kind, advice in BY_TYPE if isinstance(error, kind))
     by_words = (advice for words, advice in BY_WORDS.items() if words in str(error))
     for advice in (*by_type, *by_words):
-        return f"{method or 'step'}{place}: {advice} ({name})"
-    return f"{method or 'unroll'} raised {name}: {_first_line(error)}{place}"
+        return f"{method or 'step'}{_place(users)}: {advice} ({type(error).__name__})"
+    return raised(error, method or "unroll")
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().split("\n")
-    return lines[0] or "no message"
+def raised(error: Exception, what: str) -> str:
+    """One line for an exception without advice: what raised it, its first line, and where."""
+    first = (str(error).strip().splitlines() or ["no message"])[0]
+    return f"{what} raised {type(error).__name__}: {first}{_place(_user_frames(error))}"
+
+
+def _user_frames(error: Exception) -> list[traceback.FrameSummary]:
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame for frame in frames if not _is_library(frame.filename)]
+
+
+def _place(users: list[traceback.FrameSummary]) -> str:
+    return f" ({_short(users[-1].filename)}:{users[-1].lineno})" if users else ""
 
 
 def _folder(module: str) -> str:
@@ -100,10 +107,6 @@ def _folder(module: str) -> str:
 _OURS = _folder(__name__.partition(".")[0])
 _LIBRARIES = (*map(_folder, ("jax", "jaxlib", "equinox", "numpy")), _OURS)
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
-
-
-def _is_ours(file: str) -> bool:
-    return file.startswith(_OURS)
 
 
 def _is_library(file: str) -> bool:

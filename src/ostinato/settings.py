@@ -155,12 +155,12 @@ def from_arguments(kind: type, given: Mapping[str, Any]) -> Any:
     Example:
         >>> from_arguments(NoSettings, {"depth": 2})
         Traceback (most recent call last):
-        TypeError: there is no setting 'depth'; there are none
+        ostinato.errors.BadInput: there is no setting 'depth'; there are none
     """
     known = settings_of(kind)
     for name in given:
         if name not in known:
-            raise TypeError(f"there is no setting {name!r}; there are {', '.join(known) or 'none'}")
+            raise BadInput(f"there is no setting {name!r}; there are {', '.join(known) or 'none'}")
     return make(kind, given)
 
 

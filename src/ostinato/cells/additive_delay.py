@@ -105,13 +105,13 @@ class AdditiveDelay(Cell):
         names = ("state_delays", "output_delays", "input_delays")
         for name, given, least in zip(names, self.delays, (0, 1, 0), strict=True):
             if not given or any(not isinstance(d, int) or d < least for d in given):
-                raise ValueError(
+                raise BadInput(
                     f"{name} must be whole numbers from {least}, one at least, got {given}"
                 )
             if len(set(given)) < len(given):
-                raise ValueError(f"{name} has the same delay twice, got {given}")
+                raise BadInput(f"{name} has the same delay twice, got {given}")
         if dt <= 0:
-            raise ValueError(f"dt must be positive, got {dt}")
+            raise BadInput(f"dt must be positive, got {dt}")
         b, w = jax.random.split(key)
         c, y, x = self.delays
         self.A = jnp.stack([-jnp.eye(units, dtype=zeros().dtype) * (d == 0) for d in c])

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
 from ..settings import setting
 from ._activations import activation, function_of
 from ._cell import Cell, Pair, draw, project, rest
@@ -71,7 +72,7 @@ class Delay(Cell):
         """
         activation(f)
         if not isinstance(delay, int) or delay < 1 or dt <= 0:
-            raise ValueError(
+            raise BadInput(
                 f"delay must be a whole number from 1 and dt positive, got {delay} and {dt}"
             )
         b, c = jax.random.split(key)

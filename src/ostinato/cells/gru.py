@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
 from ..settings import setting
 from ._cell import Cell, draw, project, rest, split, zeros
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
@@ -67,7 +68,7 @@ class GRU(Cell):
                 at zero.
         """
         if reset not in RESETS:
-            raise ValueError(f"reset must be 'before' or 'after', got {reset!r}")
+            raise BadInput(f"reset must be 'before' or 'after', got {reset!r}")
         w, r, u = jax.random.split(key, 3)
         self.W = draw(input, w, inputs, units, blocks=3)
         self.R = draw(recurrent, r, units, units, blocks=2)

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
 from ._cell import Cell
 from .building import is_size
 
@@ -22,7 +23,7 @@ def input_size(cell: Cell) -> int:
     errors = list((in_step or in_inputs).values())
     if len({(type(error), str(error)) for error in errors}) == 1:
         raise errors[0]
-    raise ValueError(
+    raise BadInput(
         f"{type(cell).__name__} was expected to be a cell that reads vectors; it takes none of the "
         f"sizes of its parameters, {sorted(in_step | in_inputs)}"
     ) from errors[0]

@@ -27,7 +27,7 @@ class NotFinite(BadInput):
 def checked(network: Network, prompt: Any, count: int) -> jax.Array:
     """The prompt `(T,)` in int32, after checks of network, prompt and count."""
     if not can_step(network):
-        raise ValueError("generating needs a network with a step, got one that reads both ways")
+        raise BadInput("generating needs a network with a step, got one that reads both ways")
     given = np.asarray(prompt)
     if given.ndim != 1 or not given.size:
         raise BadInput(f"a prompt is at least one symbol, (T,), got shape {given.shape}")

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 
 from ..cells import LSTM, LSTM1997, Cell, KrauseLSTM, PeepholeLSTM
 from ..cells.building import split
+from ..errors import BadInput
 from ._check import sizes
 from ._packed import valid_loss
 from ._running import starting_state
@@ -179,13 +180,13 @@ def _lstm(cell: Any) -> Any:
     if hasattr(cell, "readout") and hasattr(cell, "encoding"):
         lstm = cell.cell
         if jax.tree.leaves(eqx.filter(cell.encoding, eqx.is_inexact_array)):
-            raise ValueError(
+            raise BadInput(
                 "online1997 learns no encoding: use inputs that are vectors or one-hot symbols, "
                 f"got {type(cell.encoding).__name__}"
             )
     if not isinstance(lstm, tuple(RULES)) or isinstance(lstm, PeepholeLSTM):
         names = ", ".join(kind.__name__ for kind in RULES)
-        raise ValueError(
+        raise BadInput(
             f"online1997 needs one of {names}, or a network of one, got {type(lstm).__name__}"
         )
     return lstm

@@ -13,6 +13,7 @@ from ..cells.building import draw, project, zeros
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..cells.sizes import input_size, output_size, parameter_dtype
 from ..data import Batch
+from ..errors import BadInput
 from ..through_time import can_step
 from .noise import Drop
 from .stack import Stack
@@ -277,14 +278,14 @@ class _Lookup(Cell):
 def _check_symbols(encoding: Any, x: Any, symbols: int) -> None:
     name = type(encoding).__name__
     if isinstance(x, str | bytes):
-        raise TypeError(f"{name} expects integer symbols, got {type(x).__name__}")
+        raise BadInput(f"{name} expects integer symbols, got {type(x).__name__}")
     if not jnp.issubdtype(jnp.result_type(x), jnp.integer):
-        raise TypeError(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
+        raise BadInput(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
     if isinstance(x, list | tuple) and any(isinstance(one, jax.core.Tracer) for one in x):
-        raise TypeError(f"{name} expects an array of integer symbols, got a {type(x).__name__}")
+        raise BadInput(f"{name} expects an array of integer symbols, got a {type(x).__name__}")
     if not isinstance(x, jax.core.Tracer) and np.size(x):
         values = np.asarray(x)  # NumPy: this may run while JAX traces
         low, high = int(values.min()), int(values.max())
         if low < 0 or high >= symbols:
             wrong = low if low < 0 else high
-            raise ValueError(f"{name} expects symbols from 0 to {symbols - 1}, got {wrong}")
+            raise BadInput(f"{name} expects symbols from 0 to {symbols - 1}, got {wrong}")

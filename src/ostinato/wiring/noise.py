@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
+from ..errors import BadInput
 from ..through_time import can_step, with_products
 from ..through_time.tap import Tap
 
@@ -240,7 +241,7 @@ class WeightNoise(_Wrapper):
             inference: without noise.
         """
         if std < 0:
-            raise ValueError(f"WeightNoise needs a standard deviation of at least 0, got {std}")
+            raise BadInput(f"WeightNoise needs a standard deviation of at least 0, got {std}")
         self.cell, self.seed, self.inference = _checked(cell, "WeightNoise"), Seed(key), inference
         self.std = std
 
@@ -264,11 +265,11 @@ class WeightNoise(_Wrapper):
 
 def _checked(cell: Cell, name: str) -> Cell:
     if not can_step(cell):
-        raise ValueError(f"{name} wraps a cell with a step, got {type(cell).__name__}")
+        raise BadInput(f"{name} wraps a cell with a step, got {type(cell).__name__}")
     return cell
 
 
 def _rate(rate: float, name: str) -> float:
     if not 0 <= rate < 1:
-        raise ValueError(f"{name} needs a rate from 0 to below 1, got {rate}")
+        raise BadInput(f"{name} needs a rate from 0 to below 1, got {rate}")
     return rate

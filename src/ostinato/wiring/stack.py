@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
+from ..errors import BadInput
 from ..through_time import can_step
 
 
@@ -44,7 +45,7 @@ class Stack(Cell):
             skip: connect every layer to the input and to the output.
         """
         if not layers:
-            raise ValueError("Stack needs at least one layer, got none")
+            raise BadInput("Stack needs at least one layer, got none")
         self.layers = tuple(layers)
         self.skip = skip
 

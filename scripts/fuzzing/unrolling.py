@@ -19,7 +19,7 @@ BATCHES = ((), (2,), (2,), (2, 3), (0,))
 def unrolling(case: Case) -> str:
     """Unroll a module over generated inputs, and compare with stepping it."""
     from ostinato import taps, unroll
-    from ostinato.through_time import can_step
+    from ostinato.through_time.layers import can_step
 
     chance = case.chance
     module = sound_module(chance)

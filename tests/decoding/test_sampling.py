@@ -12,19 +12,9 @@ import pytest
 from ostinato.cells import GRU, LSTM
 from ostinato.data import Vocabulary
 from ostinato.data.tokens import Tokens
-from ostinato.decoding import (
-    as_text,
-    beam,
-    beam_answers,
-    choose,
-    ctc_beam,
-    opening,
-    play,
-    sample,
-    sampled_answers,
-    sampling,
-    until,
-)
+from ostinato.decoding import beam, beam_answers, ctc_beam, play, sample, sampled_answers, sampling
+from ostinato.decoding.sampling import choose
+from ostinato.decoding.text import as_text, opening, until
 from ostinato.errors import BadInput
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.through_time import unroll

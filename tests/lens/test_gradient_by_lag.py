@@ -9,7 +9,8 @@ from jax.random import key
 from members import CELLS, WIRINGS
 from ostinato.cells import GRU, LSTM, Leaky, Simple
 from ostinato.lens import gradient_by_lag, jacobian_by_lag, recurrent_matrices
-from ostinato.through_time import can_step, taps
+from ostinato.through_time import taps
+from ostinato.through_time.layers import can_step
 from ostinato.wiring import Bidirectional, Network, OneHot, Readout, Stack
 from sound_cells import LRU, SRU, Counter, MinGRU, NoState
 

@@ -19,8 +19,8 @@ from ostinato.lens.bounds import (
     preactivation_jacobian_norms,
     singular_value_bound,
 )
-from ostinato.testing import BATCH
-from ostinato.through_time import can_step
+from ostinato.testing.case import BATCH
+from ostinato.through_time.layers import can_step
 from ostinato.wiring import Bidirectional, Network, Readout, Stack
 
 MEMBERS = CELLS | WIRINGS

@@ -9,14 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ostinato.errors import BadInput
-from ostinato.symbolic import (
-    EXAMPLES,
-    compile_program,
-    interpret,
-    load_program,
-    network_trace,
-    parse,
-)
+from ostinato.symbolic import compile_program, interpret, load_program, network_trace, parse
+from ostinato.symbolic.examples import EXAMPLES
 from ostinato.symbolic.trace import SPARSE_ABOVE
 
 from .random_programs import programs

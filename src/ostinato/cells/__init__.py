@@ -9,8 +9,6 @@ from .._lazy import Members, attach
 
 if TYPE_CHECKING:
     from . import initialisers as initialisers
-    from ._activations import activation as activation
-    from ._activations import slope as slope
     from ._cell import Cell as Cell
     from .additive_delay import AdditiveDelay as AdditiveDelay
     from .delay import Delay as Delay

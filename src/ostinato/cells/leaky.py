@@ -8,7 +8,7 @@ import jax
 
 from ..errors import BadInput
 from ..settings import setting
-from ._activations import activation
+from .activations import activation
 from .initialisers import Initialiser, fan_in, orthogonal
 from .simple import Simple
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
-from ._activations import activation, function_of
 from ._cell import Cell, draw, project, rest, zeros
+from .activations import activation, function_of
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 

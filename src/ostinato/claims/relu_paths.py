@@ -3,7 +3,8 @@
 import jax
 import numpy as np
 
-from ..cells import Simple, activation
+from ..cells import Simple
+from ..cells.activations import activation
 from ..lens import path_sum
 from ._claim import Claim, Falsehood, Finding
 from ._nets import drawn, gap, numbers

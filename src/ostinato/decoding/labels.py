@@ -15,7 +15,7 @@ def most_probable(network: Any, batch: Batch) -> jax.Array:
     """The label with the largest output at each step, `(T, B)`. Noise is off.
 
     Example:
-        >>> from ostinato.decoding import most_probable
+        >>> from ostinato.decoding.labels import most_probable
         >>> most_probable(network, Batch(xs, None, jnp.ones((10, 4)))).shape
         (10, 4)
     """

@@ -10,7 +10,9 @@ import numpy as np
 from ..errors import BadInput
 from ..settings import MAX as MAX
 from ..settings import checked_int
-from ..through_time import can_step, starting_state, unroll
+from ..through_time import unroll
+from ..through_time.layers import can_step
+from ..through_time.running import starting_state
 from ..wiring import Network
 
 

@@ -9,7 +9,7 @@ of them with a total probability of at least `top_p` (Holtzman et al., 2020). `b
 probable continuation instead.
 
 Example:
-    >>> from ostinato.decoding import as_text
+    >>> from ostinato.decoding.text import as_text
     >>> network, vocabulary = run.network(), run.vocabulary
     >>> prompt = vocabulary.encode("The name")
     >>> pieces = sample(network, prompt, 40, key=jax.random.key(0), temperature=0.8, top_p=0.95)

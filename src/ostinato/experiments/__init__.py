@@ -26,16 +26,11 @@ from . import (
     time_lag,
     toy_net,
 )
-from ._recipe import Computed as Computed
-from ._recipe import Found as Found
 from ._recipe import Job as Job
 from ._recipe import Recipe as Recipe
 from ._recipe import Result as Result
-from ._recipe import Row as Row
 from ._results import collect as collect
 from ._results import reproduce as reproduce
-from ._trained import Trained as Trained
-from ._trained import Trial as Trial
 
 RECIPES: dict[str, Recipe] = {
     module.RECIPE.name: module.RECIPE

@@ -9,8 +9,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..data import check_file
 from ..data.datasets import text_path
+from ..data.files import check_file
 from ..errors import BadInput
 from ..files import write_whole
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..learning.hessian_free import Damping
 from ..runs.evaluation import measured
-from ..tasks import streams
+from ..tasks.text import streams
 from ._recipe import Found, Row
 from ._trained import Trained, Trial
 from .corpus import Corpus

@@ -23,7 +23,6 @@ from .paths import toy_contribution as toy_contribution
 from .patterns import pattern as pattern
 from .perturbation import ignored_before as ignored_before
 from .perturbation import influence_by_lag as influence_by_lag
-from .perturbation import spread_lags as spread_lags
 from .reach import reach as reach
 from .reading import read as read
 from .recurrent_matrices import recurrent_matrices as recurrent_matrices

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..through_time import over_parts
+from ..through_time.layers import over_parts
 from ._squashed import cells_within
 
 # path, cell, inputs, state or None, backwards -> outputs, final state

@@ -9,8 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..through_time import can_step, over_parts, sizes, starting_state
 from ..through_time.borders import Borders, held, restarted, without_padding
+from ..through_time.check import sizes
+from ..through_time.layers import can_step, over_parts
+from ..through_time.running import starting_state
 from ..through_time.step import take_apart
 from ..through_time.tracing import evaluate, read
 from ._squashed import cells_within, names_of, squashed_blocks

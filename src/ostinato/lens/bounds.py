@@ -6,9 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Leaky, Simple, slope
+from ..cells import Leaky, Simple
+from ..cells.activations import slope
 from ..errors import BadInput
-from ..through_time import sizes, unroll
+from ..through_time import unroll
+from ..through_time.check import sizes
 from .jacobians import spectral_norms, steps_until
 
 

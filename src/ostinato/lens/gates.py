@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..through_time import can_step, check_structure, sizes
 from ..through_time.borders import Borders, find_borders
+from ..through_time.check import check_structure, sizes
+from ..through_time.layers import can_step
 from ._opened import Instrumented, open_cells
 from .names import plain_name
 

@@ -8,7 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..through_time import sizes, starting_state, step_changing, unroll
+from ..through_time import unroll
+from ..through_time.check import sizes
+from ..through_time.output import step_changing
+from ..through_time.running import starting_state
 from ._cells_in_turn import cells_in_turn
 from .ends import Ends, find_ends, mean_over
 

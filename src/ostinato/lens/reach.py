@@ -11,7 +11,8 @@ from ..errors import BadInput
 from ..names import state_name
 from ..tasks.passages import Passage
 from ..through_time import unroll
-from ..wiring import Network, outputs_of, prepared
+from ..wiring import Network, outputs_of
+from ..wiring.model import prepared
 from .gradient_by_lag import gradient_by_lag
 
 WINDOW = 200

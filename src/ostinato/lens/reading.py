@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..progress import Report, each, silent
 from ..tasks.passages import Passage
 from ..through_time import unroll
-from ..wiring import prepared
+from ..wiring.model import prepared
 from .gates import gates_over_time
 from .units import Unit, state_names
 

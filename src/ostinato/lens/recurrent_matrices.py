@@ -9,7 +9,7 @@ from jax.extend.core import Literal
 
 from ..cells import Cell
 from ..cells.sizes import input_size, parameter_dtype
-from ..through_time import can_step
+from ..through_time.layers import can_step
 from ..through_time.step import Step, take_apart
 from ..through_time.tap import Tap
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import can_step, check_structure, sizes
 from ..through_time.borders import Borders, find_borders, without_padding
+from ..through_time.check import check_structure, sizes
+from ..through_time.layers import can_step
 from ._opened import Instrumented, open_cells
 
 # Up to where an activation is low, and from where it is high.

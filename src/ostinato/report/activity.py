@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..data import Batch
-from ..decoding import as_text
+from ..decoding.text import as_text
 from ..through_time import unroll
 from .subject import Subject
 

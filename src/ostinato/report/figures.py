@@ -41,7 +41,7 @@ def figure(chart: Chart) -> dict:
         >>> drawn["layout"]["xaxis"]["title"]["text"]
         'step'
     """
-    raise TypeError(f"cannot draw a chart of type {type(chart).__name__}")
+    raise NotImplementedError(f"cannot draw a chart of type {type(chart).__name__}")
 
 
 @figure.register

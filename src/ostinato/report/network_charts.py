@@ -25,7 +25,7 @@ from ..lens.names import weight_name
 from ..names import plain_name, state_name
 from ..runs.probe import Lens
 from ..tasks.pictures import Picture
-from ..through_time import can_step
+from ..through_time.layers import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .course import weights_of

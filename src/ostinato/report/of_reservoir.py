@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ..lens import largest_singular_value
-from ..reservoir import BlockSparse
+from ..reservoir.sparse import BlockSparse
 from .charts import Chart, Plane
 from .subject import Subject
 

@@ -60,7 +60,7 @@ def picture(chart: Chart) -> Any:
 
 @singledispatch
 def _draw(chart: Chart, axes: Any, figure: Any) -> None:
-    raise TypeError(f"cannot draw a chart of type {type(chart).__name__}")
+    raise NotImplementedError(f"cannot draw a chart of type {type(chart).__name__}")
 
 
 @_draw.register

@@ -12,7 +12,7 @@ from ..cells.building import draw, zeros
 from ..cells.initialisers import normal
 from ..cells.sizes import input_size, output_size
 from ..errors import BadInput
-from ..through_time import can_step
+from ..through_time.layers import can_step
 from ..wiring import Readout
 
 EXPANSIONS = ("quadratic", "fourier")

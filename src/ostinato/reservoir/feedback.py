@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..cells.sizes import parameter_dtype
 from ..data import Batch
-from ..through_time import can_step, unroll
+from ..through_time import unroll
+from ..through_time.layers import can_step
 
 
 class OutputFeedback(Cell):

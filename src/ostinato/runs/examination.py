@@ -9,8 +9,9 @@ import numpy as np
 from ..data import Batch
 from ..errors import BadInput
 from ..lens import ignored_before, saturation
-from ..lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_batches
+from ..lens.doctor import Evidence, Finding, Goal, History, diagnose
 from ..lens.doctor import Network as Measured
+from ..lens.doctor.of_batches import look_at_batches
 from ..progress import Report, silent
 from ..tasks import Task
 from ..wiring import Network

@@ -19,7 +19,7 @@ import jax
 
 from ..errors import BadInput
 from ..learning import Learner, Objective, RunSize
-from ..tasks import CrossEntropy
+from ..tasks.losses import CrossEntropy
 from .build import batch_size
 from .config import Config
 from .divergence import Diverged

@@ -15,22 +15,13 @@ from ..cells.initialisers import normal
 from ..errors import BadInput
 from ..reservoir import MLP, Expansion, OutputFeedback
 from ..settings import Setting, checked
-from ..wiring import (
-    ATTENTION,
-    Bridge,
-    Captioner,
-    Convolutions,
-    DeepReadout,
-    Drop,
-    Dropped,
-    Embedding,
-    EncoderDecoder,
-    Mean,
-    Network,
-    Stack,
-    Tagger,
-    can_hand_over,
-)
+from ..wiring import Captioner, Embedding, EncoderDecoder, Mean, Network, Stack, Tagger
+from ..wiring.attention import ATTENTION
+from ..wiring.bridge import Bridge, can_hand_over
+from ..wiring.captioner import Convolutions
+from ..wiring.encoder_decoder import DeepReadout
+from ..wiring.network import Dropped
+from ..wiring.noise import Drop
 from .parts import Parts, readout_kind
 
 EMBEDDED = 0.1  # standard deviation: a tied readout needs small numbers

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from ..errors import BadInput
-from ..reservoir import EXPANSIONS
+from ..reservoir.expansion import EXPANSIONS
 from ..settings import setting
 from ..tasks import Task
 from .models import MODELS

@@ -23,7 +23,8 @@ import numpy as np
 
 from ..data import Batch
 from ..learning import Learner
-from ..tasks import Metric, Task
+from ..tasks import Task
+from ..tasks.metrics import Metric
 from ..wiring import Network
 from .checkpoints import Checkpoint
 from .config import Config

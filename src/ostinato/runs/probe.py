@@ -7,9 +7,12 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..lens import gradient_by_lag, memory_length, saturation, spread_lags
-from ..tasks import Loss, Task
-from ..wiring import outputs_of, prepared
+from ..lens import gradient_by_lag, memory_length, saturation
+from ..lens.perturbation import spread_lags
+from ..tasks import Task
+from ..tasks.losses import Loss
+from ..wiring import outputs_of
+from ..wiring.model import prepared
 
 SEQUENCES = 8
 BATCHES = 1000  # that may consist of washout

@@ -9,7 +9,7 @@ from ..errors import BadInput
 from ..names import nearest
 from ..settings import read_numbers, setting, settings_of
 from ..tasks.task import MAX_SEED
-from ..through_time import BACKENDS
+from ..through_time.backends import BACKENDS
 from .members import REGISTRIES, find
 from .network import NetworkSettings
 

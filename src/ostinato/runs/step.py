@@ -17,7 +17,7 @@ import optax
 
 from ..data import Batch
 from ..learning import Learner
-from ..tasks import Metric
+from ..tasks.metrics import Metric
 from ..weights import trained
 from ..wiring import Network, reseed
 from .checkpoints import Checkpoint

@@ -2,8 +2,6 @@
 
 from .compiler import ProgramNetwork as ProgramNetwork
 from .compiler import compile_program as compile_program
-from .examples import EXAMPLES as EXAMPLES
-from .examples import example_text as example_text
 from .examples import load_program as load_program
 from .hopfield import Capacity as Capacity
 from .hopfield import capacity as capacity
@@ -17,4 +15,3 @@ from .language import Program as Program
 from .language import parse as parse
 from .trace import Step as Step
 from .trace import network_trace as network_trace
-from .trace import read_states as read_states

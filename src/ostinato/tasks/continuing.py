@@ -13,7 +13,7 @@ import numpy as np
 from ..data import Batch
 from ..data.scaling import check_complete
 from ..errors import BadInput
-from ..through_time import can_step
+from ..through_time.layers import can_step
 from ..weights import own_precision
 from ..wiring import outputs_of
 from .applying import ApplyOptions

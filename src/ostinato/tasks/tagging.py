@@ -15,7 +15,7 @@ from ..data.padding import rounded
 from ..data.spelling import Spellings
 from ..data.splits import shares
 from ..data.words import UNKNOWN
-from ..decoding import most_probable
+from ..decoding.labels import most_probable
 from ..errors import BadInput
 from ..settings import setting
 from .applying import ApplyOptions

@@ -12,7 +12,9 @@ import numpy as np
 
 from ..data import Batch, Vocabulary, read_symbols
 from ..data.splits import divided, shares
-from ..decoding import NotFinite, opening, sample
+from ..decoding import sample
+from ..decoding.prompt import NotFinite
+from ..decoding.text import opening
 from ..errors import BadInput
 from ..settings import setting
 from .file_task import FileTask, Reading, naming

@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells.sizes import parameter_dtype, try_input_sizes
-from ..through_time import can_step, describe, unroll
+from ..through_time import unroll
+from ..through_time.check import describe
+from ..through_time.layers import can_step
 from ._compile import quickly
 from ._explain import CellError, explain
 from ._trees import at, floats, is_float, like_normal, to_float64

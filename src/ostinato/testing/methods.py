@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells.sizes import parameter_dtype
-from ..through_time import describe
+from ..through_time.check import describe
 from ._explain import CellError, explain
 from ._trees import apart, at, distance, is_float, row, same_structure, scale
 from .case import BATCH, STEPS, Case

@@ -9,7 +9,9 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..tasks import CTC, BinaryCrossEntropy, CrossEntropy, SquaredError, StepLoss, Task
+from ..tasks import Task
+from ..tasks.ctc import CTC
+from ..tasks.losses import BinaryCrossEntropy, CrossEntropy, SquaredError, StepLoss
 from ._explain import _is_library, _short
 
 SIZE = 4

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ._check import check_batched, sizes
 from .borders import Borders, find_borders, held, restarted
+from .check import check_batched, sizes
 
 Loss = Callable[[Any, Any], jax.Array]
 

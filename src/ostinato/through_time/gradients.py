@@ -46,11 +46,11 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..errors import BadInput
-from ._check import describe, in_line, is_whole, sizes
 from ._packed import packed, valid_loss
-from ._running import starting_state
 from .borders import find_borders, where
+from .check import describe, in_line, is_whole, sizes
 from .layers import can_step
+from .running import starting_state
 from .theorem import gradients_by_theorem
 from .unroll import unroll
 

@@ -20,11 +20,11 @@ import jax.numpy as jnp
 from ..cells import LSTM, LSTM1997, Cell, KrauseLSTM, PeepholeLSTM
 from ..cells.building import split
 from ..errors import BadInput
-from ._check import sizes
 from ._packed import valid_loss
-from ._running import starting_state
 from .borders import Borders, find_borders, held, restarted, where
+from .check import sizes
 from .gradients import Loss, Online, Result, check_influence, check_targets
+from .running import starting_state
 
 Rule = Callable[[jax.Array, jax.Array], jax.Array]
 

@@ -9,18 +9,11 @@ import numpy as np
 
 from ..cells import Cell
 from ..errors import BadInput
-from ._check import (
-    check_compute,
-    check_memory,
-    check_structure,
-    expected_state,
-    in_line,
-    sizes,
-)
-from ._running import Options, compiled, step_of
 from .backends import BACKENDS
 from .borders import find_borders
+from .check import check_compute, check_memory, check_structure, expected_state, in_line, sizes
 from .layers import can_step, parts_with_inputs
+from .running import Options, compiled, step_of
 
 WATCHED = (None, "states", "products", "slopes")
 FAILURES = ("scan", "nan")

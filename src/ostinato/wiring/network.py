@@ -14,7 +14,7 @@ from ..cells.initialisers import Initialiser, glorot, normal
 from ..cells.sizes import input_size, output_size, parameter_dtype
 from ..data import Batch
 from ..errors import BadInput
-from ..through_time import can_step
+from ..through_time.layers import can_step
 from .noise import Drop
 from .stack import Stack
 

@@ -21,7 +21,8 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import can_step, with_products
+from ..through_time import with_products
+from ..through_time.layers import can_step
 from ..through_time.tap import Tap
 
 Module = TypeVar("Module")

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import can_step
+from ..through_time.layers import can_step
 
 
 class Stack(Cell):

@@ -12,7 +12,7 @@ from ..cells.building import check_vectors, draw, is_size, zeros
 from ..cells.initialisers import glorot
 from ..cells.sizes import input_size, output_size
 from ..errors import BadInput
-from ..through_time import can_step
+from ..through_time.layers import can_step
 from ..through_time.paired import paired
 from .addressing import Focus, address, read, write
 

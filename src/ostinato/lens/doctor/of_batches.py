@@ -6,7 +6,8 @@ import jax
 import numpy as np
 
 from ...data import Batch
-from ...tasks import CrossEntropy, Task
+from ...tasks import Task
+from ...tasks.losses import CrossEntropy
 from .evidence import Data
 
 SYMBOLS_READ = 200_000

@@ -16,12 +16,12 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ._check import check_batched, check_state, check_taps, expected_state, one_time, sizes
 from ._engine import Inputs
 from ._mixed import inputs_in
 from ._rule import run_through_time, slopes_through_time
 from ._weak import is_weak
 from .borders import Borders, held, restarted, without_padding
+from .check import check_batched, check_state, check_taps, expected_state, one_time, sizes
 from .layers import can_step, over_parts, path_of
 from .step import Step, take_apart
 

@@ -106,7 +106,7 @@ def test_what_the_reference_lists_is_there():
             assert getattr(importlib.import_module(package), name) is not None
 
 
-# Rooms that read what a run folder or an ancestry keeps: such an error becomes part of a `BadInput`.
+# Rooms that read what a run folder or an ancestry keeps: their errors become words of a `BadInput`.
 # A claim is no function of an argument of the user.
 OTHERS = {"tasks", "data", "evolve", "runs", "claims"}
 

@@ -7,7 +7,7 @@ Example:
     >>> len(ostinato.sample(run, "The ", 20))
     20
     >>> [*ostinato.evaluate(run, "test")]
-    ['bits per character', 'perplexity']
+    ['bits per character', 'perplexity per character']
 """
 
 from typing import TYPE_CHECKING, Any

@@ -43,7 +43,7 @@ def evaluate(
     Example:
         >>> values = evaluate(open_run("runs/text-mlstm-1"), "test")
         >>> [*values], 0 < values["bits per character"] < 10
-        (['bits per character', 'perplexity'], True)
+        (['bits per character', 'perplexity per character'], True)
     """
     with run.precision():
         task = run.task() if task is None else task

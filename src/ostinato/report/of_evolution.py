@@ -9,7 +9,7 @@ from ..evolve import Entry, Graph, best_of, line_of, memory_kind, read_ancestry
 from ..evolve.graph import STATE_NAMES
 from ..evolve.search import read_plan
 from ..files import write_whole
-from .charts import COLOURS
+from .drawing import COLOURS
 from .page import document
 
 PAGE = "evolution.html"

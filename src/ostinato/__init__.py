@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from .runs import sample as sample
     from .runs import train as train
     from .runs import train_many as train_many
-    from .through_time import taps as taps
-    from .through_time import unroll as unroll
+    from .through_time.unroll import taps as taps
+    from .through_time.unroll import unroll as unroll
     from .weights import count_parameters as count_parameters
     from .weights import load_weights as load_weights
     from .weights import save_weights as save_weights

@@ -9,8 +9,8 @@ import typer
 
 from ostinato.cli import app
 from ostinato.lens.doctor import RULES, Evidence, diagnose
-from ostinato.lens.doctor.again import again
-from ostinato.lens.doctor.of_batches import look_at_batches
+from ostinato.lens.doctor.evidence import look_at_batches
+from ostinato.lens.doctor.finding import again
 from ostinato.runs import Config, train
 from ostinato.runs.examination import gather
 from ostinato.tasks import Text

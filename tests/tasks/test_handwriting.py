@@ -10,7 +10,7 @@ from ostinato.data import Batch, read_drawings
 from ostinato.data.ink import drawn_ink
 from ostinato.data.pen import pen_steps, steps_of_drawings
 from ostinato.errors import BadInput
-from ostinato.lens.doctor.of_batches import look_at_batches
+from ostinato.lens.doctor.evidence import look_at_batches
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
 from ostinato.runs.probe import looked_at

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 from ..errors import BadInput
 from ..settings import setting
-from ._cell import Cell, Pair, draw, project, rest
 from .activations import activation, function_of
+from .cell import Cell, Pair, draw, project, rest
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 

@@ -8,8 +8,8 @@ import jax
 
 from ..errors import BadInput
 from ..settings import setting
-from ._cell import Cell, draw, project, zeros
 from .activations import activation, function_of
+from .cell import Cell, draw, project, zeros
 from .initialisers import Initialiser, fan_in, initial, orthogonal
 
 CONTEXTS = ("one-to-one", "full")

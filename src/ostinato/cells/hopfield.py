@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import BadInput
-from ._cell import Cell, check_vectors, rest, zeros
 from .building import is_size
+from .cell import Cell, check_vectors, rest, zeros
 
 
 class Hopfield(Cell):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from typer import Argument, Option
 
+from ..cells import Model
 from ..data.files import check_file
 from ..decoding.prompt import NotFinite
 from ..errors import BadInput
@@ -101,7 +102,9 @@ def evaluate(
             _show(result)
 
 
-def _measured(run: Run, network: Any, task: Task, part: str, report: Report, *, own: bool) -> dict:
+def _measured(
+    run: Run, network: Model, task: Task, part: str, report: Report, *, own: bool
+) -> dict:
     """All metrics of the task on one part of its data."""
     predicted = [
         int(np.count_nonzero(batch.counted))
@@ -120,7 +123,7 @@ def _measured(run: Run, network: Any, task: Task, part: str, report: Report, *, 
     }
 
 
-def _dynamic(network: Any, task: Task, part: str, rate: float | None, report: Report) -> dict:
+def _dynamic(network: Model, task: Task, part: str, rate: float | None, report: Report) -> dict:
     """Bits and perplexity of dynamic evaluation."""
     rate = evaluation.RATE if rate is None else rate
     symbols = task.stream(part)

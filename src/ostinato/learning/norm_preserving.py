@@ -12,7 +12,6 @@ from ..cells import Cell
 from ..errors import BadInput
 from ..through_time.borders import find_borders, held, restarted, without_padding
 from ..through_time.check import sizes
-from ..through_time.layers import can_step
 from ..through_time.output import output_from
 from ..through_time.running import starting_state
 
@@ -69,7 +68,7 @@ def omega(
         True
     """
     steps, batch = sizes(cell, xs)
-    if not can_step(cell):
+    if not cell.can_step:
         raise BadInput(f"omega needs a cell with a step, got {type(cell).__name__}")
     cell.check_inputs(xs)
     xs, borders = find_borders(xs, lengths, resets, steps, batch)

@@ -25,14 +25,15 @@ LEVELS = (
 )
 
 # Scales of maps: colours at even distances.
-VIRIDIS = (
+Scale = tuple[str, ...]
+VIRIDIS: Scale = (
     *("#440154", "#48186a", "#472d7b", "#424086", "#3b528b", "#33638d", "#2c728e", "#26828e"),
     *("#21918c", "#1fa088", "#28ae80", "#3fbc73", "#5ec962", "#84d44b", "#addc30", "#d8e219"),
     "#fde725",
 )
-BLUE_RED = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
-WHITE_RED = ("#f7f7f7", "#f4a582", "#b2182b")
-BLUES = ("#f7fbff", "#6baed6", "#08306b")
+BLUE_RED: Scale = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
+WHITE_RED: Scale = ("#f7f7f7", "#f4a582", "#b2182b")
+BLUES: Scale = ("#f7fbff", "#6baed6", "#08306b")
 
 DECADES = 8  # the range of a logarithmic map, in powers of ten
 MARKED = 30  # points of a line up to which each has a mark
@@ -139,7 +140,7 @@ class Cells:
     z: list[list[float | None]]
     low: float
     high: float
-    scale: Sequence[str]
+    scale: Scale
     values: list[list[float | None]]
     digits: str
     words: list[list[str]]

@@ -6,16 +6,16 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..lens import ignored_before, saturation
 from ..lens.doctor import Evidence, Finding, Goal, History, diagnose
 from ..lens.doctor import Network as Measured
-from ..lens.doctor.of_batches import look_at_batches
+from ..lens.doctor.evidence import look_at_batches
 from ..progress import Report, silent
 from ..tasks import Task
-from ..wiring import Network
-from .build import batch_size, build_learner
+from .build import build_learner
 from .evaluation import measured
 from .events import Divergence, Event, Valid, logged_steps, of_form, opening
 from .folder import Run, Saved
@@ -38,7 +38,7 @@ COURSE = {
 def examine(
     run: Run,
     task: Task | None = None,
-    like: Network | None = None,
+    like: Model | None = None,
     report: Report = silent,
 ) -> list[Finding]:
     """What the doctor finds wrong with a run, causes before their effects.
@@ -58,13 +58,13 @@ def examine(
 def gather(
     run: Run,
     task: Task | None = None,
-    like: Network | None = None,
+    like: Model | None = None,
     report: Report = silent,
 ) -> Evidence:
     """The evidence for `diagnose`. The arguments are those of `examine`."""
     report(0, None, "reading the log and the data")
     task = run.task() if task is None else task
-    size = batch_size(run.config)
+    size = run.config.batch_size
     first = first_counted(task, size)
     one, two = task.batch(first, size), task.batch(first + 1, size)
     events, kind = run.events(), run.config.learner.kind
@@ -81,7 +81,7 @@ def gather(
     )
 
 
-def finite_checkpoint(run: Run, which: str, like: Network | None = None) -> Saved:
+def finite_checkpoint(run: Run, which: str, like: Model | None = None) -> Saved:
     """A checkpoint as `Run.saved` gives it, with noise off; its weights must be finite."""
     found = run.saved(which, like)
     for path, weight in jax.tree_util.tree_leaves_with_path(found.network):
@@ -124,7 +124,7 @@ def _number(value: float | None) -> float:
 
 
 def _measured(
-    run: Run, like: Network | None, task: Task, batch: Batch, size: int, report: Report
+    run: Run, like: Model | None, task: Task, batch: Batch, size: int, report: Report
 ) -> Measured:
     found = finite_checkpoint(run, "last", like)
     network = found.network
@@ -148,7 +148,7 @@ def _measured(
     )
 
 
-def _score(network: Network, task: Task, size: int) -> float:
+def _score(network: Model, task: Task, size: int) -> float:
     """The metric on the first training batches."""
 
     def batches() -> Iterator[Batch]:

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from .. import decoding
+from ..cells import Model
 from ..data import Vocabulary
 from ..decoding import Drawn, play
 from ..decoding.text import as_text, opening, until
@@ -65,7 +66,7 @@ def beginning(run: Run, prompt: str) -> tuple[Vocabulary, np.ndarray]:
 
 
 def play_run(
-    run: Run, prompt: str, count: int, *, seed: int = 0, network: Any = None, **how: Any
+    run: Run, prompt: str, count: int, *, seed: int = 0, network: Model | None = None, **how: Any
 ) -> Iterator[dict[str, Any]]:
     """Sample from a run on a text, symbol by symbol as it is made.
 

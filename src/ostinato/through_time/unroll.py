@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Cell
+from ..cells import Layer
 from ..errors import BadInput
 from .backends import BACKENDS
 from .borders import find_borders
 from .check import check_compute, check_memory, check_structure, expected_state, in_line, sizes
-from .layers import can_step, parts_with_inputs
+from .layers import parts_with_inputs
 from .running import Options, compiled, step_of
 
 WATCHED = (None, "states", "products", "slopes")
@@ -20,7 +20,7 @@ FAILURES = ("scan", "nan")
 
 
 def unroll(
-    cell: Any,
+    cell: Layer,
     xs: Any,
     state: Any = None,
     *,
@@ -86,8 +86,7 @@ def unroll(
     steps, batch = sizes(cell, xs)
     chunk = check_memory(memory, steps)
     xs, borders = find_borders(xs, lengths, resets, steps, batch)
-    if isinstance(cell, Cell):
-        cell.check_inputs(xs)
+    cell.check_inputs(xs)
     compute = check_compute(compute)
     if not isinstance(reverse, bool | np.bool_):
         raise BadInput(f"reverse must be True or False, got {in_line(reverse)}")
@@ -106,12 +105,12 @@ def unroll(
             raise BadInput(
                 f"taps need memory='all' because they hold an array for every step, got {memory!r}"
             )
-    if state is not None and not can_step(cell):
+    if state is not None and not cell.can_step:
         check_structure(cell, state, batch)
     return compiled(cell, xs, state, borders, taps, options)
 
 
-def taps(cell: Any, xs: Any) -> dict[str, jax.Array]:
+def taps(cell: Layer, xs: Any) -> dict[str, jax.Array]:
     """Zero offsets for the recurrent products of a cell or layer, by the path of their weight.
 
     The gradient with respect to them is the error at each pre-activation.
@@ -127,9 +126,9 @@ def taps(cell: Any, xs: Any) -> dict[str, jax.Array]:
     return {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()}
 
 
-def _tap_shapes(cell: Any, xs: Any) -> dict[str, jax.ShapeDtypeStruct]:
+def _tap_shapes(cell: Layer, xs: Any) -> dict[str, jax.ShapeDtypeStruct]:
     steps, batch = sizes(cell, xs)
-    if not can_step(cell):
+    if not cell.can_step:
         return {
             path + name: shape
             for path, part, inputs in parts_with_inputs(cell, xs, unroll)

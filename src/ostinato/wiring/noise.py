@@ -22,7 +22,6 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..errors import BadInput
 from ..through_time import with_products
-from ..through_time.layers import can_step
 from ..through_time.tap import Tap
 
 Module = TypeVar("Module")
@@ -265,7 +264,7 @@ class WeightNoise(_Wrapper):
 
 
 def _checked(cell: Cell, name: str) -> Cell:
-    if not can_step(cell):
+    if not cell.can_step:
         raise BadInput(f"{name} wraps a cell with a step, got {type(cell).__name__}")
     return cell
 

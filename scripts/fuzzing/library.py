@@ -164,8 +164,7 @@ def initialising(case: Case) -> str:
 def planning(case: Case) -> str:
     """Schedules, clipping and curriculum."""
     from ostinato.learning.clipping import clip_factor, no_average
-    from ostinato.learning.curriculum import length_at
-    from ostinato.learning.schedules import SCHEDULES, factor
+    from ostinato.learning.schedules import SCHEDULES, factor, length_at
 
     chance = case.chance
     kind = chance.choice(("schedule", "clip", "length"))

@@ -19,7 +19,7 @@ from ostinato.evolve import (
     search,
 )
 from ostinato.evolve.ancestry import FILE
-from ostinato.evolve.known import SIMPLE
+from ostinato.evolve.cell import SIMPLE
 from ostinato.evolve.search import read_plan
 
 TINY = Budget(rungs=2, steps=2, batch=4, units=3, seeds=1, rates=(0.01,))

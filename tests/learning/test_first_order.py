@@ -10,10 +10,9 @@ from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import FirstOrder, Objective
 from ostinato.learning.clipping import clip_factor, no_average
-from ostinato.learning.curriculum import length_at
 from ostinato.learning.first_order import FIRST_ORDER
 from ostinato.learning.gradients import Gradient
-from ostinato.learning.schedules import factor
+from ostinato.learning.schedules import factor, length_at
 from ostinato.losses import SquaredError
 
 

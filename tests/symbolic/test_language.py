@@ -4,7 +4,7 @@ import pytest
 
 from ostinato.errors import BadInput
 from ostinato.symbolic import load_program, parse
-from ostinato.symbolic.examples import EXAMPLES, example_text
+from ostinato.symbolic.language import EXAMPLES, example_text
 
 
 def test_labels_comments_and_spaces():

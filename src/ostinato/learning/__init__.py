@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .hybrid import Hybrid as Hybrid
     from .learner import Learner as Learner
     from .learner import RunSize as RunSize
+    from .learner import report_of as report_of
     from .objective import Objective as Objective
     from .perceptron import Perceptron as Perceptron
     from .saddle_free import SaddleFree as SaddleFree

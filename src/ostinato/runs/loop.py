@@ -18,7 +18,7 @@ import optax
 from ..data import Batch
 from ..errors import BadInput
 from ..learning import Learner
-from ..learning.curriculum import length_at
+from ..learning.schedules import length_at
 from ..tasks import Task
 from ..weights import count_parameters, trained_names
 from ..wiring import Network, outputs_of

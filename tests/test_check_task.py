@@ -12,7 +12,7 @@ from ostinato.losses import CrossEntropy, Loss
 from ostinato.metrics import Accuracy, MeanSquaredError
 from ostinato.tasks import Arrays, Series, Task
 from ostinato.testing import TaskError, check_task
-from ostinato.testing.check_task import TASK_CHECKS
+from ostinato.testing.check import TASK_CHECKS
 
 RNG = np.random.default_rng(0)
 

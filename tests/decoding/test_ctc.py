@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ostinato.decoding import ctc_beam, ctc_greedy
-from ostinato.decoding.prompt import NotFinite
+from ostinato.decoding.sampling import NotFinite
 from ostinato.errors import BadInput
 
 

@@ -9,7 +9,7 @@ from ostinato.errors import BadInput
 from ostinato.losses import CrossEntropy
 from ostinato.tasks import TASKS
 from ostinato.testing import check_task
-from ostinato.testing.check_task import TASK_CHECKS
+from ostinato.testing.check import TASK_CHECKS
 
 from .members import MEMBERS, OTHERS, TRANSCRIBED, Member, write_data
 

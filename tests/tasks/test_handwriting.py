@@ -19,7 +19,7 @@ from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pen_strokes import inks
 from ostinato.tasks.scores import edit_distance
 from ostinato.testing import check_task
-from ostinato.testing.check_task import TASK_CHECKS
+from ostinato.testing.check import TASK_CHECKS
 from ostinato.wiring import outputs_of
 
 SMALL = {"alphabet": "07X", "characters": 3, "writers": 4}

@@ -15,9 +15,8 @@ from ostinato.losses import CrossEntropy
 from ostinato.weights import trained
 from ostinato.wiring import Captioner, Embedding, Readout, outputs_of
 from ostinato.wiring.attention import ATTENTION
-from ostinato.wiring.bridge import Bridge
 from ostinato.wiring.captioner import Convolutions
-from ostinato.wiring.encoder_decoder import DeepReadout, Pair
+from ostinato.wiring.encoder_decoder import Bridge, DeepReadout, Pair
 
 PICTURE, SYMBOLS, WIDTH, UNITS = (6, 9, 3), 7, 4, 5
 KEYS = jax.random.split(jax.random.key(3), 8)

@@ -15,7 +15,7 @@ from ostinato.tasks import Pairs
 from ostinato.weights import trained
 from ostinato.wiring import Bidirectional, Stack, outputs_of
 from ostinato.wiring.attention import ATTENTION
-from ostinato.wiring.bridge import Bridge, can_hand_over
+from ostinato.wiring.encoder_decoder import Bridge, can_hand_over
 
 KEY = jax.random.key(0)
 KINDS = {

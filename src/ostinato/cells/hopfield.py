@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import BadInput
-from .building import is_size
-from .cell import Cell, check_vectors, rest, zeros
+from .building import check_vectors, is_size, rest, zeros
+from .cell import Cell
 
 
 class Hopfield(Cell):

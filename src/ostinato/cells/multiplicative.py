@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import BadInput
-from .cell import Blocks, Cell, Pair, draw, of_rows, project, rest, zeros
+from .building import draw, of_rows, project, rest, zeros
+from .cell import Blocks, Cell, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, normal
 
 

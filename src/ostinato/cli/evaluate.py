@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from ..cells import Model
 from ..data.files import check_file
-from ..decoding.prompt import NotFinite
+from ..decoding.sampling import NotFinite
 from ..errors import BadInput
 from ..progress import Report, each
 from ..runs import Run, evaluation, open_run

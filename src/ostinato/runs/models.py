@@ -16,9 +16,8 @@ from ..reservoir import MLP, Expansion, OutputFeedback
 from ..settings import Setting, checked
 from ..wiring import Captioner, Embedding, EncoderDecoder, Mean, Network, Stack, Tagger
 from ..wiring.attention import ATTENTION
-from ..wiring.bridge import Bridge, can_hand_over
 from ..wiring.captioner import Convolutions
-from ..wiring.encoder_decoder import DeepReadout
+from ..wiring.encoder_decoder import Bridge, DeepReadout, can_hand_over
 from ..wiring.network import Dropped
 from ..wiring.noise import Drop
 from .parts import Parts, readout_kind

@@ -14,7 +14,7 @@ from ..cells import Model
 from ..data import Batch, Vocabulary, read_symbols
 from ..data.splits import divided, shares
 from ..decoding import sample
-from ..decoding.prompt import NotFinite
+from ..decoding.sampling import NotFinite
 from ..decoding.text import opening
 from ..errors import BadInput
 from ..settings import setting

@@ -20,5 +20,5 @@ line per problem. The checks, in the order in which they run:
 from ._explain import CellError as CellError
 from .case import Case as Case
 from .check import check_cell as check_cell
-from .check_task import check_task as check_task
+from .check import check_task as check_task
 from .task_case import TaskError as TaskError

@@ -12,8 +12,7 @@ from ..errors import BadInput
 from .backends import BACKENDS
 from .borders import find_borders
 from .check import check_compute, check_memory, check_structure, expected_state, in_line, sizes
-from .layers import parts_with_inputs
-from .running import Options, compiled, step_of
+from .running import Options, compiled, parts_with_inputs, step_of
 
 WATCHED = (None, "states", "products", "slopes")
 FAILURES = ("scan", "nan")

@@ -31,8 +31,10 @@ def attach(
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         where = sys.modules[package].__package__
-        module = importlib.import_module(f".{names[name] or name}", where)
-        value = getattr(module, name) if names[name] else module
+        if names[name] is None:
+            value = importlib.import_module(f".{name}", where)
+        else:  # as `from package.module import name` does it
+            value = getattr(__import__(f"{where}.{names[name]}", fromlist=[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 

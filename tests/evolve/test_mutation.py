@@ -10,7 +10,7 @@ from evolve.random_graphs import graphs, shuffled
 from ostinato.evolve import KNOWN, Graph, GraphCell, source_of
 from ostinato.evolve.canonical_form import canonical
 from ostinato.evolve.mutation import MUTATIONS, Draft, fits, mutated
-from ostinato.runs.members import find
+from ostinato.runs.config.members import find
 from ostinato.testing import check_cell
 
 

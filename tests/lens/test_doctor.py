@@ -12,7 +12,7 @@ from ostinato.lens.doctor import RULES, Evidence, diagnose
 from ostinato.lens.doctor.evidence import look_at_batches
 from ostinato.lens.doctor.finding import again
 from ostinato.runs import Config, train
-from ostinato.runs.examination import gather
+from ostinato.runs.analysis.examination import gather
 from ostinato.tasks import Text
 
 from .doctor_cases import CASES, FAULTS, HEALTHY, rounded

@@ -10,7 +10,7 @@ from ostinato.cells import GRU, LSTM
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.metrics import Bits, NormalisedError, perplexity
-from ostinato.runs.evaluation import (
+from ostinato.runs.analysis.evaluation import (
     dynamic_evaluate,
     evaluate_network,
     measured,

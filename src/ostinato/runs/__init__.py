@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
+    from .analysis.evaluation import dynamic_evaluate as dynamic_evaluate
+    from .analysis.evaluation import evaluate as evaluate
+    from .analysis.evaluation import evaluate_network as evaluate_network
+    from .analysis.examination import examine as examine
+    from .analysis.inside import Inside as Inside
+    from .analysis.inside import look_inside as look_inside
+    from .analysis.playing import play_run as play_run
+    from .analysis.playing import sample as sample
     from .config import Config as Config
-    from .divergence import Diverged as Diverged
-    from .evaluation import dynamic_evaluate as dynamic_evaluate
-    from .evaluation import evaluate as evaluate
-    from .evaluation import evaluate_network as evaluate_network
-    from .examination import examine as examine
+    from .config.permission import allow as allow
     from .folder import Run as Run
     from .folder import Saved as Saved
     from .folder import open_run as open_run
-    from .inside import Inside as Inside
-    from .inside import look_inside as look_inside
-    from .many import train_many as train_many
-    from .permission import allow as allow
-    from .playing import play_run as play_run
-    from .playing import sample as sample
-    from .step import compiled_step as compiled_step
-    from .training import train as train
+    from .loop.divergence import Diverged as Diverged
+    from .loop.step import compiled_step as compiled_step
+    from .loop.training import train as train
+    from .many.many import train_many as train_many
 
 __getattr__, __dir__, __all__ = attach(__name__)

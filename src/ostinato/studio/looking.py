@@ -12,7 +12,7 @@ from ..errors import BadInput
 from ..lens.patterns import Pattern, labelled
 from ..report.charts import Lines, Series, numbers
 from ..runs import look_inside, open_run
-from ..runs.inside import Inside
+from ..runs.analysis.inside import Inside
 from .views import as_json
 
 KEPT = 3  # texts
@@ -150,7 +150,7 @@ def play(request: dict) -> Iterator[Any]:
 def _beam(run: Any, prompt: str, count: int, width: int) -> dict[str, Any]:
     from ..decoding import beam
     from ..decoding.text import as_text
-    from ..runs.playing import beginning
+    from ..runs.analysis.playing import beginning
 
     if not 1 <= width <= 64:
         raise BadInput(f"the beam must be from 1 to 64 wide, got {width}")

@@ -38,7 +38,7 @@ def diagnose(evidence: Evidence) -> list[Finding]:
 
     Example:
         >>> from dataclasses import replace
-        >>> from ostinato.runs.examination import gather
+        >>> from ostinato.runs.analysis.examination import gather
         >>> evidence = gather(run)
         >>> wrong = replace(evidence, data=replace(evidence.data, same=1.0, next=0.1))
         >>> diagnose(wrong)[0].words

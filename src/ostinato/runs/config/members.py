@@ -320,7 +320,7 @@ def _checked(role: str, name: str, kind: Any) -> Any:
     """The class, if a configuration can construct it."""
     base: Any = BASES[role]
     if role == "learner" and not isinstance(kind, type) and _may_be_transformation(kind):
-        from ...learning import learner_of
+        from ...learning.transformation import learner_of
 
         return learner_of(kind)
     if not isinstance(kind, type) or not issubclass(kind, base):

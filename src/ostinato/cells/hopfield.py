@@ -5,8 +5,8 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, check_vectors, rest, zeros
 from .building import is_size
+from .cell import Cell, check_vectors, rest, zeros
 
 
 class Hopfield(Cell):

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
-    from ._learner import Learner as Learner
-    from ._learner import RunSize as RunSize
     from .curriculum import length_at as length_at
     from .evolution_strategy import EvolutionStrategy as EvolutionStrategy
     from .first_order import FIRST_ORDER as FIRST_ORDER
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
     from .hessian_free import Damping as Damping
     from .hessian_free import HessianFree as HessianFree
     from .hybrid import Hybrid as Hybrid
+    from .learner import Learner as Learner
+    from .learner import RunSize as RunSize
     from .objective import Objective as Objective
     from .perceptron import Perceptron as Perceptron
     from .saddle_free import SaddleFree as SaddleFree

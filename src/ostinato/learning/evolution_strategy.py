@@ -23,11 +23,12 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
-from ._learner import Learner, RunSize
+from .learner import Learner, RunSize
 from .norms import norms_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
@@ -102,11 +103,11 @@ class EvolutionStrategy(Learner):
     def advice(self, rate: float) -> str:
         return f"a smaller --rate (it was {self.rate:.3g}) or --sigma (it was {self.sigma:.3g})"
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> Memory:
         return Memory(jnp.zeros((), jnp.int32), optax.scale_by_adam().init(trained(network)[0]))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, final = self.objective.value(network, batch, state)

@@ -25,13 +25,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
-from ._learner import Learner, RunSize
 from .clipping import Average, check_clip, clip_factor, no_average, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
+from .learner import Learner, RunSize
 from .norms import norms_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
@@ -224,7 +225,7 @@ class FirstOrder(Learner):
         constant = self.clip != "off" and times_average(self.clip) is None
         return {**found, "clip": float(self.clip)} if constant else found
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> Memory:
         parameters, _ = trained(network)
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
         return Memory(
@@ -235,16 +236,16 @@ class FirstOrder(Learner):
             start,
         )
 
-    def start(self, network: Any, batch: Batch) -> Any:
+    def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         return self.step_with(self.numbers, network, memory, state, batch)
 
     def step_with(
-        self, numbers: dict[str, Any], network: Any, memory: Memory, state: Any, batch: Batch
+        self, numbers: dict[str, Any], network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)

@@ -17,9 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ._learner import Learner
+from .learner import Learner
 
 WHERE = ("after", "stuck")
 EVERY_LEARNERS = ("loss", "norm", "norms", "rate", "clipped", "moved")
@@ -104,7 +105,7 @@ class Hybrid(Learner):
         if self.steps < 1:
             raise BadInput(f"steps must be at least 1, got {self.steps}")
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> Memory:
         nothing = jnp.asarray(jnp.inf)
         begin = jnp.zeros((), jnp.int32)
         return Memory(
@@ -112,7 +113,7 @@ class Hybrid(Learner):
         )
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         arrays, static = eqx.partition(network, eqx.is_array)
 

@@ -7,11 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
-from ._learner import Learner
+from .learner import Learner
 from .norms import norms_of
 from .objective import Objective
 
@@ -71,17 +72,17 @@ class Perceptron(Learner):
     def chosen_values(self) -> dict[str, Any]:
         return {"rate": self._rate}
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> Memory:
         if not isinstance(network, Network) or not isinstance(network.readout, Readout):
             raise BadInput("the learner perceptron needs a network with a readout to train")
         return Memory(jnp.zeros(network.outputs, jnp.int32))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
-        features = Network(network.cell, None, network.encoding)
+        encoding, cell, readout = network.parts()
+        features = Network(cell, None, encoding)
         hs, final = self.objective.outputs(features, batch, state)
-        readout = network.readout
         value = self.objective.loss(readout(hs), batch)
         answers = _answers(batch, readout.V)
         counts = jnp.asarray(batch.counted).reshape(-1) > 0
@@ -107,7 +108,8 @@ class Perceptron(Learner):
             "mistakes": jnp.sum(wrong),
         }
         memory = Memory(memory.mistakes + jnp.sum(wrong, axis=0, dtype=jnp.int32))
-        return eqx.tree_at(lambda network: network.readout, network, after), memory, final, report
+        network = eqx.tree_at(lambda network: network.parts().readout, network, after)
+        return network, memory, final, report
 
 
 def _weights(readout: Readout) -> tuple[jax.Array, jax.Array | None]:

@@ -33,14 +33,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
-from ._learner import RunSize
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
+from .learner import RunSize
 from .norms import norm_of
 from .objective import Objective
 
@@ -167,18 +168,18 @@ class SaddleFree(Curved):
     def fewer_copies(self) -> str:
         return "a smaller --krylov"
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> Memory:
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
         return Memory(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
     def _step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))

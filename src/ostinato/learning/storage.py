@@ -25,11 +25,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Hopfield
+from ..cells import Hopfield, Model
 from ..data import Batch
 from ..errors import BadInput
 from ..weights import trained
-from ._learner import Learner
+from .learner import Learner
 from .norms import norms_of
 from .objective import Objective
 
@@ -65,9 +65,8 @@ class Storage(Learner):
     def advice(self, rate: float) -> str:
         return "patterns of -1 and 1"
 
-    def initial(self, network: Any) -> Memory:
-        cell = getattr(network, "cell", None)
-        if not isinstance(cell, Hopfield):
+    def initial(self, network: Model) -> Memory:
+        if not isinstance(network.parts().cell, Hopfield):
             raise BadInput(
                 "this learner stores patterns in a Hopfield network: use --cell hopfield, without "
                 "noise or normalisation"
@@ -75,17 +74,16 @@ class Storage(Learner):
         return Memory(jnp.zeros((), jnp.int32))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         value, final = self.objective.value(network, batch, state)
-        R = network.cell.R
+        R = network.parts().cell.R
         if jnp.shape(batch.targets)[2:] != R.shape[:1]:
             raise BadInput("this learner stores targets of -1 and 1 per unit: use --task recall")
         patterns = jnp.asarray(batch.targets).reshape(-1, R.shape[0]).astype(R.dtype)
         counts = (jnp.asarray(batch.counted).reshape(-1) > 0).astype(R.dtype)
-        after = eqx.tree_at(
-            lambda network: network.cell.R, network, self.stored(R, patterns, counts, memory.seen)
-        )
+        stored = self.stored(R, patterns, counts, memory.seen)
+        after = eqx.tree_at(lambda network: network.parts().cell.R, network, stored)
         change = jax.tree.map(jnp.subtract, trained(after)[0], trained(network)[0])
         norms, norm = norms_of(change)
         report = {

@@ -16,13 +16,14 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
-from ._learner import Learner, RunSize
 from .first_order import GradientSettings
 from .gradients import Full, Gradient
+from .learner import Learner, RunSize
 from .norms import norms_of
 from .objective import Objective
 
@@ -74,14 +75,14 @@ class Transformation(Learner):
     def carries_state(self) -> bool:
         return self.gradient.carries_state
 
-    def initial(self, network: Any) -> Any:
+    def initial(self, network: Model) -> Any:
         return self.transformation.init(trained(network)[0])
 
-    def start(self, network: Any, batch: Batch) -> Any:
+    def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
     def step(
-        self, network: Any, memory: Any, state: Any, batch: Batch
+        self, network: Model, memory: Any, state: Any, batch: Batch
     ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)

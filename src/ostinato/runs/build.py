@@ -13,7 +13,6 @@ from ..data.scaling import DTYPE
 from ..errors import BadInput
 from ..learning import Hybrid, Learner, Objective, RunSize
 from ..tasks import Task
-from ..through_time.online1997 import RULES
 from ..wiring import Network
 from .budget import Units, units_of
 from .config import Config, check_curriculum
@@ -85,8 +84,8 @@ def _check_online1997(config: Config) -> None:
     """Refuse a network that the gradient lstm1997 does not support."""
     network = config.network
     alone = network.layers == 1 and not (network.skip or network.bidirectional or network.feedback)
-    if config.cell.kind not in RULES or not alone:
-        names = ", ".join(name for name, kind in CELLS.items() if kind in RULES)
+    if not config.cell.kind.memory_cell or not alone:
+        names = ", ".join(name for name, kind in CELLS.items() if kind.memory_cell)
         raise BadInput(f"the gradient lstm1997 needs a single layer and --cell one of {names}")
     for name in NOT_1997:
         if getattr(network, name):

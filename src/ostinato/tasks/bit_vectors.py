@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
@@ -124,7 +125,7 @@ class BitVectors(Generated):
         """Sequences longer than those of training, by what they are."""
         return {}
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         """Bits per sequence and share of wrong bits of longer sequences than in training."""
         place = LONGER, PLACES[checked_part(part)]
         return scores_on(
@@ -135,7 +136,7 @@ class BitVectors(Generated):
 
 
 def scores_on(
-    batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Any
+    batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Model
 ) -> dict[str, float | None]:
     """The metrics of a network, with noise off, on some batches by name."""
     network = eqx.nn.inference_mode(network)
@@ -149,7 +150,7 @@ def scores_on(
 
 
 @eqx.filter_jit
-def _outputs(network: Any, batch: Batch) -> Any:
+def _outputs(network: Model, batch: Batch) -> Any:
     return outputs_of(network, batch)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.generated import draw_shapes
 from ..data.kept import kept_whole
@@ -214,7 +215,7 @@ class Captions(Finite, FileTask):
 
     # What is measured
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         """BLEU-1 to BLEU-4 and exact match with a beam of 5; BLEU-1 of retrieval."""
         right = self.captions[part]
         if not right:
@@ -247,7 +248,7 @@ class Captions(Finite, FileTask):
 
     # What is shown and kept
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """Captions that the network writes for pictures of the validation part."""
         part = "valid" if self.captions["valid"] else "train"
         pictures, right = self.images[part][:SHOWN], self.captions[part][:SHOWN]
@@ -259,7 +260,7 @@ class Captions(Finite, FileTask):
         return "\n".join(lines)
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         return apply_to_file(network, how)
 
     def artefacts(self) -> dict[str, Any]:

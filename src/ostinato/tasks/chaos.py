@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Model
 from ..data import find_data, read_npy
 from ..data.generated.dynamical import lorenz, mackey_glass
 from ..data.locate import data_folders
@@ -42,7 +43,7 @@ class MackeyGlass(GeneratedSeries):
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, None]:
         return mackey_glass(settings.samples, settings.tau, seed), None
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         found = self.closed_loops(network, part, AHEAD)
         if found is None:
             return {}
@@ -70,7 +71,7 @@ class Lorenz(GeneratedSeries):
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, None]:
         return lorenz(settings.samples, seed, interval=INTERVAL), None
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         steps = round(20 / LYAPUNOV / INTERVAL)
         found = self.closed_loops(network, part, steps)
         if found is None:

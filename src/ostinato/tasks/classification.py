@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data.labelled import check_columns, read_labelled
 from ..data.lines import count_lines, given_lines
 from ..data.splits import shares
@@ -130,7 +131,7 @@ class Classify(Arrays):
     def _symbols_of(self, n: int) -> np.ndarray:
         return self.data.inputs[self.data.steps_of(np.array([n]))]
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """Three texts of the validation part with the labels that the network gives them."""
         which = self.parts["valid"][:3]
         if not len(which):
@@ -144,7 +145,7 @@ class Classify(Arrays):
         )
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The label of each line, as `label<TAB>text`."""
         code = LabelCode.from_json(how.artefacts)
         lines, total = given_lines(how.file), count_lines(how.file)

@@ -10,6 +10,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data.splits import shares
 from ..errors import BadInput
 from ..settings import from_arguments, setting
@@ -83,13 +84,13 @@ class GeneratedSeries(Series):
         return _by_nrmse(task)
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         if how.artefacts.get("targets") is None:
             raise BadInput(f"a run of the task {cls.name} forecasts nothing")
         return Series.apply(network, dataclasses.replace(how, settings=_of_series(how.settings)))
 
     def closed_loops(
-        self, network: Any, part: str, steps: int
+        self, network: Model, part: str, steps: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Forecasts from many places of a part, and what really came.
 

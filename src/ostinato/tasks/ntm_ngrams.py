@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..settings import setting
 from .bit_vectors import FEW, LONGER, BitsPerSequence, WrongBits, random_bits, scores_on
@@ -87,7 +88,7 @@ class NTMNgrams(Synthetic):
             count += batch.sequences
         return {"Bayes-optimal": total / count}
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         """Bits per sequence and share of wrong bits of sequences of twice the length."""
         rng, twice = random(self.seed, LONGER, PLACES[checked_part(part)]), 2 * self.length
         return scores_on({f"{twice} bits": self.draw(rng, FEW, twice)}, self.metrics, network)

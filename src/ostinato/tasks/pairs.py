@@ -242,7 +242,7 @@ class Pairs(Finite):
     def pictures(self, network: Any) -> list[Picture]:
         """Attention weights in some validation pairs, if the network has attention."""
         sources = (self.parts["valid"][0] or self.parts["train"][0])[:DRAWN]
-        if getattr(network, "attention", None) is None:
+        if network.attention is None:
             return []
         found = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
         return where_it_looks(network, sources, found, self.sources, self.targets)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.kept import kept_whole
 from ..data.npz import read_npy
@@ -200,13 +201,13 @@ class Recall(Finite):
     def fingerprint(self) -> str:
         return hashed([self.patterns, self.batch(0, 2).inputs])
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """Three cues and what the network answers, for letters."""
         if not self.letters:
             return None
         (batch, *_) = self.held_out("valid", self.held_out_together)
         some = batch.take(slice(0, 3 * CUES, CUES))
-        answers, _ = unroll(network, jnp.asarray(some.inputs))
+        answers, _ = unroll(network.as_layer(), jnp.asarray(some.inputs))
         pairs = zip(some.inputs[0], np.asarray(answers[-1]), strict=True)
         drawn = [self.drawn(x).splitlines() for pair in pairs for x in pair]
         gaps = [" → ", "    "] * 3

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.kept import kept_texts
 from ..data.scaling import POLICIES, Scaler, scaler_for
@@ -215,7 +216,7 @@ class Series(Streamed, FileTask):
         stream = self.parts[checked_part(part)]
         return yardsticks.scores(self._naive(part), stream, self.metric, self._errors)
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """The first validation window: what came, and what had been forecast for it."""
         batch = next(iter(in_windows(self.parts["valid"], 1, self.length)), None)
         if batch is None or not self.forecasts:
@@ -273,7 +274,7 @@ class Series(Streamed, FileTask):
         self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """What comes after the last row of a file; see `continuations`."""
         from .continuing import continuations
 
@@ -281,5 +282,5 @@ class Series(Streamed, FileTask):
 
 
 @eqx.filter_jit
-def _outputs(network: Any, batch: Batch) -> Any:
+def _outputs(network: Model, batch: Batch) -> Any:
     return outputs_of(network, batch)

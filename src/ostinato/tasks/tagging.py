@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.lines import count_lines, given_lines
 from ..data.padding import rounded
@@ -200,7 +201,7 @@ class Tagging(Finite, FileTask):
             found["most frequent tag"] = float(np.mean((guess == valid.targets)[valid.there]))
         return found
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """A sentence of the validation part as word/tag, with the right tag where it is another."""
         part = self.parts["valid"]
         if not len(part.lengths):
@@ -219,7 +220,7 @@ class Tagging(Finite, FileTask):
         )
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`."""
         code = TagCode.from_json(how.artefacts)
         where = "input" if how.file is None else str(how.file)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import NoSettings, from_arguments, options, signature
@@ -174,7 +175,7 @@ class Task(abc.ABC):
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The answers of a trained network to new input.
 
         Args:
@@ -186,7 +187,7 @@ class Task(abc.ABC):
         """
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
         return {}
 
@@ -203,11 +204,11 @@ class Task(abc.ABC):
         """
         return {}
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """A few lines that show what a network has learned, for example text that it generates."""
         return None
 
-    def pictures(self, network: Any) -> list[Picture]:
+    def pictures(self, network: Model) -> list[Picture]:
         """Where a network looks in some examples, for the report."""
         return []
 

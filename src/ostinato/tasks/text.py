@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch, Vocabulary, read_symbols
 from ..data.splits import divided, shares
 from ..decoding import NotFinite, opening, sample
@@ -152,7 +153,7 @@ class Text(Streamed, FileTask):
                 found[name] = ngram_bits(train, valid, self.inputs, order)
         return found
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """Generated text; `None` if the network's outputs are not finite."""
         prompt = self.parts["valid"][:1]
         prompt = prompt.astype(np.int32) if len(prompt) else opening(self.vocabulary)

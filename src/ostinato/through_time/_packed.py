@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Cell, Layer
 from ._check import check_batched, sizes
 from .borders import Borders, find_borders, held, restarted
 
@@ -20,7 +20,7 @@ class Packed(Cell):
     cell's own `initial`, whose parameters the derivative reaches.
     """
 
-    cell: Cell
+    cell: Layer
 
     @property
     def input_axes(self) -> int:
@@ -56,7 +56,7 @@ class Packed(Cell):
         return held(new, state, valid), y
 
 
-def packed(cell: Cell, xs: Any, lengths: Any, resets: Any) -> tuple[Packed, tuple, Borders]:
+def packed(cell: Layer, xs: Any, lengths: Any, resets: Any) -> tuple[Packed, tuple, Borders]:
     """The cell that knows where sequences begin and end, its inputs, and the borders."""
     cell.check_inputs(xs)
     xs, borders = find_borders(xs, lengths, resets, *sizes(cell, xs))

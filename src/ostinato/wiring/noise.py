@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..through_time import can_step, with_products
+from ..through_time import with_products
 from ..through_time.tap import Tap
 
 Module = TypeVar("Module")
@@ -263,7 +263,7 @@ class WeightNoise(_Wrapper):
 
 
 def _checked(cell: Cell, name: str) -> Cell:
-    if not can_step(cell):
+    if not cell.can_step:
         raise ValueError(f"{name} wraps a cell with a step, got {type(cell).__name__}")
     return cell
 

@@ -27,11 +27,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
-from .._learner import RunSize
+from ..learner import RunSize
 from ..norms import norm_of
 from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
@@ -151,20 +152,20 @@ class HessianFree(Curved):
             **settings.sizes(size.batch),
         )
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> Memory:
         parameters, _ = trained(network)
         size = sum(x.size for x in jax.tree.leaves(parameters))
         dtype = jnp.result_type(*jax.tree.leaves(parameters))
         return Memory(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
     def _step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
+        self, network: Model, memory: Memory, state: Any, batch: Batch
     ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))

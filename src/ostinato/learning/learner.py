@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..settings import NoSettings, options
 from .objective import Objective
@@ -103,16 +104,16 @@ class Learner(abc.ABC):
         return {}
 
     @abc.abstractmethod
-    def initial(self, network: Any) -> Any:
+    def initial(self, network: Model) -> Any:
         """The learner's state before the first step: a pytree of arrays."""
 
-    def start(self, network: Any, batch: Batch) -> Any:
+    def start(self, network: Model, batch: Batch) -> Any:
         """What is carried from batch to batch, at the start: the network's initial state."""
         return network.initial((batch.sequences,))
 
     @abc.abstractmethod
     def step(
-        self, network: Any, memory: Any, state: Any, batch: Batch
+        self, network: Model, memory: Any, state: Any, batch: Batch
     ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
         """One step on a batch.
 
@@ -130,7 +131,7 @@ class Learner(abc.ABC):
         """
 
     def step_with(
-        self, numbers: dict[str, Any], network: Any, memory: Any, state: Any, batch: Batch
+        self, numbers: dict[str, Any], network: Model, memory: Any, state: Any, batch: Batch
     ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
         """`step` with other values for `numbers`, which may be traced."""
         return self.step(network, memory, state, batch)

@@ -29,7 +29,7 @@ from ostinato.experiments.neural_turing import LEARNER, MACHINE, SMALL, STEPS
 from ostinato.learning import FirstOrder, Objective
 from ostinato.runs import Config
 from ostinato.runs.build import build_network, build_task
-from ostinato.tasks.bit_vectors import FEW
+from ostinato.tasks.turing.bit_vectors import FEW
 from ostinato.weights import count_parameters
 from ostinato.wiring import outputs_of
 

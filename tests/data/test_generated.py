@@ -10,9 +10,8 @@ import pytest
 from num2words import num2words
 
 from ostinato.data.generated import addition, curriculum, dates, numbers, programs
-from ostinato.data.generated.curriculum import STRATEGIES, Level, strategy
-from ostinato.data.generated.parts import draw_in, part_of
-from ostinato.data.splits import PARTS
+from ostinato.data.generated.programs import STRATEGIES, Level, strategy
+from ostinato.data.splits import PARTS, draw_in, part_of
 from ostinato.errors import BadInput
 
 

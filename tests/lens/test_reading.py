@@ -18,8 +18,8 @@ from ostinato.lens.patterns import pattern
 from ostinato.lens.reading import read_gates
 from ostinato.lens.units import Unit, state_names
 from ostinato.tasks import parallel_reading
-from ostinato.tasks.passages import TaggedPassage, TextPassage
-from ostinato.tasks.tag_code import TagCode
+from ostinato.tasks.text.passages import TaggedPassage, TextPassage
+from ostinato.tasks.text.tagged import TagCode
 from ostinato.wiring import Bidirectional, Embedding, Network, OneHot, Readout, Stack, Tagger
 
 TEXT = "f(a) = g(b, c); h(x) and no (more)\n" * 3

@@ -10,7 +10,7 @@ from ostinato.report.series_charts import Place, can_forecast, forecasts, place_
 from ostinato.runs import Saved
 from ostinato.tasks import Series, closed_loop
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.continuing import continuations, forecasts_at_each
+from ostinato.tasks.series.continuing import continuations, forecasts_at_each
 from ostinato.wiring import Network, Readout
 
 TIME = np.arange(200)

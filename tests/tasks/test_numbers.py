@@ -45,7 +45,7 @@ from ostinato.tasks import (
     translate,
 )
 from ostinato.tasks.metrics import counted, values_of
-from ostinato.tasks.write_answers import Answer
+from ostinato.tasks.pairs.write_answers import Answer
 from ostinato.wiring import Network, OneHot, Readout, outputs_of
 
 UNITS = 3

@@ -3,7 +3,7 @@
 import itertools
 from collections import Counter
 
-from ..tasks.xor import Xor
+from ..tasks.synthetic.xor import Xor
 from ._claim import Claim, Falsehood, Finding
 
 TRIPLES = 3

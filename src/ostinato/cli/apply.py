@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from ..runs import open_run
 from ..tasks.applying import ApplyOptions, check_options
-from ..tasks.pictures import Picture
+from ..tasks.task import Picture
 from .output import print_json, writing
 from .paths import check_new_folder, path
 from .progress import progress

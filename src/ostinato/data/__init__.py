@@ -2,7 +2,7 @@
 
 from .batch import Batch as Batch
 from .files import check_file as check_file
-from .locate import find_data as find_data
+from .files import find_data as find_data
 from .npz import read_npy as read_npy
 from .npz import read_npz as read_npz
 from .reading import read_symbols as read_symbols

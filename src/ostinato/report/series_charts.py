@@ -8,8 +8,8 @@ import numpy as np
 from ..cells import Model
 from ..errors import BadInput
 from ..runs import Saved
-from ..tasks.continuing import closed_loop, forecasts_at_each, no_loop
-from ..tasks.series import Series as SeriesTask
+from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
+from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
 from .course import weights_of
 

@@ -18,7 +18,7 @@ from ..lens.similar import APART, similar_states
 from ..lens.units import Unit
 from ..progress import Report, silent
 from ..settings import checked_int
-from ..tasks.passages import Passage
+from ..tasks.text.passages import Passage
 from .build import build_network
 from .folder import Run
 

@@ -6,7 +6,7 @@ import hashlib
 import operator
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import jax
 import numpy as np
@@ -18,11 +18,30 @@ from ..settings import NoSettings, from_arguments, options, signature
 from .applying import ApplyOptions
 from .losses import Loss
 from .metrics import Metric
-from .passages import Passage
-from .pictures import Picture
+
+if TYPE_CHECKING:
+    from .text.passages import Passage
 
 MAX_SEED = 2**32 - 1
 EVALUATED_TOGETHER = 64
+
+
+class Picture(NamedTuple):
+    """A table of numbers from 0 to 1 with named rows and columns: where a network looks.
+
+    Attributes:
+        title: what it shows, in a few words.
+        columns, rows: their names, left to right and top to bottom.
+        values: `values[row][column]`.
+    """
+
+    title: str
+    columns: list[str]
+    rows: list[str]
+    values: list[list[float]]
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 class Task(abc.ABC):
@@ -142,12 +161,12 @@ class Task(abc.ABC):
         """A part of a text, `"train"`, `"valid"` or `"test"`, as symbols `(T,)`; else `None`."""
         return None
 
-    def passage(self, part: str) -> Passage:
+    def passage(self, part: str) -> "Passage":
         """A part of a text to look at from inside, `"train"`, `"valid"` or `"test"`."""
         raise BadInput(f"the task {self.name} reads no text to look at")
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> Passage:
+    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> "Passage":
         """The same for a text that somebody typed.
 
         Args:

@@ -14,7 +14,7 @@ from ..lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_ba
 from ..lens.doctor import Network as Measured
 from ..progress import Report, silent
 from ..tasks import Task
-from .build import batch_size, build_learner
+from .build import build_learner
 from .evaluation import measured
 from .events import Divergence, Event, Valid, logged_steps, of_form, opening
 from .folder import Run, Saved
@@ -63,7 +63,7 @@ def gather(
     """The evidence for `diagnose`. The arguments are those of `examine`."""
     report(0, None, "reading the log and the data")
     task = run.task() if task is None else task
-    size = batch_size(run.config)
+    size = run.config.batch_size
     first = first_counted(task, size)
     one, two = task.batch(first, size), task.batch(first + 1, size)
     events, kind = run.events(), run.config.learner.kind

@@ -383,7 +383,9 @@ def _checksum(model: dict) -> str:
 def _sizes(found: dict) -> Sizes:
     sizes = Sizes(**found)
     numbers = (sizes.inputs, sizes.outputs)
-    if not isinstance(sizes.name, str) or not all(isinstance(x, bool) for x in sizes[3:5]):
+    if not isinstance(sizes.name, str) or not all(
+        isinstance(x, bool) for x in (sizes.symbolic, sizes.readout_bias, sizes.predicts_next)
+    ):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
         raise TypeError(f"sizes of {' and '.join(map(shown, numbers))}")

@@ -2,9 +2,8 @@
 
 from ...names import plain_name, state_name
 from ..memory_length import memory_length
-from .again import again
 from .evidence import Evidence
-from .finding import Finding
+from .finding import Finding, again
 
 
 def gates_shut(e: Evidence) -> Finding | None:
@@ -94,10 +93,10 @@ def memory_too_short(e: Evidence) -> Finding | None:
 
 
 def _constant_gates(e: Evidence, how: str, name: str, word: str, limit: float) -> Finding | None:
-    found = {n: gate[how] for n, gate in _gates(e, "sigmoid").items() if gate[how] > limit}
-    if not found:
+    constant = {n: gate[how] for n, gate in _gates(e, "sigmoid").items() if gate[how] > limit}
+    if not constant:
         return None
-    which, share = max(found.items(), key=lambda item: item[1])
+    which, share = max(constant.items(), key=lambda item: item[1])
     return Finding(
         name,
         f"Gates are always {word}, whatever the input.",

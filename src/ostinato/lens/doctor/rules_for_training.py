@@ -3,9 +3,8 @@
 import math
 from statistics import fmean, median, variance
 
-from .again import again
 from .evidence import Evidence, History
-from .finding import Finding
+from .finding import Finding, again
 
 MOSTLY = 0.95
 SPIKE = 50.0
@@ -177,12 +176,12 @@ def _less_memorising(e: Evidence) -> str:
 def window_too_short(e: Evidence) -> Finding | None:
     """A gradient that is truncated after a few steps."""
     gradient, length = e.settings.get("gradient", "full"), e.data.asked[0]
-    there = min(length, e.data.shape[0])  # a text may be shorter than the window
+    present = min(length, e.data.shape[0])  # a text may be shorter than the window
     if e.goal.lag is not None or gradient not in ("full", "truncated"):
         return None  # the task gives its own lag, or the gradient has no window
-    if gradient == "full" and there == length and "length" not in e.settings:
+    if gradient == "full" and present == length and "length" not in e.settings:
         return None  # sequences are as long as they are
-    window = there if gradient == "full" else min(there, e.settings.get("window", 20))
+    window = present if gradient == "full" else min(present, e.settings.get("window", 20))
     if window >= LEAST_WINDOW:
         return None
     changes = {"length": None} if length < LEAST_WINDOW else {}
@@ -192,7 +191,7 @@ def window_too_short(e: Evidence) -> Finding | None:
         "The gradient is truncated too early to learn longer dependencies.",
         f"errors go back at most {window} step{'s' if window > 1 else ''}, and even the order-5 "
         f"baseline looks back {LEAST_WINDOW}.",
-        advice if there == length else "a longer text",
+        advice if present == length else "a longer text",
     )
 
 
@@ -221,12 +220,12 @@ def _trained(e: Evidence, step: int) -> list[float]:
     """
     before = [x for at, x in zip(e.history.steps, e.history.losses, strict=True) if at <= step]
     late = before[-max(1, len(before) // 10) :]
-    found = []
+    scores = []
     if e.goal.loss_factor is not None and late and math.isfinite(sum(late)):
-        found.append(e.goal.loss_factor * fmean(late))
+        scores.append(e.goal.loss_factor * fmean(late))
     if e.network is not None and len(before) == len(e.history.steps):
-        found.append(e.network.score)
-    return found
+        scores.append(e.network.score)
+    return scores
 
 
 def _course(e: Evidence) -> str:
@@ -278,10 +277,10 @@ def _solved(e: Evidence) -> bool:
 
 def _growth(e: Evidence) -> tuple[float, int]:
     """The ratio of the largest error to the one at the output, and its lag."""
-    found = (0.0, 0)
+    growth = (0.0, 0)
     for profile in e.network.gradient.values() if e.network else []:
         start = next((i for i, x in enumerate(profile) if x > 0), None)
         if start is not None:
             lag = max(range(len(profile)), key=profile.__getitem__)
-            found = max(found, (profile[lag] / profile[start], lag))
-    return found
+            growth = max(growth, (profile[lag] / profile[start], lag))
+    return growth

@@ -115,6 +115,33 @@ class Claim:
         return Result(self, finding, expected, time.perf_counter() - start)
 
 
+class Theme(dict[str, Claim]):
+    """The claims of one file, by name, in the order in which the file has them."""
+
+    def claim(
+        self, text: str, source: str, expected: str, falsehood: Falsehood
+    ) -> Callable[[Callable[..., Finding]], Callable[..., Finding]]:
+        """Add the claim that a function checks; the function's name is the claim's.
+
+        Example:
+            >>> theme = ostinato.claims.Theme()
+            >>> planted = ostinato.claims.Falsehood("a unit that integrates", {"w": 1.0}, "false")
+            >>> @theme.claim("A linear unit with w = 0.5 forgets.", "Example", "holds", planted)
+            ... def inputs_fade(w=0.5):
+            ...     fades, left = w**100 < 1e-6, {"left": w**100}
+            ...     return ostinato.claims.Finding("holds" if fades else "false", "a number.", left)
+            >>> theme["inputs-fade"].verify().finding.verdict
+            'holds'
+        """
+
+        def add(check: Callable[..., Finding]) -> Callable[..., Finding]:
+            name = check.__name__.replace("_", "-")
+            self[name] = Claim(name, text, source, expected, check, falsehood)
+            return check
+
+        return add
+
+
 @dataclasses.dataclass(frozen=True)
 class Result:
     """A claim, its finding, the verdict expected, and the seconds that the check took."""

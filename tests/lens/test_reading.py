@@ -17,7 +17,7 @@ from ostinato.lens import find_unit, gradient_by_lag, reach, read, similar_state
 from ostinato.lens.patterns import pattern
 from ostinato.lens.reading import read_gates
 from ostinato.lens.units import Unit, state_names
-from ostinato.tasks import parallel_reading
+from ostinato.tasks.text import parallel_reading
 from ostinato.tasks.text.passages import TaggedPassage, TextPassage
 from ostinato.tasks.text.tagged import TagCode
 from ostinato.wiring import Bidirectional, Embedding, Network, OneHot, Readout, Stack, Tagger

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ostinato.data import find_data
-from ostinato.tasks import ngrams
+from ostinato.tasks.text import ngrams
 from ostinato.tasks.text.ngrams import ngram_bits, ngram_probabilities
 
 

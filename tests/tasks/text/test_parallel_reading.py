@@ -12,7 +12,7 @@ from ostinato.data import Vocabulary
 from ostinato.errors import BadInput
 from ostinato.lens import read
 from ostinato.lens.reading import read_gates
-from ostinato.tasks import parallel_reading
+from ostinato.tasks.text import parallel_reading
 from ostinato.tasks.text.passages import TextPassage
 from ostinato.through_time import unroll
 from ostinato.wiring import Network, OneHot, Readout

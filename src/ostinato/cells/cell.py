@@ -112,11 +112,13 @@ class Layer(Model):
         memory_cell: whether it has `memory_rules`.
         is_simple: whether a state reaches the next by `f(u + h R)` and in no other way, so that the
             published bounds on the gradient of simple recurrent networks hold.
+        stores_patterns: whether patterns of -1 and 1 can be stored in its `R`, at once.
     """
 
     in_parts: ClassVar[bool] = True
     memory_cell: ClassVar[bool] = False
     is_simple: ClassVar[bool] = False
+    stores_patterns: ClassVar[bool] = False
 
     @property
     def input_axes(self) -> int:
@@ -166,6 +168,10 @@ class Layer(Model):
     def with_reader(self, change: Callable[["Layer"], "Layer | None"]) -> "Layer | None":
         """The layer with `change(part)` in place of its part that reads the inputs, or `None`."""
         return change(self)
+
+    def stands_for(self) -> "Layer":
+        """The layer whose name it bears, if a network puts it around that on the way."""
+        return self
 
     def state_groups(self, state: Any) -> list[list[Any]]:
         """The floating arrays of a state, with those of both directions together."""
@@ -294,3 +300,28 @@ class Cell(Layer):
     @abc.abstractmethod
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         """One step of time: `(state, inputs(x)) -> (state, y)`."""
+
+
+class Wrapper(Cell):
+    """A cell around a cell; by default it passes everything on but the step."""
+
+    cell: Layer
+
+    @property
+    def input_axes(self) -> int:
+        return self.cell.input_axes
+
+    def vector_size(self) -> int | None:
+        return self.cell.vector_size()
+
+    def check_inputs(self, xs: Any) -> None:
+        self.cell.check_inputs(xs)
+
+    def stands_for(self) -> Layer:
+        return self.cell
+
+    def initial(self, batch: tuple[int, ...]) -> Any:
+        return self.cell.initial(batch)
+
+    def inputs(self, x: Any) -> Any:
+        return self.cell.inputs(x)

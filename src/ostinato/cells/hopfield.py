@@ -35,6 +35,7 @@ class Hopfield(Cell):
     """
 
     reads_out: ClassVar[bool] = True
+    stores_patterns: ClassVar[bool] = True
     has_units: ClassVar[bool] = False
     has_recurrent_matrix: ClassVar[bool] = False
 

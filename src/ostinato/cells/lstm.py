@@ -88,6 +88,10 @@ class LSTM(Cell):
         h = o * jnp.tanh(c)
         return (h, c), h
 
+    def peepholes(self) -> jax.Array:
+        """The weights `(3, units)` by which i, f and o read the memory cell: zero here."""
+        return jnp.zeros((3, len(self.R)), self.R.dtype)
+
     def memory_rules(self) -> MemoryRules:
         def memory(a: jax.Array, c: jax.Array) -> jax.Array:
             i, f, g, _ = split(a, 4)
@@ -142,3 +146,6 @@ class PeepholeLSTM(LSTM):
         c = f * c + i * jnp.tanh(g)
         h = jax.nn.sigmoid(o + self.p[2] * c) * jnp.tanh(c)
         return (h, c), h
+
+    def peepholes(self) -> jax.Array:
+        return self.p

@@ -4,6 +4,7 @@ import abc
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Model
@@ -24,6 +25,34 @@ class RunSize(NamedTuple):
     steps: int
     batch: int
     units: int
+
+
+def report_of(
+    loss: jax.Array,
+    norms: tuple[jax.Array, jax.Array],
+    rate: Any,
+    clipped: jax.Array | None = None,
+    **more: jax.Array,
+) -> dict[str, jax.Array]:
+    """What every learner reports of a step, and anything else that it reports.
+
+    Args:
+        loss: of the batch, before the step.
+        norms: of the gradient of each parameter, in the order of the network's leaves, and of all
+            together; see `norms_of`.
+        rate: the step size.
+        clipped: 1 if the gradient was clipped; by default 0.
+        more: by name.
+    """
+    each, whole = norms
+    return {
+        "loss": loss,
+        "norm": whole,
+        "norms": each,
+        "rate": jnp.asarray(rate),
+        "clipped": jnp.zeros_like(whole) if clipped is None else clipped,
+        **more,
+    }
 
 
 class Learner(abc.ABC):
@@ -124,10 +153,8 @@ class Learner(abc.ABC):
             batch: the sequences to learn from.
 
         Returns:
-            The network, the learner's state and the carried state after the batch, and a report:
-            `loss` (before the step), `norm` (of the gradient), `norms` (of the gradient of each
-            parameter, in the order of the network's leaves), `rate`, `clipped` (1 if the gradient
-            was), and anything else that the learner reports.
+            The network, the learner's state and the carried state after the batch, and a report,
+            which `report_of` makes.
         """
 
     def step_with(

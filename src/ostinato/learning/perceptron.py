@@ -12,14 +12,14 @@ from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
-from .learner import Learner
-from .norms import norms_of
+from .clipping import norms_of
+from .learner import Learner, report_of
 from .objective import Objective
 
 RATE = 1.0
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """How many mistakes were made so far, counted for each output."""
 
     mistakes: jax.Array
@@ -72,14 +72,15 @@ class Perceptron(Learner):
     def chosen_values(self) -> dict[str, Any]:
         return {"rate": self._rate}
 
-    def initial(self, network: Model) -> Memory:
-        if not isinstance(network, Network) or not isinstance(network.readout, Readout):
+    def initial(self, network: Model) -> State:
+        readout = network.parts().readout
+        if not isinstance(readout, Readout) or not network.as_layer().in_parts:
             raise BadInput("the learner perceptron needs a network with a readout to train")
-        return Memory(jnp.zeros(network.outputs, jnp.int32))
+        return State(jnp.zeros(network.outputs, jnp.int32))
 
     def step(
-        self, network: Model, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         encoding, cell, readout = network.parts()
         features = Network(cell, None, encoding)
         hs, final = self.objective.outputs(features, batch, state)
@@ -98,16 +99,9 @@ class Perceptron(Learner):
 
         after, wrong = jax.lax.scan(learn, readout, examples)
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(readout), strict=True)
-        norms, norm = norms_of([a - b for a, b in pairs])
-        report = {
-            "loss": value,
-            "norm": norm,
-            "norms": norms,
-            "rate": jnp.asarray(self._rate),
-            "clipped": jnp.zeros(()),
-            "mistakes": jnp.sum(wrong),
-        }
-        memory = Memory(memory.mistakes + jnp.sum(wrong, axis=0, dtype=jnp.int32))
+        norms = norms_of([a - b for a, b in pairs])
+        report = report_of(value, norms, self._rate, mistakes=jnp.sum(wrong))
+        memory = State(memory.mistakes + jnp.sum(wrong, axis=0, dtype=jnp.int32))
         network = eqx.tree_at(lambda network: network.parts().readout, network, after)
         return network, memory, final, report
 

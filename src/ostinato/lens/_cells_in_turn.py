@@ -27,9 +27,7 @@ def cells_in_turn(network: Layer, xs: Any, state: Any, run_cell: RunCell) -> tup
     def run_part(part: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         if part.in_parts:
             return over_parts(part, xs, state, run_part, reverse)
-        path = places.get(id(part))
-        if path is None:  # a wrapper that the network itself has put around a cell
-            path = places.get(id(getattr(part, "cell", None)), "")
+        path = places.get(id(part), places.get(id(part.stands_for()), ""))
         return run_cell(path, part, xs, state, reverse)
 
     return run_part(network, xs, state, False)

@@ -60,7 +60,7 @@ def open_cells(
             return over_parts(part, xs, state, run_part, reverse)
         path, own = places.get(id(part)), ""
         if path is None:  # a wrapper that the network itself has put around a cell
-            path, own = places.get(id(getattr(part, "cell", None)), ""), ".cell"
+            path, own = places.get(id(part.stands_for()), ""), ".cell"
         opened = _opened(part, xs, state, reverse, borders)
         names = [(path + name.removeprefix(own)).strip() for name in opened.names]
         return run(opened._replace(names=names))

@@ -7,7 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell, Layer
+from ..cells import Layer
+from ..cells.cell import Wrapper
 from ..through_time import sizes, starting_state, step_changing, unroll
 from ._cells_in_turn import cells_in_turn
 from .ends import Ends, find_ends, mean_over
@@ -78,17 +79,11 @@ def gradient_by_lag(
     return {name: _profile(_squares(errors[name], batch)[: last + 1]) for name in offsets}
 
 
-class _Moved(Cell):
+class _Moved(Wrapper):
     """A cell whose state is moved after each step, by what comes with the input."""
 
-    cell: Layer
-
-    @property
-    def input_axes(self) -> int:
-        return self.cell.input_axes
-
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch)
+    def check_inputs(self, xs: Any) -> None:
+        self.cell.check_inputs(xs[0])
 
     def inputs(self, x: Any) -> Any:
         x, offsets = x

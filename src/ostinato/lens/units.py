@@ -88,7 +88,7 @@ def _of_cell(cell: Layer) -> list[str]:
     ]
     if len(leaves) == 1:
         return [".h"]
-    if isinstance(shapes, tuple) and not hasattr(shapes, "_fields") and leaves == ["[0]", "[1]"]:
+    if type(shapes) is tuple and leaves == ["[0]", "[1]"]:
         return [f".{name}" for name in TWO]
     return [path if path.startswith(".") else f".state {n}" for n, path in enumerate(leaves, 1)]
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..cells.building import draw, zeros
-from ..cells.cell import Run
+from ..cells.cell import Run, Wrapper
 from ..cells.initialisers import normal
 from ..cells.sizes import input_size, output_size
 from ..errors import BadInput
@@ -17,7 +17,7 @@ from ..wiring import Readout
 EXPANSIONS = ("quadratic", "fourier")
 
 
-class Expansion(Cell):
+class Expansion(Wrapper):
     """A cell whose output is expanded: `y_t = [x_t, h_t, φ(h_t)]`, h the output of a cell.
 
         quadratic    φ(h) = h²
@@ -41,7 +41,6 @@ class Expansion(Cell):
     in_parts: ClassVar[bool] = True
     frozen: ClassVar[tuple[str, ...]] = ("C", "d")
 
-    cell: Cell
     C: jax.Array | None
     d: jax.Array | None
     width: int = eqx.field(static=True)
@@ -76,12 +75,6 @@ class Expansion(Cell):
     @property
     def can_step(self) -> bool:
         return self.cell.can_step
-
-    def vector_size(self) -> int | None:
-        return self.cell.vector_size()
-
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch)
 
     def inputs(self, x: jax.Array) -> Any:
         return self.cell.inputs(x), x

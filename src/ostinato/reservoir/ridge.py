@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..learning import Learner, Objective, RunSize
-from ..learning.norms import norms_of
+from ..learning import Learner, Objective, RunSize, report_of
+from ..learning.clipping import norms_of
 from ..memory import check_memory
 from ..settings import options, setting
 from ..weights import trained
@@ -22,7 +22,7 @@ TIP = "fewer --units, no --expand, or a learner such as adam"
 SOLUTIONS = 5  # per run, the last of them after its last step
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The state of `Ridge`: sums, the number of batches, and the strength that was used last."""
 
     moments: Moments
@@ -89,18 +89,18 @@ class Ridge(Learner):
     def advice(self, rate: float) -> str:
         return "a larger --strength"
 
-    def initial(self, network: Model) -> Memory:
+    def initial(self, network: Model) -> State:
         readout = linear_readout(network)
         rows, outputs = readout.V.shape
         features = rows + (readout.b is not None)
         folds = 1 if self.strength is not None else self.folds
         check_square(features, folds)
         moments = no_moments(folds, features, outputs)
-        return Memory(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
+        return State(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
 
     def step(
-        self, network: Model, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
         readout = linear_readout(network)
@@ -117,10 +117,10 @@ class Ridge(Learner):
         )
         network = eqx.tree_at(readout_of, network, solved)
         report["strength"] = strength
-        return network, Memory(moments, count, strength), final, report
+        return network, State(moments, count, strength), final, report
 
     def _added(
-        self, memory: Memory, x: jax.Array, y: jax.Array, weights: jax.Array, batch: Batch
+        self, memory: State, x: jax.Array, y: jax.Array, weights: jax.Array, batch: Batch
     ) -> Moments:
         """The sums with a batch: in the fold whose turn it is, or divided among all folds."""
         folds, steps, sequences = len(memory.moments.weight), batch.steps, batch.sequences
@@ -201,15 +201,7 @@ def reported(
     )
     whole = jax.tree.map(jnp.zeros_like, trained(network)[0])
     whole = eqx.tree_at(readout_of, whole, slope)
-    norms, norm = norms_of(whole)
-    zero = jnp.zeros((), loss.dtype)
-    return {
-        "loss": loss,
-        "norm": norm,
-        "norms": norms,
-        "rate": zero,
-        "clipped": zero,
-    }
+    return report_of(loss, norms_of(whole), jnp.zeros((), loss.dtype))
 
 
 def _solved(readout: Readout, moments: Moments, strengths: jax.Array) -> tuple[jax.Array, Readout]:

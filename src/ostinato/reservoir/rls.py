@@ -15,7 +15,7 @@ from ..settings import options, setting
 from .ridge import check_square, filled, linear_readout, readout_of, regression, reported, states_of
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The state of `RecursiveLeastSquares`: P `(F, F)`, the inverse of the weighted sum of h hᵀ."""
 
     P: jax.Array
@@ -76,15 +76,15 @@ class RecursiveLeastSquares(Learner):
     def advice(self, rate: float) -> str:
         return "a larger --strength, or --forgetting nearer to 1"
 
-    def initial(self, network: Model) -> Memory:
+    def initial(self, network: Model) -> State:
         readout = linear_readout(network)
         features = readout.V.shape[0] + (readout.b is not None)
         check_square(features)
-        return Memory(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
+        return State(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
 
     def step(
-        self, network: Model, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
         readout, dtype = linear_readout(network), memory.P.dtype
@@ -105,4 +105,4 @@ class RecursiveLeastSquares(Learner):
             learned, (memory.P, solution), tuple(x.astype(dtype) for x in data)
         )
         network = eqx.tree_at(readout_of, network, filled(readout, solution))
-        return network, Memory((P + P.T) / 2), final, report
+        return network, State((P + P.T) / 2), final, report

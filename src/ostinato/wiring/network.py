@@ -9,7 +9,7 @@ import numpy as np
 
 from ..cells import Cell, Layer
 from ..cells.building import draw, project, zeros
-from ..cells.cell import Parts, Run
+from ..cells.cell import Parts, Run, Wrapper
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..cells.sizes import input_size, output_size, parameter_dtype
 from ..data import Batch
@@ -255,18 +255,14 @@ def looking_up(layer: Layer, vectors: jax.Array, count: int) -> Layer | None:
     return layer.with_reader(looked_up)
 
 
-class _Lookup(Cell):
+class _Lookup(Wrapper):
     """A cell that reads symbols: `inputs` is computed once for each symbol, and then looked up."""
 
-    cell: Layer
     vectors: jax.Array
 
     @property
     def input_axes(self) -> int:
         return 0
-
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch)
 
     def inputs(self, x: Any) -> Any:
         return jax.tree.map(lambda rows: rows[x], self.cell.inputs(self.vectors))

@@ -32,7 +32,7 @@ from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...weights import trained
-from ..norms import norms_of
+from ..clipping import norms_of
 from ..objective import Objective
 
 FORMS = {"pre-activation": "products", "activation": "states"}

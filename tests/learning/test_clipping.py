@@ -6,8 +6,8 @@ import pytest
 
 from ostinato.data import Batch
 from ostinato.learning import FirstOrder, Objective
+from ostinato.learning.clipping import norm_of, norms_of
 from ostinato.learning.gradients import Gradient
-from ostinato.learning.norms import norm_of, norms_of
 from ostinato.tasks import SquaredError
 
 

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from ostinato.cells import GRU
 from ostinato.data import Batch, read_drawings
 from ostinato.data.ink import drawn_ink
 from ostinato.data.strokes import pen_steps, steps_of_drawings
@@ -181,7 +182,7 @@ def test_learns_to_read(tmp_path):
 )
 def test_the_lens_looks_at_the_end_of_the_longest(task):
     batch = task.batch(0, 6)
-    _, few, _, at = looked_at(None, batch, 4)
+    _, few, _, at = looked_at(GRU(3, 4, key=jax.random.key(0)), batch, 4)
     assert few.steps == at + 1 == max(batch.lengths[:4])
     assert at + 1 in few.lengths
     kept = [

@@ -17,10 +17,11 @@ FAIL = "word fail rate, %"
 
 def spelled(trial: Trial) -> Found:
     """Bits on the validation part, and the word fail rate of generated text."""
-    task, seed = trial.task, trial.run.config.seed
+    task, seed, text = trial.task, trial.run.config.seed, trial.task.text()
+    assert text is not None
     (bits,) = measured(trial.network, task.evaluated("valid"), (task.metric,))
     count = FEW if trial.job.quick else GENERATED
-    found = spelling(trial.network, task.vocabulary, training_words(task), count, seed)
+    found = spelling(trial.network, text.vocabulary, training_words(task), count, seed)
     rate = found["word_fail_rate"]
     return Found(
         {"bits per character": bits, FAIL: None if rate is None else 100 * rate},

@@ -14,8 +14,9 @@ APART = "context above control, mean"
 
 def remembered(trial: Trial) -> Found:
     """The log-ratios after the context and the control, 10 trials of 1,000 steps each."""
-    task = trial.task
-    found = bracket_ratios(trial.network, task.vocabulary, seed=trial.run.config.seed)
+    task, text = trial.task, trial.task.text()
+    assert text is not None
+    found = bracket_ratios(trial.network, text.vocabulary, seed=trial.run.config.seed)
     (bits,) = measured(trial.network, task.evaluated("test"), (task.metric,))
     middle = [found.block * (n + 0.5) for n in range(found.context.shape[1])]
     apart = float((found.context - found.control).mean())

@@ -36,7 +36,7 @@ class Place:
 
 def can_forecast(task: Any) -> TypeGuard[SeriesTask]:
     """Whether a task forecasts a series, so that it can be drawn on."""
-    return task.forecasts
+    return task.forecasting() is not None
 
 
 def place_of(

@@ -232,7 +232,10 @@ def word_fail_rate(text: str, words: Collection[str]) -> float | None:
 
 def training_words(task: Task) -> set[str]:
     """The words of the training part of a text."""
-    return set(words_of(task.vocabulary.decode(task.stream("train"))))
+    text = task.text()
+    if text is None:
+        raise BadInput(f"the task {task.name} has no text with words")
+    return set(words_of(text.vocabulary.decode(text.stream("train"))))
 
 
 def spelling(

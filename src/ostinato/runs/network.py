@@ -8,9 +8,9 @@ import jax
 
 from ..reservoir import EXPANSIONS
 from ..settings import setting
-from ..tasks import Task
+from ..tasks.task import TaskSizes
 from .models import MODELS
-from .parts import Parts, Sizes, memory_size
+from .parts import Parts, memory_size
 from .refusals import NETWORK, refuse
 
 READOUTS = ("bias", "plain", "own")
@@ -93,9 +93,7 @@ class NetworkSettings:
         return [units] * self.layers if isinstance(units, int) else list(units)
 
 
-def make_network(
-    config: Any, task: Task | Sizes, units: int | Sequence[int], key: jax.Array
-) -> Any:
+def make_network(config: Any, task: TaskSizes, units: int | Sequence[int], key: jax.Array) -> Any:
     """A newly initialised network, wired as the task needs it (`models.MODELS`).
 
     Args:

@@ -6,13 +6,16 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from ..errors import BadInput
 from ..progress import Report, silent
 from ..settings import Setting, checked, shown
+
+if TYPE_CHECKING:
+    from .abilities import AnsweringTask
 
 DRAWN = 1000  # at most so many answers are drawn for one input
 WIDEST = 1000  # at most so many answers does a search keep
@@ -93,7 +96,7 @@ class ApplyOptions:
         return self.file
 
 
-def check_options(task: Any, asked: Mapping[str, Any]) -> None:
+def check_options(task: "type[AnsweringTask]", asked: Mapping[str, Any]) -> None:
     """Refuse an option of `apply` that a task, or another option, has no use for."""
     for name in asked:
         if name not in task.apply_options:

@@ -30,11 +30,13 @@ class TargetCodec:
         classes: the labels, in order, or `None` for numbers.
         scaler: the scaling of numbers, or `None` for classes.
         chance: the first metric of the best constant answer on the training part.
+        levels: of the quantiles that are learned, if any; see `series/quantiles.py`.
     """
 
     classes: tuple[Any, ...] | None
     scaler: Scaler | None
     chance: float
+    levels: tuple[float, ...] = ()
 
     @property
     def outputs(self) -> int:

@@ -11,7 +11,7 @@ from ...data import Batch, find_data
 from ...data.files import unpacked
 from ...errors import BadInput
 from ..finite import Finite
-from ..framing import at_last
+from ..framing import LastStep
 from ..generated import Length
 from ..losses import CrossEntropy
 from ..metrics import Accuracy
@@ -45,8 +45,7 @@ class SequentialMNIST(Finite):
     name = "mnist"
     inputs = 1
     outputs = 10
-    loss = CrossEntropy()
-    metrics = (Accuracy(),)
+    framing = LastStep(CrossEntropy(), (Accuracy(),))
     length = PIXELS
     order = np.arange(PIXELS)
 
@@ -72,7 +71,7 @@ class SequentialMNIST(Finite):
     def together(self, part: str, which: np.ndarray) -> Batch:
         images, labels = self.parts[part]
         pixels = images[which].T[self.order].astype(np.float32) / 255
-        return Batch(pixels[..., None], *at_last(PIXELS, labels[which].astype(np.int32)))
+        return Batch(pixels[..., None], *self.framing.asked(PIXELS, labels[which].astype(np.int32)))
 
 
 class PermutedMNIST(SequentialMNIST):

@@ -8,6 +8,7 @@ from ...data import Batch, find_data
 from ...data.examples import Examples
 from ...errors import BadInput
 from ..finite import Finite
+from ..framing import PerStep
 from ..generated import Length
 from ..losses import BinaryCrossEntropy
 from ..metrics import NatsPerStep
@@ -43,8 +44,7 @@ class Chorales(Finite):
     name = "jsb"
     predicts_next = True
     inputs = outputs = KEYS
-    loss = BinaryCrossEntropy()
-    metrics = (NatsPerStep(loss),)
+    framing = PerStep(BinaryCrossEntropy(), (NatsPerStep(BinaryCrossEntropy()),))
 
     def __init__(self, *, seed: int = 0, **given: Any) -> None:
         super().__init__(seed=seed, **given)

@@ -11,6 +11,7 @@ from ...data.ink import Ink
 from ...data.strokes import pen_steps, read_drawings, steps_of_drawings
 from ...decoding import most_probable
 from ..applying import ApplyOptions
+from ..framing import PerStep
 from ..losses import CrossEntropy
 from ..metrics import F1, Accuracy
 from .pen_strokes import PenStrokes
@@ -31,14 +32,13 @@ class Characters(PenStrokes):
     """
 
     name = "characters"
-    loss = CrossEntropy()
     steps = 40
 
     def __init__(self, *, seed: int = 0, **given: Any):
         super().__init__(seed=seed, **given)
         self.outputs = len(self.labels)
-        self.metrics = (Accuracy(), F1(self.outputs))
-        self.chance = 1 / self.outputs
+        metrics = Accuracy(), F1(self.outputs)
+        self.framing = PerStep(CrossEntropy(), metrics, 1 / self.outputs)
 
     def written(
         self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int

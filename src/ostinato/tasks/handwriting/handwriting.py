@@ -18,7 +18,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ...wiring import outputs_of
 from ..applying import ApplyOptions
-from ..ctc import CTC, LabelErrorRate, check_transcripts
+from ..framing import Transcript
 from .pen_strokes import PenStrokes
 
 SHOWN = 4
@@ -53,9 +53,7 @@ class Handwriting(PenStrokes):
 
     name = "handwriting"
     apply_options = ("beam", "n_best")
-    loss = CTC()
-    metrics = (LabelErrorRate(),)
-    chance = 1.0
+    framing = Transcript()
     solved = 0.05
     steps = 24
 
@@ -82,10 +80,7 @@ class Handwriting(PenStrokes):
         symbols = rng.integers(len(self.labels), size=(size, self.most))
         counts = rng.integers(-(-self.most // 2), self.most + 1, size=size)
         inputs, lengths = pen_steps(*ink.write(rng, symbols, counts, shake), length)
-        counted = np.arange(self.most)[:, None] < counts
-        targets = np.where(counted, symbols.T + 1, 0).astype(np.int32)
-        batch = Batch(inputs, targets, counted.astype(np.float32), lengths)
-        return check_transcripts(batch, len(self.labels))
+        return self.framing.batch(inputs, lengths, symbols, counts, len(self.labels))
 
     def texts(self, batch: Batch) -> list[str]:
         """The right transcripts of a batch."""

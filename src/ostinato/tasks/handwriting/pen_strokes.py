@@ -13,6 +13,7 @@ from ...data.ink import Ink, drawn_ink, omniglot_ink
 from ...data.strokes import INPUTS
 from ...errors import BadInput
 from ...settings import setting
+from ..abilities import AnsweringTask
 from ..generated import Generated
 from ..task import checked_length, hashed
 
@@ -23,7 +24,7 @@ HELD_OUT_WRITERS = {"drawn": 50, "omniglot": 3}  # for validation, and as many f
 SHAKE = {"drawn": (1.0, 1.0), "omniglot": (1.5, 0.0)}  # in training, and held out
 
 
-class PenStrokes(Generated):
+class PenStrokes(Generated, AnsweringTask):
     """A task that reads pen strokes; subclasses implement `written`.
 
     Strokes are drawn (26 digits and capitals, by writers of random slant, width, haste and form),

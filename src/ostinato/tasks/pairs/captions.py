@@ -20,10 +20,11 @@ from ...progress import each
 from ...settings import setting
 from ...wiring import ATTENTION
 from ...wiring.captioner import as_size
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import NOBODY, Finite
-from ..framing import written_by_decoder
+from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..scores import bleu, exact_match, left_out_if_missing
@@ -43,7 +44,7 @@ COMPARED = 256  # pictures that are compared with all others at once
 LONGER = 8  # symbols that a caption may have more than the longest in training
 
 
-class Captions(Finite, FileTask):
+class Captions(Finite, FileTask, AnsweringTask):
     """Look at a picture and write its caption, word by word.
 
     Symbol 0 ends a caption, and is what the decoder reads first. The network is a `Captioner`.
@@ -85,7 +86,6 @@ class Captions(Finite, FileTask):
 
     name = "caption"
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
-    loss = CrossEntropy()
     unit, filled, plural = "pictures", True, True
     retrieves = True
 
@@ -112,7 +112,7 @@ class Captions(Finite, FileTask):
             given: settings by name: `attention`, `tied`, `min_count` and `shift`; see `Settings`.
         """
         super().__init__(seed=seed, source=where, settings=settings, **given)
-        chosen = self.settings
+        chosen, self.exact = self.settings, exact
         self.images = {name: part[0] for name, part in parts.items()}
         self.captions = {name: [*part[1]] for name, part in parts.items()}
         if not self.captions["train"]:
@@ -129,8 +129,9 @@ class Captions(Finite, FileTask):
         self.inputs, self.outputs = picture[2], len(self.tokens)
         self.length = max(len(x) for part in self.symbols.values() for x in part)
         both: list[Metric] = [Accuracy(UNKNOWN), ExactMatch(UNKNOWN)]
-        self.metrics: tuple[Metric, ...] = (*both[:: -1 if exact else 1], Bits("symbol"))
-        self.chance = 0.0 if exact else _most_frequent(self.symbols["train"])
+        metrics = (*both[:: -1 if exact else 1], Bits("symbol"))
+        chance = 0.0 if exact else _most_frequent(self.symbols["train"])
+        self.framing = Written(CrossEntropy(), metrics, chance)
         self.model = {
             "kind": "captioner",
             "picture": [*map(int, picture)],
@@ -207,7 +208,7 @@ class Captions(Finite, FileTask):
         pictures = np.moveaxis(self.images[part][np.maximum(which, 0)], 0, 1)
         rows = np.full(len(which), len(pictures), np.int32)
         targets = [self.symbols[part][n] for n in which if n != NOBODY]
-        return written_by_decoder(pictures, rows, targets, steps)
+        return Written.batch(pictures, rows, targets, steps)
 
     def together(self, part: str, which: np.ndarray) -> Batch:
         return self.padded(part, which, self.length)
@@ -244,7 +245,7 @@ class Captions(Finite, FileTask):
 
     def yardsticks(self, part: str) -> dict[str, float]:
         right = self.captions[part]
-        if not isinstance(self.metric, ExactMatch) or not right or not self.retrieves:
+        if not self.exact or not right or not self.retrieves:
             return {}
         return {"nearest picture": exact_match(self.retrieved(part), right)}
 

@@ -30,10 +30,11 @@ from ...data.splits import PARTS
 from ...data.tokens import END, Tokens
 from ...errors import BadInput
 from ...settings import from_arguments, setting, shared
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..task import checked_count, checked_seed, random
 from .pairs import Pairs, PairSettings
-from .write_answers import answers, coded_source
+from .write_answers import OPTIONS, answers, coded_source
 
 HELD_OUT = 1000  # examples of validation and of test
 TOGETHER = 8  # batches that are generated at once, so that each has pairs of similar lengths
@@ -59,7 +60,7 @@ class ExecutionSettings(PairSettings):
     backwards: bool = setting(False, "write the answer from its last digit to its first")
 
 
-class Execution(Pairs):
+class Execution(Pairs, AnsweringTask):
     """Read a program; write what it prints.
 
     Training examples are generated without end, their difficulty by a curriculum strategy: see
@@ -72,6 +73,7 @@ class Execution(Pairs):
     """
 
     Settings = ExecutionSettings
+    apply_options = OPTIONS
     characters: str
     printed = string.digits
 

@@ -18,7 +18,7 @@ from ...settings import setting
 from ...wiring import ATTENTION
 from ..applying import ApplyOptions
 from ..finite import NOBODY, Finite
-from ..framing import written_by_decoder
+from ..framing import Written
 from ..losses import CrossEntropy, SmoothedCrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..task import Picture, hashed, random
@@ -74,7 +74,6 @@ class Pairs(Finite):
 
     Settings = PairSettings
     name = "pairs"
-    apply_options = ("beam", "n_best", "penalty", "temperature", "seed", "targets", "pictures")
     symbolic = True
     unit, filled, spare_anywhere = "pairs", True, True
 
@@ -121,18 +120,18 @@ class Pairs(Finite):
         both = [pairs for part in self.parts.values() for pairs in zip(*part, strict=True)]
         one, two = longest or (max(len(pair[side]) for pair in both) for side in (0, 1))
         self.longest, self.length = (one, two), two
-        self.loss = SmoothedCrossEntropy(smoothing=smoothing) if smoothing else CrossEntropy()
+        loss = SmoothedCrossEntropy(smoothing=smoothing) if smoothing else CrossEntropy()
         bits: Metric = (_BitsBeside if smoothing else Bits)("symbol")
         whole = ExactMatch(UNKNOWN)
         first, second = (whole, bits) if exact else (bits, whole)
-        self.metrics = (first, second, Accuracy(UNKNOWN))
         self.model = {
             "kind": "encoder-decoder",
             "attention": None if attention == "none" else attention,
             "tied": self.settings.tied,
             "embedding": embedding,
         }
-        self.chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
+        chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
+        self.framing = Written(loss, (first, second, Accuracy(UNKNOWN)), chance)
 
     @classmethod
     def of_texts(
@@ -198,7 +197,7 @@ class Pairs(Finite):
         """Some pairs as a batch; a pair with the number -1 is empty and counts nothing."""
         sources, targets = ([side[n] for n in which if n != NOBODY] for side in pairs)
         steps = self._padding.steps(int(self.sizes_of((sources, targets)).max()))
-        return written_by_decoder(*columns(sources, steps[0], len(which)), targets, steps[1])
+        return Written.batch(*columns(sources, steps[0], len(which)), targets, steps[1])
 
     def _own(self, index: int, batch: Batch) -> np.ndarray | None:
         """Where the decoder reads its own answers, or `None` for nowhere."""

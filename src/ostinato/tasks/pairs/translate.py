@@ -15,11 +15,12 @@ from ...data.splits import PARTS, part_at, shares
 from ...data.tokens import LEVELS, SUBWORDS, Tokens
 from ...errors import BadInput
 from ...settings import setting
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..scores import bleu, chrf, exact_match, left_out_if_missing
 from ..task import random
 from .pairs import Pairs, PairSettings
-from .write_answers import answers, written
+from .write_answers import OPTIONS, answers, written
 
 GENERATED = ("numbers-fr", "numbers-de", "dates")
 COUNTS = {"train": 20_000, "valid": 1_000, "test": 1_000}
@@ -30,7 +31,7 @@ MADE = 2  # place in the random numbers of the seed
 _of_files = functools.partial(setting, of_file=True)
 
 
-class Translate(Pairs):
+class Translate(Pairs, AnsweringTask):
     """Translate sentences, one per line of two files; without files, numbers in words.
 
     Vocabularies are made from the training part. A character or word of the other parts that is
@@ -65,6 +66,7 @@ class Translate(Pairs):
                     raise BadInput(f"{name} needs {partner}: translation learns from pairs")
 
     name = "translate"
+    apply_options = OPTIONS
 
     @classmethod
     def from_settings(

@@ -20,9 +20,10 @@ from ...through_time import unroll
 from ...weights import own_precision
 from ...wiring import EncoderDecoder, outputs_of
 from ..applying import ApplyOptions
-from ..framing import written_by_decoder
+from ..framing import Written
 from ..task import Picture
 
+OPTIONS = ("beam", "n_best", "penalty", "temperature", "seed", "targets", "pictures")
 TOGETHER = 64  # sources that are answered at once
 ROOM = 16  # steps by which padded sources grow, so that there are few compilations
 LONGER = 4  # how many times longer than in training a source may be
@@ -238,7 +239,7 @@ def log_probabilities(
 def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Batch:
     """Sources and targets with ends as a batch."""
     longest = max(map(len, targets))
-    return written_by_decoder(*_padded(sources), targets, multiple_above(longest, ROOM))
+    return Written.batch(*_padded(sources), targets, multiple_above(longest, ROOM))
 
 
 @eqx.filter_jit

@@ -159,8 +159,7 @@ class Arrays(Finite, FileTask):
         targets, there = self.answers(data.targets)
         self.as_read = data  # before scaling
         self.data = dataclasses.replace(data, inputs=inputs, targets=targets, there=there)
-        self.outputs, self.chance = self.answers.outputs, self.answers.chance
-        self.loss, self.metrics = self.answers.loss, self.answers.metrics
+        self.outputs, self.framing = self.answers.outputs, self.answers
         self.varied = len(np.unique(data.lengths)) > 1
         self.length = self.longest = int(data.lengths.max())
         for part, which in self.parts.items():

@@ -16,6 +16,7 @@ from ...errors import BadInput
 from ...settings import from_arguments, setting
 from ...weights import own_precision
 from ..applying import ApplyOptions
+from ..framing import PerStep
 from ..metrics import NormalisedError
 from ..task import checked_part
 from .series import Series
@@ -129,7 +130,8 @@ class GeneratedSeries(Series):
 
 def _by_nrmse(task: Series) -> Series:
     """The task, whose first metric is now the NRMSE."""
-    task.metrics, task.chance = (NormalisedError(), *task.answers.metrics), 1.0
+    metrics = NormalisedError(), *task.answers.metrics
+    task.framing = PerStep(task.answers.loss, metrics, 1.0)
     return task
 
 

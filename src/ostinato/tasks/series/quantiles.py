@@ -170,13 +170,7 @@ class MedianError(StepMean):
 
 @dataclasses.dataclass(frozen=True)
 class QuantileAnswers(TargetCodec):
-    """Numbers whose quantiles are learned.
-
-    Attributes:
-        levels: of the quantiles.
-    """
-
-    levels: Levels = (0.5,)
+    """Numbers whose quantiles, of the `levels`, are learned."""
 
     @property
     def outputs(self) -> int:
@@ -231,3 +225,8 @@ def fit_quantiles(later: np.ndarray, scaler: Scaler, levels: Levels) -> Quantile
         apart, q = later - constant, np.array(levels)[:, None, None]
         chance = float(np.maximum(q * apart, (q - 1) * apart).mean())
     return QuantileAnswers(None, scaler, chance, levels)
+
+
+def answers_from_json(found: Any) -> TargetCodec:
+    """The inverse of `as_json`, of quantiles or not, with validation."""
+    return (QuantileAnswers if "levels" in found else TargetCodec).from_json(found)

@@ -17,17 +17,18 @@ from ...data.table import first_twice
 from ...errors import BadInput
 from ...settings import setting
 from ...wiring import outputs_of
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileSettings, FileTask, Reading
-from ..target_codec import KINDS, TargetCodec
+from ..target_codec import KINDS
 from ..task import checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
 from .forecasts import fit_forecasts, joined, pairs, sparklines
-from .quantiles import QuantileAnswers, levels_of
+from .quantiles import answers_from_json, levels_of
 
 
-class Series(Streamed, FileTask):
+class Series(Streamed, FileTask, AnsweringTask):
     """Forecast a series `(T, columns)`; or, with `ys`, learn what goes with each of its steps.
 
     Forecasting: at each step the values of all columns come in, and the next `horizon` values of
@@ -149,8 +150,7 @@ class Series(Streamed, FileTask):
         )
         self.inputs = self.scaler.columns
         self._fit_answers(known, xs, rows, cuts, scale)
-        self.outputs, self.chance = self.answers.outputs, self.answers.chance
-        self.loss, self.metrics = self.answers.loss, self.answers.metrics
+        self.outputs, self.framing = self.answers.outputs, self.answers
         self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
         horizon = self.horizon if self.forecasts else 0
         series_data.check_parts(self.parts, split, source, xs, horizon, self.washout)
@@ -163,8 +163,7 @@ class Series(Streamed, FileTask):
         self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
     ) -> None:
         if "answers" in known:
-            kind = QuantileAnswers if "levels" in known["answers"] else TargetCodec
-            self.answers: TargetCodec = kind.from_json(known["answers"])
+            self.answers = answers_from_json(known["answers"])
             return
         train = [cut["train"] for cut in cuts]
         if rows is not None:
@@ -196,6 +195,9 @@ class Series(Streamed, FileTask):
                 found.append(Stream(self.scaler(values), targets, there, starts))
         scaler = self.answers.scaler
         return joined(found, self.inputs, None if scaler is None else len(scaler.shift))
+
+    def forecasting(self) -> "Series | None":
+        return self if self.forecasts else None
 
     @property
     def predicts_next(self) -> bool:  # type: ignore[override]
@@ -247,8 +249,7 @@ class Series(Streamed, FileTask):
         scaler = Scaler.from_json(found["scaler"])
         if len(scaler.shift) != len(columns):
             raise ValueError("its scaling is not of its columns")
-        kind = QuantileAnswers if "levels" in found["answers"] else TargetCodec
-        answers = kind.from_json(found["answers"])
+        answers = answers_from_json(found["answers"])
         if found["targets"] is not None:
             targets = kept_texts(found["targets"], "targets")
             if not {*targets} <= {*columns}:

@@ -14,6 +14,7 @@ from ...data.generated.dynamical import lorenz, mackey_glass, narma
 from ...data.splits import shares
 from ...errors import BadInput
 from ...settings import setting
+from ..framing import PerStep
 from ..metrics import NEGLIGIBLE, Metric, total, wide
 from ..task import checked_part
 from .generated_series import GeneratedSeries
@@ -217,8 +218,8 @@ class MemoryCapacity(GeneratedSeries):
 
     def __init__(self, *, seed: int = 0, **given: Any):
         super().__init__(seed=seed, **given)
-        self.metrics = (Capacity(), *self.answers.metrics)
-        self.chance = 0.0
+        metrics = Capacity(), *self.answers.metrics
+        self.framing = PerStep(self.answers.loss, metrics, 0.0)
 
     def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
         delays = settings.delays

@@ -21,7 +21,6 @@ from ...data.scaling import Scaler
 from ..metrics import Metric, counted, values_of
 from ..target_codec import TargetCodec
 from ..windows import Stream
-from .quantiles import QuantileAnswers
 
 Forecasts = dict[str, np.ndarray]
 
@@ -115,7 +114,7 @@ def check_errors(found: Any, answers: TargetCodec) -> None:
     if not isinstance(found, dict):
         raise ValueError("its errors of naive forecasts are not an object")
     for rows in found.values():
-        if answers.scaler is None or not isinstance(answers, QuantileAnswers):
+        if answers.scaler is None or not answers.levels:
             raise ValueError("it has errors of naive forecasts, but no quantiles")
         if not isinstance(rows, list) or len(rows) != len(answers.scaler.shift):
             raise ValueError("its errors of naive forecasts are not one row per target")

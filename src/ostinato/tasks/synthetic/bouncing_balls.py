@@ -11,6 +11,7 @@ import numpy as np
 from ...data import Batch
 from ...data.generated.balls import paths, rendered
 from ...settings import setting
+from ..framing import PerStep
 from ..generated import Length, Synthetic
 from ..losses import BinaryCrossEntropy
 from ..metrics import NatsPerStep, StepMean
@@ -55,8 +56,7 @@ class BouncingBalls(Synthetic):
 
     name = "bouncing-balls"
     predicts_next = True
-    loss = BinaryCrossEntropy()
-    metrics = (FrameError(), NatsPerStep(loss))
+    framing = PerStep(BinaryCrossEntropy(), (FrameError(), NatsPerStep(BinaryCrossEntropy())))
     length = 99
     least = 1
     held_out_together = 200
@@ -66,7 +66,7 @@ class BouncingBalls(Synthetic):
         self.inputs = self.outputs = self.settings.pixels**2
 
     @functools.cached_property
-    def chance(self) -> float:  # type: ignore[override]
+    def chance(self) -> float:
         """The variance of all pixels together, from the validation films."""
         frames = self.whole("valid").targets.reshape(-1, self.outputs)
         return float(frames.var(axis=0, dtype=np.float64).sum())

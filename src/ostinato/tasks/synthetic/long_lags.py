@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...data import Batch
-from ..framing import at_last
+from ..framing import LastStep
 from ..generated import Synthetic
 from ..losses import CrossEntropy, SquaredError
 from ..metrics import Accuracy, MeanSquaredError
@@ -41,9 +41,7 @@ class Adding(Synthetic):
     name = "adding"
     inputs = 2
     outputs = 1
-    loss = SquaredError()
-    metrics = (MeanSquaredError(),)
-    chance = 1 / 6
+    framing = LastStep(SquaredError(), (MeanSquaredError(),), chance=1 / 6)
     solved = 0.001
     length = 100
     least = 2
@@ -63,7 +61,7 @@ class Adding(Synthetic):
         first, second = rng.integers(0, half, size), rng.integers(half, length, size)
         xs[first, every, 1] = xs[second, every, 1] = 1
         target = self.target(xs[first, every, 0], xs[second, every, 0])
-        return Batch(xs, *at_last(length, target[:, None]))
+        return Batch(xs, *self.framing.asked(length, target[:, None]))
 
 
 class Multiplication(Adding):
@@ -76,7 +74,7 @@ class Multiplication(Adding):
     """
 
     name = "multiplication"
-    chance = 7 / 144
+    framing = LastStep(SquaredError(), (MeanSquaredError(),), chance=7 / 144)
 
     def target(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         return one * other
@@ -110,9 +108,7 @@ class TemporalOrder(Synthetic):
     inputs = DISTRACTORS + 2
     symbolic = True
     outputs = 4
-    loss = CrossEntropy()
-    metrics = (Accuracy(),)
-    chance = 1 / 4
+    framing = LastStep(CrossEntropy(), (Accuracy(),), chance=1 / 4)
     solved = 0.999
     length = 100
     least = 10
@@ -129,7 +125,7 @@ class TemporalOrder(Synthetic):
             which = rng.integers(0, 2, size, dtype=np.int32)
             xs[places, np.arange(size)] = X + which
             classes = 2 * classes + which
-        return Batch(xs, *at_last(length, classes))
+        return Batch(xs, *self.framing.asked(length, classes))
 
 
 class TemporalOrder3(TemporalOrder):
@@ -143,7 +139,7 @@ class TemporalOrder3(TemporalOrder):
     name = "temporal-order-3"
     windows = ((10, 20), (33, 43), (66, 76))
     outputs = 8
-    chance = 1 / 8
+    framing = LastStep(CrossEntropy(), (Accuracy(),), chance=1 / 8)
 
 
 class Permutation(Synthetic):
@@ -172,9 +168,7 @@ class Permutation(Synthetic):
     name = "permutation"
     inputs = outputs = SYMBOLS
     symbolic = True
-    loss = CrossEntropy()
-    metrics = (Accuracy(),)
-    chance = 1 / RELEVANT
+    framing = LastStep(CrossEntropy(), (Accuracy(),), chance=1 / RELEVANT)
     solved = 0.999
     length = 100
     least = 2
@@ -186,4 +180,4 @@ class Permutation(Synthetic):
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         xs = rng.integers(RELEVANT, SYMBOLS, (length, size), dtype=np.int32)
         xs[0] = rng.integers(0, RELEVANT, size)
-        return Batch(xs, *at_last(length, xs[0]))
+        return Batch(xs, *self.framing.asked(length, xs[0]))

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...data import Batch
 from ...settings import setting
+from ..framing import PerStep
 from ..generated import Length, Synthetic
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, NatsPerStep
@@ -46,9 +47,7 @@ class Memorisation(Synthetic):
     inputs = 4
     outputs = 2
     symbolic = True
-    loss = CrossEntropy()
-    metrics = (Accuracy(),)
-    chance = 1 / 2
+    framing = PerStep(CrossEntropy(), (Accuracy(),), chance=1 / 2)
     length = 110
 
     @dataclasses.dataclass(frozen=True)
@@ -125,8 +124,7 @@ class Copy(Synthetic):
     inputs = SYMBOLS + 2
     outputs = SYMBOLS + 1
     symbolic = True
-    loss = CrossEntropy()
-    metrics = (NatsPerStep(loss),)
+    framing = PerStep(CrossEntropy(), (NatsPerStep(CrossEntropy()),))
     length = 120
     least = 2 * MEMORY + 1
 

@@ -19,8 +19,9 @@ from ...settings import setting
 from ...through_time import unroll
 from ..file_task import FileSettings
 from ..finite import Finite
+from ..framing import LastStep
 from ..losses import SquaredError
-from ..metrics import Metric, StepMean
+from ..metrics import StepMean
 from ..task import checked_length, hashed, random
 
 # Letters of 5 by 7 pixels: the columns from left to right, the top row in the lowest bit.
@@ -99,8 +100,7 @@ class Recall(Finite):
         length: int = setting(10, "steps until the answer", min=2)
 
     name = "recall"
-    loss = SquaredError()
-    metrics: tuple[Metric, ...] = (BitsRight(), PatternsRight())
+    framing = LastStep(SquaredError(), (BitsRight(), PatternsRight()))
     solved = 0.99
 
     def __init__(
@@ -186,9 +186,8 @@ class Recall(Finite):
         np.put_along_axis(cues, places, -np.take_along_axis(cues, places, 1), 1)
         steps = checked_length(self, length, 2)
         inputs = np.zeros((steps, *patterns.shape), np.float32)
-        targets, weights = np.zeros_like(inputs), np.zeros((steps, len(which)), np.float32)
-        inputs[0], targets[-1], weights[-1] = cues, patterns, 1
-        return Batch(inputs, targets, weights)
+        inputs[0] = cues
+        return Batch(inputs, *self.framing.asked(steps, patterns))
 
     def artefacts(self) -> dict[str, Any]:
         return {"bits": self.inputs}

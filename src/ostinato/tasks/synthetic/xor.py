@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Batch
+from ..framing import PerStep
 from ..generated import Synthetic
 from ..losses import CrossEntropy
 from ..metrics import Accuracy
@@ -35,9 +36,7 @@ class Xor(Synthetic):
     predicts_next = True
     inputs = outputs = 2
     symbolic = True
-    loss = CrossEntropy()
-    metrics = (Accuracy(),)
-    chance = 1 / 2
+    framing = PerStep(CrossEntropy(), (Accuracy(),), chance=1 / 2)
     length = 99
     least = 2
 

@@ -20,6 +20,7 @@ from ...decoding import most_probable
 from ...errors import BadInput
 from ...progress import Report, each, silent
 from ...settings import setting
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileSettings, FileTask, Reading, naming
 from ..series.arrays import Arrays
@@ -36,7 +37,7 @@ TOGETHER = 64
 ROUND = 16  # steps by which padded texts grow, so that there are few compilations
 
 
-class Classify(Arrays):
+class Classify(Arrays, AnsweringTask):
     """Read a text word by word or character by character; at its end, say its label.
 
     The answer comes from the last state, or with `--pool mean` from the mean of all states. A

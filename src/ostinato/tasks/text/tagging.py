@@ -19,9 +19,11 @@ from ...data.words import UNKNOWN, Spellings
 from ...decoding import most_probable
 from ...errors import BadInput
 from ...settings import setting
+from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import Finite
+from ..framing import PerStep
 from ..losses import CrossEntropy
 from ..metrics import Accuracy
 from ..task import hashed, random
@@ -34,7 +36,7 @@ TOY = 3000
 REPLACE, SPLIT, LANGUAGE = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 
-class Tagging(Finite, FileTask):
+class Tagging(Finite, FileTask, AnsweringTask):
     """Read the words of a sentence, and label each of them.
 
     Sentences are pairs: a list of words, and a list of as many tags. A word without a tag (`_`) is
@@ -78,8 +80,7 @@ class Tagging(Finite, FileTask):
 
     name = "tag"
     symbolic = True
-    loss = CrossEntropy()
-    metrics = (Accuracy(),)
+    framing = PerStep(CrossEntropy(), (Accuracy(),))
 
     def __init__(
         self,

@@ -16,7 +16,9 @@ from ...data.splits import divided, shares
 from ...decoding import NotFinite, opening, sample
 from ...errors import BadInput
 from ...settings import setting
+from ..abilities import TextTask
 from ..file_task import FileTask, Reading, naming
+from ..framing import PerStep
 from ..generated import Length
 from ..losses import CrossEntropy
 from ..metrics import Bits, Perplexity
@@ -29,7 +31,7 @@ PREVIEW = 200  # symbols
 LEVELS = ("characters", "bytes")
 
 
-class Text(Streamed, FileTask):
+class Text(Streamed, FileTask, TextTask):
     """Read one symbol of a text per step, and predict the next.
 
     For the windows of a batch see `Streamed`.
@@ -64,7 +66,6 @@ class Text(Streamed, FileTask):
     predicts_next = True
     readout_bias = False  # the networks of Krause (2015) have none
     symbolic = True
-    loss = CrossEntropy()
 
     def __init__(
         self,
@@ -93,7 +94,6 @@ class Text(Streamed, FileTask):
         self.length = 50 if self.settings.length is None else self.settings.length
         self.inputs = self.outputs = len(vocabulary)
         unit = "character" if vocabulary.level == "characters" else "byte"
-        self.metrics = (Bits(unit), Perplexity(unit))
         if len(self.parts["train"]) < 2:
             raise BadInput(
                 f"the text has {len(symbols)} {unit}s, too few to learn from: it takes at least 2 "
@@ -101,7 +101,8 @@ class Text(Streamed, FileTask):
             )
         if len(vocabulary) < 2:
             raise BadInput(f"the text has one {unit} only, repeated; there is nothing to learn")
-        self.chance = unigram_bits(self.parts["train"])
+        metrics, chance = (Bits(unit), Perplexity(unit)), unigram_bits(self.parts["train"])
+        self.framing = PerStep(CrossEntropy(), metrics, chance)
 
     @classmethod
     def of(cls, text: str, **options: Any) -> "Text":

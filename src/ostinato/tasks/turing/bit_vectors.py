@@ -20,6 +20,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ...weights import own_precision
 from ...wiring import outputs_of
+from ..framing import PerStep
 from ..generated import PLACES, Generated
 from ..losses import BinaryCrossEntropy
 from ..metrics import Metric, counted, total, values_of
@@ -68,6 +69,9 @@ class WrongBits(Metric):
         return float(wrong / weight) if weight else None
 
 
+BITS = PerStep(BinaryCrossEntropy(), (BitsPerSequence(), WrongBits()))
+
+
 @dataclasses.dataclass(frozen=True)
 class Items:
     """The settings that most of these tasks share."""
@@ -88,8 +92,7 @@ class BitVectors(Generated):
         least, most: how many items a sequence has.
     """
 
-    loss = BinaryCrossEntropy()
-    metrics = (BitsPerSequence(), WrongBits())
+    framing = BITS
     solved = 0.01
     held_out_together = 256
     fewest: ClassVar[int] = 1

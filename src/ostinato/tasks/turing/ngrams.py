@@ -9,9 +9,8 @@ from ...cells import Model
 from ...data import Batch
 from ...settings import setting
 from ..generated import PLACES, Length, Synthetic
-from ..losses import BinaryCrossEntropy
 from ..task import checked_part, random
-from .bit_vectors import FEW, LONGER, BitsPerSequence, WrongBits, random_bits, scores_on
+from .bit_vectors import BITS, FEW, LONGER, random_bits, scores_on
 
 
 class NTMNgrams(Synthetic):
@@ -44,8 +43,7 @@ class NTMNgrams(Synthetic):
 
     name = "ntm-ngrams"
     inputs = outputs = 1
-    loss = BinaryCrossEntropy()
-    metrics = (BitsPerSequence(), WrongBits())
+    framing = BITS
     predicts_next = True
     length = 200
 

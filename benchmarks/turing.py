@@ -173,7 +173,7 @@ def speed(given):
 
     rows = []
     for batch in (1, BATCH):
-        config = Config(task="ntm-copy", least=20, **MACHINE)
+        config = Config(task="ntm-copy", min_items=20, **MACHINE)
         task = build_task(config)
         network = build_network(config, task)
         learner = FirstOrder("adam", Objective(task.loss), steps=1000, rate=RATE, clip=CLIP)

@@ -467,7 +467,7 @@ def memory_capacity(folder: Path, kind: str) -> Numbers:
 
 @case()
 def ntm_copy(folder: Path) -> Numbers:
-    task = NTMCopy(bits=3, least=1, most=4)
+    task = NTMCopy(bits=3, min_items=1, max_items=4)
     made, bits, wrong, steps = network(task), 0.0, 0.0, 0
     sequences = held_out(task)
     for xs, targets, weights in sequences:

@@ -29,7 +29,7 @@ def rows(batch):
 
 
 def test_copy():
-    task = NTMCopy(bits=5, least=2, most=6)
+    task = NTMCopy(bits=5, min_items=2, max_items=6)
     assert (task.inputs, task.outputs, task.length) == (6, 5, 13)
     seen = set()
     for xs, targets, weights in rows(task.batch(0, 200)):
@@ -43,7 +43,7 @@ def test_copy():
 
 
 def test_repeat_copy():
-    task = NTMRepeatCopy(bits=3, most=4, repeats=5)
+    task = NTMRepeatCopy(bits=3, max_items=4, repeats=5)
     seen = set()
     for xs, targets, weights in rows(task.batch(0, 400)):
         (mark,) = np.flatnonzero(xs[:, -2])
@@ -57,7 +57,7 @@ def test_repeat_copy():
 
 
 def test_recall():
-    task = NTMRecall(bits=4, most=5, vectors=2)
+    task = NTMRecall(bits=4, max_items=5, vectors=2)
     for xs, targets, weights in rows(task.batch(0, 200)):
         starts, (query, answer) = np.flatnonzero(xs[:, -2]), np.flatnonzero(xs[:, -1])
         items = [xs[start + 1 : start + 3, :-2] for start in starts]
@@ -70,7 +70,7 @@ def test_recall():
 
 
 def test_sort():
-    task = NTMSort(bits=4, most=6, kept=4)
+    task = NTMSort(bits=4, max_items=6, kept=4)
     for xs, targets, weights in rows(task.batch(0, 100)):
         order = np.argsort(-xs[:6, 4])
         assert (targets[7:] == xs[order[:4], :4]).all()
@@ -133,7 +133,7 @@ def test_nobody_predicts_ngrams_better_than_bayes():
 
 
 def test_metrics_on_known_answers():
-    batch = NTMCopy(bits=4, most=3).batch(0, 50).arrays
+    batch = NTMCopy(bits=4, max_items=3).batch(0, 50).arrays
     right = 50.0 * (2 * batch.targets - 1)
     bits, wrong = BitsPerSequence(), WrongBits()
     assert bits.value(bits.counts(right, batch)) == pytest.approx(0, abs=1e-6)
@@ -146,15 +146,15 @@ def test_metrics_on_known_answers():
 
 
 TASKS = {
-    "ntm-copy": ({"bits": 2, "most": 2}, ["6 vectors", "12 vectors"]),
+    "ntm-copy": ({"bits": 2, "max_items": 2}, ["6 vectors", "12 vectors"]),
     "ntm-repeat-copy": (
-        {"bits": 2, "most": 2, "repeats": 2},
+        {"bits": 2, "max_items": 2, "repeats": 2},
         ["4 vectors, 2 times", "2 vectors, 4 times"],
     ),
-    "ntm-recall": ({"bits": 2, "most": 3, "vectors": 1}, ["10 items", "20 items"]),
+    "ntm-recall": ({"bits": 2, "max_items": 3, "vectors": 1}, ["10 items", "20 items"]),
     "ntm-ngrams": ({"length": 9, "order": 2}, ["18 bits"]),
     "ntm-sort": (
-        {"bits": 2, "most": 4, "kept": 2},
+        {"bits": 2, "max_items": 4, "kept": 2},
         ["6 vectors, 3 of them sorted", "8 vectors, 4 of them sorted"],
     ),
 }
@@ -176,7 +176,7 @@ def test_scores_are_those_of_longer_sequences(name):
 
 
 def test_a_length_in_steps_is_a_curriculum():
-    task = NTMCopy(bits=2, most=6)
+    task = NTMCopy(bits=2, max_items=6)
     assert task.batch(0, 100, length=8).steps == 7
     assert task.batch(0, 100, length=8).lengths.max() == 7
     with pytest.raises(BadInput, match="takes a length of at least 3 steps, got 2"):
@@ -187,9 +187,12 @@ def test_a_length_in_steps_is_a_curriculum():
     ("make", "words"),
     [
         (lambda: NTMCopy(bits=0), "bits must be at least 1, got 0"),
-        (lambda: NTMCopy(least=5, most=4), "least from 1 up to most, got least 5 and most 4"),
-        (lambda: NTMRecall(least=1), "least must be at least 2, got 1"),
-        (lambda: NTMSort(most=4, kept=5), "takes kept up to most, 4, got 5"),
+        (
+            lambda: NTMCopy(min_items=5, max_items=4),
+            "min_items from 1 up to max_items, got min_items 5 and max_items 4",
+        ),
+        (lambda: NTMRecall(min_items=1), "min_items must be at least 2, got 1"),
+        (lambda: NTMSort(max_items=4, kept=5), "takes kept up to max_items, 4, got 5"),
         (lambda: NTMNgrams(order=21), "order must be at most 20, got 21"),
         (lambda: NTMNgrams(length=5), "a length of at least 6 steps, got 5"),
         (lambda: NTMRepeatCopy(repeats=0), "repeats must be at least 1, got 0"),

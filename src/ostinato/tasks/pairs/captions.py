@@ -27,7 +27,7 @@ from ..finite import NOBODY, Finite
 from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
-from ..scores import bleu, exact_match, left_out_if_missing
+from ..scores import bleu, exact_match, left_out_if_missing, meteor
 from ..task import checked_seed, hashed, random
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
@@ -222,13 +222,13 @@ class Captions(Finite, FileTask, AnsweringTask):
     # What is measured
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
-        """BLEU-1 to BLEU-4 and exact match with a beam of 5; BLEU-1 of retrieval."""
+        """Exact match, METEOR and BLEU-1 to BLEU-4 with a beam of 5; BLEU-1 of retrieval."""
         right = self.captions[part]
         if not right:
             return {}
         best = written(network, self.tokens, self.images[part], self.length, ApplyOptions())
         found = [answers[0].text for answers in best]
-        values = {"exact, beam of 5": exact_match(found, right)}
+        values = {"exact, beam of 5": exact_match(found, right), "METEOR": meteor(found, right)}
         with left_out_if_missing():
             scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
             values |= {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}

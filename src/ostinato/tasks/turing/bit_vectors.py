@@ -77,8 +77,8 @@ class Items:
     """The settings that most of these tasks share."""
 
     bits: int = setting(8, "bits of a vector", min=1)
-    least: int = setting(1, "fewest items of a sequence", min=1)
-    most: int = setting(20, "most items of a sequence", min=1)
+    min_items: int = setting(1, "fewest items of a sequence", min=1)
+    max_items: int = setting(20, "most items of a sequence", min=1)
 
 
 class BitVectors(Generated):
@@ -89,7 +89,7 @@ class BitVectors(Generated):
 
     Attributes:
         bits: of a vector.
-        least, most: how many items a sequence has.
+        min_items, max_items: how many items a sequence has.
     """
 
     framing = BITS
@@ -100,26 +100,26 @@ class BitVectors(Generated):
     def __init__(self, *, seed: int = 0, **given: Any) -> None:
         super().__init__(seed=seed, **given)
         self.bits = self.settings.bits
-        self.least, self.most = self.settings.least, self.settings.most
-        if self.least > self.most:
+        self.min_items, self.max_items = self.settings.min_items, self.settings.max_items
+        if self.min_items > self.max_items:
             raise BadInput(
-                f"the task {self.name} takes least from {self.fewest} up to most, got least "
-                f"{self.least} and most {self.most}"
+                f"the task {self.name} takes min_items from {self.fewest} up to max_items, got "
+                f"min_items {self.min_items} and max_items {self.max_items}"
             )
-        self.length = self.steps(self.most)
+        self.length = self.steps(self.max_items)
 
     @abc.abstractmethod
     def steps(self, items: int) -> int:
         """The number of steps of a sequence of so many items, at most."""
 
     @abc.abstractmethod
-    def draw(self, rng: np.random.Generator, size: int, least: int, most: int) -> Batch:
-        """Generate `size` sequences of `least` to `most` items, padded to `steps(most)`."""
+    def draw(self, rng: np.random.Generator, size: int, min_items: int, max_items: int) -> Batch:
+        """Generate `size` sequences of `min_items` to `max_items` items, padded to the longest."""
 
     def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
         """Sequences of as many items as fit into the length."""
-        most = max(n for n in range(self.fewest, self.most + 1) if self.steps(n) <= length)
-        return self.draw(rng, size, min(self.least, most), most)
+        most = max(n for n in range(self.fewest, self.max_items + 1) if self.steps(n) <= length)
+        return self.draw(rng, size, min(self.min_items, most), most)
 
     def checked(self, length: int | None) -> int:
         return checked_length(self, length, self.steps(self.fewest))

@@ -20,16 +20,16 @@ class NTMCopy(BitVectors):
         input     the vectors    mark    zeros
         target    -              -       the vectors
 
-    The number n of vectors is uniform from `least` to `most`. The mark has an input of its own.
-    Networks are also evaluated on sequences of 3 and 6 times as many vectors (60 and 120).
+    The number n of vectors is uniform from `min_items` to `max_items`. The mark has an input of its
+    own. Networks are also evaluated on sequences of 3 and 6 times as many vectors (60 and 120).
 
     Source: Graves, Wayne and Danihelka (2014), Neural Turing machines, section 4.1. The task `copy`
     is another one, with symbols and a fixed length.
 
-    Shapes: xs `(T, B, bits + 1)`, targets `(T, B, bits)`, with T = 2 most + 1.
+    Shapes: xs `(T, B, bits + 1)`, targets `(T, B, bits)`, with T = 2 max_items + 1.
 
     Example:
-        >>> batch = NTMCopy(bits=3, most=4).batch(0, size=2)
+        >>> batch = NTMCopy(bits=3, max_items=4).batch(0, size=2)
         >>> batch.inputs.shape, batch.targets.shape, batch.lengths.tolist()
         ((9, 2, 4), (9, 2, 3), [9, 7])
     """
@@ -40,15 +40,15 @@ class NTMCopy(BitVectors):
     def __init__(self, *, seed: int = 0, **given: Any) -> None:
         super().__init__(seed=seed, **given)
         self.inputs, self.outputs = self.bits + 1, self.bits
-        self.chance = self.bits * (self.least + self.most) / 2
+        self.chance = self.bits * (self.min_items + self.max_items) / 2
 
     def steps(self, items: int) -> int:
         return 2 * items + 1
 
-    def draw(self, rng: np.random.Generator, size: int, least: int, most: int) -> Batch:
-        xs, targets, weights = sequences(size, self.steps(most), self.inputs, self.outputs)
-        counts = rng.integers(least, most + 1, size)
-        vectors = random_bits(rng, most, size, self.bits)
+    def draw(self, rng: np.random.Generator, size: int, min_items: int, max_items: int) -> Batch:
+        xs, targets, weights = sequences(size, self.steps(max_items), self.inputs, self.outputs)
+        counts = rng.integers(min_items, max_items + 1, size)
+        vectors = random_bits(rng, max_items, size, self.bits)
         for row, n in enumerate(counts):
             xs[:n, row, :-1] = targets[n + 1 : 2 * n + 1, row] = vectors[:n, row]
             xs[n, row, -1] = weights[n + 1 : 2 * n + 1, row] = 1
@@ -56,8 +56,8 @@ class NTMCopy(BitVectors):
 
     def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
         return {
-            f"{n} vectors": partial(self.draw, least=n, most=n)
-            for n in (3 * self.most, 6 * self.most)
+            f"{n} vectors": partial(self.draw, min_items=n, max_items=n)
+            for n in (3 * self.max_items, 6 * self.max_items)
         }
 
 
@@ -68,24 +68,24 @@ class NTMRepeatCopy(BitVectors):
         input     the vectors    mark, number    zeros               zeros
         target    -              -               vectors, r times    end mark
 
-    The number n of vectors is uniform from `least` to `most`, and r from 1 to `repeats`. The number
-    and its mark have inputs of their own; the number is scaled to mean 0 and variance 1 over those
-    of training. The end mark has an output of its own. Networks are also evaluated on twice as many
-    vectors, and on twice as many repeats.
+    The number n of vectors is uniform from `min_items` to `max_items`, and r from 1 to `repeats`.
+    The number and its mark have inputs of their own; the number is scaled to mean 0 and variance 1
+    over those of training. The end mark has an output of its own. Networks are also evaluated on
+    twice as many vectors, and on twice as many repeats.
 
     Source: Graves, Wayne and Danihelka (2014), Neural Turing machines, section 4.2.
 
-    Shapes: xs `(T, B, bits + 2)`, targets `(T, B, bits + 1)`, with T = (repeats + 1) most + 2.
+    Shapes: xs `(T, B, bits + 2)`, targets `(T, B, bits + 1)`, with T = (repeats + 1) max_items + 2.
 
     Example:
-        >>> batch = NTMRepeatCopy(bits=3, most=2, repeats=2).batch(0, size=2)
+        >>> batch = NTMRepeatCopy(bits=3, max_items=2, repeats=2).batch(0, size=2)
         >>> batch.inputs.shape, batch.targets.shape, batch.lengths.tolist()
         ((8, 2, 5), (8, 2, 4), [8, 6])
     """
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Items):
-        most: int = setting(10, "most items of a sequence", min=1)
+        max_items: int = setting(10, "most items of a sequence", min=1)
         repeats: int = setting(10, "ntm-repeat-copy: most repeats", min=1)
 
     name = "ntm-repeat-copy"
@@ -93,7 +93,7 @@ class NTMRepeatCopy(BitVectors):
     def __init__(self, *, seed: int = 0, **given: Any) -> None:
         super().__init__(seed=seed, **given)
         self.inputs, self.outputs = self.bits + 2, self.bits + 1
-        copied = (self.least + self.most) / 2 * (1 + self.repeats) / 2
+        copied = (self.min_items + self.max_items) / 2 * (1 + self.repeats) / 2
         ones = entropy(0.5 * copied / (copied + 1))
         self.chance = (copied + 1) * (self.bits * ones + entropy(1 / (copied + 1)))
 
@@ -108,16 +108,19 @@ class NTMRepeatCopy(BitVectors):
         self,
         rng: np.random.Generator,
         size: int,
-        least: int,
-        most: int,
+        min_items: int,
+        max_items: int,
         repeats: tuple[int, int] | None = None,
     ) -> Batch:
         """See `BitVectors.draw`; `repeats` are the fewest and most, by default as in training."""
         fewest, times = repeats or (1, self.repeats)
-        steps = (times + 1) * most + 2
+        steps = (times + 1) * max_items + 2
         xs, targets, weights = sequences(size, steps, self.inputs, self.outputs)
-        counts, again = rng.integers(least, most + 1, size), rng.integers(fewest, times + 1, size)
-        vectors = random_bits(rng, most, size, self.bits)
+        counts, again = (
+            rng.integers(min_items, max_items + 1, size),
+            rng.integers(fewest, times + 1, size),
+        )
+        vectors = random_bits(rng, max_items, size, self.bits)
         middle, spread = (1 + self.repeats) / 2, max(np.sqrt((self.repeats**2 - 1) / 12), 1)
         ends = counts * (again + 1) + 1
         for row, (n, r, end) in enumerate(zip(counts, again, ends, strict=True)):
@@ -128,13 +131,13 @@ class NTMRepeatCopy(BitVectors):
         return Batch(xs, targets, weights, lengths=(ends + 1).astype(np.int32))
 
     def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
-        n, r = 2 * self.most, 2 * self.repeats
+        n, r = 2 * self.max_items, 2 * self.repeats
         return {
             f"{n} vectors, {self.repeats} times": partial(
-                self.draw, least=n, most=n, repeats=(self.repeats, self.repeats)
+                self.draw, min_items=n, max_items=n, repeats=(self.repeats, self.repeats)
             ),
-            f"{self.most} vectors, {r} times": partial(
-                self.draw, least=self.most, most=self.most, repeats=(r, r)
+            f"{self.max_items} vectors, {r} times": partial(
+                self.draw, min_items=self.max_items, max_items=self.max_items, repeats=(r, r)
             ),
         }
 
@@ -146,16 +149,16 @@ class NTMRecall(BitVectors):
         target    -                                                                item i+1
 
     An item is `vectors` bit vectors, one per step; both marks have inputs of their own. The number
-    n of items is uniform from `least` to `most`, and i from 1 to n-1. Networks are also evaluated
-    on lists of 10 and 20 items.
+    n of items is uniform from `min_items` to `max_items`, and i from 1 to n-1. Networks are also
+    evaluated on lists of 10 and 20 items.
 
     Source: Graves, Wayne and Danihelka (2014), Neural Turing machines, section 4.3.
 
     Shapes: xs `(T, B, bits + 2)`, targets `(T, B, bits)`, with
-    T = (vectors + 1) most + 2 vectors + 2.
+    T = (vectors + 1) max_items + 2 vectors + 2.
 
     Example:
-        >>> batch = NTMRecall(bits=2, most=3, vectors=1).batch(0, size=2)
+        >>> batch = NTMRecall(bits=2, max_items=3, vectors=1).batch(0, size=2)
         >>> batch.inputs.shape, batch.targets.shape, batch.lengths.tolist()
         ((10, 2, 4), (10, 2, 2), [10, 10])
     """
@@ -163,8 +166,8 @@ class NTMRecall(BitVectors):
     @dataclasses.dataclass(frozen=True)
     class Settings(Items):
         bits: int = setting(6, "bits of a vector", min=1)
-        least: int = setting(2, "fewest items of a sequence", min=2)
-        most: int = setting(6, "most items of a sequence", min=2)
+        min_items: int = setting(2, "fewest items of a sequence", min=2)
+        max_items: int = setting(6, "most items of a sequence", min=2)
         vectors: int = setting(3, "ntm-recall: vectors of an item", min=1)
 
     name = "ntm-recall"
@@ -182,11 +185,11 @@ class NTMRecall(BitVectors):
     def steps(self, items: int) -> int:
         return (self.vectors + 1) * items + 2 * self.vectors + 2
 
-    def draw(self, rng: np.random.Generator, size: int, least: int, most: int) -> Batch:
-        xs, targets, weights = sequences(size, self.steps(most), self.inputs, self.outputs)
-        counts = rng.integers(least, most + 1, size)
+    def draw(self, rng: np.random.Generator, size: int, min_items: int, max_items: int) -> Batch:
+        xs, targets, weights = sequences(size, self.steps(max_items), self.inputs, self.outputs)
+        counts = rng.integers(min_items, max_items + 1, size)
         asked = rng.integers(0, counts - 1)
-        items = random_bits(rng, most, self.vectors, size, self.bits)
+        items = random_bits(rng, max_items, self.vectors, size, self.bits)
         each = self.vectors + 1
         for row, (n, i) in enumerate(zip(counts, asked, strict=True)):
             for place in range(n):
@@ -202,7 +205,9 @@ class NTMRecall(BitVectors):
 
     def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
         return {
-            f"{n} items": partial(self.draw, least=n, most=n) for n in (10, 20) if n > self.most
+            f"{n} items": partial(self.draw, min_items=n, max_items=n)
+            for n in (10, 20)
+            if n > self.max_items
         }
 
 
@@ -213,16 +218,16 @@ class NTMSort(BitVectors):
         input     vectors and priorities     mark    zeros
         target    -                          -       the k vectors of the highest priority
 
-    There are n = `most` vectors; k is `kept`. The priorities are uniform from -1 to 1 and have an
-    input of their own, and so has the mark; the highest comes first. Networks are also evaluated on
-    one and a half times and on twice as many vectors, of which they output the same share.
+    There are n = `max_items` vectors; k is `kept`. The priorities are uniform from -1 to 1 and have
+    an input of their own, and so has the mark; the highest comes first. Networks are also evaluated
+    on one and a half times and on twice as many vectors, of which they output the same share.
 
     Source: Graves, Wayne and Danihelka (2014), Neural Turing machines, section 4.5.
 
     Shapes: xs `(T, B, bits + 2)`, targets `(T, B, bits)`, with T = n + k + 1.
 
     Example:
-        >>> batch = NTMSort(bits=3, most=4, kept=2).batch(0, size=2)
+        >>> batch = NTMSort(bits=3, max_items=4, kept=2).batch(0, size=2)
         >>> batch.inputs.shape, batch.targets.shape
         ((7, 2, 5), (7, 2, 3))
     """
@@ -230,17 +235,18 @@ class NTMSort(BitVectors):
     @dataclasses.dataclass(frozen=True)
     class Settings:
         bits: int = setting(8, "bits of a vector", min=1)
-        most: int = setting(20, "most items of a sequence", min=1)
+        max_items: int = setting(20, "most items of a sequence", min=1)
         kept: int = setting(16, "ntm-sort: vectors to output", min=1)
 
         @property
-        def least(self) -> int:
-            return self.most
+        def min_items(self) -> int:
+            return self.max_items
 
         def __post_init__(self) -> None:
-            if self.kept > self.most:
+            if self.kept > self.max_items:
                 raise BadInput(
-                    f"the task ntm-sort takes kept up to most, {self.most}, got {self.kept}"
+                    f"the task ntm-sort takes kept up to max_items, {self.max_items}, got "
+                    f"{self.kept}"
                 )
 
     name = "ntm-sort"
@@ -252,23 +258,29 @@ class NTMSort(BitVectors):
 
     def answers(self, items: int) -> int:
         """How many vectors are the answer, of so many."""
-        return max(1, round(items * self.settings.kept / self.most))
+        return max(1, round(items * self.settings.kept / self.max_items))
 
     def steps(self, items: int) -> int:
         return items + self.answers(items) + 1
 
-    def draw(self, rng: np.random.Generator, size: int, least: int, most: int) -> Batch:
-        xs, targets, weights = sequences(size, self.steps(most), self.inputs, self.outputs)
-        vectors = random_bits(rng, most, size, self.bits)
-        priorities = rng.uniform(-1, 1, (most, size)).astype(np.float32)
-        xs[:most, :, : self.bits], xs[:most, :, self.bits], xs[most, :, -1] = vectors, priorities, 1
-        order = np.argsort(-priorities, axis=0, kind="stable")[: self.answers(most)]
-        targets[most + 1 :] = np.take_along_axis(vectors, order[..., None], axis=0)
-        weights[most + 1 :] = 1
+    def draw(self, rng: np.random.Generator, size: int, min_items: int, max_items: int) -> Batch:
+        xs, targets, weights = sequences(size, self.steps(max_items), self.inputs, self.outputs)
+        vectors = random_bits(rng, max_items, size, self.bits)
+        priorities = rng.uniform(-1, 1, (max_items, size)).astype(np.float32)
+        xs[:max_items, :, : self.bits], xs[:max_items, :, self.bits], xs[max_items, :, -1] = (
+            vectors,
+            priorities,
+            1,
+        )
+        order = np.argsort(-priorities, axis=0, kind="stable")[: self.answers(max_items)]
+        targets[max_items + 1 :] = np.take_along_axis(vectors, order[..., None], axis=0)
+        weights[max_items + 1 :] = 1
         return Batch(xs, targets, weights)
 
     def longer(self) -> dict[str, Callable[[np.random.Generator, int], Batch]]:
         return {
-            f"{n} vectors, {self.answers(n)} of them sorted": partial(self.draw, least=n, most=n)
-            for n in (self.most * 3 // 2, self.most * 2)
+            f"{n} vectors, {self.answers(n)} of them sorted": partial(
+                self.draw, min_items=n, max_items=n
+            )
+            for n in (self.max_items * 3 // 2, self.max_items * 2)
         }

@@ -28,7 +28,7 @@ from ..data import Batch
 from ..decoding.ctc import best_path
 from ..errors import BadInput
 from .losses import Loss
-from .metrics import Metric, total
+from .metrics import Ratio, total
 
 IMPOSSIBLE = -1e30  # stands for log 0; infinity would make gradients NaN
 
@@ -167,7 +167,7 @@ def edit_distances(
 
 
 @dataclasses.dataclass(frozen=True)
-class LabelErrorRate(Metric):
+class LabelErrorRate(Ratio):
     """Edits per label of the right transcripts, of the most probable path of each sequence.
 
     For outputs and batches as `CTC` takes them. It can exceed 1, because of insertions.
@@ -188,7 +188,3 @@ class LabelErrorRate(Metric):
         counts = jnp.sum(weights > 0, axis=0)
         edits = edit_distances(symbols, kept, jnp.asarray(batch.targets), counts)
         return total(edits * weights[0]), total(weights)
-
-    def value(self, counts: Any) -> float | None:
-        edits, labels = np.asarray(counts, float)
-        return float(edits / labels) if labels else None

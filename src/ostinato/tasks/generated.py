@@ -64,8 +64,8 @@ class Synthetic(Generated):
     least: int
     held_out_together = 1000
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.length = self.checked(self.settings.length)
 
     @abc.abstractmethod

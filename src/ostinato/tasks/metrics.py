@@ -121,8 +121,16 @@ def wide(values: Any) -> jax.Array:
     return jnp.asarray(values, jnp.result_type(float))
 
 
+class Ratio(Metric):
+    """A metric whose counts are two sums, and which is the first divided by the second."""
+
+    def value(self, counts: Any) -> float | None:
+        above, below = counts
+        return float(above / below) if below else None
+
+
 @dataclasses.dataclass(frozen=True)
-class StepMean(Metric):
+class StepMean(Ratio):
     """The weighted mean of a score at each step and sequence, `Σ w score / Σ w`."""
 
     @abc.abstractmethod
@@ -132,10 +140,6 @@ class StepMean(Metric):
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         weights = jnp.asarray(batch.counted)
         return total(self.score(outputs, batch.targets) * weights), total(weights)
-
-    def value(self, counts: Any) -> float | None:
-        found, weight = counts
-        return float(found / weight) if weight else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,7 +216,7 @@ def _right(outputs: jax.Array, targets: Any, unknown: int | None) -> jax.Array:
 
 
 @dataclasses.dataclass(frozen=True)
-class ExactMatch(Metric):
+class ExactMatch(Ratio):
     """The fraction of sequences that are right at every step.
 
     For a decoder that is given the right symbols so far, this is also how often it would write
@@ -231,10 +235,6 @@ class ExactMatch(Metric):
         right = _right(outputs, batch.targets, self.unknown) | ~counted
         there = jnp.any(counted, axis=0)
         return jnp.sum(there & jnp.all(right, axis=0)), jnp.sum(there)
-
-    def value(self, counts: Any) -> float | None:
-        right, count = counts
-        return float(right / count) if count else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -57,7 +57,7 @@ class TargetCodec:
         return Accuracy(), F1(self.outputs)
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """TargetCodec `(M, ...)` as targets for the loss, and `(M,)` whether each is present.
+        """Answers `(M, ...)` as targets for the loss, and `(M,)` whether each is present.
 
         If an answer, or one of its numbers, is missing, the target is a placeholder.
         """

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .series.series import Series
     from .text.passages import Passage
 
+Artefacts = Mapping[str, Any] | None  # what a trained model keeps of its task, if there is one
+
 MAX_SEED = 2**32 - 1
 EVALUATED_TOGETHER = 64
 
@@ -131,12 +133,10 @@ class Task(abc.ABC):
         """Show the settings in the signature of the constructor."""
         super().__init_subclass__(**more)
         with contextlib.suppress(BadInput, NameError, TypeError):  # whoever makes one is told
-            cls.__signature__ = signature(cls.__init__, cls.Settings)  # type: ignore[attr-defined]
+            cls.__signature__ = signature(cls.__init__, cls.Settings, Task.__init__)  # type: ignore[attr-defined]
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> Self:
+    def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> Self:
         """Build the task of a configuration.
 
         Args:

@@ -15,7 +15,6 @@ from ostinato.errors import BadInput
 from ostinato.settings import make
 from ostinato.tasks import Coverage, Pinball, PinballInUnits, Series, closed_loop
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.series.continuing import continuations
 from ostinato.tasks.series.quantiles import MedianError, levels_of, pinball
 from ostinato.tasks.series.yardsticks import filled, naive
 from ostinato.testing import check_task
@@ -322,7 +321,7 @@ def test_what_comes_after_a_file(tmp_path):
     task = Series.from_settings(settings, seed=0)
     network = network_for(task)
     how = ApplyOptions(tmp_path / "x.npy", settings, task.artefacts())
-    (found,) = continuations(network, how)
+    (found,) = Series.apply(network, how)
     inputs = task.scaler(VALUES)[:, None]
     outputs, _ = outputs_of(network, Batch(inputs, None, np.ones(inputs.shape[:2])))
     expected = np.sort(np.asarray(outputs)[-1, 0].reshape(3, 2))  # the lower quantile first
@@ -337,4 +336,4 @@ def test_what_comes_after_a_file(tmp_path):
         ({"steps": 4}, "a closed loop needs forecasts of all columns"),
     ]:
         with pytest.raises(BadInput, match=words):
-            next(continuations(network, dataclasses.replace(how, **other)))
+            next(Series.apply(network, dataclasses.replace(how, **other)))

@@ -49,8 +49,8 @@ class SequentialMNIST(Finite):
     length = PIXELS
     order = np.arange(PIXELS)
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         checked_length(self, self.settings.length, PIXELS, PIXELS)
         images, labels = _digits("train", more_than=VALID)
         self.parts = {

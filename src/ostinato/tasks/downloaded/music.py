@@ -46,8 +46,8 @@ class Chorales(Finite):
     inputs = outputs = KEYS
     framing = PerStep(BinaryCrossEntropy(), (NatsPerStep(BinaryCrossEntropy()),))
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         rolls = read_rolls("jsb/JSB_Chorales.mat")
         self.parts = {part: next_steps(some) for part, some in rolls.items()}
         self.length = self.longest = int(self.parts["train"].lengths.max())

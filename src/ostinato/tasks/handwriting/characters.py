@@ -34,8 +34,8 @@ class Characters(PenStrokes):
     name = "characters"
     steps = 40
 
-    def __init__(self, *, seed: int = 0, **given: Any):
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.outputs = len(self.labels)
         metrics = Accuracy(), F1(self.outputs)
         self.framing = PerStep(CrossEntropy(), metrics, 1 / self.outputs)

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -16,8 +15,7 @@ from ...data.strokes import checked_drawing, pen_steps, read_drawings, steps_of_
 from ...decoding import ctc_beam, ctc_greedy
 from ...errors import BadInput
 from ...settings import setting
-from ...wiring import outputs_of
-from ..applying import ApplyOptions
+from ..applying import ApplyOptions, outputs_on
 from ..framing import Transcript
 from .pen_strokes import PenStrokes
 
@@ -57,8 +55,8 @@ class Handwriting(PenStrokes):
     solved = 0.05
     steps = 24
 
-    def __init__(self, *, seed: int = 0, **given: Any):
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.outputs = 1 + len(self.labels)
 
     @property
@@ -89,7 +87,7 @@ class Handwriting(PenStrokes):
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """A few strings of the validation part, each with what the network reads."""
         batch = next(self.held_out("valid", SHOWN))
-        outputs, _ = _outputs(network, batch.arrays)
+        outputs = outputs_on(network, batch.arrays)
         if not np.isfinite(outputs).all():
             return None
         found = [as_string(labels, self.labels) for labels in ctc_greedy(outputs, batch.lengths)]
@@ -154,14 +152,9 @@ def recognise(
     spare = multiple_above(len(inputs), ROUND) - len(inputs)  # few compilations
     inputs = np.pad(inputs, ((0, spare), (0, 0), (0, 0)))
     unused = np.zeros((1, len(checked)), np.float32)
-    outputs, _ = _outputs(network, Batch(inputs, unused, unused, lengths, first=None))
+    outputs = outputs_on(network, Batch(inputs, unused, unused, lengths, first=None))
     if width == 1:
         found = ctc_greedy(outputs, lengths)
         return [[(as_string(labels, characters), None)] for labels in found]
     best = ctc_beam(outputs, lengths, width=width, count=count)
     return [[(as_string(labels, characters), score) for labels, score in each] for each in best]
-
-
-@eqx.filter_jit
-def _outputs(network: Model, batch: Batch) -> tuple[jax.Array, Any]:
-    return outputs_of(eqx.nn.inference_mode(network), batch)

@@ -15,7 +15,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ..abilities import AnsweringTask
 from ..generated import Generated
-from ..task import checked_length, hashed
+from ..task import Artefacts, checked_length, hashed
 
 SOURCES = ("drawn", "omniglot")
 OMNIGLOT = "omniglot/strokes_background_small1.zip"
@@ -51,8 +51,8 @@ class PenStrokes(Generated, AnsweringTask):
     inputs = INPUTS
     held_out_together = 500
 
-    def __init__(self, *, seed: int = 0, **given: Any):
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.length = self.usual_length
         self.length = self.checked(self.settings.length)
         strokes = self.settings.strokes
@@ -77,9 +77,7 @@ class PenStrokes(Generated, AnsweringTask):
         """Some random sequences, of up to `length` steps; for `shake` see `Ink.write`."""
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> Self:
+    def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> Self:
         task = super().from_settings(settings, seed)
         known = (artefacts or {}).get("characters", task.labels)
         if known != task.labels:

@@ -28,7 +28,7 @@ from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..scores import bleu, exact_match, left_out_if_missing, meteor
-from ..task import checked_seed, hashed, random
+from ..task import Artefacts, checked_seed, hashed, random
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
 
@@ -94,10 +94,8 @@ class Captions(Finite, FileTask, AnsweringTask):
         parts: Mapping[str, Part],
         *,
         exact: bool = False,
-        seed: int = 0,
         where: str = "the pictures",
-        artefacts: Mapping[str, Any] | None = None,
-        settings: Any = None,
+        artefacts: Artefacts = None,
         **given: Any,
     ):
         """
@@ -105,13 +103,12 @@ class Captions(Finite, FileTask, AnsweringTask):
             parts: pictures `(N, height, width, channels)` and N captions of `"train"`, `"valid"`
                 and `"test"`.
             exact: whether the first metric is how many captions are right as a whole.
-            seed: of the order and the shifts.
             where: where the pictures are from, for messages.
             artefacts: of a trained model, whose vocabulary is used.
-            settings: an instance of `Settings`, in place of settings by name.
-            given: settings by name: `attention`, `tied`, `min_count` and `shift`; see `Settings`.
+            given: `seed` of the order and the shifts, and settings by name: `attention`, `tied`,
+                `min_count` and `shift`; see `Settings`.
         """
-        super().__init__(seed=seed, source=where, settings=settings, **given)
+        super().__init__(source=where, **given)
         chosen, self.exact = self.settings, exact
         self.images = {name: part[0] for name, part in parts.items()}
         self.captions = {name: [*part[1]] for name, part in parts.items()}

@@ -87,9 +87,7 @@ class Pairs(Finite):
         exact: bool = False,
         longest: tuple[int, int] | None = None,
         references: Mapping[str, Sequence[str]] | None = None,
-        seed: int = 0,
         where: str = "the pairs",
-        settings: Any = None,
         **given: Any,
     ):
         """
@@ -103,12 +101,10 @@ class Pairs(Finite):
                 and no part `"train"`.
             references: the targets of held-out parts as texts, with whatever the vocabulary does
                 not know; by default the symbols decoded.
-            seed: random seed of order and sampling.
             where: where the pairs are from, for messages.
-            settings: an instance of `Settings`, in place of settings by name.
-            given: settings by name; see `PairSettings`.
+            given: `seed` of order and sampling, and settings by name; see `PairSettings`.
         """
-        super().__init__(seed=seed, settings=settings, **given)
+        super().__init__(**given)
         attention, smoothing = self.settings.attention, self.settings.smoothing
         self.sources, self.targets = source, target
         self.where, self.reverse = where, self.settings.reverse

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ...settings import setting
 from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..scores import bleu, chrf, exact_match, left_out_if_missing
-from ..task import random
+from ..task import Artefacts, random
 from .pairs import Pairs, PairSettings
 from .write_answers import OPTIONS, answers, written
 
@@ -69,9 +69,7 @@ class Translate(Pairs, AnsweringTask):
     apply_options = OPTIONS
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Translate":
+    def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> "Translate":
         texts, where = _texts(settings, seed)
         level = settings.level or ("words" if settings.source is None else "subwords")
         if settings.source is None and settings.pairs == "dates" and settings.level is None:

@@ -46,7 +46,7 @@ def answers(
     *,
     strict: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """TargetCodec to the lines of a file or of standard input; see `Task.apply`.
+    """Answers to the lines of a file or of standard input; see `Task.apply`.
 
     Args:
         network: a trained `EncoderDecoder`.

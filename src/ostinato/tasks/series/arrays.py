@@ -15,10 +15,11 @@ from ...data.scaling import POLICIES, Scaler, check_complete, scaler_for
 from ...data.splits import PARTS, divided_at_random, shares
 from ...errors import BadInput
 from ...settings import setting
-from ..file_task import FileSettings, FileTask, Reading
+from ..file_task import FileSettings, FileTask, Reading, naming
 from ..finite import Finite
 from ..target_codec import KINDS, TargetCodec, fit_answers
-from ..task import checked_length, hashed, random
+from ..task import Artefacts, checked_length, hashed, random
+from .from_files import arrays_of_file
 from .sequences import sequences
 
 SIZES = 8
@@ -92,10 +93,8 @@ class Arrays(Finite, FileTask):
         *,
         per_step: bool | None = None,
         names: Sequence[str] | None = None,
-        seed: int = 0,
         source: str = "the arrays",
-        artefacts: Mapping[str, Any] | None = None,
-        settings: Any = None,
+        artefacts: Artefacts = None,
         **given: Any,
     ):
         """
@@ -104,16 +103,14 @@ class Arrays(Finite, FileTask):
             lengths: `(N,)`, the valid steps of each sequence of padded arrays.
             per_step: whether there is a target for each step, where the shape does not say it.
             names: of the input columns, for messages.
-            seed: of the parts, the order and the windows.
             source: where the data are from, for messages.
             artefacts: of a trained model, whose scaling and classes are used.
-            settings: an instance of `Settings`, in place of settings by name.
-            given: settings by name: `kind`, `length`, `split`, `scale` and `missing`; see
-                `Settings`. With targets per step a `length` makes windows of so many steps, at a
-                random place of each sequence. A `split` may also be the numbers of the sequences
-                of `"train"`, `"valid"` and `"test"`.
+            given: `seed` of all that is random, and settings by name: `kind`, `length`, `split`,
+                `scale` and `missing`; see `Settings`. With targets per step a `length` makes
+                windows of so many steps, at a random place of each sequence. A `split` may also be
+                the numbers of the sequences of `"train"`, `"valid"` and `"test"`.
         """
-        super().__init__(seed=seed, source=source, settings=settings, **given)
+        super().__init__(source=source, **given)
         kind, missing = self.settings.kind, self.settings.missing
         data = sequences(xs, ys, lengths, kind=kind, per_step=per_step, missing=missing)
         split = shares(self.settings.split)
@@ -225,11 +222,11 @@ class Arrays(Finite, FileTask):
 
     @classmethod
     def read(cls, given: Reading) -> "Arrays":
-        from .from_files import arrays_of_file
-
         if given.file is None:
             raise BadInput("the task arrays needs a file: data.npz, or data.csv with sequence")
-        return arrays_of_file(given)
+        arguments = arrays_of_file(given)
+        with naming(given.file):
+            return cls(**arguments)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Arrays":

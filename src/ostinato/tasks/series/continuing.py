@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -16,14 +16,16 @@ from ...data.scaling import check_complete
 from ...errors import BadInput
 from ...weights import own_precision
 from ...wiring import outputs_of
-from ..applying import ApplyOptions
+from ..applying import outputs_on
 from ..task import checked_count
 from .quantiles import sorted_quantiles
-from .series import Series
 from .series_data import as_series
 
+if TYPE_CHECKING:
+    from .series import Series
 
-def closed_loop(network: Model, task: Series, history: Any, steps: int) -> np.ndarray:
+
+def closed_loop(network: Model, task: "Series", history: Any, steps: int) -> np.ndarray:
     """The continuation of a series, in the units of the data.
 
     The network reads the history, and from then on its own forecast of the next step,
@@ -67,7 +69,7 @@ def closed_loop(network: Model, task: Series, history: Any, steps: int) -> np.nd
     return scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
 
 
-def no_loop(network: Model, task: Series) -> str | None:
+def no_loop(network: Model, task: "Series") -> str | None:
     """Why a network cannot read its own forecasts; `None` if it can."""
     if not task.forecasts or sorted(set(task.targets)) != list(range(len(task.names))):
         known = [task.names[n] for n in task.targets] if task.forecasts else []
@@ -99,27 +101,23 @@ def continued(
     return jax.lax.scan(step, (state, read(outputs[-1])), None, length=steps)[1]
 
 
-def continuations(network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-    """The forecast after the last row of every series of a file, as JSON.
+def continuations(network: Model, task: "Series", steps: int | None) -> Iterator[dict[str, Any]]:
+    """The forecast after the last row of every series of a task, as JSON.
 
     Args:
         network: the trained network.
-        how: the file, a table or an array with the columns that the network reads; `steps`, how
-            many to forecast in a closed loop, or `None` for the horizon of the run.
+        task: a `Series` that forecasts.
+        steps: how many to forecast in a closed loop, or `None` for the horizon of the task.
 
     Returns:
         A dictionary for each series: `columns`, `forecast` with a row per step, and `text`, the
         same as CSV. With quantiles a column is called `name 0.9`.
     """
-    file = how.given_file("a file: data.csv, .npy or .parquet")
-    if how.settings.kind is not None:
-        raise BadInput("this run learns a column from the others; it forecasts nothing")
-    task = Series.on_file(file, how.settings, dict(how.artefacts))
     for number, x in enumerate(task.series):
-        if how.steps is None:
+        if steps is None:
             columns, rows = _ahead(network, task, x)
         else:
-            columns, rows = task.names, closed_loop(network, task, x, how.steps)
+            columns, rows = task.names, closed_loop(network, task, x, steps)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["step", *columns])
@@ -132,7 +130,7 @@ def continuations(network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]
         }
 
 
-def _ahead(network: Model, task: Series, x: np.ndarray) -> tuple[list[str], np.ndarray]:
+def _ahead(network: Model, task: "Series", x: np.ndarray) -> tuple[list[str], np.ndarray]:
     """The names and the values `(horizon, columns)` that the network forecasts at the last step."""
     levels: tuple[Any, ...] = task.quantiles or (None,)
     names = [task.names[n] for n in task.targets]
@@ -140,7 +138,7 @@ def _ahead(network: Model, task: Series, x: np.ndarray) -> tuple[list[str], np.n
     return columns, forecasts_at_each(network, task, x)[-1].reshape(task.horizon, len(columns))
 
 
-def forecasts_at_each(network: Model, task: Series, x: np.ndarray) -> np.ndarray:
+def forecasts_at_each(network: Model, task: "Series", x: np.ndarray) -> np.ndarray:
     """What the network forecasts at each step of a series, in the units of the data.
 
     Args:
@@ -160,15 +158,10 @@ def forecasts_at_each(network: Model, task: Series, x: np.ndarray) -> np.ndarray
     inputs = task.scaler(x)[:, None]
     batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32))
     with own_precision(network):
-        outputs, _ = _outputs(eqx.nn.inference_mode(network), batch.arrays)
+        outputs = outputs_on(network, batch.arrays)
     levels: tuple[Any, ...] = task.quantiles or (None,)
     scaler = task.answers.scaler
     assert scaler is not None
     scaled = sorted_quantiles(np.asarray(outputs, float)[:, 0], levels)
     values = scaled * np.array(scaler.factor)[:, None] + np.array(scaler.shift)[:, None]
     return values.reshape(len(x), task.horizon, len(task.targets), len(levels))
-
-
-@eqx.filter_jit
-def _outputs(network: Model, batch: Batch) -> Any:
-    return outputs_of(network, batch)

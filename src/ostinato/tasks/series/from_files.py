@@ -1,4 +1,4 @@
-"""Tasks from your own files: tables, `.npz` and `.npy`."""
+"""Series and labelled sequences from your own files: tables, `.npz` and `.npy`."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,8 +13,6 @@ from ...data.table import first_twice, missing_cells, written_twice
 from ...data.times import check_order
 from ...errors import BadInput
 from ..file_task import Reading, naming
-from .arrays import Arrays
-from .series import Series
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
@@ -40,8 +38,8 @@ def task_name_for(path: str | Path, sequence: str | None = None) -> str:
     return "series" if suffix == ".npy" else "text"
 
 
-def series_of_file(given: Reading) -> Series:
-    """The task of a series in a `.csv`, `.parquet` or `.npy` file."""
+def series_of_file(given: Reading) -> dict[str, Any]:
+    """The arguments of `Series` for a `.csv`, `.parquet` or `.npy` file."""
     assert given.file is not None
     path, settings, known = Path(given.file), given.settings, given.artefacts or {}
     kind, target = settings.kind, _names(settings.target)
@@ -63,13 +61,13 @@ def series_of_file(given: Reading) -> Series:
         options = {"names": columns, "source": str(path), **given.arguments}
         if kind is not None:
             rows = _answers(table, target, kind, settings.missing)
-            return Series(_each(values, groups), _each(rows, groups), **options)
+            return {"xs": _each(values, groups), "ys": _each(rows, groups), **options}
         targets = known.get("targets") or target or None
-        return Series(_each(values, groups), targets=targets, **options)
+        return {"xs": _each(values, groups), "targets": targets, **options}
 
 
-def arrays_of_file(given: Reading) -> Arrays:
-    """The task of labelled sequences in an `.npz` file or a table with a sequence column.
+def arrays_of_file(given: Reading) -> dict[str, Any]:
+    """The arguments of `Arrays` for an `.npz` file or a table with a sequence column.
 
     For an `.npz` file, `columns` and `target` name the arrays of inputs and targets, if these do
     not have the usual names.
@@ -82,7 +80,8 @@ def arrays_of_file(given: Reading) -> Arrays:
             for name in ("sequence", "ignore"):
                 if getattr(settings, name) is not None:
                     raise BadInput(f"{path} has no columns; leave out {name}")
-            return Arrays(*read_npz(path, settings.columns, settings.target), **options)
+            found = read_npz(path, settings.columns, settings.target)
+            return dict(zip(("xs", "ys", "lengths"), found, strict=True)) | options
         if path.suffix.lower() == ".npy":
             raise BadInput(f"{path} is one array, without labels: use the task series")
         if settings.sequence is None or settings.target is None:
@@ -103,7 +102,7 @@ def arrays_of_file(given: Reading) -> Arrays:
         constant = _constant(table, rows, groups)
         labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
         options["settings"] = dataclasses.replace(settings, kind=kind)
-        return Arrays(xs, labels, per_step=not constant, names=columns, **options)
+        return {"xs": xs, "ys": labels, "per_step": not constant, "names": columns, **options}
 
 
 def _names(words: str | None) -> list[str]:

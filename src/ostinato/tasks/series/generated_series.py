@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,8 @@ from ...weights import own_precision
 from ..applying import ApplyOptions
 from ..framing import PerStep
 from ..metrics import NormalisedError
-from ..task import checked_part
+from ..task import Artefacts, checked_part
+from .continuing import continued
 from .series import Series
 
 STARTS = 100  # places from which an evaluation forecasts in a closed loop
@@ -43,7 +44,7 @@ class GeneratedSeries(Series):
         self,
         *,
         seed: int = 0,
-        artefacts: Mapping[str, Any] | None = None,
+        artefacts: Artefacts = None,
         settings: Any = None,
         **given: Any,
     ):
@@ -68,9 +69,7 @@ class GeneratedSeries(Series):
         """The series, and what goes with its steps unless it is forecast; see `Series`."""
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> Self:
+    def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> Self:
         return cls(seed=seed, artefacts=artefacts, settings=settings)
 
     @classmethod
@@ -100,8 +99,6 @@ class GeneratedSeries(Series):
         Returns:
             Two arrays `(steps, places, columns)`, scaled; `None` if the part is too short.
         """
-        from .continuing import continued
-
         (x,), (cut,) = self.series, self._cuts
         values = self.scaler(x[cut[checked_part(part)]])
         before = max(self.washout, 1)

@@ -4,27 +4,26 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import numpy as np
 
 from ...cells import Model
-from ...data import Batch
 from ...data.kept import kept_texts
 from ...data.scaling import POLICIES, Scaler, scaler_for
 from ...data.splits import PARTS, divided, shares
 from ...data.table import first_twice
 from ...errors import BadInput
 from ...settings import setting
-from ...wiring import outputs_of
 from ..abilities import AnsweringTask
-from ..applying import ApplyOptions
-from ..file_task import FileSettings, FileTask, Reading
+from ..applying import ApplyOptions, outputs_on
+from ..file_task import FileSettings, FileTask, Reading, naming
 from ..target_codec import KINDS
-from ..task import checked_part, hashed
+from ..task import Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
+from .continuing import continuations
 from .forecasts import fit_forecasts, joined, pairs, sparklines
+from .from_files import series_of_file
 from .quantiles import answers_from_json, levels_of
 
 
@@ -98,10 +97,8 @@ class Series(Streamed, FileTask, AnsweringTask):
         *,
         targets: Sequence[int | str] | None = None,
         names: Sequence[str] | None = None,
-        seed: int = 0,
         source: str = "the series",
-        artefacts: Mapping[str, Any] | None = None,
-        settings: Any = None,
+        artefacts: Artefacts = None,
         **given: Any,
     ):
         """
@@ -110,14 +107,13 @@ class Series(Streamed, FileTask, AnsweringTask):
             ys: what goes with each step, `(T,)` or `(T, outputs)`; `None` to forecast xs.
             targets: forecasts: numbers or names of the columns to predict; `None` for all.
             names: of the columns; by default 1, 2, 3 and so on.
-            seed: of offsets and places.
             source: where the series is from, for messages.
             artefacts: of a trained model, whose scaling and classes are used.
-            settings: an instance of `Settings`, in place of settings by name.
-            given: settings by name: `horizon`, `quantiles`, `season`, `kind`, `length` (50 steps by
-                default), `split`, `carry`, `washout`, `scale` and `missing`; see `Settings`.
+            given: `seed` of all that is random, and settings by name: `horizon`, `quantiles`,
+                `season`, `kind`, `length` (50 steps by default), `split`, `carry`, `washout`,
+                `scale` and `missing`; see `Settings`.
         """
-        super().__init__(seed=seed, source=source, settings=settings, **given)
+        super().__init__(source=source, **given)
         chosen, split = self.settings, shares(self.settings.split)
         kind, missing, scale, season = chosen.kind, chosen.missing, chosen.scale, chosen.season
         self.length = 50 if chosen.length is None else chosen.length
@@ -223,7 +219,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         batch = next(iter(in_windows(self.parts["valid"], 1, self.length)), None)
         if batch is None or not self.forecasts:
             return None
-        outputs, _ = _outputs(eqx.nn.inference_mode(network), batch.arrays)
+        outputs = outputs_on(network, batch.arrays)
         at = (self.horizon - 1) * len(self.targets)  # the furthest forecast of the first column
         assert self.answers.scaler is not None
         factor, shift = self.answers.scaler.factor[at], self.answers.scaler.shift[at]
@@ -264,11 +260,11 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def read(cls, given: Reading) -> "Series":
-        from .from_files import series_of_file
-
         if given.file is None:
             raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
-        return series_of_file(given)
+        arguments = series_of_file(given)
+        with naming(given.file):
+            return cls(**arguments)
 
     def hold_out_all(self) -> None:
         super().hold_out_all()
@@ -276,12 +272,9 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """What comes after the last row of a file; see `continuations`."""
-        from .continuing import continuations
-
-        return continuations(network, how)
-
-
-@eqx.filter_jit
-def _outputs(network: Model, batch: Batch) -> Any:
-    return outputs_of(network, batch)
+        """What comes after the last row of a file, a table or an array; see `continuations`."""
+        file = how.given_file("a file: data.csv, .npy or .parquet")
+        if how.settings.kind is not None:
+            raise BadInput("this run learns a column from the others; it forecasts nothing")
+        task = cls.on_file(file, how.settings, dict(how.artefacts))
+        return continuations(network, task, how.steps)

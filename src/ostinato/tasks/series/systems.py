@@ -216,8 +216,8 @@ class MemoryCapacity(GeneratedSeries):
     name = "memory-capacity"
     apply_options = ()
 
-    def __init__(self, *, seed: int = 0, **given: Any):
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         metrics = Capacity(), *self.answers.metrics
         self.framing = PerStep(self.answers.loss, metrics, 0.0)
 

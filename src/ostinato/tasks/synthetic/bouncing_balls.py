@@ -61,8 +61,8 @@ class BouncingBalls(Synthetic):
     least = 1
     held_out_together = 200
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.inputs = self.outputs = self.settings.pixels**2
 
     @functools.cached_property

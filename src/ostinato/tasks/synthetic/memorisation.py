@@ -54,8 +54,8 @@ class Memorisation(Synthetic):
     class Settings(Length):
         bits: int = setting(5, "number of bits to memorise", min=1)
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.solved = 1 - 0.001 / self.bits
 
     @property
@@ -128,8 +128,8 @@ class Copy(Synthetic):
     length = 120
     least = 2 * MEMORY + 1
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.chance = MEMORY * float(np.log(SYMBOLS)) / self.length
         self.solved = self.chance / 100
 

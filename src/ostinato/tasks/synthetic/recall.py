@@ -22,7 +22,7 @@ from ..finite import Finite
 from ..framing import LastStep
 from ..losses import SquaredError
 from ..metrics import StepMean
-from ..task import checked_length, hashed, random
+from ..task import Artefacts, checked_length, hashed, random
 
 # Letters of 5 by 7 pixels: the columns from left to right, the top row in the lowest bit.
 LETTERS = {
@@ -107,22 +107,19 @@ class Recall(Finite):
         self,
         patterns: int | np.ndarray | None = None,
         *,
-        seed: int = 0,
         source: str | None = None,
-        settings: Any = None,
         **given: Any,
     ) -> None:
         """
         Args:
             patterns: an array of them, `(patterns, bits)`, or how many.
-            seed: of random patterns, of flipped bits and of the order.
             source: where the patterns are from, for messages.
-            settings: an instance of `Settings`, in place of settings by name.
-            given: settings by name: `bits`, `letters`, `noise` and `length`; see `Settings`.
+            given: `seed` of all that is random, and settings by name: `bits`, `letters`, `noise`
+                and `length`; see `Settings`.
         """
         if isinstance(patterns, int):
             given["patterns"], patterns = patterns, None
-        super().__init__(seed=seed, settings=settings, **given)
+        super().__init__(**given)
         chosen, self._source = self.settings, source
         self.letters = chosen.letters and chosen.file is None
         if patterns is not None:
@@ -142,9 +139,7 @@ class Recall(Finite):
         self.held_out_together = CUES * count
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Recall":
+    def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> "Recall":
         patterns = None if settings.file is None else _read(settings.file)
         return cls(patterns, seed=seed, source=settings.file, settings=settings)
 

@@ -40,8 +40,8 @@ class Xor(Synthetic):
     length = 99
     least = 2
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         known = (self.length + 1) // 3
         self.ceiling = (1 + known / self.length) / 2
         self.solved = self.ceiling - 0.005

@@ -26,7 +26,7 @@ from ..file_task import FileSettings, FileTask, Reading, naming
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
 from ..target_codec import TargetCodec
-from ..task import random
+from ..task import Artefacts, random
 
 LEVELS = ("words", "characters")
 RARE = 2  # a word or character that occurs less often is unknown
@@ -70,24 +70,21 @@ class Classify(Arrays, AnsweringTask):
         texts: Sequence[str],
         labels: Sequence[str],
         *,
-        seed: int = 0,
         source: str = "the texts",
-        artefacts: Mapping[str, Any] | None = None,
-        settings: Any = None,
+        artefacts: Artefacts = None,
         **given: Any,
     ):
         """
         Args:
             texts, labels: as many of each.
-            seed: of the parts and the order.
             source: where the texts are from, for messages.
             artefacts: of a trained model, whose words and labels are used.
-            settings: an instance of `Settings`, in place of settings by name.
-            given: settings by name: `level`, `length` and `split`; see `Settings`.
+            given: `seed` of all that is random, and settings by name: `level`, `length` and
+                `split`; see `Settings`.
         """
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
-        FileTask.__init__(self, seed=seed, source=source, settings=settings, **given)
+        FileTask.__init__(self, source=source, **given)
         self.level, self.cut = self.settings.level, self.settings.length
         if artefacts is not None:
             self.level, self.cut = artefacts["level"], artefacts["length"]

@@ -26,7 +26,7 @@ from ..finite import Finite
 from ..framing import PerStep
 from ..losses import CrossEntropy
 from ..metrics import Accuracy
-from ..task import hashed, random
+from ..task import Artefacts, hashed, random
 from .passages import TaggedPassage
 from .tagged import MISSING, TagCode, Tagged, code_of, encoded, in_parts, read_tagged
 
@@ -88,25 +88,22 @@ class Tagging(Finite, FileTask, AnsweringTask):
         valid: Sequence[Tagged] | None = None,
         test: Sequence[Tagged] | None = None,
         *,
-        seed: int = 0,
         source: str = "the sentences",
-        artefacts: Mapping[str, Any] | None = None,
-        settings: Any = None,
+        artefacts: Artefacts = None,
         **given: Any,
     ):
         """
         Args:
             train, valid, test: sentences. A part that is not given is taken from `train`.
-            seed: of the parts, the batches and the replaced words.
             source: where the sentences are from, for messages.
             artefacts: of a trained model, whose words and tags are used.
-            settings: an instance of `Settings`, in place of settings by name.
-            given: settings by name: `column` (of CoNLL-U, for what a trained network writes),
-                `split`, `min_count`, `unknown` and `spelling`; see `Settings`.
+            given: `seed` of all that is random, and settings by name: `column` (of CoNLL-U, for
+                what a trained network writes), `split`, `min_count`, `unknown` and `spelling`; see
+                `Settings`.
         """
-        super().__init__(seed=seed, source=source, settings=settings, **given)
+        super().__init__(source=source, **given)
         sentences = {"train": train, "valid": valid, "test": test}
-        found = in_parts(sentences, shares(self.settings.split), random(seed, SPLIT))
+        found = in_parts(sentences, shares(self.settings.split), random(self.seed, SPLIT))
         if artefacts is None:
             self.code = code_of(found, self.settings.min_count, self.settings.column)
         else:

@@ -72,22 +72,18 @@ class Text(Streamed, FileTask, TextTask):
         symbols: np.ndarray,
         vocabulary: Vocabulary,
         *,
-        seed: int = 0,
         source: str = "the text",
-        settings: Any = None,
         **given: Any,
     ):
         """
         Args:
             symbols: the whole text, encoded by the vocabulary.
             vocabulary: the characters or bytes that the symbols stand for.
-            seed: random seed of offsets and positions.
             source: where the text is from, for messages.
-            settings: an instance of `Settings`, in place of settings by name.
-            given: settings by name: `length` (50 steps per window by default), `split` and `carry`;
-                see `Settings`.
+            given: `seed` of all that is random, and settings by name: `length` (50 steps per window
+                by default), `split` and `carry`; see `Settings`.
         """
-        super().__init__(seed=seed, source=source, settings=settings, **given)
+        super().__init__(source=source, **given)
         split = shares(self.settings.split)
         self.parts = {part: symbols[some] for part, some in divided(len(symbols), split).items()}
         self.vocabulary, self.carry = vocabulary, self.settings.carry

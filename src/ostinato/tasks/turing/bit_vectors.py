@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,11 +18,11 @@ from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ...weights import own_precision
-from ...wiring import outputs_of
+from ..applying import outputs_on
 from ..framing import PerStep
 from ..generated import PLACES, Generated
 from ..losses import BinaryCrossEntropy
-from ..metrics import Metric, counted, total, values_of
+from ..metrics import Metric, Ratio, StepMean, counted, total, values_of
 from ..task import checked_length, checked_part, random
 
 FEW = 64  # longer sequences
@@ -31,7 +30,7 @@ LONGER = 3  # the place of the random numbers of longer sequences
 
 
 @dataclasses.dataclass(frozen=True)
-class BitsPerSequence(Metric):
+class BitsPerSequence(Ratio):
     """The cross-entropy of all bits of a sequence, in bits, averaged over sequences.
 
     Example:
@@ -48,25 +47,15 @@ class BitsPerSequence(Metric):
         nats = total(BinaryCrossEntropy().at(outputs, batch.targets) * weights)
         return nats / jnp.log(2.0), total(jnp.any(weights > 0, axis=0))
 
-    def value(self, counts: Any) -> float | None:
-        bits, sequences = counts
-        return float(bits / sequences) if sequences else None
-
 
 @dataclasses.dataclass(frozen=True)
-class WrongBits(Metric):
+class WrongBits(StepMean):
     """The share of bits that are wrong if each is the more probable one."""
 
     name = "share of wrong bits"
 
-    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
-        wrong = (outputs > 0) != (jnp.asarray(batch.targets) > 0.5)
-        weights = jnp.asarray(batch.counted)
-        return total(jnp.mean(wrong, axis=-1) * weights), total(weights)
-
-    def value(self, counts: Any) -> float | None:
-        wrong, weight = counts
-        return float(wrong / weight) if weight else None
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return jnp.mean((outputs > 0) != (jnp.asarray(targets) > 0.5), axis=-1)
 
 
 BITS = PerStep(BinaryCrossEntropy(), (BitsPerSequence(), WrongBits()))
@@ -97,8 +86,8 @@ class BitVectors(Generated):
     held_out_together = 256
     fewest: ClassVar[int] = 1
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.bits = self.settings.bits
         self.min_items, self.max_items = self.settings.min_items, self.settings.max_items
         if self.min_items > self.max_items:
@@ -142,19 +131,13 @@ def scores_on(
     batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Model
 ) -> dict[str, float | None]:
     """The metrics of a network, with noise off, on some batches by name."""
-    network = eqx.nn.inference_mode(network)
     found: dict[str, float | None] = {}
     for name, batch in batches.items():
         with own_precision(network):
-            outputs, _ = _outputs(network, batch.arrays)
+            outputs = outputs_on(network, batch.arrays)
         values = values_of(metrics, [counted(metrics, outputs, batch)])
         found |= {f"{m.name}, {name}": value for m, value in zip(metrics, values, strict=True)}
     return found
-
-
-@eqx.filter_jit
-def _outputs(network: Model, batch: Batch) -> Any:
-    return outputs_of(network, batch)
 
 
 def sequences(

@@ -47,8 +47,8 @@ class NTMNgrams(Synthetic):
     predicts_next = True
     length = 200
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.chance = float(self.length - self.order + 1)
 
     @property

@@ -37,8 +37,8 @@ class NTMCopy(BitVectors):
     Settings = Items
     name = "ntm-copy"
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.inputs, self.outputs = self.bits + 1, self.bits
         self.chance = self.bits * (self.min_items + self.max_items) / 2
 
@@ -90,8 +90,8 @@ class NTMRepeatCopy(BitVectors):
 
     name = "ntm-repeat-copy"
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.inputs, self.outputs = self.bits + 2, self.bits + 1
         copied = (self.min_items + self.max_items) / 2 * (1 + self.repeats) / 2
         ones = entropy(0.5 * copied / (copied + 1))
@@ -173,8 +173,8 @@ class NTMRecall(BitVectors):
     name = "ntm-recall"
     fewest = 2
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.inputs, self.outputs = self.bits + 2, self.bits
         self.chance = float(self.bits * self.vectors)
 
@@ -251,8 +251,8 @@ class NTMSort(BitVectors):
 
     name = "ntm-sort"
 
-    def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        super().__init__(seed=seed, **given)
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self.inputs, self.outputs = self.bits + 2, self.bits
         self.chance = float(self.bits * self.settings.kept)
 

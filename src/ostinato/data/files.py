@@ -15,6 +15,7 @@ PIECE = 1 << 22  # bytes that are unpacked at once
 SHARE = 2  # unpacked data may take one part of so many of the free memory
 LARGE = 1 << 28  # unpacked bytes; what is smaller needs no word
 EXTREME = 100  # an unusual ratio of unpacked to packed bytes
+# Data sets whose folder has another name.
 NAMES = {"enwiki_xml": "enwiki"}
 
 
@@ -85,9 +86,6 @@ def whole_path(file: str) -> str:
     if not file or "\0" in file:
         raise BadInput(f"file must be a path, got {file!r:.60}")
     return os.path.realpath(file)
-
-
-# Data sets whose folder has another name.
 
 
 def data_folders() -> list[Path]:

@@ -14,10 +14,10 @@ from ..learning import Hybrid, Learner, Objective, RunSize
 from ..tasks import Task
 from ..tasks.task import TaskSizes
 from ..wiring import Network
-from .budget import Units, units_of
 from .config import Config
-from .network import make_network
-from .refusals import RUN, refuse
+from .config.refusals import RUN, refuse
+from .network.budget import Units, units_of
+from .network.models import make_network
 
 if TYPE_CHECKING:
     import optax

@@ -97,7 +97,7 @@ class Task(abc.ABC):
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
-            `Network`. See `runs/models.py`.
+            `Network`. See `runs/network/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.

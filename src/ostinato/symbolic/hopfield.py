@@ -10,7 +10,7 @@ import numpy as np
 
 from ..cells import Hopfield
 from ..errors import BadInput
-from ..tasks.recall import checked_patterns
+from ..tasks.synthetic.recall import checked_patterns
 from ..through_time import unroll
 
 SWEEPS = 200

@@ -1,5 +1,6 @@
 """The curvature batch: the part of a batch that curvature products use."""
 
+import abc
 import dataclasses
 import math
 from typing import Any
@@ -60,6 +61,18 @@ class Curved(Learner):
     log_every_step = True
     can_vmap = False
     curvature: int | None
+
+    def step(
+        self, network: Model, memory: Any, state: Any, batch: Batch
+    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+        with jax.default_matmul_precision("highest"):
+            return self.exact_step(network, memory, state, batch)
+
+    @abc.abstractmethod
+    def exact_step(
+        self, network: Model, memory: Any, state: Any, batch: Batch
+    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+        """`step`, with all products in full float32."""
 
     def chosen_values(self) -> dict[str, Any]:
         return {"curvature_batch": self.curvature}

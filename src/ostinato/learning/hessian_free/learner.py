@@ -158,13 +158,7 @@ class HessianFree(Curved):
         dtype = jnp.result_type(*jax.tree.leaves(parameters))
         return State(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
-        with jax.default_matmul_precision("highest"):
-            return self._step(network, memory, state, batch)
-
-    def _step(
+    def exact_step(
         self, network: Model, memory: State, state: Any, batch: Batch
     ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)

@@ -11,7 +11,7 @@ import numpy as np
 from ..cells import Layer
 from ..cells.cell import Wrapper
 from ..through_time import sizes, starting_state, step_changing, unroll
-from ._opened import cells_in_turn
+from .cells_in_turn import cells_in_turn
 from .ends import Ends, find_ends, mean_over
 
 Offsets = dict[str, list[jax.Array]]

@@ -17,7 +17,7 @@ from ..through_time import over_parts, sizes, starting_state
 from ..through_time.borders import Borders, held, restarted, without_padding
 from ..through_time.step import take_apart
 from ..through_time.tracing import evaluate, read
-from ._squashed import cells_within, names_of, squashed_blocks
+from .squashed import cells_within, names_of, squashed_blocks
 
 # path, cell, inputs, state or None, backwards -> outputs, final state
 RunCell = Callable[[str, Layer, Any, Any, bool], tuple[Any, Any]]

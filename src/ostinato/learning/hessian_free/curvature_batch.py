@@ -13,7 +13,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ..hybrid import WHERE
-from ..learner import Learner
+from ..learner import Learner, Stepped
 from ..objective import Objective
 from .on_batch import OnBatch
 
@@ -62,16 +62,12 @@ class Curved(Learner):
     can_vmap = False
     curvature: int | None
 
-    def step(
-        self, network: Model, memory: Any, state: Any, batch: Batch
-    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
         with jax.default_matmul_precision("highest"):
             return self.exact_step(network, memory, state, batch)
 
     @abc.abstractmethod
-    def exact_step(
-        self, network: Model, memory: Any, state: Any, batch: Batch
-    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+    def exact_step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
         """`step`, with all products in full float32."""
 
     def chosen_values(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from ..settings import options, setting
 from ..weights import trained
 from .clipping import Average, check_clip, clip_factor, no_average, norms_of, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
-from .learner import Learner, RunSize, report_of
+from .learner import Learner, RunSize, Stepped, report_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
@@ -238,14 +238,12 @@ class FirstOrder(Learner):
     def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         return self.step_with(self.numbers, network, memory, state, batch)
 
     def step_with(
         self, numbers: dict[str, Any], network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    ) -> Stepped:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms, norm = norms_of(gradient)

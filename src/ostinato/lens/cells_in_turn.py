@@ -18,7 +18,7 @@ from ..through_time.check import sizes
 from ..through_time.running import over_parts, starting_state
 from ..through_time.step import take_apart
 from ..through_time.tracing import evaluate, read
-from ._squashed import cells_within, names_of, squashed_blocks
+from .squashed import cells_within, names_of, squashed_blocks
 
 # path, cell, inputs, state or None, backwards -> outputs, final state
 RunCell = Callable[[str, Layer, Any, Any, bool], tuple[Any, Any]]

@@ -34,38 +34,33 @@ verdict as they must; `ostinato verify --falsehoods` plants them again.
 
 ADDING = """## Add a claim
 
-1. Write `src/ostinato/claims/your_claim.py`: a function `check` that computes and returns a
-   `Finding`, and `CLAIM`, with the statement, its source, the known verdict and a falsehood.
+1. Find the file of its theme in `src/ostinato/claims/`, for example `gradient_bounds.py`, and add a
+   function that computes and returns a `Finding`. Its name is the claim's name, here `inputs-fade`;
+   the decorator has the statement, its source, the known verdict and a falsehood.
 
    ```python
-   def check(weight: float = 0.5) -> Finding:
+   @THEME.claim(
+       "A linear unit with a weight of a half forgets within 100 steps.",
+       "Lipton et al. (2015), section 3.2",
+       "holds",
+       Falsehood("a unit that integrates", {"weight": 1.0}, "false"),
+   )
+   def inputs_fade(weight: float = 0.5) -> Finding:
        left = weight**100
        return Finding(
            "holds" if left < 1e-6 else "false",
            f"after 100 steps {left:.0e} of an input is left.",
            {"left": left},
        )
-
-
-   CLAIM = Claim(
-       "inputs-fade",
-       "A linear unit with a weight of a half forgets within 100 steps.",
-       "Lipton et al. (2015), section 3.2",
-       "holds",
-       check,
-       Falsehood("a unit that integrates", {"weight": 1.0}, "false"),
-   )
    ```
 
    The evidence is one sentence with the deciding number, which is computed. A verdict is `holds`,
-   `false` or `holds when …`. `check` runs in float64 and should take a second or two; its
+   `false` or `holds when …`. The function runs in float64 and should take a second or two; its
    arguments have defaults. The falsehood alters what is computed, not the tolerance; that of a
    false statement is its correction, with the verdict `holds`. A `figure` draws on matplotlib axes.
+   A new theme is a new file, listed in `THEMES` in `src/ostinato/claims/__init__.py`.
 
-2. Add the module to `CLAIMS` in `src/ostinato/claims/__init__.py`. The tests run every claim, and
-   plant every falsehood.
-
-3. Run `python3 scripts/claims_page.py`.
+2. Run `python3 scripts/claims_page.py`. The tests run every claim, and plant every falsehood.
 """
 
 

@@ -25,7 +25,8 @@ OPENING = """# The doctor
 `ostinato lens RUN` says what is wrong with a run. Each finding comes with its evidence and a
 command to try next; in Python, `ostinato.runs.examine(run)` returns the same findings. The doctor
 examines the log, two consecutive batches and the network of the last checkpoint, and reports
-nothing if nothing is wrong. Each rule is a function in `src/ostinato/lens/doctor/`.
+nothing if nothing is wrong. Each rule is a function in a file `rules_for_….py` of
+`src/ostinato/lens/doctor/`.
 
 ## Faults it finds
 

@@ -1,5 +1,6 @@
 """The code is clean, and its imports run down the floors of docs/architecture.md."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -16,8 +17,8 @@ FLOORS = [
     "names",
     "progress",
     "weights",
-    "cells",
     "data",
+    "cells",
     "through_time",
     "wiring",
     "decoding",
@@ -77,3 +78,81 @@ def test_nobody_asks_for_a_task_or_a_learner_by_its_class_or_name():
             assert not re.search(r"isinstance\([^)]*\bText\b", file.read_text()), file
         if file.parent.name in ("runs", "report", "cli"):
             assert not re.search(r"(task|learner)\.name (==|in) ", file.read_text()), file
+
+
+ASKS = ("isinstance", "issubclass", "hasattr", "getattr")
+# What an exception is, is what `except` asks, too.
+ERROR = re.compile(r"\w*(Error|Exception|BadInput)")
+OWN_CLASSES = {
+    node.name
+    for file in SOURCES
+    for node in ast.walk(ast.parse(file.read_text()))
+    if isinstance(node, ast.ClassDef)
+    if not any(ERROR.fullmatch(ast.unparse(base)) for base in node.bases)
+}
+
+
+def foreign_names(tree):
+    """Modules, whatever is imported from another library, and exceptions."""
+    found = {"error"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {(one.asname or one.name).split(".")[0] for one in node.names}
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {one.asname or one.name for one in node.names}
+    return found
+
+
+def questions(tree):
+    """Calls that ask what one of our own objects is, or what it has.
+
+    Every `hasattr` and `getattr` counts, but for one that reads a field whose name is a value,
+    `getattr(settings, name)`; `isinstance`, and a comparison of `type(x)`, count if a class of ours
+    is among those that they name.
+    """
+    foreign = foreign_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ASKS:
+            asked, *rest = node.args
+            if node.func.id in ("hasattr", "getattr"):
+                named = isinstance(rest[0], ast.Constant) or len(rest) == 2
+                asks = named or node.func.id == "hasattr"
+                own = asks and ast.unparse(asked).split(".")[0] not in foreign
+            else:
+                own = names_a_class_of_ours(rest, foreign)
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("type("):
+            own = names_a_class_of_ours(node.comparators, foreign)
+        else:
+            own = False
+        if own:
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def names_a_class_of_ours(nodes, foreign):
+    parts = [part for node in nodes for part in ast.walk(node)]
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
+    return bool(names & OWN_CLASSES - foreign)
+
+
+def places_with_a_reason():
+    """File and number of questions, from the table in docs/architecture.md."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    table = text.partition("| file | questions | why |")[2].partition("\n\n")[0]
+    rows = re.findall(r"(?m)^\| `([\w/.]+)` \| (\d+) \| (.{10,}) \|$", table)
+    return {file: int(count) for file, count, _ in rows}
+
+
+def test_members_are_asked_and_not_what_they_are():
+    """What differs between members is a method or an attribute of theirs."""
+    allowed, wrong = places_with_a_reason(), []
+    for file in SOURCES:
+        name = str(file.relative_to(ROOT / "src" / "ostinato"))
+        found = list(questions(ast.parse(file.read_text())))
+        if len(found) > allowed.get(name, 0):
+            wrong += [f"{name}, {one}" for one in found]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_place_with_a_reason_is_still_there():
+    names = {str(file.relative_to(ROOT / "src" / "ostinato")) for file in SOURCES}
+    assert not places_with_a_reason().keys() - names

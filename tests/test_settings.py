@@ -175,3 +175,16 @@ def test_a_configuration_reads_flat_and_in_sections():
     assert other.cell.settings == CELLS["lstm"].Settings() and other.learner.settings.rate == 0.1
     with pytest.raises(AttributeError, match="no setting 'reset'"):
         other.reset  # noqa: B018
+
+
+def test_a_constructor_shows_and_takes_the_settings_of_its_task():
+    shown = inspect.signature(TASKS["series"]).parameters
+    assert shown["horizon"].default == 1
+    assert "given" not in shown
+    assert "columns" not in shown  # it says what is read from a file
+    task = TASKS["series"](np.arange(40.0), horizon=2, split=(0.5, 0.25, 0.25))
+    same = TASKS["series"](np.arange(40.0), horizon=2, split="50/25/25")
+    assert task.fingerprint() == same.fingerprint()
+    for name in ("columns", "height"):
+        with pytest.raises(TypeError, match=f"there is no setting '{name}'; there are kind, horiz"):
+            TASKS["series"](np.arange(40.0), **{name: "a"})

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from . import weights as weights
     from . import wiring as wiring
     from .cells import Cell as Cell
-    from .through_time import taps as taps
-    from .through_time import unroll as unroll
+    from .through_time.unroll import taps as taps
+    from .through_time.unroll import unroll as unroll
     from .weights import count_parameters as count_parameters
     from .weights import load_weights as load_weights
     from .weights import save_weights as save_weights

@@ -51,5 +51,16 @@ def nearest(word: str, names: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word.lower(), names, 1)), None)
 
 
+def did_you_mean(word: str, names: Iterable[str], count: int = 1, cutoff: float = 0.6) -> str:
+    """The names that a misspelt word most resembles, as a question, or all names.
+
+    Example:
+        >>> did_you_mean("gur", ["lstm", "gru"]), did_you_mean("chess", ["lstm", "gru"])
+        ('did you mean gru?', 'there are lstm, gru')
+    """
+    near = difflib.get_close_matches(word.lower(), names, count, cutoff)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+
+
 def _numbered(found: re.Match) -> str:
     return f", {found[1]} {int(found[2]) + 1}"

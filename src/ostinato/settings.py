@@ -15,6 +15,7 @@ NumPy count as those of Python; text is never taken for a number (`read_numbers`
 """
 
 import dataclasses
+import inspect
 import math
 import types
 import typing
@@ -53,7 +54,10 @@ class Setting:
         default: its usual value.
         help: one line.
         min, max, below, among: what a value must satisfy, each or `None`.
-        read: turns a value into what the constructor takes, or `None`.
+        read: turns a text into what the constructor takes, or `None`. A constructor also takes what
+            it makes.
+        of_file: whether it says what is read from files, so that a constructor, which is given the
+            data, does not take it.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Setting:
     below: float | None = None
     among: tuple[str, ...] | None = None
     read: Callable[[Any], Any] | None = None
+    of_file: bool = False
 
 
 def setting(
@@ -77,6 +82,7 @@ def setting(
     below: float | None = None,
     among: tuple[str, ...] | None = None,
     read: Callable[[Any], Any] | None = None,
+    of_file: bool = False,
 ) -> Any:
     """A dataclass field with help and checks; see `Setting`.
 
@@ -88,7 +94,7 @@ def setting(
         2
     """
     checks = {"min": min, "max": max, "below": below, "among": among, "read": read}
-    return dataclasses.field(default=default, metadata={"help": help, **checks})
+    return dataclasses.field(default=default, metadata={"help": help, **checks, "of_file": of_file})
 
 
 def settings_of(kind: type) -> dict[str, Setting]:
@@ -149,19 +155,61 @@ def make(kind: type, given: Mapping[str, Any]) -> Any:
     return kind(**{name: checked(known[name], value) for name, value in given.items()})
 
 
-def from_arguments(kind: type, given: Mapping[str, Any]) -> Any:
+def from_arguments(kind: type, given: Mapping[str, Any], ready: Any = None) -> Any:
     """A dataclass of settings from the keyword arguments of a constructor, each of them checked.
+
+    Args:
+        kind: the dataclass.
+        given: the arguments by name. One that has a `read` may also be what `read` makes.
+        ready: an instance of the dataclass, in place of arguments by name.
 
     Example:
         >>> from_arguments(NoSettings, {"depth": 2})
         Traceback (most recent call last):
         TypeError: there is no setting 'depth'; there are none
     """
-    known = settings_of(kind)
+    if ready is not None and not given:
+        return ready
+    known = {} if ready is not None else _arguments(kind)
     for name in given:
         if name not in known:
             raise TypeError(f"there is no setting {name!r}; there are {', '.join(known) or 'none'}")
-    return make(kind, given)
+    return kind(
+        **{
+            name: value
+            if known[name].read and type(value) is not str
+            else checked(known[name], value)
+            for name, value in given.items()
+        }
+    )
+
+
+def _arguments(kind: type) -> dict[str, Setting]:
+    return {name: one for name, one in settings_of(kind).items() if not one.of_file}
+
+
+def signature(function: Callable, kind: type) -> inspect.Signature:
+    """The signature of a method without `self`, with the settings in place of its `**given`.
+
+    Example:
+        >>> signature(lambda self, xs, *, seed=0, **given: None, NoSettings)
+        <Signature (xs, *, seed=0)>
+    """
+    _, *parameters = inspect.signature(function).parameters.values()
+    more = [x for x in parameters if x.kind is not inspect.Parameter.VAR_KEYWORD]
+    if len(more) < len(parameters):
+        hints = typing.get_type_hints(kind)
+        more += [
+            inspect.Parameter(
+                one.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=one.default,
+                annotation=hints[one.name],
+            )
+            for one in _arguments(kind).values()
+            if one.name not in {x.name for x in more}
+        ]
+    return inspect.Signature(more)
 
 
 def shared(settings: Any, kind: type) -> dict[str, Any]:

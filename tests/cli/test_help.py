@@ -11,7 +11,7 @@ from ostinato.cli.options import parameters
 from ostinato.cli.verbs import VERBS, asked_for
 from ostinato.errors import BadInput
 from ostinato.runs import Config
-from ostinato.runs.build import batch_size, build_task, steps_of
+from ostinato.runs.build import build_task, steps_of
 from ostinato.runs.members import REGISTRIES
 from ostinato.runs.sections import ALIASES, SHARED, USUAL
 from ostinato.settings import settings_of
@@ -199,28 +199,14 @@ def test_epochs_become_steps(tmp_path):
     settings = {"file": str(tmp_path / "t.txt"), "length": 10, "batch": 4}
     one, three = (Config(**settings, epochs=n) for n in (1, 3))
     task = build_task(one)
-    assert task.epochs(steps_of(one, task), batch_size(one)) == pytest.approx(1, abs=0.05)
+    assert task.epochs(steps_of(one, task), one.batch_size) == pytest.approx(1, abs=0.05)
     assert steps_of(three, task) == pytest.approx(3 * steps_of(one, task), abs=3)
     assert Config(**three.flat()) == three
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"epochs": 3, "steps": 5}, "give either steps or epochs, not both"),
-        ({"epochs": 3, "curriculum": 5}, "epochs cannot be combined with curriculum"),
-        ({"epochs": 0}, "epochs must be at least 1"),
-    ],
-)
-def test_epochs_that_are_refused(given, words):
-    with pytest.raises(BadInput, match=words):
-        Config(task="text", **given)
-
-
-def test_epochs_of_endless_data_or_with_steps(ostinato):
-    config = Config(task="adding", epochs=2)
-    with pytest.raises(BadInput, match="the task adding draws new training data without end"):
-        steps_of(config, build_task(config))
+def test_epochs_that_are_refused(ostinato):
+    with pytest.raises(BadInput, match="epochs must be at least 1"):
+        Config(task="text", epochs=0)
     code, _, err = ostinato("train", "--epochs", "2", "--steps", "1000")
     assert code == 2 and err == "ostinato: give either --steps or --epochs, not both\n"
 

@@ -82,10 +82,6 @@ def test_the_report_shows_heads_and_memory(ostinato, tmp_path):
         (["--turing", "128"], "turing must be rows x columns of the memory, such as 128x20"),
         (["--turing", "0x4"], "turing must be rows x columns"),
         (["--heads", "2"], "heads is a setting of --turing"),
-        (["--head-shift", "2"], "head_shift is a setting of --turing"),
-        (["--turing", "4x4", "--head-shift", "2"], "head_shift must be less than half"),
-        (["--turing", "4x4", "--bidirectional"], "turing cannot be combined with bidirectional"),
-        (["--turing", "4x4", "--cell", "jordan"], "--readout bias"),
     ],
 )
 def test_bad_settings_get_one_line(ostinato, given, words):

@@ -55,7 +55,7 @@ CASES = {
 def test_what_takes_more_than_half_of_the_free_memory_is_refused(name, tmp_path, monkeypatch):
     write, read = CASES[name]
     write(tmp_path / name)
-    monkeypatch.setattr(memory, "free_memory", lambda: 2 * SIZE - 4096)
+    monkeypatch.setattr("ostinato.data.files.free_memory", lambda: 2 * SIZE - 4096)
     with pytest.raises(BadInput, match=r"takes at least 1.0 MiB, more than half of the 2.0 MiB"):
         read(tmp_path / name)
 
@@ -69,7 +69,7 @@ def test_an_extreme_ratio_is_announced(tmp_path, monkeypatch):
 
 def test_arrays_that_are_not_read_do_not_count(tmp_path, monkeypatch):
     np.savez(tmp_path / "x.npz", x=np.zeros((8, 4)), y=np.arange(8) % 2, other=np.zeros(SIZE))
-    monkeypatch.setattr(memory, "free_memory", lambda: SIZE)
+    monkeypatch.setattr("ostinato.data.files.free_memory", lambda: SIZE)
     assert read_npz(tmp_path / "x.npz")[0].shape == (8, 4)
 
 

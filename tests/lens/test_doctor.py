@@ -9,7 +9,7 @@ import typer
 
 from ostinato.cli import app
 from ostinato.lens.doctor import RULES, Evidence, diagnose, look_at_batches
-from ostinato.lens.doctor.again import again
+from ostinato.lens.doctor.finding import again
 from ostinato.runs import Config, train
 from ostinato.runs.examination import gather
 from ostinato.tasks import Text

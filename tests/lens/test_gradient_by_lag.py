@@ -9,7 +9,7 @@ from jax.random import key
 from members import CELLS, WIRINGS
 from ostinato.cells import GRU, LSTM, Leaky, Simple
 from ostinato.lens import gradient_by_lag, jacobian_by_lag, recurrent_matrices
-from ostinato.through_time import can_step, taps
+from ostinato.through_time import taps
 from ostinato.wiring import Bidirectional, Network, OneHot, Readout, Stack
 from sound_cells import LRU, SRU, Counter, MinGRU, NoState
 
@@ -203,7 +203,7 @@ def test_no_matrix_of_what_is_not_recurrent(name):
 
 def test_a_layer_that_has_no_step():
     layer = Bidirectional(LSTM(2, 3, key=key(0)), Simple(2, 4, key=key(1)))
-    assert not can_step(layer)
+    assert not layer.can_step
     xs = np.random.default_rng(0).standard_normal((STEPS, 4, 2))
     assert {k: v.shape for k, v in taps(layer, xs).items()} == {
         ".forward.R": (STEPS, 4, 12),

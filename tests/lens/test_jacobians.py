@@ -20,7 +20,6 @@ from ostinato.lens.bounds import (
     singular_value_bound,
 )
 from ostinato.testing import BATCH
-from ostinato.through_time import can_step
 from ostinato.wiring import Bidirectional, Network, Readout, Stack
 
 MEMBERS = CELLS | WIRINGS
@@ -82,7 +81,7 @@ def both(cell, xs, state):
 @pytest.mark.parametrize("name", some(MEMBERS, USUAL))
 def test_every_member_against_the_derivative_of_one_step(name):
     case = MEMBERS[name]()
-    if not can_step(case.cell):
+    if not case.cell.can_step:
         with pytest.raises(BadInput, match="step_jacobians needs a cell with a step, got"):
             step_jacobians(case.cell, case.xs)
         return

@@ -3,9 +3,19 @@
 import jax
 import pytest
 
-from ostinato.cells import GRU, LSTM, LSTM1997, MLSTM, Jordan, KrauseLSTM, PeepholeLSTM, Simple
+from ostinato.cells import (
+    GRU,
+    LSTM,
+    LSTM1997,
+    MLSTM,
+    Cell,
+    Jordan,
+    KrauseLSTM,
+    PeepholeLSTM,
+    Simple,
+)
 from ostinato.cells.building import split
-from ostinato.lens import gradient_by_lag, recurrent_matrices, saturation
+from ostinato.lens import gates_over_time, gradient_by_lag, recurrent_matrices, saturation
 from ostinato.lens.names import plain_name, weight_name
 from ostinato.names import state_name
 from ostinato.reservoir import Reservoir
@@ -107,6 +117,45 @@ def test_a_sparse_weight_is_one_weight():
         "layer 1, units (R)",
         "layer 2, units (R)",
     }
+
+
+class TwoGates(Cell):
+    """A cell that a user wrote, with names for its gates and for the blocks of its weight."""
+
+    gates = {"keep gate": "sigmoid", "proposal": "tanh"}  # noqa: RUF012
+    blocks = {"R": ("keep gate", "proposal")}  # noqa: RUF012
+
+    W: jax.Array
+    R: jax.Array
+
+    def __init__(self, inputs, units, *, key):
+        self.W, self.R = (jax.random.normal(key, (n, 2 * units)) for n in (inputs, units))
+
+    def initial(self, batch):
+        return jax.numpy.zeros((*batch, self.R.shape[0]), self.R.dtype)
+
+    def inputs(self, x):
+        return x @ self.W
+
+    def step(self, h, u):
+        keep, proposal = split(u + h @ self.R, 2)
+        keep = jax.nn.sigmoid(keep)
+        h = keep * h + (1 - keep) * jax.numpy.tanh(proposal)
+        return h, h
+
+
+def test_a_cell_of_a_user_names_its_own_gates_and_blocks():
+    network = Network(Zoneout(TwoGates(3, 4, key=KEY), 0.1, key=KEY), Readout(4, 2, key=KEY))
+    xs = jax.numpy.ones((5, 2, 3))
+    assert [plain_name(name) for name in saturation(network, xs)] == ["keep gate", "proposal"]
+    assert sorted(gates_over_time(network, xs)[0]) == ["keep gate", "proposal"]
+    names = [weight_name(name, network) for name in recurrent_matrices(network)]
+    assert names == ["keep gate", "proposal"]
+
+
+def test_a_subclass_with_a_step_of_its_own_has_none_of_the_names():
+    assert not Own.gates and not Own.memory_cell and list(Own.blocks) == ["W"]
+    assert PeepholeLSTM.gates and PeepholeLSTM.blocks == LSTM.blocks
 
 
 def test_states():

@@ -176,7 +176,7 @@ def test_a_task_of_ones_own(config, tmp_path):
     adding = Config(task="adding", cell="simple", **SMALL)
     run = train(adding, tmp_path / "own", task=Mine(8))
     refused(run.path, adding, "from Python with its own task, .* pass it again")
-    refused(run.path, adding, "another task", task=Adding(8))
+    refused(run.path, adding, "another task", task=Adding(length=8))
     refused(run.path, adding, "data of adding are not, or no longer, what", task=Mine(8, seed=1))
     assert train(adding, run.path, resume=True, task=Mine(8)).steps()[-1] == 6
     run = train(config, tmp_path / "text", task=Text.of(TEXT[::-1], length=8))

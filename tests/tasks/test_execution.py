@@ -150,12 +150,12 @@ def alone(batch, n):
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: Execute(nesting=0), "the nesting of a program must be from 1 to 25, got 0"),
+        (lambda: Execute(nesting=0), "nesting must be at least 1, got 0"),
         (lambda: Execute(digits=13), "the length of a program must be from 1 to 12, got 13"),
         (lambda: Execute(strategy="easy"), "one of baseline, naive, mix, combined; got easy"),
         (lambda: Execute(growth=-1), "growth must be at least 1, got -1"),
-        (lambda: Addition(digits=19), "the numbers must have 1 to 18 digits, got 19"),
-        (lambda: Addition(digits=0), "must be a whole number of at least 1, got 0"),
+        (lambda: Addition(digits=19), "digits must be at most 18, got 19"),
+        (lambda: Addition(digits=0), "digits must be at least 1, got 0"),
         (lambda: Addition(seed=-1), "a seed is a whole number"),
         (lambda: Config(task="execute", nesting=26), "nesting must be .*at most 25"),
         (lambda: Config(task="addition", nesting=2), "nesting"),

@@ -206,8 +206,8 @@ def test_preview_shows_quantiles_and_the_season():
         ({"quantiles": (0.0, 0.5)}, "must rise between 0 and 1"),
         ({"quantiles": (0.5, 0.5)}, "must rise between 0 and 1"),
         ({"quantiles": (float("nan"),)}, "must rise between 0 and 1"),
-        ({"quantiles": "half"}, "quantiles must be numbers"),
-        ({"season": 0}, "steps of a season must be"),
+        ({"quantiles": "half"}, "quantiles must read like 0.1,0.5,0.9, got half"),
+        ({"season": 0}, "season must be at least 1, got 0"),
         ({"season": T}, "a season of 240 steps does not fit into a series of 240"),
     ],
 )

@@ -190,7 +190,7 @@ def test_a_length_in_steps_is_a_curriculum():
         (lambda: NTMCopy(least=5, most=4), "least from 1 up to most, got least 5 and most 4"),
         (lambda: NTMRecall(least=1), "least must be at least 2, got 1"),
         (lambda: NTMSort(most=4, kept=5), "takes kept up to most, 4, got 5"),
-        (lambda: NTMNgrams(order=21), "n-grams of up to 20 bits, got 21"),
+        (lambda: NTMNgrams(order=21), "order must be at most 20, got 21"),
         (lambda: NTMNgrams(length=5), "a length of at least 6 steps, got 5"),
         (lambda: NTMRepeatCopy(repeats=0), "repeats must be at least 1, got 0"),
     ],

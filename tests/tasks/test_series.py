@@ -146,7 +146,7 @@ WRONG = {
     "too short": ((VALUES[:20],), {}, "20 steps, too few for the part valid with a share of 5%"),
     "horizon too far": ((VALUES,), {"horizon": 20}, "and a horizon of 20"),
     "two steps": ((VALUES[:2],), {}, "cannot be divided"),
-    "horizon 0": ((VALUES,), {"horizon": 0}, "steps of horizon must be"),
+    "horizon 0": ((VALUES,), {"horizon": 0}, "horizon must be at least 1, got 0"),
     "no such column": ((VALUES,), {"targets": [3]}, "there is no column 3; there are 1, 2, 3"),
     "no such name": ((VALUES,), {"targets": ["x"]}, "there is no column 'x'"),
     "no target": ((VALUES,), {"targets": []}, "targets is empty"),
@@ -160,7 +160,7 @@ WRONG = {
     "ys of one series": (([VALUES, VALUES], [LABELS]), {}, "for each of 2 series, got 1"),
     "length": ((VALUES,), {"length": 0}, "at least 1, got 0"),
     "split": ((VALUES,), {"split": (0.5, 0.6, 0)}, "add up to 1"),
-    "missing how": ((VALUES,), {"missing": 3}, "missing must be one of"),
+    "missing how": ((VALUES,), {"missing": "drop"}, "missing must be one of"),
 }
 
 

@@ -41,13 +41,13 @@ def test_no_predictor_of_xor_is_better_than_its_ceiling(length):
             max(following[history, 0], following[history, 1])
             for history in {x[: t + 1] for x in streams}
         )
-    assert Xor(length).ceiling == pytest.approx(right / len(streams) / length)
-    xs, targets, *_ = Xor(length).batch(0, 4000)
+    assert Xor(length=length).ceiling == pytest.approx(right / len(streams) / length)
+    xs, targets, *_ = Xor(length=length).batch(0, 4000)
     assert {(*x, y[-1]) for x, y in zip(xs.T, targets.T, strict=True)} == streams
 
 
 def test_third_bit_of_xor_can_always_be_known():
-    task = Xor(99)
+    task = Xor(length=99)
     batch = task.batch(0, 500)
     assert task.ceiling == pytest.approx(2 / 3)
     guess = np.zeros_like(batch.inputs)
@@ -60,7 +60,7 @@ def test_third_bit_of_xor_can_always_be_known():
 
 @pytest.mark.parametrize("length", [2, 7, 50])
 def test_adding_marks_one_step_in_each_half(length):
-    values, marks = np.moveaxis(Adding(length).batch(0, 2000).inputs, -1, 0)
+    values, marks = np.moveaxis(Adding(length=length).batch(0, 2000).inputs, -1, 0)
     half = length // 2
     assert (marks[:half].sum(0) == 1).all() and (marks[half:].sum(0) == 1).all()
     assert marks.any(1).all(), "every step is marked in some sequence"
@@ -71,8 +71,8 @@ def test_adding_marks_one_step_in_each_half(length):
 @pytest.mark.parametrize(
     ("task", "windows"),
     [
-        (TemporalOrder(50), [(5, 10), (25, 30)]),
-        (TemporalOrder3(50), [(5, 10), (16, 21), (33, 38)]),
+        (TemporalOrder(length=50), [(5, 10), (25, 30)]),
+        (TemporalOrder3(length=50), [(5, 10), (16, 21), (33, 38)]),
     ],
     ids=["two", "three"],
 )
@@ -87,7 +87,7 @@ def test_temporal_order_uses_all_of_its_windows(task, windows):
 
 
 def test_permutation_has_relevant_symbols_at_the_ends_only():
-    xs, targets, weights, *_ = Permutation(20).batch(0, 2000)
+    xs, targets, weights, *_ = Permutation(length=20).batch(0, 2000)
     assert set(np.unique(xs[0])) == {0, 1}
     assert set(np.unique(xs[1:])) == set(range(2, 100))
     assert np.array_equal(targets[-1], xs[0])
@@ -96,7 +96,7 @@ def test_permutation_has_relevant_symbols_at_the_ends_only():
 
 @pytest.mark.parametrize(("length", "bits"), [(11, 5), (30, 5), (5, 2)])
 def test_memorisation_cues_the_recall(length, bits):
-    task = Memorisation(length, bits=bits)
+    task = Memorisation(length=length, bits=bits)
     xs, targets, weights, *_ = task.batch(0, 500)
     assert (xs[:bits] < 2).all()
     rest = np.full(length - bits, 2)
@@ -118,12 +118,12 @@ def test_memorisation_is_solved_when_at_most_one_sequence_in_a_thousand_is_wrong
 
 
 def test_memorisation_refuses_no_bits():
-    with pytest.raises(BadInput, match="at least 1 bit, got 0"):
+    with pytest.raises(BadInput, match="bits must be at least 1, got 0"):
         Memorisation(bits=0)
 
 
 def test_copy_has_the_layout_of_the_paper():
-    xs, targets, weights, *_ = Copy(25).batch(0, 500)
+    xs, targets, weights, *_ = Copy(length=25).batch(0, 500)
     assert set(np.unique(xs[:10])) == set(range(8))
     assert (xs[10:14] == 8).all() and (xs[14] == 9).all() and (xs[15:] == 8).all()
     assert (targets[:15] == 8).all() and np.array_equal(targets[15:], xs[:10])

@@ -185,18 +185,9 @@ def test_bad_files_are_refused(tmp_path):
         Tagging(SENTENCES).batch(0, 4, length=3)
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"feedback": True, "layers": 2}, "is bidirectional; leave out --feedback"),
-        ({"embedding": 0}, "needs an embedding of at least 1, got 0"),
-        ({"cell": "jordan"}, "needs a readout"),
-        ({"pool": "mean"}, "leave out --pool"),
-    ],
-)
-def test_networks_that_cannot_tag_are_refused(more, words):
-    with pytest.raises(BadInput, match=words):
-        build_network(Config(**{"task": "tag", "cell": "lstm", **more}), Tagging(SENTENCES))
+def test_networks_that_cannot_tag_are_refused():
+    with pytest.raises(BadInput, match="needs an embedding of at least 1, got 0"):
+        build_network(Config(task="tag", cell="lstm", embedding=0), Tagging(SENTENCES))
 
 
 def test_the_parts_of_files_are_their_sentences(tmp_path):

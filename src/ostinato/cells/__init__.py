@@ -1,6 +1,7 @@
 """Recurrent cells, one equation per file.
 
-`Cell` is the interface that all of them implement; `initialisers` has the initial weights.
+`Cell` is the contract that all of them keep, `Layer` and `Model` those of what is made of them;
+`initialisers` has the initial weights.
 """
 
 from typing import TYPE_CHECKING
@@ -9,10 +10,12 @@ from .._lazy import Members, attach
 
 if TYPE_CHECKING:
     from . import initialisers as initialisers
-    from ._activations import activation as activation
-    from ._activations import slope as slope
-    from ._cell import Cell as Cell
+    from .activations import activation as activation
+    from .activations import slope as slope
     from .additive_delay import AdditiveDelay as AdditiveDelay
+    from .cell import Cell as Cell
+    from .cell import Layer as Layer
+    from .cell import Model as Model
     from .delay import Delay as Delay
     from .elman import Elman as Elman
     from .feedforward import Feedforward as Feedforward

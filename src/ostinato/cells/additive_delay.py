@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from ..errors import BadInput
 from ..settings import as_words, setting
-from ._activations import activation, function_of
-from ._cell import Cell, Pair, check_vectors, draw, zeros
+from .activations import activation, function_of
+from .cell import Cell, Pair, check_vectors, draw, zeros
 from .delay import inverse
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from ..settings import setting
-from ._activations import activation, function_of
-from ._cell import Cell, Pair, draw, project, rest
+from .activations import activation, function_of
+from .cell import Cell, Pair, draw, project, rest
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 

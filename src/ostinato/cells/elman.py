@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 
 from ..settings import setting
-from ._activations import activation, function_of
-from ._cell import Cell, draw, project, zeros
+from .activations import activation, function_of
+from .cell import Cell, draw, project, zeros
 from .initialisers import Initialiser, fan_in, initial, orthogonal
 
 CONTEXTS = ("one-to-one", "full")

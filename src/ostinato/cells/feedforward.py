@@ -6,8 +6,8 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
-from ._activations import activation, function_of
-from ._cell import Cell, draw, project, zeros
+from .activations import activation, function_of
+from .cell import Cell, draw, project, zeros
 from .initialisers import Initialiser, fan_in, initial
 
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..settings import setting
-from ._cell import Cell, draw, project, rest, split, zeros
+from .cell import Blocks, Cell, Gates, draw, project, rest, split, zeros
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 RESETS = ("before", "after")
@@ -40,6 +40,16 @@ class GRU(Cell):
         reset: str = setting("before", "reset before or after the product", among=RESETS)
 
     fan_in_input: ClassVar[bool] = True
+    gates: ClassVar[Gates] = {
+        "update gate": "sigmoid",
+        "reset gate": "sigmoid",
+        "candidate": "tanh",
+    }
+    # With a reset after the product the candidate's block of U stands beside R.
+    blocks: ClassVar[Blocks] = {
+        "R": ("update gate", "reset gate", "candidate"),
+        "U": ("candidate (U)",),
+    }
 
     W: jax.Array
     R: jax.Array

@@ -5,8 +5,8 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, check_vectors, rest, zeros
 from .building import is_size
+from .cell import Cell, check_vectors, rest, zeros
 
 
 class Hopfield(Cell):
@@ -35,6 +35,7 @@ class Hopfield(Cell):
     """
 
     reads_out: ClassVar[bool] = True
+    stores_patterns: ClassVar[bool] = True
     has_units: ClassVar[bool] = False
     has_recurrent_matrix: ClassVar[bool] = False
 

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 
 from ..settings import setting
-from ._activations import activation, function_of
-from ._cell import Cell, Pair, draw, project, rest, zeros
+from .activations import activation, function_of
+from .cell import Cell, Pair, draw, project, rest, zeros
 from .initialisers import Initialiser, InitialWeights, fan_in, glorot
 
 

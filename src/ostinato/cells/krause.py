@@ -5,9 +5,17 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, Pair, draw, of_rows, project, rest, split
+from .cell import Blocks, Cell, Gates, MemoryRules, Pair, draw, of_rows, project, rest, split
 from .initialisers import Initialiser, InitialWeights, fan_in, normal
 from .multiplicative import factor_size
+
+FOUR = ("input gate", "forget gate", "block input", "output gate")
+GATES = {
+    "input gate": "sigmoid",
+    "forget gate": "sigmoid",
+    "output gate": "sigmoid",
+    "output": "tanh",
+}
 
 
 class KrauseLSTM(Cell):
@@ -30,6 +38,9 @@ class KrauseLSTM(Cell):
     Settings = InitialWeights
     fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
+    memory_cell: ClassVar[bool] = True
+    gates: ClassVar[Gates] = GATES
+    blocks: ClassVar[Blocks] = {"R": FOUR}
 
     W: jax.Array
     R: jax.Array
@@ -63,6 +74,16 @@ class KrauseLSTM(Cell):
         h, c = state
         return _remember(u + h @ self.R, c)
 
+    def memory_rules(self) -> MemoryRules:
+        def memory(a: jax.Array, c: jax.Array) -> jax.Array:
+            i, f, g, _ = split(a, 4)
+            return jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * g
+
+        def output(o: jax.Array, c: jax.Array) -> jax.Array:
+            return jnp.tanh(c * jax.nn.sigmoid(o))
+
+        return MemoryRules(memory, output, (self.W, self.R))
+
 
 class MLSTM(Cell):
     """The LSTM of Krause (2015) with `m_t` in place of `h_{t-1}`.
@@ -84,6 +105,8 @@ class MLSTM(Cell):
     Settings = InitialWeights
     fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
+    gates: ClassVar[Gates] = GATES
+    blocks: ClassVar[Blocks] = {"R": FOUR, "Rm": ("factor m (Rm)",)}
 
     W: jax.Array
     R: jax.Array

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 
 from ..settings import setting
-from ._activations import activation
+from .activations import activation
 from .initialisers import Initialiser, fan_in, orthogonal
 from .simple import Simple
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..settings import setting
-from ._cell import Cell, Pair, draw, project, rest, split, zeros
+from .cell import Blocks, Cell, Gates, MemoryRules, Pair, draw, project, rest, split, zeros
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 
@@ -34,6 +34,18 @@ class LSTM(Cell):
         forget: float = setting(1.0, "initial bias of the forget gate")
 
     fan_in_input: ClassVar[bool] = True
+    memory_cell: ClassVar[bool] = True
+    gates: ClassVar[Gates] = {
+        "input gate": "sigmoid",
+        "forget gate": "sigmoid",
+        "output gate": "sigmoid",
+        "block input": "tanh",
+        "memory": "tanh",
+    }
+    blocks: ClassVar[Blocks] = {
+        "R": ("input gate", "forget gate", "block input", "output gate"),
+        "W": ("gates (W)",),
+    }
 
     W: jax.Array
     R: jax.Array
@@ -76,6 +88,22 @@ class LSTM(Cell):
         h = o * jnp.tanh(c)
         return (h, c), h
 
+    def peepholes(self) -> jax.Array:
+        """The weights `(3, units)` by which i, f and o read the memory cell: zero here."""
+        return jnp.zeros((3, len(self.R)), self.R.dtype)
+
+    def memory_rules(self) -> MemoryRules:
+        def memory(a: jax.Array, c: jax.Array) -> jax.Array:
+            i, f, g, _ = split(a, 4)
+            return jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+
+        return MemoryRules(memory, gated_tanh, (self.W, self.R, self.b))
+
+
+def gated_tanh(o: jax.Array, c: jax.Array) -> jax.Array:
+    """`σ(o) tanh(c)`, the output of a memory cell."""
+    return jax.nn.sigmoid(o) * jnp.tanh(c)
+
 
 class PeepholeLSTM(LSTM):
     """The LSTM whose gates also read the memory cell c.
@@ -93,6 +121,15 @@ class PeepholeLSTM(LSTM):
         (3, 16)
     """
 
+    gates: ClassVar[Gates] = {
+        "input gate": "sigmoid",
+        "forget gate": "sigmoid",
+        "block input": "tanh",
+        "output gate": "sigmoid",
+        "memory": "tanh",
+    }
+    blocks: ClassVar[Blocks] = LSTM.blocks
+
     p: jax.Array
 
     def __init__(self, inputs: int, units: int, *, key: jax.Array, **options: Any):
@@ -109,3 +146,6 @@ class PeepholeLSTM(LSTM):
         c = f * c + i * jnp.tanh(g)
         h = jax.nn.sigmoid(o + self.p[2] * c) * jnp.tanh(c)
         return (h, c), h
+
+    def peepholes(self) -> jax.Array:
+        return self.p

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from ..settings import setting
-from ._cell import Cell, Pair, draw, project, rest, split, zeros
+from .cell import Blocks, Cell, Gates, MemoryRules, Pair, draw, project, rest, split, zeros
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
+from .lstm import gated_tanh
 
 
 class LSTM1997(Cell):
@@ -40,6 +41,14 @@ class LSTM1997(Cell):
         truncated: bool = setting(False, "errors flow back through the memory cells alone")
 
     fan_in_input: ClassVar[bool] = True
+    memory_cell: ClassVar[bool] = True
+    gates: ClassVar[Gates] = {
+        "input gate": "sigmoid",
+        "block input": "sigmoid",
+        "output gate": "sigmoid",
+        "memory": "tanh",
+    }
+    blocks: ClassVar[Blocks] = {"R": ("input gate", "block input", "output gate")}
 
     W: jax.Array
     R: jax.Array
@@ -83,3 +92,10 @@ class LSTM1997(Cell):
         c = c + i * g
         h = o * jnp.tanh(c)
         return (h, c), h
+
+    def memory_rules(self) -> MemoryRules:
+        def memory(a: jax.Array, c: jax.Array) -> jax.Array:
+            i, g, _ = split(jax.nn.sigmoid(a), 3)
+            return c + i * g
+
+        return MemoryRules(memory, gated_tanh, (self.W, self.R, self.b))

@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell, Pair, draw, of_rows, project, rest, zeros
+from .cell import Blocks, Cell, Pair, draw, of_rows, project, rest, zeros
 from .initialisers import Initialiser, InitialWeights, fan_in, normal
 
 
@@ -25,6 +25,7 @@ class MRNN(Cell):
 
     Settings = InitialWeights
     fan_in_input: ClassVar[bool] = True
+    blocks: ClassVar[Blocks] = {"R": ("units (R)",), "Rm": ("factor m (Rm)",)}
     readout_bias: ClassVar[bool | None] = None  # Krause (2015), (2.21), has none on a text
     factor_reads_input: ClassVar[bool] = True  # Krause (2015), (4.4)
 

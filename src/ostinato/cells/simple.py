@@ -6,8 +6,8 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
-from ._activations import activation, function_of
-from ._cell import Cell, draw, project, rest, zeros
+from .activations import activation, function_of
+from .cell import Blocks, Cell, draw, project, rest, zeros
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 
@@ -34,6 +34,8 @@ class Simple(Cell):
         f: str = function_of("the units")
 
     fan_in_input: ClassVar[bool] = True
+    is_simple: ClassVar[bool] = True
+    blocks: ClassVar[Blocks] = {"R": ("units (R)",)}
     readout_bias: ClassVar[bool | None] = None  # Krause (2015), (2.2), has none on a text
 
     W: jax.Array

@@ -6,11 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._cell import Cell
 from .building import is_size
+from .cell import Layer
 
 
-def input_size(cell: Cell) -> int:
+def input_size(cell: Layer) -> int:
     """The size of the vectors that a cell reads.
 
     A cell that knows says so (`Cell.vector_size`). For any other the sizes of its parameters are
@@ -29,14 +29,14 @@ def input_size(cell: Cell) -> int:
 
 
 def try_input_sizes(
-    cell: Cell, batch: tuple[int, ...] = ()
+    cell: Layer, batch: tuple[int, ...] = ()
 ) -> tuple[int | None, dict[int, Exception], dict[int, Exception]]:
     """The input size that fits a cell, or else what `step` and `inputs` raised for each size.
 
     If `inputs` accepts a size, that size is probably right and the fault is in `step`. A cell
     without parameters is tried with the whole numbers among its fields, and with 1.
     """
-    known = cell.vector_size() if isinstance(cell, Cell) else None
+    known = cell.vector_size()
     shapes = [x.shape for x in jax.tree.leaves(eqx.filter(cell, eqx.is_array))]
     sizes = sorted({n for shape in shapes for n in shape}) or [*_whole_numbers(cell), 1]
     if known is not None:
@@ -61,11 +61,11 @@ def _whole_numbers(cell: eqx.Module) -> list[int]:
     return sorted({n for n in vars(cell).values() if is_size(n)})
 
 
-def output_size(cell: Cell, inputs: int) -> int:
+def output_size(cell: Layer, inputs: int) -> int:
     """The size of a cell's output, for inputs of that size; of the first if it has several."""
     x = jax.ShapeDtypeStruct((inputs,), parameter_dtype(cell))
 
-    def one_step(cell: Cell, x: Any) -> Any:
+    def one_step(cell: Layer, x: Any) -> Any:
         return cell.step(cell.initial(()), cell.inputs(x))[1]
 
     return jax.tree.leaves(eqx.filter_eval_shape(one_step, cell, x))[0].shape[-1]

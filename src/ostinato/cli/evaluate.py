@@ -8,6 +8,7 @@ import numpy as np
 from typer import Argument, Option
 
 from .. import decoding
+from ..cells import Model
 from ..data import check_file
 from ..errors import BadInput
 from ..progress import Report, each
@@ -100,7 +101,9 @@ def evaluate(
             _show(result)
 
 
-def _measured(run: Run, network: Any, task: Task, part: str, report: Report, *, own: bool) -> dict:
+def _measured(
+    run: Run, network: Model, task: Task, part: str, report: Report, *, own: bool
+) -> dict:
     """All metrics of the task on one part of its data."""
     predicted = [
         int(np.count_nonzero(batch.counted))
@@ -124,7 +127,7 @@ def _measured(run: Run, network: Any, task: Task, part: str, report: Report, *, 
     }
 
 
-def _dynamic(network: Any, task: Task, part: str, rate: float | None, report: Report) -> dict:
+def _dynamic(network: Model, task: Task, part: str, rate: float | None, report: Report) -> dict:
     """Bits and perplexity of dynamic evaluation."""
     rate = evaluation.RATE if rate is None else rate
     symbols = task.stream(part)

@@ -60,9 +60,8 @@ def course_of(run: "Run", digest: Digest | None = None) -> Course:
         >>> found.steps, found.gradients
         ([1, 2, 3, 4], [4.0, 8.0, 12.0, 16.0])
     """
-    from ..runs.build import batch_size
 
-    batch = run.manifest.get("used", {}).get("batch") or batch_size(run.config)
+    batch = run.manifest.get("used", {}).get("batch") or run.config.batch_size
     return course(Digest(run.path).read() if digest is None else digest, batch)
 
 

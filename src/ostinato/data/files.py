@@ -6,8 +6,8 @@ import stat
 import warnings
 from pathlib import Path
 
-from .. import memory
 from ..errors import BadInput
+from ..memory import free_memory, shown
 
 GZIP = b"\x1f\x8b"
 PIECE = 1 << 22  # bytes that are unpacked at once
@@ -47,10 +47,10 @@ def check_unpacked(path: str | Path, size: int) -> None:
         path: the packed file.
         size: the bytes that it unpacks to.
     """
-    _check_room(path, size, memory.free_memory())
+    _check_room(path, size, free_memory())
     packed = os.stat(path).st_size
     if size > LARGE and size > EXTREME * packed:
-        words = f"{path}, of {memory.shown(packed)}, unpacks to {memory.shown(size)}"
+        words = f"{path}, of {shown(packed)}, unpacks to {shown(size)}"
         warnings.warn(words, RuntimeWarning, stacklevel=3)
 
 
@@ -60,7 +60,7 @@ def unpacked(path: str | Path) -> bytes:
         if not file.peek(len(GZIP)).startswith(GZIP):
             return file.read()
         # Piece by piece, because what a gzip file says of its own size cannot be relied on.
-        free, size, pieces = memory.free_memory(), 0, []
+        free, size, pieces = free_memory(), 0, []
         with gzip.GzipFile(fileobj=file) as content:
             while piece := content.read(PIECE):
                 size += len(piece)
@@ -73,8 +73,8 @@ def unpacked(path: str | Path) -> bytes:
 def _check_room(path: str | Path, size: int, free: int | None) -> None:
     if free is not None and size > free // SHARE:
         raise BadInput(
-            f"{path} takes at least {memory.shown(size)}, more than half of the "
-            f"{memory.shown(free)} of memory that are free; give a smaller file"
+            f"{path} takes at least {shown(size)}, more than half of the "
+            f"{shown(free)} of memory that are free; give a smaller file"
         )
 
 

@@ -5,6 +5,8 @@ divided_at_random    the parts are drawn, each of an exact size
 part_at              each example is drawn by itself, or has a number of its own such as a hash
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..errors import BadInput
@@ -13,13 +15,15 @@ from ..settings import as_words
 PARTS = ("train", "valid", "test")
 
 
-def shares(split: str) -> tuple[float, float, float]:
-    """The shares of one for training, validation and test.
+def shares(split: Any) -> Any:
+    """The shares of one for training, validation and test, from a text; else what is given.
 
     Example:
         >>> shares("90/5/5")
         (0.9, 0.05, 0.05)
     """
+    if not isinstance(split, str):
+        return split
     try:
         parts = [float(x) for x in split.split("/")]
         train, valid, test = (part / 100 for part in parts)

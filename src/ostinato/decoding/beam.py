@@ -7,16 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer, Model
+from ..cells.sizes import parameter_dtype
 from ..errors import BadInput
 from ..memory import FLOAT, check_memory
 from ..settings import checked_int
 from ..weights import count_parameters
-from ..wiring import Network
 from .prompt import MAX, NotFinite, before_last, checked, inputs_table, row
 
 
 def beam(
-    network: Network, prompt: Any, count: int, width: int, *, state: Any = None
+    network: Model, prompt: Any, count: int, width: int, *, state: Any = None
 ) -> tuple[np.ndarray, float]:
     """The most probable continuation of a prompt, by beam search.
 
@@ -39,15 +40,15 @@ def beam(
         >>> len(vocabulary.decode(found)), log_probability < 0
         (5, True)
     """
-    symbols = checked(network, prompt, count)
+    layer, symbols = checked(network, prompt, count)
     width = checked_int("the width of a beam", width)
     if width * network.outputs > MAX:
         most = MAX // network.outputs
         raise BadInput(f"the width of a beam must be at most {most} for this network, got {width}")
-    check_beam(network, count, width)
-    network = eqx.nn.inference_mode(network)
-    state, symbol = before_last(network, symbols, state)
-    found, score = _search(network, inputs_table(network), state, symbol, count, width)
+    check_beam(layer, count, width)
+    layer = eqx.nn.inference_mode(layer)
+    state, symbol = before_last(layer, symbols, state)
+    found, score = _search(layer, inputs_table(layer), state, symbol, count, width)
     if not np.isfinite(score):
         raise NotFinite
     return np.asarray(found), float(score)
@@ -55,7 +56,7 @@ def beam(
 
 @eqx.filter_jit
 def _search(
-    network: Network, table: Any, state: Any, symbol: jax.Array, count: int, width: int
+    network: Layer, table: Any, state: Any, symbol: jax.Array, count: int, width: int
 ) -> tuple[jax.Array, jax.Array]:
     """The best continuation `(count,)` and its log probability."""
     size = network.outputs
@@ -73,7 +74,7 @@ def _search(
         return (states, symbols, scores), (parents, symbols)
 
     # All beams start out equal, so all but the first get probability 0.
-    scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(network.dtype)
+    scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(parameter_dtype(network))
     start = (jax.tree.map(for_each_beam, state), for_each_beam(symbol), scores)
     (_, _, scores), (parents, symbols) = jax.lax.scan(extend, start, None, length=count)
 
@@ -86,7 +87,7 @@ def _search(
     return jax.lax.scan(back, first, (parents, symbols), reverse=True)[1], scores[0]
 
 
-def check_beam(network: Network, count: int, width: int) -> None:
+def check_beam(network: Layer, count: int, width: int) -> None:
     """Raise if a beam search would not fit into memory."""
     state = eqx.filter_eval_shape(lambda: network.initial(()))
     each = count_parameters(state) + network.outputs

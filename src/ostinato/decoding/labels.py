@@ -1,17 +1,16 @@
 """The most probable labels of a trained network."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..wiring import outputs_of
 
 
 @eqx.filter_jit
-def most_probable(network: Any, batch: Batch) -> jax.Array:
+def most_probable(network: Model, batch: Batch) -> jax.Array:
     """The label with the largest output at each step, `(T, B)`. Noise is off.
 
     Example:

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer, Model
+from ..cells.sizes import parameter_dtype
 from ..settings import checked_int
-from ..wiring import Network
 from .prompt import NotFinite, before_last, checked, inputs_table, row
 from .sampling import FIRST, LARGEST, choose, settings, weighed
 
@@ -31,7 +32,7 @@ class Drawn(NamedTuple):
 
 
 def play(
-    network: Network,
+    network: Model,
     prompt: Any,
     count: int,
     *,
@@ -57,14 +58,14 @@ def play(
         >>> all(one.symbol in dict(one.alternatives) for one in drawn)
         True
     """
-    symbols = checked(network, prompt, count)
+    layer, symbols = checked(network, prompt, count)
     checked_int("the number of alternatives", alternatives)
     how = settings(network, temperature, top_k, top_p)
-    return _drawn(network, symbols, count, key, *how, min(alternatives, network.outputs))
+    return _drawn(layer, symbols, count, key, *how, min(alternatives, network.outputs))
 
 
 def _drawn(
-    network: Network,
+    network: Layer,
     symbols: jax.Array,
     count: int,
     key: jax.Array,
@@ -94,7 +95,7 @@ def _drawn(
 
 @eqx.filter_jit
 def _play(
-    network: Network,
+    network: Layer,
     table: Any,
     state: Any,
     symbol: jax.Array,
@@ -117,7 +118,7 @@ def _play(
         out = [buffer.at[i].set(x) for buffer, x in zip(out, new, strict=True)]
         return (state, symbol, *out), finite & jnp.isfinite(jnp.max(logits))
 
-    real, whole = network.dtype, jnp.int32
+    real, whole = parameter_dtype(network), jnp.int32
     buffers = (
         jnp.zeros(LARGEST, whole),
         jnp.zeros(LARGEST, real),

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer, Model
 from ..errors import BadInput
 from ..settings import MAX as MAX
 from ..settings import checked_int
-from ..through_time import can_step, starting_state, unroll
-from ..wiring import Network
+from ..through_time import starting_state, unroll
 
 
 class NotFinite(BadInput):
@@ -24,19 +24,20 @@ class NotFinite(BadInput):
         )
 
 
-def checked(network: Network, prompt: Any, count: int) -> jax.Array:
-    """The prompt `(T,)` in int32, after checks of network, prompt and count."""
-    if not can_step(network):
+def checked(network: Model, prompt: Any, count: int) -> tuple[Layer, jax.Array]:
+    """What is stepped, and the prompt `(T,)` in int32, after checks of both and the count."""
+    if not network.can_step:
         raise ValueError("generating needs a network with a step, got one that reads both ways")
     given = np.asarray(prompt)
     if given.ndim != 1 or not given.size:
         raise BadInput(f"a prompt is at least one symbol, (T,), got shape {given.shape}")
     checked_int("the length to generate", count)
-    network.check_inputs(given)
-    return jnp.asarray(given, jnp.int32)
+    layer = network.as_layer()
+    layer.check_inputs(given)
+    return layer, jnp.asarray(given, jnp.int32)
 
 
-def before_last(network: Network, symbols: jax.Array, state: Any) -> tuple[Any, jax.Array]:
+def before_last(network: Layer, symbols: jax.Array, state: Any) -> tuple[Any, jax.Array]:
     """The state before the last symbol of a prompt, and that symbol."""
     if symbols.size > 1:
         _, state = unroll(network, symbols[:-1], state)
@@ -44,7 +45,7 @@ def before_last(network: Network, symbols: jax.Array, state: Any) -> tuple[Any, 
 
 
 @eqx.filter_jit
-def inputs_table(network: Network) -> Any:
+def inputs_table(network: Layer) -> Any:
     """`network.inputs` of every symbol as one product; a step then looks up its row."""
     return network.inputs(jnp.arange(network.outputs))
 

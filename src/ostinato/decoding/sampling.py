@@ -25,9 +25,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer, Model
+from ..cells.sizes import parameter_dtype
 from ..errors import BadInput
 from ..settings import checked_float, checked_int
-from ..wiring import Network
 from .prompt import NotFinite, before_last, checked, inputs_table, row
 
 # Start small for latency, then double.
@@ -36,7 +37,7 @@ Limits = tuple[jax.Array | None, jax.Array | None]  # top_k and top_p
 
 
 def sample(
-    network: Network,
+    network: Model,
     prompt: Any,
     count: int,
     *,
@@ -65,28 +66,28 @@ def sample(
         A generator of pieces, symbols `(n,)` in int32. When exhausted, it returns the state before
         the last symbol was read: `sample(network, last, ..., state=state)` continues from there.
     """
-    symbols = checked(network, prompt, count)
+    layer, symbols = checked(network, prompt, count)
     heat, limits = settings(network, temperature, top_k, top_p)
-    return _pieces(network, symbols, count, key, heat, limits, state)
+    return _pieces(layer, symbols, count, key, heat, limits, state)
 
 
 def settings(
-    network: Any, temperature: float, top_k: int | None, top_p: float | None
+    network: Model, temperature: float, top_k: int | None, top_p: float | None
 ) -> tuple[jax.Array, Limits]:
     """The temperature and the limits as arrays, after checks; for all that draw symbols."""
-    heat = checked_float("temperature", temperature, min=0)
+    heat, dtype = checked_float("temperature", temperature, min=0), parameter_dtype(network)
     top_k = None if top_k is None else checked_int("top_k", top_k)
     if top_p is not None and not 0 < (top_p := checked_float("top_p", top_p)) <= 1:
         raise BadInput(f"top_p must be above 0 and at most 1, got {top_p}")
     limits = (
         None if top_k is None else jnp.asarray(min(top_k, network.outputs), jnp.int32),
-        None if top_p is None or top_p == 1 else jnp.asarray(top_p, network.dtype),
+        None if top_p is None or top_p == 1 else jnp.asarray(top_p, dtype),
     )
-    return jnp.asarray(heat, network.dtype), limits
+    return jnp.asarray(heat, dtype), limits
 
 
 def _pieces(
-    network: Network,
+    network: Layer,
     symbols: jax.Array,
     count: int,
     key: jax.Array,
@@ -113,7 +114,7 @@ def _pieces(
 
 @eqx.filter_jit
 def _draw(
-    network: Network,
+    network: Layer,
     table: Any,
     state: Any,
     symbol: jax.Array,

@@ -22,6 +22,7 @@ import numpy as np
 from ..errors import BadInput
 from ..settings import checked_float, checked_int
 from ..through_time import unroll
+from ..wiring import EncoderDecoder
 from .sampling import choose, settings
 
 END = 0
@@ -44,7 +45,7 @@ class Answers(NamedTuple):
 
 
 def beam_answers(
-    network: Any,
+    network: EncoderDecoder,
     source: Any,
     lengths: Any,
     *,
@@ -77,7 +78,13 @@ def beam_answers(
 
 @eqx.filter_jit
 def _search(
-    network: Any, source: Any, lengths: Any, width: int, most: int, count: int, penalty: float
+    network: EncoderDecoder,
+    source: Any,
+    lengths: Any,
+    width: int,
+    most: int,
+    count: int,
+    penalty: float,
 ) -> tuple:
     decoder, state = network.read(unroll, source, lengths, copies=width)
     batch, size = lengths.shape[0], network.outputs
@@ -126,7 +133,7 @@ def _search(
 
 
 def sampled_answers(
-    network: Any,
+    network: EncoderDecoder,
     source: Any,
     lengths: Any,
     *,
@@ -148,7 +155,7 @@ def sampled_answers(
 
 @eqx.filter_jit
 def _sample(
-    network: Any,
+    network: EncoderDecoder,
     source: Any,
     lengths: Any,
     key: jax.Array,

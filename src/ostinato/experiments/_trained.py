@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..cells import Model
 from ..errors import BadInput
 from ..files import unlinked
 from ..progress import each
@@ -15,7 +16,6 @@ from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
 from ..tasks import Task
 from ..weights import count_parameters
-from ..wiring import Network
 from ._recipe import Curve, Found, Job, Recipe, Result, Row
 from .corpus import Prepared
 
@@ -33,7 +33,7 @@ class Trial:
     """A finished run, ready to be measured: its folder, best network, task, row and job."""
 
     run: Run
-    network: Network
+    network: Model
     task: Task
     row: Row
     job: Job

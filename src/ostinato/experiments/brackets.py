@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer, Model
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..through_time import unroll
-from ..wiring import Network
 
 CONTEXT, CONTROL = "[[", "Th"
 WRITTEN = string.ascii_letters + " "
@@ -46,7 +46,7 @@ class Ratios(NamedTuple):
 
 
 def bracket_ratios(
-    network: Network,
+    network: Model,
     vocabulary: Vocabulary,
     *,
     steps: int = 1000,
@@ -72,13 +72,13 @@ def bracket_ratios(
             raise BadInput(f"the text has no {character!r}, which the experiment needs")
     written = np.zeros(network.outputs, bool)
     written[[known[character] for character in WRITTEN if character in known]] = True
-    network = eqx.nn.inference_mode(network)
+    layer = eqx.nn.inference_mode(network).as_layer()
 
     def after(context: str, key: jax.Array) -> np.ndarray:
         symbols = jnp.asarray(vocabulary.encode(context), jnp.int32)
         brackets = known["]"], known["["]
         keys = jax.random.split(key, trials)
-        ratios = _written(network, symbols, jnp.asarray(written), keys, *brackets, steps)
+        ratios = _written(layer, symbols, jnp.asarray(written), keys, *brackets, steps)
         return np.asarray(ratios).reshape(trials, -1, block).mean(-1)
 
     one, other = jax.random.split(jax.random.key(seed))
@@ -87,7 +87,7 @@ def bracket_ratios(
 
 @eqx.filter_jit
 def _written(
-    network: Network,
+    network: Layer,
     context: jax.Array,
     written: jax.Array,
     keys: jax.Array,

@@ -5,9 +5,6 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
-    from ._learner import Learner as Learner
-    from ._learner import RunSize as RunSize
-    from .curriculum import length_at as length_at
     from .evolution_strategy import EvolutionStrategy as EvolutionStrategy
     from .first_order import FIRST_ORDER as FIRST_ORDER
     from .first_order import MOMENTUM as MOMENTUM
@@ -17,10 +14,14 @@ if TYPE_CHECKING:
     from .hessian_free import Damping as Damping
     from .hessian_free import HessianFree as HessianFree
     from .hybrid import Hybrid as Hybrid
+    from .learner import Learner as Learner
+    from .learner import RunSize as RunSize
+    from .learner import report_of as report_of
     from .objective import Objective as Objective
     from .perceptron import Perceptron as Perceptron
     from .saddle_free import SaddleFree as SaddleFree
     from .schedules import SCHEDULES as SCHEDULES
+    from .schedules import length_at as length_at
     from .storage import Hebb as Hebb
     from .storage import PseudoInverse as PseudoInverse
     from .transformation import Transformation as Transformation

@@ -23,17 +23,18 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
-from ._learner import Learner, RunSize
-from .norms import norms_of
+from .clipping import norms_of
+from .learner import Learner, RunSize, report_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The number of steps, which also numbers the noise, and the moments of Adam."""
 
     steps: jax.Array
@@ -102,12 +103,12 @@ class EvolutionStrategy(Learner):
     def advice(self, rate: float) -> str:
         return f"a smaller --rate (it was {self.rate:.3g}) or --sigma (it was {self.sigma:.3g})"
 
-    def initial(self, network: Any) -> Memory:
-        return Memory(jnp.zeros((), jnp.int32), optax.scale_by_adam().init(trained(network)[0]))
+    def initial(self, network: Model) -> State:
+        return State(jnp.zeros((), jnp.int32), optax.scale_by_adam().init(trained(network)[0]))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, final = self.objective.value(network, batch, state)
         noise = self._noise(memory.steps, parameters)
@@ -126,18 +127,11 @@ class EvolutionStrategy(Learner):
             noise,
             parameters,
         )
-        norms, norm = norms_of(gradient)
         updates, direction = optax.scale_by_adam().update(gradient, memory.direction, parameters)
         rate = self.rate * factor(self.schedule, self.steps)(memory.steps)
         after = jax.tree.map(lambda p, u: (p - rate * u).astype(p.dtype), parameters, updates)
-        report = {
-            "loss": value,
-            "norm": norm,
-            "norms": norms,
-            "rate": jnp.asarray(rate),
-            "clipped": jnp.zeros((), norms.dtype),
-        }
-        return eqx.combine(after, rest), Memory(memory.steps + 1, direction), final, report
+        report = report_of(value, norms_of(gradient), rate)
+        return eqx.combine(after, rest), State(memory.steps + 1, direction), final, report
 
     def _noise(self, step: jax.Array, parameters: Any) -> Any:
         """The noise of a step: for each parameter an array `(directions, …)`."""

@@ -25,14 +25,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
-from ._learner import Learner, RunSize
-from .clipping import Average, check_clip, clip_factor, no_average, times_average
+from .clipping import Average, check_clip, clip_factor, no_average, norms_of, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
-from .norms import norms_of
+from .learner import Learner, RunSize, report_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
@@ -110,7 +110,7 @@ class Plateau(NamedTuple):
     scale: jax.Array
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The state of a first-order learner."""
 
     steps: jax.Array
@@ -224,10 +224,10 @@ class FirstOrder(Learner):
         constant = self.clip != "off" and times_average(self.clip) is None
         return {**found, "clip": float(self.clip)} if constant else found
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> State:
         parameters, _ = trained(network)
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
-        return Memory(
+        return State(
             jnp.zeros((), jnp.int32),
             self._method.direction(_optax(), self.momentum).init(parameters),
             self._search.init(parameters) if self.schedule == "line-search" else (),
@@ -235,17 +235,17 @@ class FirstOrder(Learner):
             start,
         )
 
-    def start(self, network: Any, batch: Batch) -> Any:
+    def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         return self.step_with(self.numbers, network, memory, state, batch)
 
     def step_with(
-        self, numbers: dict[str, Any], network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, numbers: dict[str, Any], network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms, norm = norms_of(gradient)
@@ -271,17 +271,11 @@ class FirstOrder(Learner):
             )
             rate = rate * search.learning_rate
         network = eqx.combine(_optax().apply_updates(parameters, updates), rest)
-        memory = Memory(memory.steps + 1, direction, search, average, memory.plateau)
-        report = {
-            "loss": value,
-            "norm": norm,
-            "norms": norms,
-            "rate": jnp.asarray(rate),
-            "clipped": (scale < 1).astype(norm.dtype),
-        }
+        memory = State(memory.steps + 1, direction, search, average, memory.plateau)
+        report = report_of(value, (norms, norm), rate, (scale < 1).astype(norm.dtype))
         return network, memory, final, report
 
-    def after_validation(self, memory: Memory, value: float) -> Memory:
+    def after_validation(self, memory: State, value: float) -> State:
         if self.schedule != "plateau":
             return memory
         best, waited, scale = memory.plateau

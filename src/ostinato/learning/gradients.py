@@ -20,6 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..through_time import online1997, online1997_start, rtrl, rtrl_start, truncated_bptt
@@ -37,13 +38,13 @@ class Gradient(abc.ABC):
 
     carries_state: ClassVar[bool] = True
 
-    def start(self, network: Any, batch: Batch) -> Any:
+    def start(self, network: Model, batch: Batch) -> Any:
         """What is carried from batch to batch, at the start: the network's initial state."""
         return network.initial((batch.sequences,))
 
     @abc.abstractmethod
     def __call__(
-        self, objective: Objective, network: Any, batch: Batch, state: Any
+        self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         """The objective's value, its gradient as a module, and what the next batch gets."""
 
@@ -55,7 +56,7 @@ class Full(Gradient):
     omega: float = 0.0
 
     def __call__(
-        self, objective: Objective, network: Any, batch: Batch, state: Any
+        self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         parameters, rest = trained(network)
 
@@ -85,12 +86,11 @@ class Truncated(Gradient):
     window: int
 
     def __call__(
-        self, objective: Objective, network: Any, batch: Batch, state: Any
+        self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         loss, targets = objective.per_step(batch, "the truncated gradient")
-        value, gradient, final = truncated_bptt(
-            network, loss, batch.inputs, targets, state, window=self.window, **batch.marks
-        )
+        layer, how = network.as_layer(), {"window": self.window, **batch.marks}
+        value, gradient, final = truncated_bptt(layer, loss, batch.inputs, targets, state, **how)
         return value, _trained_part(gradient, network), final
 
 
@@ -107,11 +107,11 @@ class Forwards(Gradient):
     begin: Callable
     carries_state: ClassVar[bool] = False
 
-    def start(self, network: Any, batch: Batch) -> Any:
+    def start(self, network: Model, batch: Batch) -> Any:
         return self.begin(network, jnp.asarray(batch.inputs))
 
     def __call__(
-        self, objective: Objective, network: Any, batch: Batch, state: Any
+        self, objective: Objective, network: Model, batch: Batch, state: Any
     ) -> tuple[jax.Array, Any, Any]:
         loss, targets = objective.per_step(batch, "a gradient that goes forwards in time")
         value, gradient, final = self.method(
@@ -120,7 +120,7 @@ class Forwards(Gradient):
         return value, _trained_part(gradient, network), final
 
 
-def _trained_part(gradient: Any, network: Any) -> Any:
+def _trained_part(gradient: Any, network: Model) -> Any:
     """The gradient of the trained parameters only."""
     return eqx.filter(gradient, jax.tree.map(eqx.is_array, trained(network)[0]))
 

@@ -17,9 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ._learner import Learner
+from .learner import Learner
 
 WHERE = ("after", "stuck")
 EVERY_LEARNERS = ("loss", "norm", "norms", "rate", "clipped", "moved")
@@ -27,7 +28,7 @@ KEEPS = 0.9
 GAIN = 0.999
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The states of both learners, and the progress of the first.
 
     Attributes:
@@ -104,26 +105,26 @@ class Hybrid(Learner):
         if self.steps < 1:
             raise BadInput(f"steps must be at least 1, got {self.steps}")
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> State:
         nothing = jnp.asarray(jnp.inf)
         begin = jnp.zeros((), jnp.int32)
-        return Memory(
+        return State(
             self.first.initial(network), self.second.initial(network), begin, nothing, nothing
         )
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         arrays, static = eqx.partition(network, eqx.is_array)
 
-        def with_first(arrays: Any, memory: Memory) -> Any:
+        def with_first(arrays: Any, memory: State) -> Any:
             after, new, final, report = self.first.step(
                 eqx.combine(arrays, static), memory.first, state, batch
             )
             memory = self._going(memory._replace(first=new), report["loss"])
             return eqx.filter(after, eqx.is_array), memory, final, report
 
-        def with_second(arrays: Any, memory: Memory) -> Any:
+        def with_second(arrays: Any, memory: State) -> Any:
             after, new, final, report = self.second.step(
                 eqx.combine(arrays, static), memory.second, state, batch
             )
@@ -135,7 +136,7 @@ class Hybrid(Learner):
         told = [jax.eval_shape(do, arrays, memory)[3] for do in (with_first, with_second)]
 
         def filled(do: Callable[..., Any]) -> Callable[..., Any]:
-            def run(arrays: Any, memory: Memory) -> Any:
+            def run(arrays: Any, memory: State) -> Any:
                 *found, report = do(arrays, memory)
                 rest = {k: jnp.zeros(x.shape, x.dtype) for part in told for k, x in part.items()}
                 return *found, {k: jnp.asarray(report.get(k, x), x.dtype) for k, x in rest.items()}
@@ -148,7 +149,7 @@ class Hybrid(Learner):
         )
         return eqx.combine(arrays, static), memory, final, {**report, "second": turn}
 
-    def after_validation(self, memory: Memory, value: float) -> Memory:
+    def after_validation(self, memory: State, value: float) -> State:
         return memory._replace(first=self.first.after_validation(memory.first, value))
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
@@ -160,7 +161,7 @@ class Hybrid(Learner):
         found = (self.second if last else self.first).summary(own)
         return {**found, "second": float(np.mean([r["second"] for r in reports]))}
 
-    def _going(self, memory: Memory, loss: jax.Array) -> Memory:
+    def _going(self, memory: State, loss: jax.Array) -> State:
         """The state after a step of the first learner with this loss."""
         mean = jnp.where(jnp.isinf(memory.mean), loss, KEEPS * memory.mean + (1 - KEEPS) * loss)
         waited = memory.waited + 1

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import can_step, output_from, sizes, starting_state
+from ..through_time import output_from, sizes, starting_state
 from ..through_time.borders import find_borders, held, restarted, without_padding
 
 
@@ -66,7 +66,7 @@ def omega(
         True
     """
     steps, batch = sizes(cell, xs)
-    if not can_step(cell):
+    if not cell.can_step:
         raise BadInput(f"omega needs a cell with a step, got {type(cell).__name__}")
     cell.check_inputs(xs)
     xs, borders = find_borders(xs, lengths, resets, steps, batch)

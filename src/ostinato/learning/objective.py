@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 
+from ..cells import Model
 from ..data import Batch
 from ..tasks.losses import Loss, per_step
 from ..wiring import outputs_of
@@ -35,7 +36,7 @@ class Objective:
     on_failure: str = "scan"
 
     def outputs(
-        self, network: Any, batch: Batch, state: Any, watch: str | None = None
+        self, network: Model, batch: Batch, state: Any, watch: str | None = None
     ) -> tuple[Any, Any]:
         """The outputs and the final state; for `watch` see `outputs_of`."""
         return outputs_of(
@@ -49,7 +50,7 @@ class Objective:
             on_failure=self.on_failure,
         )
 
-    def value(self, network: Any, batch: Batch, state: Any) -> tuple[jax.Array, Any]:
+    def value(self, network: Model, batch: Batch, state: Any) -> tuple[jax.Array, Any]:
         """The loss and the final state."""
         outputs, state = self.outputs(network, batch, state)
         return self.loss(outputs, batch), state

@@ -7,18 +7,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
-from ._learner import Learner
-from .norms import norms_of
+from .clipping import norms_of
+from .learner import Learner, report_of
 from .objective import Objective
 
 RATE = 1.0
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """How many mistakes were made so far, counted for each output."""
 
     mistakes: jax.Array
@@ -71,17 +72,18 @@ class Perceptron(Learner):
     def chosen_values(self) -> dict[str, Any]:
         return {"rate": self._rate}
 
-    def initial(self, network: Any) -> Memory:
-        if not isinstance(network, Network) or not isinstance(network.readout, Readout):
+    def initial(self, network: Model) -> State:
+        readout = network.parts().readout
+        if not isinstance(readout, Readout) or not network.as_layer().in_parts:
             raise BadInput("the learner perceptron needs a network with a readout to train")
-        return Memory(jnp.zeros(network.outputs, jnp.int32))
+        return State(jnp.zeros(network.outputs, jnp.int32))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
-        features = Network(network.cell, None, network.encoding)
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+        encoding, cell, readout = network.parts()
+        features = Network(cell, None, encoding)
         hs, final = self.objective.outputs(features, batch, state)
-        readout = network.readout
         value = self.objective.loss(readout(hs), batch)
         answers = _answers(batch, readout.V)
         counts = jnp.asarray(batch.counted).reshape(-1) > 0
@@ -97,17 +99,11 @@ class Perceptron(Learner):
 
         after, wrong = jax.lax.scan(learn, readout, examples)
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(readout), strict=True)
-        norms, norm = norms_of([a - b for a, b in pairs])
-        report = {
-            "loss": value,
-            "norm": norm,
-            "norms": norms,
-            "rate": jnp.asarray(self._rate),
-            "clipped": jnp.zeros(()),
-            "mistakes": jnp.sum(wrong),
-        }
-        memory = Memory(memory.mistakes + jnp.sum(wrong, axis=0, dtype=jnp.int32))
-        return eqx.tree_at(lambda network: network.readout, network, after), memory, final, report
+        norms = norms_of([a - b for a, b in pairs])
+        report = report_of(value, norms, self._rate, mistakes=jnp.sum(wrong))
+        memory = State(memory.mistakes + jnp.sum(wrong, axis=0, dtype=jnp.int32))
+        network = eqx.tree_at(lambda network: network.parts().readout, network, after)
+        return network, memory, final, report
 
 
 def _weights(readout: Readout) -> tuple[jax.Array, jax.Array | None]:

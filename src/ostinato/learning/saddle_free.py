@@ -33,15 +33,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
-from ._learner import RunSize
+from .clipping import norm_of
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
-from .norms import norm_of
+from .learner import RunSize, report_of
 from .objective import Objective
 
 # Multiples of the machine epsilon: a Lanczos vector shorter than LEFT, relative to the largest
@@ -104,7 +105,7 @@ def lanczos(
     return basis, (alpha, beta[:-1])
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The learner's state: the scale s, and the number of steps done."""
 
     scale: jax.Array
@@ -167,19 +168,19 @@ class SaddleFree(Curved):
     def fewer_copies(self) -> str:
         return "a smaller --krylov"
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> State:
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
-        return Memory(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
+        return State(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
     def _step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta = whole.start
@@ -203,26 +204,23 @@ class SaddleFree(Curved):
         scale = rule.next_scale(memory.scale, ratio, refused)
 
         norms = whole.norms(gradient)
-        report = {
-            "loss": value,
-            "norm": norm_of(norms),
-            "norms": norms,
-            "rate": jnp.where(refused, 0, length),
-            "clipped": jnp.zeros_like(value),
-            "after": moved.value,
-            "damping": damping,
-            "ratio": ratio,
-            "negative": found.negative,
-            "lowest": found.lowest,
-            "refused": refused,
-            # Work in gradients of the whole batch: a Hessian product costs two gradients of its
-            # part, a value a third of one.
-            "gradients": 1
-            + 2 * count * size / sequences
-            + (chosen.evaluations + moved.evaluations) / 3,
-        }
+        # Work in gradients of the whole batch: a Hessian product costs two gradients of its part, a
+        # value a third of one.
+        work = 1 + 2 * count * size / sequences + (chosen.evaluations + moved.evaluations) / 3
+        report = report_of(
+            value,
+            (norms, norm_of(norms)),
+            jnp.where(refused, 0, length),
+            after=moved.value,
+            damping=damping,
+            ratio=ratio,
+            negative=found.negative,
+            lowest=found.lowest,
+            refused=refused,
+            gradients=work,
+        )
         network = whole.at(theta + jnp.where(refused, 0, moved.vector))
-        return network, Memory(scale, memory.steps + 1), final, report
+        return network, State(scale, memory.steps + 1), final, report
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         found = super().summary(reports)

@@ -1,4 +1,6 @@
-"""Schedules of the learning rate: a factor between 0 and 1 for every step.
+"""What changes with the step of a run: the learning rate, and the length of the sequences.
+
+Schedules of the rate are a factor between 0 and 1 for every step:
 
     constant       1
     step           halved after every quarter of the run
@@ -20,6 +22,7 @@ import jax.numpy as jnp
 from ..errors import BadInput
 
 SCHEDULES = ("constant", "step", "exponential", "linear", "cosine", "plateau", "line-search")
+STAGES = 5  # of a curriculum from short to long sequences
 
 
 def factor(name: str, steps: int, warmup: int = 0) -> Callable[[jax.Array], jax.Array]:
@@ -50,3 +53,19 @@ def factor(name: str, steps: int, warmup: int = 0) -> Callable[[jax.Array], jax.
         return follow(step) * rise
 
     return at
+
+
+def length_at(step: int, steps: int, first: int, last: int) -> int:
+    """The length of sequences: five stages in the first half of the run, then the full length.
+
+    The lengths grow geometrically from `first` to `last`. There are only five stages because every
+    new length is a new compilation.
+
+    Example:
+        >>> [length_at(s, 100, 10, 160) for s in (0, 10, 20, 30, 40, 50)]
+        [10, 20, 40, 80, 160, 160]
+    """
+    if not 1 <= first <= last:
+        raise BadInput(f"lengths must rise from 1 or more, got {first} to {last}")
+    stage = min(STAGES - 1, 2 * STAGES * step // max(1, steps))
+    return round(first * (last / first) ** (stage / (STAGES - 1)))

@@ -25,18 +25,18 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Hopfield
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..weights import trained
-from ._learner import Learner
-from .norms import norms_of
+from .clipping import norms_of
+from .learner import Learner, report_of
 from .objective import Objective
 
 KNOWN = 1e-5  # a pattern whose distance from those stored is less, relative to its size, is stored
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """How many patterns were seen."""
 
     seen: jax.Array
@@ -65,37 +65,29 @@ class Storage(Learner):
     def advice(self, rate: float) -> str:
         return "patterns of -1 and 1"
 
-    def initial(self, network: Any) -> Memory:
-        cell = getattr(network, "cell", None)
-        if not isinstance(cell, Hopfield):
+    def initial(self, network: Model) -> State:
+        cell = network.parts().cell
+        if cell is None or not cell.stores_patterns:
             raise BadInput(
                 "this learner stores patterns in a Hopfield network: use --cell hopfield, without "
                 "noise or normalisation"
             )
-        return Memory(jnp.zeros((), jnp.int32))
+        return State(jnp.zeros((), jnp.int32))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         value, final = self.objective.value(network, batch, state)
-        R = network.cell.R
+        R = network.parts().cell.R
         if jnp.shape(batch.targets)[2:] != R.shape[:1]:
             raise BadInput("this learner stores targets of -1 and 1 per unit: use --task recall")
         patterns = jnp.asarray(batch.targets).reshape(-1, R.shape[0]).astype(R.dtype)
         counts = (jnp.asarray(batch.counted).reshape(-1) > 0).astype(R.dtype)
-        after = eqx.tree_at(
-            lambda network: network.cell.R, network, self.stored(R, patterns, counts, memory.seen)
-        )
+        stored = self.stored(R, patterns, counts, memory.seen)
+        after = eqx.tree_at(lambda network: network.parts().cell.R, network, stored)
         change = jax.tree.map(jnp.subtract, trained(after)[0], trained(network)[0])
-        norms, norm = norms_of(change)
-        report = {
-            "loss": value,
-            "norm": norm,
-            "norms": norms,
-            "rate": jnp.ones(()),
-            "clipped": jnp.zeros(()),
-        }
-        return after, Memory(memory.seen + jnp.sum(counts).astype(jnp.int32)), final, report
+        report = report_of(value, norms_of(change), jnp.ones(()))
+        return after, State(memory.seen + jnp.sum(counts).astype(jnp.int32)), final, report
 
 
 class Hebb(Storage):

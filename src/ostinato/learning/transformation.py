@@ -16,14 +16,15 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import setting
 from ..weights import trained
-from ._learner import Learner, RunSize
+from .clipping import norms_of
 from .first_order import GradientSettings
 from .gradients import Full, Gradient
-from .norms import norms_of
+from .learner import Learner, RunSize, report_of
 from .objective import Objective
 
 RATES = ("learning_rate", "rate")
@@ -74,18 +75,18 @@ class Transformation(Learner):
     def carries_state(self) -> bool:
         return self.gradient.carries_state
 
-    def initial(self, network: Any) -> Any:
+    def initial(self, network: Model) -> Any:
         return self.transformation.init(trained(network)[0])
 
-    def start(self, network: Any, batch: Batch) -> Any:
+    def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
     def step(
-        self, network: Any, memory: Any, state: Any, batch: Batch
+        self, network: Model, memory: Any, state: Any, batch: Batch
     ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
-        norms, norm = norms_of(gradient)
+        norms = norms_of(gradient)
         updates, memory = optax.with_extra_args_support(self.transformation).update(
             gradient,
             memory,
@@ -95,14 +96,8 @@ class Transformation(Learner):
             value_fn=lambda p: self.objective.value(eqx.combine(p, rest), batch, state)[0],
         )
         size = optax.tree.norm(updates)
-        rate = size / jnp.maximum(norm, 1e-30) if self.rate is None else jnp.asarray(self.rate)
-        report = {
-            "loss": value,
-            "norm": norm,
-            "norms": norms,
-            "rate": jnp.asarray(rate, norm.dtype),
-            "clipped": jnp.zeros_like(norm),
-        }
+        rate = size / jnp.maximum(norms[1], 1e-30) if self.rate is None else self.rate
+        report = report_of(value, norms, jnp.asarray(rate, norms[1].dtype))
         return eqx.combine(optax.apply_updates(parameters, updates), rest), memory, final, report
 
     def chosen_values(self) -> dict[str, Any]:

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..cells import Layer
 from ..through_time import over_parts
 from ._squashed import cells_within
 
 # path, cell, inputs, state or None, backwards -> outputs, final state
-RunCell = Callable[[str, Any, Any, Any, bool], tuple[Any, Any]]
+RunCell = Callable[[str, Layer, Any, Any, bool], tuple[Any, Any]]
 
 
-def cells_in_turn(network: Any, xs: Any, state: Any, run_cell: RunCell) -> tuple[Any, Any]:
+def cells_in_turn(network: Layer, xs: Any, state: Any, run_cell: RunCell) -> tuple[Any, Any]:
     """Run every cell that is stepped on its own by `run_cell`, as `unroll` does.
 
     Args:
@@ -23,12 +24,10 @@ def cells_in_turn(network: Any, xs: Any, state: Any, run_cell: RunCell) -> tuple
     """
     places = {id(part): path for path, part in cells_within(network).items()}
 
-    def run_part(part: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
-        if hasattr(part, "over_time"):
+    def run_part(part: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+        if part.in_parts:
             return over_parts(part, xs, state, run_part, reverse)
-        path = places.get(id(part))
-        if path is None:  # a wrapper that the network itself has put around a cell
-            path = places.get(id(getattr(part, "cell", None)), "")
+        path = places.get(id(part), places.get(id(part.stands_for()), ""))
         return run_cell(path, part, xs, state, reverse)
 
     return run_part(network, xs, state, False)

@@ -8,8 +8,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
-from ..through_time import can_step, over_parts, sizes, starting_state
+from ..cells import Layer
+from ..through_time import over_parts, sizes, starting_state
 from ..through_time.borders import Borders, held, restarted, without_padding
 from ..through_time.step import take_apart
 from ..through_time.tracing import evaluate, read
@@ -40,7 +40,7 @@ class Instrumented(NamedTuple):
 
 
 def open_cells(
-    cell: Any,
+    cell: Layer,
     xs: Any,
     state: Any,
     borders: Borders,
@@ -55,12 +55,12 @@ def open_cells(
     """
     places = {id(part): path for path, part in cells_within(cell).items()}
 
-    def run_part(part: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
-        if not can_step(part):
+    def run_part(part: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+        if not part.can_step:
             return over_parts(part, xs, state, run_part, reverse)
         path, own = places.get(id(part)), ""
         if path is None:  # a wrapper that the network itself has put around a cell
-            path, own = places.get(id(getattr(part, "cell", None)), ""), ".cell"
+            path, own = places.get(id(part.stands_for()), ""), ".cell"
         opened = _opened(part, xs, state, reverse, borders)
         names = [(path + name.removeprefix(own)).strip() for name in opened.names]
         return run(opened._replace(names=names))
@@ -68,7 +68,7 @@ def open_cells(
     return run_part(cell, xs, state, False)
 
 
-def _opened(cell: Cell, xs: Any, state: Any, reverse: bool, borders: Borders) -> Instrumented:
+def _opened(cell: Layer, xs: Any, state: Any, reverse: bool, borders: Borders) -> Instrumented:
     state, (_, batch) = starting_state(cell, xs, state), sizes(cell, xs)
     parameters, static = eqx.partition(cell, eqx.is_array)
     received = (xs, borders.valid, borders.resets(reverse))

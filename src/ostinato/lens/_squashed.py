@@ -16,7 +16,7 @@ Three questions are answered one after the other:
 
     which blocks?     `squashed_blocks`: the results of squashing functions, split as the step does
     whose are they?   `_owner_of`: follow the operand back to the nearest parameters
-    what name?        `names_of`: by order, if the kinds are those that the cell is known to have
+    what name?        `names_of`: by order, if the kinds are those of `Cell.gates`
 
 A squashing function inside a `scan` or `cond` within the step is not found.
 """
@@ -29,27 +29,9 @@ import numpy as np
 from jax.extend.core import JaxprEqn, Literal, Var
 from jax.tree_util import keystr, tree_leaves_with_path
 
-from ..cells import GRU, LSTM, LSTM1997, MLSTM, Cell, KrauseLSTM, PeepholeLSTM
+from ..cells import Cell, Model
 from ..through_time.step import Step
-from ..wiring import GatedFeedback, NeuralTuringMachine
 
-# The kind and the name of every block of a cell, in the order in which its step computes them.
-_I, _F, _O = ("sigmoid", "input gate"), ("sigmoid", "forget gate"), ("sigmoid", "output gate")
-_G, _MEMORY = ("tanh", "block input"), ("tanh", "memory")
-_KNOWN: dict[type, list[tuple[str, str]]] = {
-    LSTM: [_I, _F, _O, _G, _MEMORY],
-    PeepholeLSTM: [_I, _F, _G, _O, _MEMORY],
-    LSTM1997: [_I, ("sigmoid", "block input"), _O, _MEMORY],
-    KrauseLSTM: [_I, _F, _O, ("tanh", "output")],
-    MLSTM: [_I, _F, _O, ("tanh", "output")],
-    GRU: [("sigmoid", "update gate"), ("sigmoid", "reset gate"), ("tanh", "candidate")],
-    NeuralTuringMachine: [
-        ("tanh", "heads, key"),
-        ("sigmoid", "heads, gate"),
-        ("sigmoid", "heads, erase"),
-        ("tanh", "heads, add"),
-    ],
-}
 _CALLS = ("custom_jvp_call", "custom_vjp_call", "jit", "pjit")
 
 
@@ -121,7 +103,7 @@ def names_of(cells: dict[str, Any], blocks: list[Block]) -> list[str]:
     return [next(names[block.owner]) for block in blocks]
 
 
-def cells_within(root: Any, path: str = "") -> dict[str, Any]:
+def cells_within(root: Model, path: str = "") -> dict[str, Any]:
     """A cell or layer, and all cells within it, by path."""
     found = {path: root}
     inner = tree_leaves_with_path(root, is_leaf=lambda x: isinstance(x, Cell) and x is not root)
@@ -131,28 +113,20 @@ def cells_within(root: Any, path: str = "") -> dict[str, Any]:
     return found
 
 
-def _names_in_cell(cell: Any, path: str, kinds: list[str]) -> list[str]:
+def _names_in_cell(cell: Cell, path: str, kinds: list[str]) -> list[str]:
     """The names of a cell's blocks, given their kinds in the order of computation.
 
-    A subclass with a step of its own, or a wrapper that squashes more, has other kinds than the
-    cell is known for. Its blocks are numbered instead, because the order then proves nothing.
+    A wrapper that squashes more has other kinds than the cell says. Its blocks are numbered
+    instead, because the order then proves nothing.
     """
-    known = _known_blocks(cell)
-    if [kind for kind, _ in known] == kinds:
-        return [f"{path}.{name}" for _, name in known]
+    named = cell.named_gates()
+    if list(named.values()) == kinds:
+        return [f"{path}.{name}" for name in named]
     names, count = [], Counter[str]()
     for kind in kinds:
         names.append(f"{path} {kind} {count[kind]}")
         count[kind] += 1
     return names
-
-
-def _known_blocks(cell: Any) -> list[tuple[str, str]]:
-    """The kind and the name of a cell's blocks in the order of computation, if they are known."""
-    if isinstance(cell, GatedFeedback):
-        layers = range(len(cell.layers))
-        return [("sigmoid", f"gate {i} to {j}") for j in layers for i in layers]
-    return _KNOWN.get(type(cell), [])
 
 
 def _kind(equation: JaxprEqn, made_by: dict[Any, JaxprEqn]) -> str | None:

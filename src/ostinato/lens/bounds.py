@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Leaky, Simple, slope
+from ..cells import Layer, Simple, slope
 from ..errors import BadInput
 from ..through_time import sizes, unroll
 from .jacobians import spectral_norms, steps_until
@@ -120,6 +120,6 @@ def _preactivation_norms(cell: Simple, xs: jax.Array, state: Any) -> Preactivati
     )
 
 
-def _check_simple(cell: Any, name: str) -> None:
-    if not isinstance(cell, Simple) or isinstance(cell, Leaky):  # whose leak is another path
+def _check_simple(cell: Layer, name: str) -> None:
+    if not cell.is_simple:
         raise BadInput(f"{name} is for Simple cells, got {type(cell).__name__}")

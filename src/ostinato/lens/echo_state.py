@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Cell
+from ..cells import Layer
 from ..cells.sizes import input_size
 from ..errors import BadInput
 from ..through_time import sizes, unroll
@@ -40,7 +40,7 @@ class EchoState(NamedTuple):
 
 
 def echo_state(
-    cell: Cell, xs: Any, *, key: jax.Array, scale: float = 1.0, starts: int = 8
+    cell: Layer, xs: Any, *, key: jax.Array, scale: float = 1.0, starts: int = 8
 ) -> EchoState:
     """Measure the echo state property: whether the state is a function of the inputs alone.
 
@@ -130,7 +130,7 @@ def _squares(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def memory_capacity(
-    cell: Cell,
+    cell: Layer,
     *,
     key: jax.Array,
     delays: int = 100,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..cells import Layer
 from ..errors import BadInput
 from ..through_time import sizes
 from ..through_time.borders import find_borders
@@ -45,7 +46,7 @@ class Ends(NamedTuple):
         return jnp.arange(self.steps).reshape(-1, *(1 for _ in self.last.shape))
 
 
-def find_ends(network: Any, xs: Any, lengths: Any, resets: Any, at: int) -> Ends:
+def find_ends(network: Layer, xs: Any, lengths: Any, resets: Any, at: int) -> Ends:
     """The ends of the sequences of a batch.
 
     Args:

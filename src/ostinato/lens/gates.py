@@ -7,15 +7,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
-from ..through_time import can_step, check_structure, sizes
+from ..cells import Layer
+from ..through_time import check_structure, sizes
 from ..through_time.borders import Borders, find_borders
 from ._opened import Instrumented, open_cells
 from .names import plain_name
 
 
 def gates_over_time(
-    cell: Any, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
+    cell: Layer, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
 ) -> tuple[dict[str, jax.Array], Any]:
     """The values of every tanh, σ and ReLU within a step, at each step; see `saturation`.
 
@@ -37,9 +37,8 @@ def gates_over_time(
     """
     steps, batch = sizes(cell, xs)
     xs, borders = find_borders(jax.tree.map(jnp.asarray, xs), lengths, resets, steps, batch)
-    if isinstance(cell, Cell):
-        cell.check_inputs(xs)
-    if state is not None and not can_step(cell):
+    cell.check_inputs(xs)
+    if state is not None and not cell.can_step:
         check_structure(cell, state, batch)
     arrays, final = _recorded(cell, xs, state, borders)
     found = {plain_name(name): x for name, x in arrays.items()}
@@ -47,7 +46,7 @@ def gates_over_time(
 
 
 @eqx.filter_jit
-def _recorded(cell: Any, xs: Any, state: Any, borders: Borders) -> tuple[dict[str, Any], Any]:
+def _recorded(cell: Layer, xs: Any, state: Any, borders: Borders) -> tuple[dict[str, Any], Any]:
     """What is squashed, `(T, sequences, units)` by path, and the final state."""
     found: dict[str, Any] = {}
 

@@ -7,7 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Layer
+from ..cells.cell import Wrapper
 from ..through_time import sizes, starting_state, step_changing, unroll
 from ._cells_in_turn import cells_in_turn
 from .ends import Ends, find_ends, mean_over
@@ -16,7 +17,7 @@ Offsets = dict[str, list[jax.Array]]
 
 
 def gradient_by_lag(
-    network: Any,
+    network: Layer,
     xs: Any,
     loss: Callable[[jax.Array], jax.Array],
     state: Any = None,
@@ -78,17 +79,11 @@ def gradient_by_lag(
     return {name: _profile(_squares(errors[name], batch)[: last + 1]) for name in offsets}
 
 
-class _Moved(Cell):
+class _Moved(Wrapper):
     """A cell whose state is moved after each step, by what comes with the input."""
 
-    cell: Cell
-
-    @property
-    def input_axes(self) -> int:
-        return self.cell.input_axes
-
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch)
+    def check_inputs(self, xs: Any) -> None:
+        self.cell.check_inputs(xs[0])
 
     def inputs(self, x: Any) -> Any:
         x, offsets = x
@@ -106,11 +101,11 @@ class _Moved(Cell):
         return step_changing(self.cell, move, state, u)
 
 
-def _outputs(network: Any, xs: Any, state: Any, offsets: Offsets, **marks: Any) -> Any:
+def _outputs(network: Layer, xs: Any, state: Any, offsets: Offsets, **marks: Any) -> Any:
     """The outputs of a network whose states are moved by the offsets."""
     count: dict[str, int] = {}
 
-    def run(path: str, cell: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+    def run(path: str, cell: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         # The scan: a measurement is not worth compiling a kernel for.
         how: dict[str, Any] = {"reverse": reverse, "backend": "scan", **marks}
         own = offsets.get(_numbered(path, count))
@@ -121,12 +116,12 @@ def _outputs(network: Any, xs: Any, state: Any, offsets: Offsets, **marks: Any) 
     return cells_in_turn(network, xs, state, run)[0]
 
 
-def _offsets(network: Any, xs: Any, state: Any) -> Offsets:
+def _offsets(network: Layer, xs: Any, state: Any) -> Offsets:
     """Zeros for every float array of every cell's state, with time first."""
     shapes: dict[str, list] = {}
     count: dict[str, int] = {}
 
-    def visit(path: str, cell: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+    def visit(path: str, cell: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         steps, _ = sizes(cell, xs)
         own = eqx.filter(starting_state(cell, xs, state), eqx.is_inexact_array)
         found = [jax.ShapeDtypeStruct((steps, *x.shape), x.dtype) for x in jax.tree.leaves(own)]

@@ -18,9 +18,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Layer
 from ..errors import BadInput
-from ..through_time import can_step, sizes, starting_state
+from ..through_time import sizes, starting_state
 from ..through_time.borders import (
     Borders,
     find_borders,
@@ -33,7 +33,7 @@ from .ends import find_ends
 
 
 def step_jacobians(
-    cell: Cell, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
+    cell: Layer, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
 ) -> jax.Array:
     """`∂s_t/∂s_{t-1}` for all steps, exactly.
 
@@ -62,7 +62,7 @@ def step_jacobians(
 
 
 def jacobian_by_lag(
-    cell: Cell,
+    cell: Layer,
     xs: Any,
     state: Any = None,
     *,
@@ -133,7 +133,7 @@ class OnVectors:
         us: what the steps need from the inputs, time first.
     """
 
-    def __init__(self, cell: Cell, xs: Any, state: Any = None):
+    def __init__(self, cell: Layer, xs: Any, state: Any = None):
         self.cell = cell
         self.us = cell.inputs(xs)
         start = starting_state(cell, xs, state)
@@ -175,14 +175,14 @@ class OnVectors:
         )
 
 
-def check(cell: Any, name: str) -> None:
+def check(cell: Layer, name: str) -> None:
     """Refuse what has no step, such as a layer that must see the whole sequence."""
-    if not can_step(cell):
+    if not cell.can_step:
         raise BadInput(f"{name} needs a cell with a step, got {type(cell).__name__}")
 
 
 @eqx.filter_jit
-def _step_jacobians(cell: Cell, xs: Any, state: Any, borders: Borders) -> jax.Array:
+def _step_jacobians(cell: Layer, xs: Any, state: Any, borders: Borders) -> jax.Array:
     on = OnVectors(cell, xs, state)
     directions = _every_direction(on.start)
 
@@ -199,7 +199,7 @@ def _step_jacobians(cell: Cell, xs: Any, state: Any, borders: Borders) -> jax.Ar
 
 @eqx.filter_jit
 def _by_lag(
-    cell: Cell,
+    cell: Layer,
     xs: Any,
     state: Any,
     probes: int | None,

@@ -241,7 +241,7 @@ class _Run:
 
         R = np.asarray(cell.R, float)
         self.R = dict(zip("ifgo", np.split(R, 4, axis=1), strict=True))
-        self.p = np.asarray(getattr(cell, "p", np.zeros((3, len(R)))), float)
+        self.p = np.asarray(cell.peepholes(), float)
         a = np.split(np.asarray(cell.inputs(xs), float) + h_before @ R, 4, axis=-1)
         self.i, self.f = expit(a[0] + self.p[0] * c_before), expit(a[1] + self.p[1] * c_before)
         self.g, self.o = np.tanh(a[2]), expit(a[3] + self.p[2] * self.c)

@@ -8,36 +8,13 @@
 """
 
 import re
-from typing import Any
 
-from ..cells import GRU, LSTM, LSTM1997, MLSTM, MRNN, KrauseLSTM, Leaky, PeepholeLSTM, Simple
+from ..cells import Model
 from ..names import plain_name
-from ..wiring import NeuralTuringMachine
 from ._squashed import cells_within
 
-_FOUR = ("input gate", "forget gate", "block input", "output gate")
-# The blocks that stand side by side in R; those of a GRU are two or three, by its `reset`.
-_BLOCKS: dict[type, tuple[str, ...]] = {
-    LSTM: _FOUR,
-    PeepholeLSTM: _FOUR,
-    KrauseLSTM: _FOUR,
-    MLSTM: _FOUR,
-    LSTM1997: ("input gate", "block input", "output gate"),
-    GRU: ("update gate", "reset gate", "candidate"),
-}
-_WEIGHTS: dict[tuple[type, str], str] = {
-    (Simple, "R"): "units (R)",
-    (Leaky, "R"): "units (R)",
-    (MRNN, "R"): "units (R)",
-    (LSTM, "W"): "gates (W)",
-    (NeuralTuringMachine, "P"): "heads (P)",
-    (GRU, "U"): "candidate (U)",
-    (MLSTM, "Rm"): "factor m (Rm)",
-    (MRNN, "Rm"): "factor m (Rm)",
-}
 
-
-def weight_name(path: str, network: Any) -> str:
+def weight_name(path: str, network: Model) -> str:
     """What a recurrent weight of a network, or a block of one, acts on.
 
     Args:
@@ -55,12 +32,11 @@ def weight_name(path: str, network: Any) -> str:
     if owner is None or not parts:
         return plain_name(path)
     cell, (weight, block) = cells[owner], parts.groups()
-    known = _BLOCKS.get(type(cell), ()) if weight == "R" else ()
-    named = [kind for kind in type(cell).__mro__ if (kind, weight) in _WEIGHTS]
-    if known:
-        words = known[int(block)] if block else "gates (R)"
-    elif named:
-        words = _WEIGHTS[named[0], weight]
+    names, number = cell.blocks.get(weight, ()), int(block or 0)
+    if len(names) == 1:
+        words = names[0]
+    elif number < len(names):
+        words = names[number] if block else f"gates ({weight})"
     else:
         return plain_name(path)
     where = plain_name(owner)

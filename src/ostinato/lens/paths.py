@@ -155,7 +155,7 @@ def toy_contribution(
 
 def _checked(cell: Simple, xs: Any, from_step: int, to_step: int) -> tuple[int, int]:
     """The number of units and the lag."""
-    if type(cell) is not Simple:
+    if not cell.is_simple:
         raise BadInput(f"path_sum needs a Simple cell, got {type(cell).__name__}")
     steps, batch = sizes(cell, xs)
     if batch:

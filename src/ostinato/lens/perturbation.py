@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer
 from ..errors import BadInput
 from ..through_time import unroll
 from ..through_time.borders import where
@@ -14,7 +15,7 @@ from .ends import find_ends, mean_over
 
 
 def influence_by_lag(
-    network: Any,
+    network: Layer,
     xs: Any,
     state: Any = None,
     *,
@@ -50,7 +51,7 @@ def influence_by_lag(
 
 
 def ignored_before(
-    network: Any,
+    network: Layer,
     xs: Any,
     state: Any = None,
     *,
@@ -91,7 +92,7 @@ def spread_lags(most: int) -> np.ndarray:
 class _Probe:
     """How far the output at each sequence's step t moves when some of its inputs are replaced."""
 
-    def __init__(self, network: Any, xs: Any, state: Any, at: int, lengths: Any, resets: Any):
+    def __init__(self, network: Layer, xs: Any, state: Any, at: int, lengths: Any, resets: Any):
         first = jax.tree.leaves(xs)[0]
         if first.ndim < 2 or first.shape[1] < 2:
             raise BadInput(f"perturbing needs a batch of two sequences or more, got {first.shape}")

@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..errors import BadInput
 from ..names import state_name
 from ..tasks.passages import Passage
 from ..through_time import unroll
-from ..wiring import Network, outputs_of, prepared
+from ..wiring import outputs_of
 from .gradient_by_lag import gradient_by_lag
 
 WINDOW = 200
@@ -39,7 +40,7 @@ class Reach(NamedTuple):
 
 
 def reach(
-    network: Any, passage: Passage, at: int, *, target: int | None = None, window: int = WINDOW
+    network: Model, passage: Passage, at: int, *, target: int | None = None, window: int = WINDOW
 ) -> Reach:
     """Follow the loss of one piece back through time.
 
@@ -71,9 +72,9 @@ def reach(
     state: Any = None
     for earlier in passage.before(int(places[0])):
         _, state = outputs_of(network, earlier.arrays, state)
-    layer, xs, begin = prepared(network, batch.arrays)
+    layer, xs, begin = network.prepare(unroll, batch.arrays)
     state = state if layer is network else begin
-    vectors, reading = _vectors(layer, xs)
+    vectors, reading = layer.on_vectors(jnp.asarray(xs))
     marks = batch.marks
 
     @eqx.filter_jit
@@ -99,11 +100,3 @@ def reach(
     named = {state_name(name): profile for name, profile in errors.items()}
     by_lag = {name: np.asarray(profile[: step + 1], float) for name, profile in named.items()}
     return Reach(at, chosen, float(value), by_lag, places, norms)
-
-
-def _vectors(layer: Any, xs: Any) -> tuple[jax.Array, Any]:
-    """The inputs as vectors, and the layer that reads vectors."""
-    if isinstance(layer, Network) and layer.encoding is not None:
-        vectors = layer.encoding(jnp.asarray(xs), layer.dtype)
-        return vectors, Network(layer.cell, layer.readout)
-    return jnp.asarray(xs), layer

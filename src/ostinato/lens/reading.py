@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..progress import Report, each, silent
 from ..tasks.passages import Passage
 from ..through_time import unroll
-from ..wiring import prepared
 from .gates import gates_over_time
 from .units import Unit, state_names
 
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
         return Unit(name, column - some.start)
 
 
-def read(network: Any, passage: Passage, top: int = 5, report: Report = silent) -> Reading:
+def read(network: Model, passage: Passage, top: int = 5, report: Report = silent) -> Reading:
     """Read a passage from its beginning.
 
     Memory beyond the result is that of a few hundred steps.
@@ -120,7 +120,7 @@ def _checked(pieces: int, units: int) -> int:
     return units
 
 
-def read_gates(network: Any, passage: Passage) -> dict[str, np.ndarray]:
+def read_gates(network: Model, passage: Passage) -> dict[str, np.ndarray]:
     """Everything that the network's steps squash, over a passage: `(pieces, units)` by name.
 
     Example:
@@ -143,7 +143,7 @@ def read_gates(network: Any, passage: Passage) -> dict[str, np.ndarray]:
     return gates
 
 
-def _watching(network: Any) -> Callable[[Batch, Any], tuple[Any, Any]]:
+def _watching(network: Model) -> Callable[[Batch, Any], tuple[Any, Any]]:
     """Reads a batch: outputs `(T, B, outputs)` and states by name, and the state afterwards."""
     names: list[str] = []
 
@@ -158,8 +158,8 @@ def _watching(network: Any) -> Callable[[Batch, Any], tuple[Any, Any]]:
     return run
 
 
-def _opened(network: Any, batch: Batch, state: Any) -> tuple[Any, Any, Any]:
-    layer, xs, begin = prepared(network, batch.arrays)
+def _opened(network: Model, batch: Batch, state: Any) -> tuple[Any, Any, Any]:
+    layer, xs, begin = network.prepare(unroll, batch.arrays)
     return layer, jax.tree.map(jnp.asarray, xs), state if layer is network else begin
 
 

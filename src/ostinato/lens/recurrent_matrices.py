@@ -7,14 +7,13 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Literal
 
-from ..cells import Cell
+from ..cells import Layer, Model
 from ..cells.sizes import input_size, parameter_dtype
-from ..through_time import can_step
 from ..through_time.step import Step, take_apart
 from ..through_time.tap import Tap
 
 
-def recurrent_matrices(network: Any) -> dict[str, jax.Array]:
+def recurrent_matrices(network: Model) -> dict[str, jax.Array]:
     """Every square recurrent weight of a network, by its path.
 
     A weight is recurrent where a product with it lies on a cycle: what it reads depends on a part
@@ -35,16 +34,20 @@ def recurrent_matrices(network: Any) -> dict[str, jax.Array]:
         >>> list(recurrent_matrices(Network(stack, Readout(16, 2, key=jax.random.key(1)))))
         ['.cell.layers[0].R', '.cell.layers[1].R']
     """
-    parts = jax.tree_util.tree_leaves_with_path(network, is_leaf=can_step)
+
+    def is_cell(part: Any) -> bool:
+        return isinstance(part, Layer) and part.can_step
+
+    parts = jax.tree_util.tree_leaves_with_path(network, is_leaf=is_cell)
     found: dict[str, jax.Array] = {}
     for path, cell in parts:
-        if can_step(cell):
+        if is_cell(cell):
             within = jax.tree_util.keystr(path)
             found |= {within + name: matrix for name, matrix in _of_cell(cell).items()}
     return found
 
 
-def _of_cell(cell: Cell) -> dict[str, jax.Array]:
+def _of_cell(cell: Layer) -> dict[str, jax.Array]:
     """The square recurrent weights of something that has a step."""
     step, state = _take_apart(cell, (), zero_input(cell))
     parameters = eqx.filter(cell, eqx.is_array)
@@ -66,7 +69,7 @@ def _of_cell(cell: Cell) -> dict[str, jax.Array]:
     return found
 
 
-def _take_apart(cell: Cell, batch: tuple[int, ...], x: Any) -> tuple[Step, list]:
+def _take_apart(cell: Layer, batch: tuple[int, ...], x: Any) -> tuple[Step, list]:
     """A cell's step on inputs like `x`, and the parts of its state."""
     parameters, static = eqx.partition(cell, eqx.is_array)
     state = eqx.filter_eval_shape(cell.initial, batch)
@@ -126,7 +129,7 @@ def _variables(operands: Any) -> list:
     return [v for v in operands if not isinstance(v, Literal)]
 
 
-def zero_input(cell: Cell) -> jax.Array:
+def zero_input(cell: Layer) -> jax.Array:
     """One input of zeros, or the symbol 0."""
     if cell.input_axes:
         return jnp.zeros(input_size(cell), parameter_dtype(cell))

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Cell
+from ..cells import Layer
 from ..errors import BadInput
-from ..through_time import can_step, check_structure, sizes
+from ..through_time import check_structure, sizes
 from ..through_time.borders import Borders, find_borders, without_padding
 from ._opened import Instrumented, open_cells
 
@@ -48,7 +48,7 @@ class Squashing(NamedTuple):
 
 
 def saturation(
-    cell: Any, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
+    cell: Layer, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
 ) -> dict[str, Squashing]:
     """How often the units of every tanh, σ and ReLU within a step are at an end of their range.
 
@@ -79,9 +79,8 @@ def saturation(
     count = steps * math.prod(batch) if borders.valid is None else int(jnp.sum(borders.valid))
     if count == 0:
         raise BadInput(f"saturation needs a step and a sequence, got T = {steps}, batch {batch}")
-    if isinstance(cell, Cell):
-        cell.check_inputs(xs)
-    if state is not None and not can_step(cell):
+    cell.check_inputs(xs)
+    if state is not None and not cell.can_step:
         check_structure(cell, state, batch)
     found = {}
     for squashed, tally in _measure(cell, xs, state, borders):
@@ -92,7 +91,7 @@ def saturation(
 
 
 def dead_units(
-    cell: Any, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
+    cell: Layer, xs: Any, state: Any = None, *, lengths: Any = None, resets: Any = None
 ) -> dict[str, np.ndarray]:
     """The ReLUs that are zero at all times in all sequences: no error ever reaches their weights.
 
@@ -130,7 +129,7 @@ def _summary(
 
 
 @eqx.filter_jit
-def _measure(cell: Any, xs: Any, state: Any, borders: Borders) -> list[tuple[list, tuple]]:
+def _measure(cell: Layer, xs: Any, state: Any, borders: Borders) -> list[tuple[list, tuple]]:
     """Of a cell, or of each of the cells of a layer: what is squashed, a list of name, kind, and
     where its units are; and for the units of all that the sum of activations, and how often each
     is high and low.

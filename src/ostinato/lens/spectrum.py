@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Cell
+from ..cells import Layer
 from ..errors import BadInput
 from ..through_time import sizes
 from .jacobians import OnVectors, check
@@ -49,7 +49,7 @@ class FixedPoint(NamedTuple):
 
 
 def fixed_points(
-    cell: Cell,
+    cell: Layer,
     x: Any = None,
     *,
     starts: int = 100,
@@ -116,7 +116,7 @@ def fixed_points(
 
 
 def lyapunov_exponent(
-    cell: Cell, xs: Any, state: Any = None, *, key: jax.Array, burn_in: int | None = None
+    cell: Layer, xs: Any, state: Any = None, *, key: jax.Array, burn_in: int | None = None
 ) -> jax.Array:
     """The largest Lyapunov exponent: the mean of `log(‖δ_t‖ / ‖δ_{t-1}‖)` over time.
 
@@ -156,7 +156,7 @@ def lyapunov_exponent(
 
 
 @eqx.filter_jit
-def _log_growth(cell: Cell, xs: Any, state: Any, key: jax.Array) -> jax.Array:
+def _log_growth(cell: Layer, xs: Any, state: Any, key: jax.Array) -> jax.Array:
     on = OnVectors(cell, xs, state)
     direction = jax.random.normal(key, on.start.shape, on.start.dtype)
 
@@ -180,7 +180,7 @@ def _lengths(x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @eqx.filter_jit
 def _search(
-    cell: Cell, xs: Any, key: jax.Array, starts: int, scale: float, iterations: int
+    cell: Layer, xs: Any, key: jax.Array, starts: int, scale: float, iterations: int
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The end point of the search from each start, its residual, and the step's Jacobian there."""
     on = OnVectors(cell, xs)

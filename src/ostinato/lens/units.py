@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_leaves_with_path
 
+from ..cells import Layer
 from ..errors import BadInput
 from ..through_time import unroll
 from ._cells_in_turn import cells_in_turn
@@ -56,7 +57,7 @@ class Unit(NamedTuple):
         return values[..., self.number]
 
 
-def state_names(network: Any, xs: Any) -> list[str]:
+def state_names(network: Layer, xs: Any) -> list[str]:
     """The names of all states, in the order of `unroll(..., watch="states")`.
 
     Args:
@@ -70,7 +71,7 @@ def state_names(network: Any, xs: Any) -> list[str]:
     """
     names: list[str] = []
 
-    def visit(path: str, cell: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+    def visit(path: str, cell: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         names.extend(plain_name(path + name) for name in _of_cell(cell))
         return unroll(cell, xs, state, reverse=reverse)
 
@@ -78,7 +79,7 @@ def state_names(network: Any, xs: Any) -> list[str]:
     return _distinct(names)
 
 
-def _of_cell(cell: Any) -> list[str]:
+def _of_cell(cell: Layer) -> list[str]:
     shapes = eqx.filter_eval_shape(lambda: cell.initial(()))
     leaves = [
         keystr(path)
@@ -87,7 +88,7 @@ def _of_cell(cell: Any) -> list[str]:
     ]
     if len(leaves) == 1:
         return [".h"]
-    if isinstance(shapes, tuple) and not hasattr(shapes, "_fields") and leaves == ["[0]", "[1]"]:
+    if type(shapes) is tuple and leaves == ["[0]", "[1]"]:
         return [f".{name}" for name in TWO]
     return [path if path.startswith(".") else f".state {n}" for n, path in enumerate(leaves, 1)]
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer
 from ..data import Batch
 from ..decoding import as_text
 from ..through_time import unroll
@@ -52,17 +53,17 @@ def reading(subject: Subject) -> Reading | None:
     return Reading(pieces, values, slowest(values), caption)
 
 
-def activity(network: Any, xs: Any, state: Any = None) -> np.ndarray:
+def activity(network: Layer, xs: Any, state: Any = None) -> np.ndarray:
     """The activation h of every unit that the readout reads: `(T, *batch, units)`.
 
     Example:
         >>> activity(network, xs).shape
         (10, 4, 8)
     """
-    return np.asarray(unroll(network.cell, *inputs_of_cell(network, xs, state))[0], float)
+    return np.asarray(unroll(network.parts().cell, *inputs_of_cell(network, xs, state))[0], float)
 
 
-def inputs_of_cell(network: Any, xs: Any, state: Any = None) -> tuple[jax.Array, Any]:
+def inputs_of_cell(network: Layer, xs: Any, state: Any = None) -> tuple[jax.Array, Any]:
     """What the cell of a network reads, `(T, *batch, inputs)`, and its initial state."""
     inputs = jnp.asarray(xs)
     batch, state = network.to_cell(Batch(inputs, None, jnp.ones(inputs.shape[:2])), state)

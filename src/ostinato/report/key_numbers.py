@@ -50,7 +50,6 @@ def key_numbers(course: RunCourse) -> dict[str, str]:
 def epochs(course: RunCourse, steps: int) -> float | None:
     """How many epochs so many steps make; `None` if the training data are unlimited."""
     from ..learning import length_at
-    from ..runs.build import batch_size
 
     task, config = course.task, course.run.config
     lengths = Counter({task.length: steps})
@@ -58,7 +57,7 @@ def epochs(course: RunCourse, steps: int) -> float | None:
         lengths = Counter(
             length_at(step, config.steps, config.curriculum, task.length) for step in range(steps)
         )
-    size = batch_size(config)
+    size = config.batch_size
     found = [task.epochs(count, size, length) for length, count in lengths.items()]
     known = [count for count in found if count is not None]
     return sum(known) if len(known) == len(found) else None

@@ -3,13 +3,12 @@
 import re
 import textwrap
 from collections.abc import Iterable
-from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from ..cells import Leaky, Simple
+from ..cells import Model
 from ..lens import (
     hochreiter_bound,
     influence_by_lag,
@@ -25,7 +24,6 @@ from ..lens.names import weight_name
 from ..names import plain_name, state_name
 from ..runs.probe import Lens
 from ..tasks.pictures import Picture
-from ..through_time import can_step
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .course import weights_of
@@ -113,9 +111,9 @@ def three_ways(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]
     return [chart]
 
 
-def _has_state(network: Any) -> bool:
+def _has_state(network: Model) -> bool:
     """Whether there is a single state to differentiate, with numbers in it."""
-    return can_step(network) and bool(
+    return network.can_step and bool(
         jax.tree.leaves(eqx.filter_eval_shape(lambda cell: cell.initial(()), network))
     )
 
@@ -216,8 +214,8 @@ def weights(picture: Picture, name: str, measured: str = "") -> Chart:
 
 def _bounds(subject: Subject) -> tuple[list[Series], str]:
     """Published bounds on the Jacobian, up to `HIGHEST`, and a sentence about them."""
-    cell = subject.network.cell
-    if not isinstance(cell, Simple) or isinstance(cell, Leaky):  # whose leak is another path
+    cell = subject.network.parts().cell
+    if not cell.is_simple:
         return [], ""
     lags = np.arange(subject.at + 1)
     both = {"Hochreiter's bound": hochreiter_bound, "singular value bound": singular_value_bound}

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..through_time import unroll
-from ..wiring import NeuralTuringMachine, Stack
+from ..wiring import NeuralTuringMachine
 from .activity import inputs_of_cell
 from .charts import Chart, Heat, numbers
 from .subject import Subject
@@ -79,12 +81,14 @@ def over_time(machine: NeuralTuringMachine, xs: Any) -> tuple[np.ndarray, np.nda
     )
 
 
-def _machine(network: Any) -> NeuralTuringMachine | None:
+def _machine(network: Model) -> NeuralTuringMachine | None:
     """The machine that reads the inputs of a network, if there is one."""
-    cell = getattr(network, "cell", None)
-    if isinstance(cell, Stack):
-        cell = cell.layers[0]
-    return cell if isinstance(cell, NeuralTuringMachine) else None
+
+    def is_machine(part: Any) -> bool:
+        return isinstance(part, NeuralTuringMachine)
+
+    parts = jax.tree.leaves(network.parts().cell, is_leaf=is_machine)
+    return next((part for part in parts if is_machine(part)), None)
 
 
 def _inputs(subject: Subject) -> Any:

@@ -1,10 +1,9 @@
 """Charts of the recurrent matrices of reservoirs."""
 
-from typing import Any
-
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..lens import largest_singular_value
 from ..reservoir import BlockSparse
 from .charts import Chart, Plane
@@ -22,7 +21,7 @@ def reservoir_spectra(subject: Subject) -> list[Chart]:
     ]
 
 
-def reservoir_matrices(network: Any) -> dict[str, BlockSparse]:
+def reservoir_matrices(network: Model) -> dict[str, BlockSparse]:
     """The sparse recurrent matrices of a network by their paths, lowest layer first.
 
     Example:

@@ -5,6 +5,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from ..cells import Model
 from ..errors import BadInput
 from ..runs import Saved
 from ..tasks.continuing import closed_loop, forecasts_at_each, no_loop
@@ -116,7 +117,7 @@ def _continued(
     )
 
 
-def _at_every_step(network: Any, task: SeriesTask, place: Place) -> list[Chart]:
+def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart]:
     """Quantiles of each column, forecast `horizon` steps before, while the series came."""
     first = max(0, place.begin - READ)
     x = task.series[place.series][first : place.begin + place.steps]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Layer, Model
 from ..data import Batch
 from ..runs import Run
 from ..runs.events import KINDS
@@ -42,8 +43,8 @@ class Subject(RunCourse):
     """
 
     step: int
-    whole: Any
-    network: Any
+    whole: Model
+    network: Layer
     batch: Batch
     state: Any
     at: int

@@ -1,6 +1,5 @@
 """More features for a readout: products and random waves of a cell's outputs, and an MLP."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -9,16 +8,16 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..cells.building import draw, zeros
+from ..cells.cell import Run, Wrapper
 from ..cells.initialisers import normal
 from ..cells.sizes import input_size, output_size
 from ..errors import BadInput
-from ..through_time import can_step
 from ..wiring import Readout
 
 EXPANSIONS = ("quadratic", "fourier")
 
 
-class Expansion(Cell):
+class Expansion(Wrapper):
     """A cell whose output is expanded: `y_t = [x_t, h_t, φ(h_t)]`, h the output of a cell.
 
         quadratic    φ(h) = h²
@@ -39,9 +38,9 @@ class Expansion(Cell):
         (10, 4, 103)
     """
 
+    in_parts: ClassVar[bool] = True
     frozen: ClassVar[tuple[str, ...]] = ("C", "d")
 
-    cell: Cell
     C: jax.Array | None
     d: jax.Array | None
     width: int = eqx.field(static=True)
@@ -75,13 +74,7 @@ class Expansion(Cell):
 
     @property
     def can_step(self) -> bool:
-        return can_step(self.cell)
-
-    def vector_size(self) -> int | None:
-        return self.cell.vector_size()
-
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch)
+        return self.cell.can_step
 
     def inputs(self, x: jax.Array) -> Any:
         return self.cell.inputs(x), x
@@ -91,9 +84,7 @@ class Expansion(Cell):
         state, h = self.cell.step(state, u)
         return state, self._expanded(x, h)
 
-    def over_time(
-        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
-    ) -> tuple[jax.Array, Any]:
+    def over_time(self, run: Run, xs: Any, state: Any) -> tuple[jax.Array, Any]:
         """The cell first, then the features of all steps at once."""
         hs, state = run(self.cell, xs, state)
         return self._expanded(xs, hs), state

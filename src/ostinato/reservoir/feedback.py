@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
+from ..cells.cell import Parts
 from ..cells.sizes import parameter_dtype
 from ..data import Batch
-from ..through_time import can_step, unroll
+from ..through_time import unroll
 
 
 class OutputFeedback(Cell):
@@ -30,12 +31,12 @@ class OutputFeedback(Cell):
         ((10, 4, 2), True)
     """
 
-    cell: Any
+    cell: Cell
     readout: Any
 
     @property
     def can_step(self) -> bool:
-        return can_step(self.cell)
+        return self.cell.can_step
 
     @property
     def outputs(self) -> int:
@@ -63,6 +64,9 @@ class OutputFeedback(Cell):
         inner, h = self.cell.step(inner, self.cell.inputs(x))
         o = self.readout(h)
         return (inner, o), o
+
+    def parts(self) -> Parts:
+        return Parts(None, self.cell, self.readout)
 
     def to_cell(self, batch: Batch, state: Any) -> tuple[Batch, Any]:
         """The batch with the previous targets as further inputs, and the cell's state.

@@ -7,10 +7,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..learning import Learner, Objective, RunSize
-from ..learning.norms import norms_of
+from ..learning import Learner, Objective, RunSize, report_of
+from ..learning.clipping import norms_of
 from ..memory import check_memory
 from ..settings import options, setting
 from ..weights import trained
@@ -21,7 +22,7 @@ TIP = "fewer --units, no --expand, or a learner such as adam"
 SOLUTIONS = 5  # per run, the last of them after its last step
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The state of `Ridge`: sums, the number of batches, and the strength that was used last."""
 
     moments: Moments
@@ -88,37 +89,38 @@ class Ridge(Learner):
     def advice(self, rate: float) -> str:
         return "a larger --strength"
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> State:
         readout = linear_readout(network)
         rows, outputs = readout.V.shape
         features = rows + (readout.b is not None)
         folds = 1 if self.strength is not None else self.folds
         check_square(features, folds)
         moments = no_moments(folds, features, outputs)
-        return Memory(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
+        return State(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
-        x, y, weights = regression(network.readout, hs, batch, self.objective)
+        readout = linear_readout(network)
+        x, y, weights = regression(readout, hs, batch, self.objective)
         moments = self._added(memory, x, y, weights, batch)
         count = memory.batches + 1
         strengths = STRENGTHS if self.strength is None else (self.strength,)
         every = max(1, self.steps // SOLUTIONS)
         due = (count % every == 0) | (count == self.steps)
-        strength, readout = jax.lax.cond(
+        strength, solved = jax.lax.cond(
             due,
-            lambda: _solved(network.readout, moments, jnp.asarray(strengths, x.dtype)),
-            lambda: (memory.strength, network.readout),
+            lambda: _solved(readout, moments, jnp.asarray(strengths, x.dtype)),
+            lambda: (memory.strength, readout),
         )
-        network = eqx.tree_at(lambda network: network.readout, network, readout)
+        network = eqx.tree_at(readout_of, network, solved)
         report["strength"] = strength
-        return network, Memory(moments, count, strength), final, report
+        return network, State(moments, count, strength), final, report
 
     def _added(
-        self, memory: Memory, x: jax.Array, y: jax.Array, weights: jax.Array, batch: Batch
+        self, memory: State, x: jax.Array, y: jax.Array, weights: jax.Array, batch: Batch
     ) -> Moments:
         """The sums with a batch: in the fold whose turn it is, or divided among all folds."""
         folds, steps, sequences = len(memory.moments.weight), batch.steps, batch.sequences
@@ -131,10 +133,15 @@ class Ridge(Learner):
         return with_steps(memory.moments, x, y, weights, which.reshape(-1))
 
 
-def linear_readout(network: Any) -> Readout:
+def readout_of(network: Model) -> Any:
+    """What turns the outputs of the network's cell into its own, or `None`."""
+    return network.parts().readout
+
+
+def linear_readout(network: Model) -> Readout:
     """The readout of a network, which must be linear."""
-    readout = getattr(network, "readout", None)
-    if not isinstance(readout, Readout) or not hasattr(network, "to_cell"):
+    readout = readout_of(network)
+    if not isinstance(readout, Readout):
         raise BadInput(
             "the learners ridge and rls need a network with a linear readout; give another learner "
             "such as adam, or leave out what replaces the readout"
@@ -149,15 +156,16 @@ def check_square(features: int, count: int = 1) -> None:
 
 
 def states_of(
-    network: Any, batch: Batch, state: Any, objective: Objective
+    network: Model, batch: Batch, state: Any, objective: Objective
 ) -> tuple[jax.Array, Any]:
     """What the readout reads, `(T, B, units)`, and the final state.
 
     With output feedback the network is taught: it reads the previous targets.
     """
-    read, inner = network.to_cell(batch, state)
-    hs, inner = objective.outputs(network.cell, read, inner)
-    return hs, network.from_cell(inner, batch)
+    layer = network.as_layer()
+    read, inner = layer.to_cell(batch, state)
+    hs, inner = objective.outputs(layer.parts().cell, read, inner)
+    return hs, layer.from_cell(inner, batch)
 
 
 def regression(
@@ -185,23 +193,15 @@ def filled(readout: Readout, solution: jax.Array) -> Readout:
 
 
 def reported(
-    network: Any, hs: jax.Array, batch: Batch, objective: Objective
+    network: Model, hs: jax.Array, batch: Batch, objective: Objective
 ) -> dict[str, jax.Array]:
     """The loss before the step and the norms of its gradient, which is zero but in the readout."""
     loss, slope = jax.value_and_grad(lambda readout: objective.loss(readout(hs), batch))(
-        network.readout
+        readout_of(network)
     )
     whole = jax.tree.map(jnp.zeros_like, trained(network)[0])
-    whole = eqx.tree_at(lambda network: network.readout, whole, slope)
-    norms, norm = norms_of(whole)
-    zero = jnp.zeros((), loss.dtype)
-    return {
-        "loss": loss,
-        "norm": norm,
-        "norms": norms,
-        "rate": zero,
-        "clipped": zero,
-    }
+    whole = eqx.tree_at(readout_of, whole, slope)
+    return report_of(loss, norms_of(whole), jnp.zeros((), loss.dtype))
 
 
 def _solved(readout: Readout, moments: Moments, strengths: jax.Array) -> tuple[jax.Array, Readout]:

@@ -7,14 +7,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..learning import Learner, Objective, RunSize
 from ..settings import options, setting
-from .ridge import check_square, filled, linear_readout, regression, reported, states_of
+from .ridge import check_square, filled, linear_readout, readout_of, regression, reported, states_of
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The state of `RecursiveLeastSquares`: P `(F, F)`, the inverse of the weighted sum of h hᵀ."""
 
     P: jax.Array
@@ -75,18 +76,18 @@ class RecursiveLeastSquares(Learner):
     def advice(self, rate: float) -> str:
         return "a larger --strength, or --forgetting nearer to 1"
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> State:
         readout = linear_readout(network)
         features = readout.V.shape[0] + (readout.b is not None)
         check_square(features)
-        return Memory(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
+        return State(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
-        readout, dtype = network.readout, memory.P.dtype
+        readout, dtype = linear_readout(network), memory.P.dtype
         rows = [readout.V] if readout.b is None else [readout.V, readout.b[None]]
         solution = jnp.concatenate(rows).astype(dtype)
 
@@ -103,5 +104,5 @@ class RecursiveLeastSquares(Learner):
         (P, solution), _ = jax.lax.scan(
             learned, (memory.P, solution), tuple(x.astype(dtype) for x in data)
         )
-        network = eqx.tree_at(lambda network: network.readout, network, filled(readout, solution))
-        return network, Memory((P + P.T) / 2), final, report
+        network = eqx.tree_at(readout_of, network, filled(readout, solution))
+        return network, State((P + P.T) / 2), final, report

@@ -3,11 +3,9 @@
 Everything is computed from shapes: nothing is compiled and no array is allocated.
 """
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -99,13 +97,10 @@ def _extrapolated(config: Config, task: Task | Sizes, units: int) -> int:
 
 def _shapes(config: Config, task: Task | Sizes, units: int | Sequence[int], layers: int) -> Network:
     # Initialisers do not change shapes; `make_network` reports those that do not fit.
-    none: dict[str, Any] = dict.fromkeys(("units", "budget", "incoming"))
-    none |= {"spectral_radius": None, "input_scale": None, "layers": layers}
-    settings = dataclasses.replace(config.network, **none)
-    own = config.cell.settings
-    words = [name for name, x in settings_of(type(own)).items() if x.read is initialiser]
-    plain = dataclasses.replace(own, **dict.fromkeys(words))
-    cell = dataclasses.replace(config.cell, settings=plain)
+    own = settings_of(config.cell.kind.Settings)
+    words = [name for name, x in own.items() if x.read is initialiser]
+    left_out = ("units", "budget", "incoming", "spectral_radius", "input_scale", *words)
+    plain = config.replace(**dict.fromkeys(left_out), layers=layers)
     return eqx.filter_eval_shape(
-        lambda key: make_network(cell, settings, task, units, key), jax.random.key(0)
+        lambda key: make_network(plain, task, units, key), jax.random.key(0)
     )

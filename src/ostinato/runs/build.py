@@ -8,31 +8,24 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from ..cells import CELLS
 from ..data.scaling import DTYPE
 from ..errors import BadInput
 from ..learning import Hybrid, Learner, Objective, RunSize
 from ..tasks import Task
-from ..through_time.online1997 import RULES
 from ..wiring import Network
 from .budget import Units, units_of
-from .config import Config, check_curriculum
+from .config import Config
 from .network import make_network
 from .parts import Sizes
+from .refusals import RUN, refuse
 
 if TYPE_CHECKING:
     import optax
 
-# Network settings that the gradient lstm1997 does not support.
-NOT_1997 = ("embedding", "layer_norm", "zoneout", "weight_noise", "dropout", "recurrent_dropout")
-
 
 def build_task(config: Config, artefacts: Mapping[str, Any] | None = None) -> Task:
     """The task of a configuration, with the artefacts of a trained model if given."""
-    task = config.task.kind.from_settings(config.task.settings, config.training.seed, artefacts)
-    if config.training.curriculum is not None:
-        check_curriculum(config.training.curriculum, task.length)
-    return task
+    return config.task.kind.from_settings(config.task.settings, config.training.seed, artefacts)
 
 
 def build_network(config: Config, task: Task | Sizes, units: Units | None = None) -> Network:
@@ -42,13 +35,14 @@ def build_network(config: Config, task: Task | Sizes, units: Units | None = None
     """
     units = units or units_of(config, task)
     key = jax.random.key(config.training.seed)
-    return make_network(config.cell, config.network, task, units, key)
+    return make_network(config, task, units, key)
 
 
 def build_learner(
     config: Config, task: Task, given: "optax.GradientTransformation | None" = None
 ) -> Learner:
     """The configuration's learner for a task, or one made from a given optax transformation."""
+    refuse(RUN, config, task)
     exact = config.learner.kind.exact and given is None
     objective = Objective(
         task.loss,
@@ -65,49 +59,19 @@ def build_learner(
         return Transformation(given, objective)
     units = units_of(config, task)
     widest = units if isinstance(units, int) else max(units)
-    size = RunSize(steps_of(config, task), batch_size(config), widest)
-    learner = _learner(config, config.learner, objective, size)
+    size = RunSize(steps_of(config, task), config.batch_size, widest)
+    learner = config.learner.make_learner(objective, size)
     if config.first is None:
         return learner
-    first = _learner(config, config.first, objective, size)
-    if not first.carries_state:
-        raise BadInput(f"--first with the learner {config.learner} needs --gradient full")
+    first = config.first.make_learner(objective, size)
     return Hybrid(first, learner, config.first_steps, config.turns)
-
-
-def _learner(config: Config, member: Any, objective: Objective, size: RunSize) -> Learner:
-    if getattr(member.settings, "gradient", None) == "lstm1997":
-        _check_online1997(config)
-    return member.kind.from_settings(member.name, member.settings, objective, size)
-
-
-def _check_online1997(config: Config) -> None:
-    """Refuse a network that the gradient lstm1997 does not support."""
-    network = config.network
-    alone = network.layers == 1 and not (network.skip or network.bidirectional or network.feedback)
-    if config.cell.kind not in RULES or not alone:
-        names = ", ".join(name for name, kind in CELLS.items() if kind in RULES)
-        raise BadInput(f"the gradient lstm1997 needs a single layer and --cell one of {names}")
-    for name in NOT_1997:
-        if getattr(network, name):
-            raise BadInput(f"the gradient lstm1997 does not support {name}; leave it out")
-
-
-def batch_size(config: Config) -> int:
-    """Sequences per batch: as configured, or the learner's default."""
-    return config.training.batch or config.learner.kind.usual_batch
 
 
 def steps_of(config: Config, task: Task) -> int:
     """The steps of a run: as configured, or fewer if the learner needs only so many epochs."""
     steps, asked, wanted = config.training.steps, config.epochs, config.learner.kind.epochs
-    share = None if asked is wanted is None else task.epochs(1, batch_size(config))
-    if asked is not None:
-        if not share:
-            raise BadInput(
-                f"the task {task.name} draws new training data without end, so it has no epochs; "
-                "give --steps"
-            )
+    share = None if asked is wanted is None else task.epochs(1, config.batch_size)
+    if asked is not None and share:
         steps = _steps_in(asked, share)
     return steps if wanted is None or not share else min(steps, _steps_in(wanted, share))
 
@@ -119,7 +83,7 @@ def _steps_in(epochs: float, share: float) -> int:
 
 def check_counts(config: Config, task: Task) -> None:
     """Refuse a run in whose steps no target counts, because all of it is washout."""
-    steps, size = steps_of(config, task), batch_size(config)
+    steps, size = steps_of(config, task), config.batch_size
     if not any(np.any(task.batch(n, size).counted) for n in range(steps)):
         what = f"{steps} batches" if steps > 1 else "a single batch"
         raise BadInput(

@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..cells import Model
 from ..errors import BadInput
 from ..files import unlinked, write_whole
 from ..weights import CorruptFile, StructureMismatch, pack, unpack
@@ -23,7 +24,7 @@ _NAME = "step-{:08d}.safetensors"
 class Checkpoint(NamedTuple):
     """All arrays needed to resume a run."""
 
-    network: Any
+    network: Model
     learner: Any
     state: Any
 

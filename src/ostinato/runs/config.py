@@ -25,6 +25,7 @@ from ..settings import as_json, checked, make, settings_of, shown
 from ..tasks import task_name_for
 from .members import Member
 from .network import NetworkSettings
+from .refusals import MEMBERS, SETTINGS, refuse
 from .sections import (
     ALIASES,
     ROLES,
@@ -82,6 +83,10 @@ class Config:
 
     def _fill(self, given: dict[str, Any], chosen: dict[str, tuple[str, Any]]) -> None:
         """Set all sections from flat settings and the chosen members."""
+        for section in SECTIONS:
+            member = Member(*chosen[section], None) if section in chosen else None
+            object.__setattr__(self, section, member)
+        refuse(MEMBERS, self)
         kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
         sections = owners(kinds, chosen)
         parts: dict[str, dict[str, Any]] = {section: {} for section in kinds}
@@ -95,18 +100,12 @@ class Config:
             if section in chosen:
                 found = Member(*chosen[section], found)
             object.__setattr__(self, section, found)
-        self._check()
+        refuse(SETTINGS, self)
 
-    def _check(self) -> None:
-        """Refuse incompatible settings of different sections."""
-        length = getattr(self.task.settings, "length", None)
-        if self.training.curriculum is not None and length is not None:
-            check_curriculum(self.training.curriculum, length)
-        if self.learner.kind.exact and self.training.precision == "bfloat16":
-            raise BadInput(f"the learner {self.learner.name} needs --precision float32")
-        needed = self.learner.kind.precision
-        if needed is not None and self.training.precision == "bfloat16":
-            raise BadInput(f"the learner {self.learner.name} needs --precision {needed}")
+    @property
+    def batch_size(self) -> int:
+        """Sequences per batch: as configured, or the learner's default."""
+        return self.training.batch or self.learner.kind.usual_batch
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
@@ -243,12 +242,3 @@ def _with_task(given: dict[str, Any]) -> dict[str, Any]:
 
 def _members(given: dict[str, Any]) -> dict[str, Any]:
     return {section: given[section] for section in ROLES if section in given}
-
-
-def check_curriculum(first: int, length: int) -> None:
-    """Refuse a curriculum that would start with sequences longer than `length`."""
-    if first > length:
-        raise BadInput(
-            f"curriculum is the initial length, so it must be at most the length of "
-            f"{length}, got {first}"
-        )

@@ -8,12 +8,11 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..data import Batch
-from ..errors import BadInput
 
 Spread = Callable[[Batch, Any], tuple[Batch, Any]]
 
 
-def over_devices(count: int, batch: int) -> Spread:
+def over_devices(count: int) -> Spread:
     """A function that splits the sequences of a batch, and their states, among `count` devices.
 
     Every device has a copy of the network and processes its own sequences. The compiled step is one
@@ -21,15 +20,11 @@ def over_devices(count: int, batch: int) -> Spread:
 
     Example:
         >>> count = len(jax.devices())
-        >>> spread = over_devices(count, batch=4 * count)
+        >>> spread = over_devices(count)
         >>> batch, state = spread(task.batch(0, 4 * count), None)
         >>> batch.sequences == 4 * count
         True
     """
-    if count > len(jax.devices()):
-        raise BadInput(f"there are {len(jax.devices())} devices here, got --devices {count}")
-    if batch % count:
-        raise BadInput(f"{count} devices cannot share a batch of {batch} sequences equally")
     if count == 1:
         return lambda batch, state: (batch, state)
     mesh = Mesh(np.array(jax.devices()[:count]), ("batch",))

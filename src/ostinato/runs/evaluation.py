@@ -9,21 +9,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
+from ..cells.sizes import parameter_dtype
 from ..data import Batch, Vocabulary
 from ..decoding import opening, sample
 from ..errors import BadInput
 from ..progress import Report, each, silent
 from ..tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
 from ..tasks.metrics import counted, counted_together, values_of
-from ..through_time import can_step
 from ..weights import own_precision
 from ..weights import trained as trained_part
-from ..wiring import Network, outputs_of
+from ..wiring import outputs_of
 
 RATE = 0.03
 
 
-def evaluate(network: Network, task: Task, part: str = "valid", size: int = 32) -> float:
+def evaluate(network: Model, task: Task, part: str = "valid", size: int = 32) -> float:
     """The task's metric on `"valid"` or `"test"`, with batches of `size` sequences.
 
     A network of float64 computes in float64, whatever JAX is set to.
@@ -39,7 +40,7 @@ def evaluate(network: Network, task: Task, part: str = "valid", size: int = 32) 
 
 
 def measured(
-    network: Network, batches: Iterable[Batch], metrics: tuple[Metric, ...]
+    network: Model, batches: Iterable[Batch], metrics: tuple[Metric, ...]
 ) -> list[float | None]:
     """The metrics over all batches; `None` for a metric that counted nothing.
 
@@ -51,19 +52,19 @@ def measured(
     with own_precision(network):
         for batch in batches:
             if batch.first:
-                state = network.initial((batch.sequences,)) if can_step(network) else None
+                state = network.initial((batch.sequences,)) if network.can_step else None
             outputs, state = _outputs(network, state, batch.arrays)
             counts.append(counted(metrics, outputs, batch))  # does not block
     return values_of(metrics, counts)
 
 
 @eqx.filter_jit
-def _outputs(network: Any, state: Any, batch: Batch) -> Any:
+def _outputs(network: Model, state: Any, batch: Batch) -> Any:
     return outputs_of(network, batch, state)
 
 
 def measured_together(
-    networks: Network, batches: Sequence[Sequence[Batch]], metrics: tuple[Metric, ...]
+    networks: Model, batches: Sequence[Sequence[Batch]], metrics: tuple[Metric, ...]
 ) -> list[list[float | None]]:
     """`measured` for several networks at once.
 
@@ -103,13 +104,13 @@ def stacked(trees: Sequence[Any]) -> Any:
 
 
 @eqx.filter_jit
-def _outputs_together(networks: Any, state: Any, batch: Batch, first: bool) -> Any:
+def _outputs_together(networks: Model, state: Any, batch: Batch, first: bool) -> Any:
     arrays, static = eqx.partition(networks, eqx.is_array)
 
     def one(arrays: Any, state: Any, batch: Batch) -> Any:
         network = eqx.combine(arrays, static)
         if first:
-            state = network.initial((batch.sequences,)) if can_step(network) else None
+            state = network.initial((batch.sequences,)) if network.can_step else None
         # Kernels cannot be mapped.
         return outputs_of(network, batch, state, backend="scan")
 
@@ -117,7 +118,7 @@ def _outputs_together(networks: Any, state: Any, batch: Batch, first: bool) -> A
 
 
 def dynamic_evaluate(
-    network: Network,
+    network: Model,
     symbols: np.ndarray,
     *,
     rate: float = RATE,
@@ -151,14 +152,15 @@ def dynamic_evaluate(
         >>> 0 < bits < 10
         True
     """
-    if not 0 <= rate <= float(jnp.finfo(network.dtype).max):
+    dtype = parameter_dtype(network)
+    if not 0 <= rate <= float(jnp.finfo(dtype).max):
         raise BadInput(f"the rate must be 0 or a positive number, got {rate}")
     symbols = np.asarray(symbols)
     if symbols.ndim != 1:
         raise BadInput(f"a text is symbols of shape (T,), got {symbols.shape}")
     if symbols.size:
         with own_precision(network):
-            network.check_inputs(symbols)
+            network.as_layer().check_inputs(symbols)
     if window < 1:
         raise BadInput(f"the window must be at least 1, got {window}")
     if not 0 <= decay <= 1:
@@ -166,7 +168,7 @@ def dynamic_evaluate(
     trained = moving = eqx.nn.inference_mode(network)
     totals, weight = [], 0.0
     with own_precision(network):
-        speed = jnp.asarray([rate, decay], network.dtype)
+        speed = jnp.asarray([rate, decay], dtype)
         state = network.initial((1,))
         windows = max(-(-(len(symbols) - 1) // window), 1)
         for batch in each(streams(symbols, 1, window), report, "dynamic evaluation", windows):
@@ -234,7 +236,7 @@ def training_words(task: Task) -> set[str]:
 
 
 def spelling(
-    network: Network,
+    network: Model,
     vocabulary: Vocabulary,
     known: Collection[str],
     count: int,

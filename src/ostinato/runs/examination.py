@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..lens import ignored_before, saturation
@@ -13,8 +14,7 @@ from ..lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_ba
 from ..lens.doctor import Network as Measured
 from ..progress import Report, silent
 from ..tasks import Task
-from ..wiring import Network
-from .build import batch_size, build_learner
+from .build import build_learner
 from .evaluation import measured
 from .events import Divergence, Event, Valid, logged_steps, of_form, opening
 from .folder import Run, Saved
@@ -37,7 +37,7 @@ COURSE = {
 def examine(
     run: Run,
     task: Task | None = None,
-    like: Network | None = None,
+    like: Model | None = None,
     report: Report = silent,
 ) -> list[Finding]:
     """What the doctor finds wrong with a run, causes before their effects.
@@ -57,13 +57,13 @@ def examine(
 def gather(
     run: Run,
     task: Task | None = None,
-    like: Network | None = None,
+    like: Model | None = None,
     report: Report = silent,
 ) -> Evidence:
     """The evidence for `diagnose`. The arguments are those of `examine`."""
     report(0, None, "reading the log and the data")
     task = run.task() if task is None else task
-    size = batch_size(run.config)
+    size = run.config.batch_size
     first = first_counted(task, size)
     one, two = task.batch(first, size), task.batch(first + 1, size)
     events, kind = run.events(), run.config.learner.kind
@@ -80,7 +80,7 @@ def gather(
     )
 
 
-def finite_checkpoint(run: Run, which: str, like: Network | None = None) -> Saved:
+def finite_checkpoint(run: Run, which: str, like: Model | None = None) -> Saved:
     """A checkpoint as `Run.saved` gives it, with noise off; its weights must be finite."""
     found = run.saved(which, like)
     for path, weight in jax.tree_util.tree_leaves_with_path(found.network):
@@ -123,7 +123,7 @@ def _number(value: float | None) -> float:
 
 
 def _measured(
-    run: Run, like: Network | None, task: Task, batch: Batch, size: int, report: Report
+    run: Run, like: Model | None, task: Task, batch: Batch, size: int, report: Report
 ) -> Measured:
     found = finite_checkpoint(run, "last", like)
     network = found.network
@@ -147,7 +147,7 @@ def _measured(
     )
 
 
-def _score(network: Network, task: Task, size: int) -> float:
+def _score(network: Model, task: Task, size: int) -> float:
     """The metric on the first training batches."""
 
     def batches() -> Iterator[Batch]:

@@ -21,7 +21,7 @@ from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
 from .budget import Units, network_shapes, parameter_count, units_of
-from .build import batch_size, build_learner, build_task, precision
+from .build import build_learner, build_task, precision
 from .config import Config
 
 SMALL = 16  # units of the network whose state and learner state are scaled up
@@ -77,7 +77,7 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     memory = eqx.filter_eval_shape(learner.initial, small)
     copies = 2 + count_parameters(memory) // count_parameters(small) + learner.copies
     found = {"weights": copies * FLOAT * parameter_count(config, task, units)}
-    steps, size = task.batch_shape(batch_size(config))
+    steps, size = task.batch_shape(config.batch_size)
     # The state grows with the units, but for the memory of a neural Turing machine.
     state = _state(small)
     more = _state(network_shapes(_small(config, 2 * SMALL), task)) - state

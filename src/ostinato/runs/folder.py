@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..cells import Model
 from ..data import Vocabulary
 from ..data.kept import kept_whole
 from ..errors import BadInput
@@ -26,7 +27,6 @@ from ..learning import Learner
 from ..settings import shown
 from ..tasks import Task
 from ..weights import CorruptFile, StructureMismatch
-from ..wiring import Network
 from .budget import Units, network_shapes
 from .build import build_task, precision
 from .checkpoints import FORMAT, Checkpoint, Checkpoints, Progress
@@ -53,7 +53,7 @@ class Saved(NamedTuple):
     """
 
     step: int
-    network: Any
+    network: Model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Run:
         found = self.artefacts.get("vocabulary")
         return None if found is None else Vocabulary.from_json(found)
 
-    def check(self, task: Task, network: Any, used: dict, learner: Learner) -> None:
+    def check(self, task: Task, network: Model, used: dict, learner: Learner) -> None:
         """Refuse to continue with another task, network or learner, or with other values."""
         self._check_task(task)
         self._check_network(network)
@@ -158,7 +158,7 @@ class Run:
                 f"{self._given('task')}"
             )
 
-    def _check_network(self, network: Any) -> None:
+    def _check_network(self, network: Model) -> None:
         if found := difference(self.manifest["network"], described(network)):
             raise BadInput(
                 f"{self.path} was made with another network: {found}{self._given('network')}"
@@ -169,11 +169,11 @@ class Run:
         given = what in self.manifest["given"]
         return f"; it was started from Python with its own {what}: pass it again" if given else ""
 
-    def network(self, which: str | int = "best", like: Network | None = None) -> Network:
+    def network(self, which: str | int = "best", like: Model | None = None) -> Model:
         """The network of a checkpoint; the arguments are those of `saved`."""
         return self.saved(which, like).network
 
-    def saved(self, which: str | int = "best", like: Network | None = None) -> "Saved":
+    def saved(self, which: str | int = "best", like: Model | None = None) -> "Saved":
         """The network of a checkpoint, and the step that it is from.
 
         Args:
@@ -187,7 +187,7 @@ class Run:
         with self.precision():
             return self._saved(which, like)
 
-    def _saved(self, which: str | int, like: Network | None) -> "Saved":
+    def _saved(self, which: str | int, like: Model | None) -> "Saved":
         steps = self.steps()
         if not steps:
             raise BadInput(f"{self.path} has no checkpoint yet; continue with --resume")
@@ -271,7 +271,7 @@ def create_run(
     path: Path,
     config: Config,
     task: Task,
-    network: Any,
+    network: Model,
     used: dict,
     given: list[str],
     learner: Learner,
@@ -383,7 +383,9 @@ def _checksum(model: dict) -> str:
 def _sizes(found: dict) -> Sizes:
     sizes = Sizes(**found)
     numbers = (sizes.inputs, sizes.outputs)
-    if not isinstance(sizes.name, str) or not all(isinstance(x, bool) for x in sizes[3:5]):
+    if not isinstance(sizes.name, str) or not all(
+        isinstance(x, bool) for x in (sizes.symbolic, sizes.readout_bias, sizes.predicts_next)
+    ):
         raise TypeError("sizes")
     if not all(type(x) is int and 0 < x < 2**31 for x in numbers):
         raise TypeError(f"sizes of {' and '.join(map(shown, numbers))}")

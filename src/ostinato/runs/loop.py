@@ -21,7 +21,7 @@ from ..learning import Learner, length_at
 from ..tasks import Task
 from ..weights import count_parameters, trained_names
 from ..wiring import Network, outputs_of
-from .build import batch_size, build_learner, steps_of
+from .build import build_learner, steps_of
 from .checkpoint_writer import CheckpointWriter, interval
 from .checkpoints import Checkpoint, Progress
 from .config import Config
@@ -352,7 +352,7 @@ class Training:
             return self.stepper.advance(now, fresh_state, batch, step)
 
     def _batch(self, step: int) -> Batch:
-        batch = self.task.batch(step, batch_size(self.config), self._length(step))
+        batch = self.task.batch(step, self.config.batch_size, self._length(step))
         # Windows of another length lie elsewhere in the text, so the state cannot be carried.
         return batch._replace(first=batch.first or self._length(step) != self._length(step - 1))
 
@@ -386,7 +386,7 @@ class Training:
         """The number of epochs in all steps; `None` with unlimited data or a curriculum."""
         if self.config.curriculum is not None:
             return None
-        return self.task.epochs(self.steps, batch_size(self.config), self.task.length)
+        return self.task.epochs(self.steps, self.config.batch_size, self.task.length)
 
     def _look_inside(self, now: Any, fresh_state: Any, step: int) -> None:
         """Lens measurements of the network on the next batch."""

@@ -20,7 +20,6 @@ import jax
 from ..errors import BadInput
 from ..learning import Learner, Objective, RunSize
 from ..tasks import CrossEntropy
-from .build import batch_size
 from .config import Config
 from .divergence import Diverged
 from .events import ending
@@ -162,10 +161,8 @@ def _shared_settings(config: Config) -> tuple:
 
 def _learner(config: Config) -> Learner:
     """The learner, for its attributes only: without a task."""
-    member = config.learner
-    objective = Objective(CrossEntropy())
-    size = RunSize(config.steps, batch_size(config), units=1)
-    return member.kind.from_settings(member.name, member.settings, objective, size)
+    size = RunSize(config.steps, config.batch_size, units=1)
+    return config.learner.make_learner(Objective(CrossEntropy()), size)
 
 
 def _cores() -> int:

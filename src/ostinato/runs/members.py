@@ -28,17 +28,20 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._lazy import Members
 from ..cells import CELLS
 from ..errors import BadInput
 from ..learning import LEARNERS
-from ..names import nearest
+from ..names import class_name, nearest
 from ..reservoir import READOUT_LEARNERS, RESERVOIRS
 from ..settings import settings_of, shown
 from ..tasks import TASKS
 from .permission import allowed, code_of, keep
+
+if TYPE_CHECKING:
+    from ..learning import Learner, Objective, RunSize
 
 REGISTRIES: dict[str, Members] = {
     "task": TASKS,
@@ -68,7 +71,11 @@ class Member:
 
     def __str__(self) -> str:
         """The name without module or path."""
-        return self.name.rpartition(":")[2]
+        return class_name(self.name)
+
+    def make_learner(self, objective: "Objective", size: "RunSize") -> "Learner":
+        """The learner itself."""
+        return self.kind.from_settings(self.name, self.settings, objective, size)
 
 
 def find(role: str, name: Any, *, named: bool = True) -> tuple[str, Any]:

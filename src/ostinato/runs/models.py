@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 
 from ..cells.initialisers import normal
-from ..errors import BadInput
 from ..reservoir import MLP, Expansion, OutputFeedback
 from ..settings import Setting, checked
 from ..wiring import (
@@ -44,20 +43,10 @@ def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
     if task.symbolic:
         encoding, size = parts.encoding(task.inputs, symbols)
         one_hot = encoding.one_hot
-    elif parts.settings.embedding:
-        raise BadInput(f"the task {task.name} reads vectors, so it takes no embedding")
     if readout_kind(parts.cell, parts.settings, task) == "own":
-        parts.check_own_readout()
-        if parts.settings.pool == "mean":
-            raise BadInput(f"the output of {parts.cell.name} is the answer; leave out --pool")
-        for name in ("readout_units", "expand", "output_feedback"):
-            if getattr(parts.settings, name):
-                raise BadInput(f"the output of {parts.cell.name} is the answer; leave out {name}")
         made, _ = parts.layers(size, body, symbols=one_hot, last={"outputs": task.outputs})
         return Network(made, None, encoding)
     fed_back = parts.settings.output_feedback
-    if fed_back and (task.symbolic or parts.settings.bidirectional):
-        raise BadInput("output feedback needs inputs that are vectors, and layers with a step")
     made, width = parts.layers(size + fed_back * task.outputs, body, symbols=one_hot)
     if parts.settings.pool == "mean":
         made = Stack([made, Mean(width)])
@@ -77,7 +66,6 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     is the decoder's embedding; `embedding`, the size of both embeddings.
     """
     task = parts.task
-    _check_readout(parts)
     keys = iter(jax.random.split(key, 12))
     source: Any
     target: Any
@@ -99,7 +87,6 @@ def captioner(parts: Parts, key: jax.Array) -> Captioner:
     The numbers of the model: `picture`, height, width and channels; `attention`, `tied` and
     `embedding` as for an encoder-decoder.
     """
-    _check_readout(parts)
     keys = iter(jax.random.split(key, 12))
     drop = parts.settings.dropout
     pictures = Convolutions(
@@ -116,12 +103,6 @@ def captioner(parts: Parts, key: jax.Array) -> Captioner:
         target = Dropped(target, Drop(drop, key=next(keys)))
         readout = readout.dropping(Drop(drop, key=next(keys)))
     return Captioner(pictures, decoder, target, bridge, attention, readout)
-
-
-def _check_readout(parts: Parts) -> None:
-    name = parts.task.name
-    if readout_kind(parts.cell, parts.settings, parts.task) == "own":
-        raise BadInput(f"the task {name} needs a readout; give another cell or --readout bias")
 
 
 def _decoding(
@@ -148,8 +129,6 @@ def _decoding(
     if not can_hand_over(encoder, decoder):
         bridge = Bridge(encoder, decoder, key=next(keys))
     hidden = parts.readout(units + (memory if attention else 0), width, next(keys))
-    if model["tied"] and not isinstance(target, Embedding):
-        raise BadInput("tied needs an embedding; give --embedding a size")
     V = None if model["tied"] else parts.readout(width, task.outputs, next(keys)).V
     return decoder, bridge, attention, DeepReadout(hidden, V, jnp.zeros(task.outputs), None)
 
@@ -161,14 +140,8 @@ def tagger(parts: Parts, key: jax.Array) -> Tagger:
     vector; `spelling`, the units of the cell that reads a word's characters; `embedding`.
     """
     task, settings, numbers = parts.task, parts.settings, parts.task.model or {}
-    if readout_kind(parts.cell, settings, task) == "own":
-        raise BadInput(f"the task {task.name} needs a readout; give another cell or --readout bias")
-    if settings.feedback:
-        raise BadInput(f"the task {task.name} is bidirectional; leave out --feedback")
     one, two, three, four, five, six = jax.random.split(key, 6)
     size = numbers["embedding"] if settings.embedding is None else settings.embedding
-    if not size:
-        raise BadInput(f"the task {task.name} needs an embedding of at least 1, got 0")
     # Short vectors, so that a rare word, whose vector is hardly learned, is known by its spelling.
     words = Embedding(task.inputs, size, key=one, init=normal(0.1))
     letters = Embedding(numbers["letters"], numbers["letter"], key=two)

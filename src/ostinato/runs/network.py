@@ -6,12 +6,12 @@ from typing import Any
 
 import jax
 
-from ..errors import BadInput
 from ..reservoir import EXPANSIONS
 from ..settings import setting
 from ..tasks import Task
 from .models import MODELS
 from .parts import Parts, Sizes, memory_size
+from .refusals import NETWORK, refuse
 
 READOUTS = ("bias", "plain", "own")
 FACTORS = ("input", "all")
@@ -85,31 +85,8 @@ class NetworkSettings:
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.units, tuple):
-            count = len(self.units)
-            if self.layers not in (1, count):
-                raise BadInput(
-                    f"units has {count} numbers, one per layer, and layers is {self.layers}; "
-                    "leave layers out"
-                )
-            object.__setattr__(self, "layers", count)
-        if self.units is not None and self.budget is not None:
-            raise BadInput("give either units or budget, not both")
-        for one, other in (
-            ("feedback", "skip"),
-            ("feedback", "bidirectional"),
-            ("turing", "bidirectional"),
-        ):
-            if getattr(self, one) and getattr(self, other):
-                raise BadInput(f"{one} cannot be combined with {other}; leave one of them out")
-        for name in ("heads", "head_shift"):
-            if self.turing is None and getattr(self, name) != 1:
-                raise BadInput(f"{name} is a setting of --turing; give it a memory, such as 128x20")
-        if self.turing is not None and 2 * self.head_shift >= memory_size(self.turing)[0]:
-            raise BadInput(
-                f"head_shift must be less than half of the memory's rows, {self.turing}; got "
-                f"{self.head_shift}"
-            )
+        if isinstance(self.units, tuple) and self.layers == 1:
+            object.__setattr__(self, "layers", len(self.units))
 
     def sizes(self, units: int | Sequence[int]) -> list[int]:
         """The units of every layer."""
@@ -117,30 +94,16 @@ class NetworkSettings:
 
 
 def make_network(
-    cell: Any,
-    settings: NetworkSettings,
-    task: Task | Sizes,
-    units: int | Sequence[int],
-    key: jax.Array,
+    config: Any, task: Task | Sizes, units: int | Sequence[int], key: jax.Array
 ) -> Any:
     """A newly initialised network, wired as the task needs it (`models.MODELS`).
 
     Args:
-        cell: the configuration's `Member`.
-        settings: the network's settings.
+        config: the `Config`, of which the cell and the network count.
         task: determines the sizes of inputs and outputs, and the wiring.
         units: per layer: one number for all layers, or one for each.
         key: random key for the initial weights.
     """
-    if settings.bidirectional and getattr(task, "predicts_next", False):
-        raise BadInput(
-            f"the task {task.name} predicts its own next input, which a bidirectional network "
-            "would see; leave out --bidirectional"
-        )
+    refuse(NETWORK, config, task)
     kind = "network" if task.model is None else task.model["kind"]
-    if kind != "network" and settings.pool != "last":
-        raise BadInput(f"the task {task.name} answers at every step; leave out --pool")
-    for name in ("readout_units", "expand", "output_feedback", "turing"):
-        if kind != "network" and getattr(settings, name):
-            raise BadInput(f"the task {task.name} has a network of its own kind; leave out {name}")
-    return MODELS[kind](Parts(cell, settings, task, units), key)
+    return MODELS[kind](Parts(config.cell, config.network, task, units), key)

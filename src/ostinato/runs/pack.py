@@ -21,10 +21,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..learning import Learner
 from ..tasks import Metric, Task
-from ..wiring import Network
 from .checkpoints import Checkpoint
 from .config import Config
 from .devices import Spread
@@ -174,7 +174,7 @@ class Pack(RunGroup):
         self.size, self.barrier = size, Barrier(size, self._answers)
 
     def steps(
-        self, task: Task, network: Network, learner: Learner, config: Config, spread: Spread
+        self, task: Task, network: Model, learner: Learner, config: Config, spread: Spread
     ) -> Steps:
         return Lane(self.barrier, *self._shared(task, network, learner, config))
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from ..cells import CELLS, Cell
+from ..cells import Cell
 from ..cells.initialisers import Initialiser, fan_in, incoming, normal, spectral_radius
 from ..errors import BadInput
 from ..settings import as_words, options
@@ -36,12 +36,11 @@ class Sizes(NamedTuple):
     symbolic: bool
     readout_bias: bool = True
     model: Mapping[str, Any] | None = None
+    predicts_next: bool = False
 
     @classmethod
     def of(cls, task: Task) -> "Sizes":
-        return cls(
-            task.name, task.inputs, task.outputs, task.symbolic, task.readout_bias, task.model
-        )
+        return cls(**{name: getattr(task, name) for name in cls._fields})
 
 
 class Parts:
@@ -92,8 +91,6 @@ class Parts:
             last: options of the last layer alone.
         """
         settings = self.settings
-        if not self.cell.kind.has_units:
-            _check_fixed_units(self.cell, settings)
         given = _options(self.cell, settings)
         read, heads = 0, key
         if settings.turing is not None:
@@ -121,10 +118,6 @@ class Parts:
         if settings.bidirectional if both_ways is None else both_ways:
             make, sizes = _both_ways(layer), [2 * n for n in sizes]
         if settings.feedback:
-            if last:
-                raise BadInput(
-                    f"feedback needs a readout; the output of {self.cell.name} is the answer"
-                )
             made: Any = GatedFeedback.of(make, inputs, sizes, key=key, first=first, **more)
         elif settings.layers > 1 or settings.skip:
             made = Stack.of(
@@ -144,10 +137,6 @@ class Parts:
         scale = self.settings.output_scale
         given = {} if scale is None else {"init": normal(scale)}
         return Readout(width, outputs, key=key, bias=bias, **given)
-
-    def check_own_readout(self) -> None:
-        """Refuse what does not work with a cell whose output is the network's."""
-        _check_own(self.cell, self.settings)
 
 
 def memory_size(words: str) -> tuple[int, int]:
@@ -177,7 +166,7 @@ def readout_kind(cell: Any, settings: Any, task: Task | Sizes) -> str:
         return "own"
     bias = cell.kind.readout_bias
     if bias is None:
-        bias = getattr(task, "readout_bias", True)
+        bias = task.readout_bias
     return "bias" if bias else "plain"
 
 
@@ -192,30 +181,6 @@ def _both_ways(layer: Callable[..., Cell]) -> Callable[..., Bidirectional]:
         )
 
     return make
-
-
-def _check_own(cell: Any, settings: Any) -> None:
-    """Refuse what does not work with a cell whose output is the network's."""
-    if not cell.kind.reads_out:
-        having = ", ".join(name for name, kind in CELLS.items() if kind.reads_out)
-        raise BadInput(f"the readout own needs a cell that has one: {having}; got {cell.name}")
-    for name in ("skip", "bidirectional", "dropout", "layer_norm", "turing"):
-        if getattr(settings, name):
-            raise BadInput(
-                f"{name} changes the output of the last layer, which in a {cell.name} network is "
-                "the network's answer; leave it out, or read that layer with --readout bias"
-            )
-
-
-def _check_fixed_units(cell: Any, settings: Any) -> None:
-    """Refuse what needs a number of units, for a cell whose inputs determine it."""
-    if settings.units is not None or settings.budget is not None:
-        raise BadInput(f"{cell.name} has one unit per input; leave out --units and --budget")
-    for name in ("skip", "bidirectional", "feedback"):
-        if getattr(settings, name):
-            raise BadInput(f"{cell.name} is the whole network; leave out --{name}")
-    if settings.layers > 1 or settings.readout not in (None, "own"):
-        raise BadInput(f"{cell.name} is the whole network; leave out --layers and --readout")
 
 
 def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:
@@ -237,24 +202,10 @@ def _options(cell: Any, settings: Any) -> dict[str, Any]:
     given = options(cell.settings)
     found: dict[str, Initialiser] = {}
     if settings.incoming is not None:
-        if "recurrent" in given:
-            raise BadInput("give either recurrent or incoming, not both")
         found["recurrent"] = incoming(settings.incoming)
     if settings.spectral_radius is not None:
         base = found.get("recurrent", given.get("recurrent"))
         found["recurrent"] = spectral_radius(settings.spectral_radius, base)
     if settings.input_scale is not None:
-        if "input" in given:
-            raise BadInput("give either input or input_scale, not both")
         found["input"] = normal(settings.input_scale)
-    if "recurrent" in found and not cell.kind.has_recurrent_matrix:
-        raise BadInput(
-            f"incoming and spectral_radius need a recurrent matrix; {cell.name} has none"
-        )
-    for name in found:
-        if not hasattr(cell.settings, name):
-            raise BadInput(
-                f"the cell {cell.name} has no setting {name}, which incoming, spectral_radius and "
-                "input_scale need"
-            )
     return {**given, **found}

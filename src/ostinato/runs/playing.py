@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Vocabulary
 from ..decoding import Drawn, as_text, opening, play
 from ..errors import BadInput
@@ -14,7 +15,7 @@ from .folder import Run
 
 
 def play_run(
-    run: Run, prompt: str, count: int, *, seed: int = 0, network: Any = None, **how: Any
+    run: Run, prompt: str, count: int, *, seed: int = 0, network: Model | None = None, **how: Any
 ) -> Iterator[dict[str, Any]]:
     """Sample from a run on a text, symbol by symbol as it is made.
 

@@ -6,10 +6,12 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..cells import Layer, Model
 from ..data import Batch
 from ..lens import gradient_by_lag, memory_length, saturation, spread_lags
 from ..tasks import Loss, Task
-from ..wiring import outputs_of, prepared
+from ..through_time import unroll
+from ..wiring import outputs_of
 
 SEQUENCES = 8
 BATCHES = 1000  # that may consist of washout
@@ -31,7 +33,7 @@ class Lens:
 
     def __init__(self, loss: Loss):
         @eqx.filter_jit
-        def errors(network: Any, batch: Batch, state: Any, at: int) -> dict[str, jax.Array]:
+        def errors(network: Layer, batch: Batch, state: Any, at: int) -> dict[str, jax.Array]:
             outputs, _ = outputs_of(network, batch, state)
 
             def of_output(output: jax.Array) -> jax.Array:
@@ -41,7 +43,7 @@ class Lens:
 
         self.errors = errors
 
-    def look(self, network: Any, batch: Batch, state: Any) -> dict[str, Any]:
+    def look(self, network: Model, batch: Batch, state: Any) -> dict[str, Any]:
         """The measurements, as plain numbers for the event log."""
         layer, few, state, at = looked_at(eqx.nn.inference_mode(network), batch, SEQUENCES, state)
         found = jax.device_get(self.errors(layer, few, state, at))
@@ -64,13 +66,13 @@ def first_counted(task: Task, size: int) -> int:
 class Probe(NamedTuple):
     """What is measured: a layer, a few sequences, the state before them, the step with the loss."""
 
-    layer: Any
+    layer: Layer
     batch: Batch
     state: Any
     at: int
 
 
-def looked_at(network: Any, batch: Batch, count: int, state: Any = None) -> Probe:
+def looked_at(network: Model, batch: Batch, count: int, state: Any = None) -> Probe:
     """The layer that is unrolled over a few sequences that have a loss at the last counted step.
 
     Steps that are padding in all of them are left out. If targets are not per step, as in a
@@ -78,7 +80,7 @@ def looked_at(network: Any, batch: Batch, count: int, state: Any = None) -> Prob
 
     Args:
         network: any network; one that reads something else first, such as a source sentence, does
-            so here, and what is measured is the layer that reads the steps (`prepared`).
+            so here, and what is measured is the layer that reads the steps (`Model.prepare`).
         batch: the sequences to choose from.
         count: how many to take, at most.
         state: the state before the batch, for networks that carry one.
@@ -89,7 +91,7 @@ def looked_at(network: Any, batch: Batch, count: int, state: Any = None) -> Prob
         at = int(np.flatnonzero(counted.any(axis=1))[-1])
         some = some[counted[at] > 0]
     few = batch.arrays.take(some)
-    layer, xs, begin = prepared(network, few)
+    layer, xs, begin = network.prepare(unroll, few)
     few = _trimmed(few._replace(inputs=xs))
     state = jax.tree.map(lambda x: x[some], state) if layer is network else begin
     return Probe(layer, few, state, few.steps - 1 if at is None else at)

@@ -26,7 +26,6 @@ from ..learning import Learner
 from ..settings import as_words, shown
 from ..tasks import Task
 from .budget import Units
-from .build import batch_size
 from .config import Config
 
 OURS = __name__.split(".")[0]
@@ -106,7 +105,7 @@ def described_task(task: Task) -> dict:
 
 def values_used(config: Config, task: Task, learner: Learner, units: Units | None) -> dict:
     """The values that follow from the budget, the task or the learner instead of a setting."""
-    batch = task.batch(0, batch_size(config))
+    batch = task.batch(0, config.batch_size)
     length, size = batch.steps, batch.sequences
     found: dict[str, Any] = {"batch": size, "length": length, **learner.chosen_values()}
     if units is not None:

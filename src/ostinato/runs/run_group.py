@@ -1,8 +1,8 @@
 """What runs that are trained at the same time have in common."""
 
+from ..cells import Model
 from ..learning import Learner
 from ..tasks import Task
-from ..wiring import Network
 from .build import steps_of
 from .config import Config
 from .devices import Spread
@@ -25,7 +25,7 @@ class RunGroup:
         self.stop, self.shared = stop, shared
 
     def steps(
-        self, task: Task, network: Network, learner: Learner, config: Config, spread: Spread
+        self, task: Task, network: Model, learner: Learner, config: Config, spread: Spread
     ) -> Steps:
         """How a run takes its steps."""
         if self.shared is None:
@@ -37,7 +37,7 @@ class RunGroup:
         """A run has ended."""
 
     def _shared(
-        self, task: Task, network: Network, learner: Learner, config: Config
+        self, task: Task, network: Model, learner: Learner, config: Config
     ) -> tuple[SharedStep, Inputs]:
         assert self.shared is not None
         backend = getattr(getattr(learner, "objective", None), "backend", None)

@@ -81,12 +81,6 @@ class TrainingSettings:
         among=("auto", *BACKENDS),
     )
 
-    def __post_init__(self) -> None:
-        if self.epochs is not None and self.steps != TrainingSettings.steps:
-            raise BadInput("give either steps or epochs, not both")
-        if self.epochs is not None and self.curriculum is not None:
-            raise BadInput("epochs cannot be combined with curriculum, which changes their length")
-
 
 SHARED: dict[str, type] = {"network": NetworkSettings, "training": TrainingSettings}
 
@@ -143,13 +137,6 @@ def from_text(name: str, text: str) -> Any:
 
 def owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[str, str]:
     """The section of every setting; names must be unique."""
-    if "first" in chosen:
-        (learner, _), (first, kind) = chosen["learner"], chosen["first"]
-        if "first_steps" not in settings_of(kinds["learner"]):
-            having = ", ".join(all_settings("learner")["first_steps"])
-            raise BadInput(f"first is a setting of {having}; the learner is {learner}")
-        if kind.exact:
-            raise BadInput(f"first must be a first-order learner, got {first}")
     found: dict[str, str] = {}
     for section, kind in kinds.items():
         for name in settings_of(kind):

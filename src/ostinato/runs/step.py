@@ -15,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from ..cells import Model
 from ..data import Batch
 from ..learning import Learner
 from ..tasks import Metric
 from ..weights import trained
-from ..wiring import Network, reseed
+from ..wiring import reseed
 from .checkpoints import Checkpoint
 from .devices import Spread
 from .evaluation import measured
@@ -80,7 +81,7 @@ class Alone:
         return measured(now.network, batches, metrics)
 
 
-def compiled_step(network: Network, learner: Learner, seed: int) -> Callable:
+def compiled_step(network: Model, learner: Learner, seed: int) -> Callable:
     """A learner's step as a compiled function of arrays, with fresh noise in each step.
 
     Returns:
@@ -105,7 +106,7 @@ class Inputs(NamedTuple):
     numbers: dict[str, jax.Array]
 
     @classmethod
-    def of(cls, network: Network, learner: Learner, seed: int) -> "Inputs":
+    def of(cls, network: Model, learner: Learner, seed: int) -> "Inputs":
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
         numbers = {name: jnp.asarray(x, dtype) for name, x in learner.numbers.items()}
         return cls(noise_key(seed), numbers)
@@ -162,7 +163,7 @@ class SharedSteps:
         self.known: list[SharedStep] = []
         self.lock = threading.Lock()
 
-    def of(self, network: Network, learner: Learner, kind: Any) -> SharedStep:
+    def of(self, network: Model, learner: Learner, kind: Any) -> SharedStep:
         """The step for a network. The learner's numbers do not matter, and all else must agree."""
         _, static = eqx.partition(network, eqx.is_array)
         with self.lock:
@@ -210,7 +211,7 @@ def _shared(static: Any, learner: Learner, kind: Any) -> SharedStep:
     return SharedStep(static, kind, alone, together, threading.Lock())
 
 
-def _reported(before: Network, after: Network, memory: Any, state: Any, report: dict) -> Any:
+def _reported(before: Model, after: Model, memory: Any, state: Any, report: dict) -> Any:
     report["moved"] = _moved(before, after)
     return eqx.filter(after, eqx.is_array), memory, state, report
 
@@ -223,7 +224,7 @@ def _equal(one: Any, other: Any) -> bool:
         return False
 
 
-def _moved(before: Network, after: Network) -> jax.Array:
+def _moved(before: Model, after: Model) -> jax.Array:
     """`‖Δw‖ / ‖w‖`, over all weights."""
     old, new = (trained(network)[0] for network in (before, after))
     change = optax.tree.norm(jax.tree.map(lambda a, b: b - a, old, new))

@@ -9,7 +9,6 @@ from ..tasks import Task
 from ..wiring import Network
 from .budget import units_of
 from .build import (
-    batch_size,
     build_learner,
     build_network,
     build_task,
@@ -99,7 +98,7 @@ def _train(
         check_fits(config, task, method, units)
         network = build_network(config, task, units)
     check_counts(config, task)
-    spread = over_devices(config.devices, batch_size(config))
+    spread = over_devices(config.devices)
     used = values_used(config, task, method, units)
     if run:
         run.check(task, network, used, method)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
+from ..data.examples import Examples
 from ..data.kept import kept_texts, kept_whole
 from ..data.padding import multiple_above
-from ..data.scaling import POLICIES, Scaler, check_complete, checked_policy, scaler_for
+from ..data.scaling import POLICIES, Scaler, check_complete, scaler_for
 from ..data.splits import PARTS, divided_at_random, shares
 from ..errors import BadInput
 from ..settings import setting
@@ -18,7 +19,7 @@ from .answers import KINDS, TargetCodec, fit_answers
 from .file_task import FileSettings, FileTask, Reading
 from .finite import Finite
 from .sequences import sequences
-from .task import checked_length, checked_seed, hashed, random
+from .task import checked_length, hashed, random
 
 SIZES = 8
 SPLIT, WINDOW = 2, 3  # places in the random numbers of the seed
@@ -64,11 +65,17 @@ class Arrays(Finite, FileTask):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(FileSettings):
-        file: str | None = setting(None, "an .npz file, or a table with a column for sequence")
-        target: str | None = setting(None, "column or array to learn; several as a,b")
-        columns: str | None = setting(None, "columns to read as inputs, a,b,c (all others)")
-        ignore: str | None = setting(None, "columns to leave out, a,b,c")
-        sequence: str | None = setting(None, "column that says to which sequence a row belongs")
+        file: str | None = setting(
+            None, "an .npz file, or a table with a column for sequence", of_file=True
+        )
+        target: str | None = setting(None, "column or array to learn; several as a,b", of_file=True)
+        columns: str | None = setting(
+            None, "columns to read as inputs, a,b,c (all others)", of_file=True
+        )
+        ignore: str | None = setting(None, "columns to leave out, a,b,c", of_file=True)
+        sequence: str | None = setting(
+            None, "column that says to which sequence a row belongs", of_file=True
+        )
         kind: str | None = setting(None, "what the target is (by its type)", among=KINDS)
         length: int | None = setting(None, "steps of a sequence or window", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
@@ -83,39 +90,47 @@ class Arrays(Finite, FileTask):
         ys: Any,
         lengths: Any = None,
         *,
-        kind: str | None = None,
         per_step: bool | None = None,
-        length: int | None = None,
-        split: tuple[float, float, float] | Mapping[str, Sequence[int]] = (0.8, 0.1, 0.1),
-        scale: bool = True,
-        missing: str = "refuse",
+        names: Sequence[str] | None = None,
         seed: int = 0,
         source: str = "the arrays",
-        names: Sequence[str] | None = None,
         artefacts: Mapping[str, Any] | None = None,
+        settings: Any = None,
+        **given: Any,
     ):
         """
         Args:
             xs, ys: the sequences and their targets; see above.
             lengths: `(N,)`, the valid steps of each sequence of padded arrays.
-            kind: `"classification"` or `"regression"`, where the dtype does not say it.
             per_step: whether there is a target for each step, where the shape does not say it.
-            length: targets per step only: windows of so many steps, at a random place of each
-                sequence; `None` for whole sequences.
-            split: shares for training, validation and test, or the numbers of the sequences of
-                `"train"`, `"valid"` and `"test"`.
-            scale: whether inputs and numeric targets are scaled.
-            missing: `"refuse"` or `"mask"`.
+            names: of the input columns, for messages.
             seed: of the parts, the order and the windows.
             source: where the data are from, for messages.
-            names: of the input columns, for messages.
             artefacts: of a trained model, whose scaling and classes are used.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name: `kind`, `length`, `split`, `scale` and `missing`; see
+                `Settings`. With targets per step a `length` makes windows of so many steps, at a
+                random place of each sequence. A `split` may also be the numbers of the sequences
+                of `"train"`, `"valid"` and `"test"`.
         """
-        self.seed, self._source = checked_seed(seed), source
+        super().__init__(seed=seed, source=source, settings=settings, **given)
+        kind, missing = self.settings.kind, self.settings.missing
+        data = sequences(xs, ys, lengths, kind=kind, per_step=per_step, missing=missing)
+        split = shares(self.settings.split)
+        self._learn(data, split, names, artefacts or {}, missing, self.settings.scale)
+        self.length = self._checked(self.settings.length)
+
+    def _learn(
+        self,
+        data: Examples,
+        split: Any,
+        names: Sequence[str] | None,
+        known: Mapping[str, Any],
+        missing: str = "refuse",
+        scale: bool = True,
+    ) -> None:
+        """Divide and scale the data; see the constructor, whose artefacts are `known`."""
         self.names = None if names is None else [*map(str, names)]
-        data = sequences(
-            xs, ys, lengths, kind=kind, per_step=per_step, missing=checked_policy(missing)
-        )
         self.parts = self._divided(len(data), split)
         train = self.parts["train"]
         self.per_step, self.symbolic = data.per_step, data.inputs.ndim == 1
@@ -123,7 +138,6 @@ class Arrays(Finite, FileTask):
         def column(n: int) -> str:
             return f"input {n}" if names is None else f"column {names[n]!r}"
 
-        known = artefacts or {}
         self.scaler: Scaler | None = None
         if self.symbolic:
             inputs, most = data.inputs, int(data.inputs.max())
@@ -149,7 +163,6 @@ class Arrays(Finite, FileTask):
         self.loss, self.metrics = self.answers.loss, self.answers.metrics
         self.varied = len(np.unique(data.lengths)) > 1
         self.length = self.longest = int(data.lengths.max())
-        self.length = self._checked(length)
         for part, which in self.parts.items():
             rows = data.steps_of(which) if data.per_step else which
             if len(which) and not there[rows].any():
@@ -170,10 +183,6 @@ class Arrays(Finite, FileTask):
         if len(np.unique(everything)) < len(everything):
             raise BadInput("a sequence is in two parts, or twice in one")
         return found
-
-    @property
-    def source(self) -> str:
-        return f"{self._source} is"
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         length, which = self._checked(length), self.parts["train"][self.chosen(index, size)]
@@ -221,9 +230,7 @@ class Arrays(Finite, FileTask):
 
         if given.file is None:
             raise BadInput("the task arrays needs a file: data.npz, or data.csv with sequence")
-        length = given.settings.length
-        options = {"split": given.split, "seed": given.seed, "length": length}
-        return arrays_of_file(given.file, given.settings, given.artefacts, **options)
+        return arrays_of_file(given)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Arrays":

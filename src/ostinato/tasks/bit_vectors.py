@@ -14,15 +14,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import from_arguments, setting
+from ..settings import setting
 from ..weights import own_precision
 from ..wiring import outputs_of
 from .losses import BinaryCrossEntropy
 from .metrics import Metric, counted, total, values_of
 from .synthetic import PLACES, Generated
-from .task import checked_length, checked_part, checked_seed, random
+from .task import checked_length, checked_part, random
 
 FEW = 64  # longer sequences
 LONGER = 3  # the place of the random numbers of longer sequences
@@ -83,12 +84,10 @@ class BitVectors(Generated):
     256 sequences each. `length` is the number of steps of the longest sequence.
 
     Attributes:
-        settings: an instance of `Settings`.
         bits: of a vector.
         least, most: how many items a sequence has.
     """
 
-    settings: Any
     loss = BinaryCrossEntropy()
     metrics = (BitsPerSequence(), WrongBits())
     solved = 0.01
@@ -96,12 +95,7 @@ class BitVectors(Generated):
     fewest: ClassVar[int] = 1
 
     def __init__(self, *, seed: int = 0, **given: Any) -> None:
-        """
-        Args:
-            seed: random seed of all sequences.
-            given: the settings of the task; see `Settings`.
-        """
-        self.settings, self.seed = from_arguments(self.Settings, given), checked_seed(seed)
+        super().__init__(seed=seed, **given)
         self.bits = self.settings.bits
         self.least, self.most = self.settings.least, self.settings.most
         if self.least > self.most:
@@ -131,7 +125,7 @@ class BitVectors(Generated):
         """Sequences longer than those of training, by what they are."""
         return {}
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         """Bits per sequence and share of wrong bits of longer sequences than in training."""
         place = LONGER, PLACES[checked_part(part)]
         return scores_on(
@@ -142,7 +136,7 @@ class BitVectors(Generated):
 
 
 def scores_on(
-    batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Any
+    batches: dict[str, Batch], metrics: tuple[Metric, ...], network: Model
 ) -> dict[str, float | None]:
     """The metrics of a network, with noise off, on some batches by name."""
     network = eqx.nn.inference_mode(network)
@@ -156,7 +150,7 @@ def scores_on(
 
 
 @eqx.filter_jit
-def _outputs(network: Any, batch: Batch) -> Any:
+def _outputs(network: Model, batch: Batch) -> Any:
     return outputs_of(network, batch)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +10,10 @@ import numpy as np
 
 from ..data import Batch
 from ..data.generated.balls import paths, rendered
-from ..errors import BadInput
 from ..settings import setting
 from .losses import BinaryCrossEntropy
 from .metrics import NatsPerStep, StepMean
 from .synthetic import Length, Synthetic
-from .task import checked_count
 
 MAX_BALLS = 4  # more do not fit without touching
 
@@ -62,22 +61,9 @@ class BouncingBalls(Synthetic):
     least = 1
     held_out_together = 200
 
-    def __init__(
-        self, length: int | None = None, pixels: int = 15, balls: int = 3, seed: int = 0
-    ) -> None:
-        """
-        Args:
-            length: predicted frames per film; a film has one more.
-            pixels: width and height of a frame.
-            balls: how many there are.
-            seed: random seed of all films.
-        """
-        super().__init__(length, seed)
-        self.pixels = checked_count(pixels, "pixels of a frame")
-        self.balls = checked_count(balls, "balls")
-        if self.balls > MAX_BALLS:
-            raise BadInput(f"at most {MAX_BALLS} balls fit into the box, got {balls}")
-        self.inputs = self.outputs = self.pixels**2
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        self.inputs = self.outputs = self.settings.pixels**2
 
     @functools.cached_property
     def chance(self) -> float:  # type: ignore[override]
@@ -90,7 +76,7 @@ class BouncingBalls(Synthetic):
         return 1
 
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
-        film = rendered(paths(rng, size, length + 1, self.balls), self.pixels)
+        film = rendered(paths(rng, size, length + 1, self.settings.balls), self.settings.pixels)
         return Batch(film[:-1], film[1:], np.ones((length, size), np.float32))
 
     def yardsticks(self, part: str) -> dict[str, float]:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.generated import draw_shapes
 from ..data.kept import kept_whole
@@ -15,7 +16,7 @@ from ..data.pictures import checked_captioned, read_captioned
 from ..data.splits import PARTS, divided_at_random, shares
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..errors import BadInput
-from ..settings import from_arguments, setting, shared
+from ..settings import setting
 from ..wiring import ATTENTION
 from .applying import ApplyOptions
 from .captioning import apply_to_file, check_size, moved, nearest, written
@@ -35,18 +36,6 @@ SHOWN = 4
 SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 Part = tuple[np.ndarray, Sequence[str]]
-
-
-@dataclasses.dataclass(frozen=True)
-class CaptionSettings:
-    """Settings of captions, whatever the pictures are from."""
-
-    attention: str | None = setting(
-        "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
-    )
-    tied: bool = setting(False, "the readout is the embedding of the decoder")
-    min_count: int = setting(1, "how often a word must occur to be known", min=1)
-    shift: int = setting(0, "move each training picture by up to so many pixels", min=0, max=1000)
 
 
 class Captions(Finite, FileTask):
@@ -73,14 +62,26 @@ class Captions(Finite, FileTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings(CaptionSettings, FileSettings):
-        file: str | None = setting(None, "an .npz file of images and captions (drawn shapes)")
-        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+    class Settings(FileSettings):
+        file: str | None = setting(
+            None, "an .npz file of images and captions (drawn shapes)", of_file=True
+        )
+        attention: str | None = setting(
+            "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
+        )
+        tied: bool = setting(False, "the readout is the embedding of the decoder")
+        min_count: int = setting(1, "how often a word must occur to be known", min=1)
+        shift: int = setting(
+            0, "move each training picture by up to so many pixels", min=0, max=1000
+        )
+        split: str = setting(
+            "80/10/10", "percent for training, validation, test", read=shares, of_file=True
+        )
 
     name = "caption"
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
     loss = CrossEntropy()
-    unit, filled = "pictures", True
+    unit, filled, plural = "pictures", True, True
     retrieves = True
 
     def __init__(
@@ -91,6 +92,7 @@ class Captions(Finite, FileTask):
         seed: int = 0,
         where: str = "the pictures",
         artefacts: Mapping[str, Any] | None = None,
+        settings: Any = None,
         **given: Any,
     ):
         """
@@ -101,10 +103,11 @@ class Captions(Finite, FileTask):
             seed: of the order and the shifts.
             where: where the pictures are from, for messages.
             artefacts: of a trained model, whose vocabulary is used.
-            given: the settings in `CaptionSettings`.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name: `attention`, `tied`, `min_count` and `shift`; see `Settings`.
         """
-        chosen: CaptionSettings = from_arguments(CaptionSettings, given)
-        self.seed, self.where, self.shift = checked_seed(seed), where, chosen.shift
+        super().__init__(seed=seed, source=where, settings=settings, **given)
+        chosen = self.settings
         self.images = {name: part[0] for name, part in parts.items()}
         self.captions = {name: [*part[1]] for name, part in parts.items()}
         if not self.captions["train"]:
@@ -162,9 +165,8 @@ class Captions(Finite, FileTask):
     @classmethod
     def read(cls, given: Reading) -> "Captions":
         """The task of a file, or of drawn shapes."""
-        file, settings, split, seed, kept = given
-        options = shared(settings, CaptionSettings)
-        options |= {"seed": seed, "artefacts": kept, "exact": settings.file is None}
+        file, settings, seed, kept = given
+        options = {**given.arguments, "exact": settings.file is None}
         if file is None:
             parts = {
                 part: draw_shapes(random(seed, MADE, n), count, part)
@@ -174,7 +176,7 @@ class Captions(Finite, FileTask):
         images, captions = read_captioned(file)
         if kept is not None:
             check_size(images, kept, file)
-        return cls.of(images, captions, split=split, where=file, **options)
+        return cls.of(images, captions, split=shares(settings.split), where=file, **options)
 
     def hold_out_all(self) -> None:
         every: tuple[dict[str, Any], ...] = (self.images, self.captions, self.symbols)
@@ -182,19 +184,16 @@ class Captions(Finite, FileTask):
             parts.update(dict.fromkeys(PARTS, parts["train"]))
         self.retrieves = False  # the training pictures need not exist any more
 
-    @property
-    def source(self) -> str:
-        return f"{self.where} are"
-
     # Batches
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         which = self.chosen(index, size, length)
         longest = max(len(self.symbols["train"][n]) for n in which)
         found = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
-        if not self.shift:
+        most = self.settings.shift
+        if not most:
             return found
-        draw, most = random(self.seed, MOVED, index), self.shift
+        draw = random(self.seed, MOVED, index)
         pictures = moved(found.inputs.source, *draw.integers(-most, most + 1, (2, len(which))))
         return found._replace(inputs=found.inputs._replace(source=pictures))
 
@@ -216,7 +215,7 @@ class Captions(Finite, FileTask):
 
     # What is measured
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         """BLEU-1 to BLEU-4 and exact match with a beam of 5; BLEU-1 of retrieval."""
         right = self.captions[part]
         if not right:
@@ -249,7 +248,7 @@ class Captions(Finite, FileTask):
 
     # What is shown and kept
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """Captions that the network writes for pictures of the validation part."""
         part = "valid" if self.captions["valid"] else "train"
         pictures, right = self.images[part][:SHOWN], self.captions[part][:SHOWN]
@@ -261,7 +260,7 @@ class Captions(Finite, FileTask):
         return "\n".join(lines)
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         return apply_to_file(network, how)
 
     def artefacts(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Model
 from ..data import find_data, read_npy
 from ..data.generated.dynamical import lorenz, mackey_glass
 from ..data.locate import data_folders
@@ -39,18 +40,10 @@ class MackeyGlass(GeneratedSeries):
 
     name = "mackey-glass"
 
-    def __init__(self, *, samples: int = 10_000, tau: int = 17, seed: int = 0, **more: Any):
-        """
-        Args:
-            samples: of the series, one per unit of time.
-            tau: the delay.
-            seed: of the series and of batches.
-            more: `length`, `washout`, `split` and `artefacts`; see `GeneratedSeries`.
-        """
-        self.tau = tau
-        super().__init__(mackey_glass(samples, tau, seed), seed=seed, **more)
+    def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, None]:
+        return mackey_glass(settings.samples, settings.tau, seed), None
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         found = self.closed_loops(network, part, AHEAD)
         if found is None:
             return {}
@@ -75,11 +68,10 @@ class Lorenz(GeneratedSeries):
 
     name = "lorenz"
 
-    def __init__(self, *, samples: int = 10_000, seed: int = 0, **more: Any):
-        """The arguments are those of `MackeyGlass`."""
-        super().__init__(lorenz(samples, seed, interval=INTERVAL), seed=seed, **more)
+    def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, None]:
+        return lorenz(settings.samples, seed, interval=INTERVAL), None
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         steps = round(20 / LYAPUNOV / INTERVAL)
         found = self.closed_loops(network, part, steps)
         if found is None:
@@ -108,9 +100,8 @@ class SantaFe(GeneratedSeries):
 
     name = "santa-fe"
 
-    def __init__(self, *, seed: int = 0, **more: Any):
-        """The arguments are those of `Series`."""
-        super().__init__(_laser(), seed=seed, **more)
+    def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, None]:
+        return _laser(), None
 
 
 def _laser() -> np.ndarray:

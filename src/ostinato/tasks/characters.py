@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.ink import Ink
 from ..data.pen import pen_steps, steps_of_drawings
@@ -51,7 +52,7 @@ class Characters(PenStrokes):
         return Batch(inputs, targets, last.astype(np.float32), lengths)
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The character of each drawing in a file; see `read_drawings`."""
         drawings = read_drawings(how.given_file("a file of strokes, .jsonl or .npz"))
         inputs, lengths = steps_of_drawings(drawings)

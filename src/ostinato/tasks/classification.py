@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data.labelled import check_columns, read_labelled
 from ..data.lines import count_lines, given_lines
 from ..data.splits import shares
@@ -15,10 +16,11 @@ from ..errors import BadInput
 from ..settings import setting
 from .applying import ApplyOptions
 from .arrays import Arrays
-from .file_task import FileSettings, Reading, naming
+from .file_task import FileSettings, FileTask, Reading, naming
 from .label_code import LabelCode
 from .reviews import reviews
-from .task import checked_count, checked_seed, random
+from .sequences import sequences
+from .task import random
 
 LEVELS = ("words", "characters")
 RARE = 2  # a word or character that occurs less often is unknown
@@ -48,7 +50,7 @@ class Classify(Arrays):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(FileSettings):
-        file: str | None = setting(None, "lines label<TAB>text (generated reviews)")
+        file: str | None = setting(None, "lines label<TAB>text (generated reviews)", of_file=True)
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
@@ -60,29 +62,25 @@ class Classify(Arrays):
         texts: Sequence[str],
         labels: Sequence[str],
         *,
-        level: str = "words",
-        length: int | None = None,
-        split: tuple[float, float, float] | Mapping[str, Sequence[int]] = (0.8, 0.1, 0.1),
         seed: int = 0,
         source: str = "the texts",
         artefacts: Mapping[str, Any] | None = None,
+        settings: Any = None,
+        **given: Any,
     ):
         """
         Args:
             texts, labels: as many of each.
-            level: `"words"`, which are separated by spaces, or `"characters"`.
-            length: how many words or characters are read of a text; by default all.
-            split: see `Arrays`.
             seed: of the parts and the order.
             source: where the texts are from, for messages.
             artefacts: of a trained model, whose words and labels are used.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name: `level`, `length` and `split`; see `Settings`.
         """
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
-        if level not in LEVELS:
-            raise BadInput(f"level must be one of {', '.join(LEVELS)}; got {level!r:.40}")
-        self.seed, self.level = checked_seed(seed), level
-        self.cut = None if length is None else checked_count(length, "words that are read")
+        FileTask.__init__(self, seed=seed, source=source, settings=settings, **given)
+        self.level, self.cut = self.settings.level, self.settings.length
         if artefacts is not None:
             self.level, self.cut = artefacts["level"], artefacts["length"]
         self.texts = list(texts)
@@ -90,22 +88,22 @@ class Classify(Arrays):
         for n, some in enumerate(symbols):
             if not some:
                 raise BadInput(f"text {n} is empty")
-        parts: dict[str, Any] = {**self._divided(len(texts), split)}
+        parts = self._divided(len(texts), shares(self.settings.split))
+        known: dict[str, Any] = {}
         if artefacts is None:
             self.words = Words.of((x for n in parts["train"] for x in symbols[n]), RARE)
         else:
             self.words = Words.from_json(artefacts["words"])
-        known = {} if artefacts is None else {"answers": artefacts["answers"]}
-        super().__init__(
+            known["answers"] = artefacts["answers"]
+        data = sequences(
             [self.words.encode(some) for some in symbols],
             np.array([*map(str, labels)], object),
+            None,
             kind="classification",
             per_step=False,
-            split=parts,
-            seed=seed,
-            source=source,
-            artefacts={"symbols": len(self.words), **known},
+            missing="refuse",
         )
+        self._learn(data, parts, None, {"symbols": len(self.words), **known})
         self.model = {"kind": "network", "embedding": EMBEDDING if self.level == "words" else 0}
 
     def _symbols(self, text: str) -> list[str]:
@@ -133,7 +131,7 @@ class Classify(Arrays):
     def _symbols_of(self, n: int) -> np.ndarray:
         return self.data.inputs[self.data.steps_of(np.array([n]))]
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """Three texts of the validation part with the labels that the network gives them."""
         which = self.parts["valid"][:3]
         if not len(which):
@@ -147,7 +145,7 @@ class Classify(Arrays):
         )
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The label of each line, as `label<TAB>text`."""
         code = LabelCode.from_json(how.artefacts)
         lines, total = given_lines(how.file), count_lines(how.file)
@@ -170,14 +168,11 @@ class Classify(Arrays):
     @classmethod
     def read(cls, given: Reading) -> "Classify":
         """The task of a file, or of generated reviews."""
-        file, settings, split, seed, kept = given
-        options: dict[str, Any] = {"level": settings.level, "length": settings.length}
-        options |= {"split": split, "seed": seed, "artefacts": kept}
-        if file is None:
-            texts, labels = reviews(REVIEWS, random(seed, LANGUAGE))
-            return cls(texts, labels, source="the generated reviews", **options)
-        texts, labels = read_labelled(file)
-        if kept is None:
-            check_columns(texts, labels, file)
-        with naming(file):
-            return cls(texts, labels, source=file, **options)
+        if given.file is None:
+            texts, labels = reviews(REVIEWS, random(given.seed, LANGUAGE))
+            return cls(texts, labels, source="the generated reviews", **given.arguments)
+        texts, labels = read_labelled(given.file)
+        if given.artefacts is None:
+            check_columns(texts, labels, given.file)
+        with naming(given.file):
+            return cls(texts, labels, source=given.file, **given.arguments)

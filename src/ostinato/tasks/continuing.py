@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer, Model
 from ..data import Batch
 from ..data.scaling import check_complete
 from ..errors import BadInput
-from ..through_time import can_step
 from ..weights import own_precision
 from ..wiring import outputs_of
 from .applying import ApplyOptions
@@ -23,7 +23,7 @@ from .series_data import as_series
 from .task import checked_count
 
 
-def closed_loop(network: Any, task: Series, history: Any, steps: int) -> np.ndarray:
+def closed_loop(network: Model, task: Series, history: Any, steps: int) -> np.ndarray:
     """The continuation of a series, in the units of the data.
 
     The network reads the history, and from then on its own forecast of the next step,
@@ -61,14 +61,13 @@ def closed_loop(network: Any, task: Series, history: Any, steps: int) -> np.ndar
     places = np.array([task.targets.index(n) for n in range(width)])
     inputs = jnp.asarray(task.scaler(found[0])[:, None])
     gaps = jnp.zeros((1, len(task.scaler.masked)), inputs.dtype)
-    rows = continued(
-        eqx.nn.inference_mode(network), inputs, task.answers, jnp.asarray(places), gaps, steps
-    )
+    layer = eqx.nn.inference_mode(network).as_layer()
+    rows = continued(layer, inputs, task.answers, jnp.asarray(places), gaps, steps)
     scaled = np.asarray(rows, float)[:, 0, :width]
     return scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
 
 
-def no_loop(network: Any, task: Series) -> str | None:
+def no_loop(network: Model, task: Series) -> str | None:
     """Why a network cannot read its own forecasts; `None` if it can."""
     if not task.forecasts or sorted(set(task.targets)) != list(range(len(task.names))):
         known = [task.names[n] for n in task.targets] if task.forecasts else []
@@ -76,14 +75,14 @@ def no_loop(network: Any, task: Series) -> str | None:
             "a closed loop needs forecasts of all columns, because it reads them; this task "
             f"forecasts {', '.join(known[:20]) or 'none'} of {', '.join(task.names[:20])}"
         )
-    if not can_step(network):
+    if not network.can_step:
         return "a closed loop needs a network with a step, not one that sees the future"
     return None
 
 
 @eqx.filter_jit
 def continued(
-    network: Any, inputs: jax.Array, answers: Any, places: jax.Array, gaps: jax.Array, steps: int
+    network: Layer, inputs: jax.Array, answers: Any, places: jax.Array, gaps: jax.Array, steps: int
 ) -> jax.Array:
     """The inputs that follow `(T, B, inputs)` in a closed loop, `(steps, B, inputs)`."""
 
@@ -100,7 +99,7 @@ def continued(
     return jax.lax.scan(step, (state, read(outputs[-1])), None, length=steps)[1]
 
 
-def continuations(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+def continuations(network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
     """The forecast after the last row of every series of a file, as JSON.
 
     Args:
@@ -133,7 +132,7 @@ def continuations(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         }
 
 
-def _ahead(network: Any, task: Series, x: np.ndarray) -> tuple[list[str], np.ndarray]:
+def _ahead(network: Model, task: Series, x: np.ndarray) -> tuple[list[str], np.ndarray]:
     """The names and the values `(horizon, columns)` that the network forecasts at the last step."""
     levels: tuple[Any, ...] = task.quantiles or (None,)
     names = [task.names[n] for n in task.targets]
@@ -141,7 +140,7 @@ def _ahead(network: Any, task: Series, x: np.ndarray) -> tuple[list[str], np.nda
     return columns, forecasts_at_each(network, task, x)[-1].reshape(task.horizon, len(columns))
 
 
-def forecasts_at_each(network: Any, task: Series, x: np.ndarray) -> np.ndarray:
+def forecasts_at_each(network: Model, task: Series, x: np.ndarray) -> np.ndarray:
     """What the network forecasts at each step of a series, in the units of the data.
 
     Args:
@@ -171,5 +170,5 @@ def forecasts_at_each(network: Any, task: Series, x: np.ndarray) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _outputs(network: Any, batch: Batch) -> Any:
+def _outputs(network: Model, batch: Batch) -> Any:
     return outputs_of(network, batch)

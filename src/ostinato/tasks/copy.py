@@ -1,5 +1,7 @@
 """The copy memory problem."""
 
+from typing import Any
+
 import numpy as np
 
 from ..data import Batch
@@ -46,8 +48,8 @@ class Copy(Synthetic):
     length = 120
     least = 2 * MEMORY + 1
 
-    def __init__(self, length: int | None = None, seed: int = 0) -> None:
-        super().__init__(length, seed)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
         self.chance = MEMORY * float(np.log(SYMBOLS)) / self.length
         self.solved = self.chance / 100
 

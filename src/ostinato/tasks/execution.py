@@ -75,23 +75,10 @@ class Execution(Pairs):
     characters: str
     printed = string.digits
 
-    def __init__(
-        self,
-        level: Level,
-        longest: tuple[int, int],
-        *,
-        seed: int = 0,
-        **given: Any,
-    ):
-        """
-        Args:
-            level: the full difficulty.
-            longest: characters of the longest program and of the longest answer.
-            seed: random seed of all examples.
-            given: the settings in `ExecutionSettings`.
-        """
-        self.level, self.settings = level, from_arguments(ExecutionSettings, given)
-        reverse, backwards = self.settings.reverse, self.settings.backwards
+    def __init__(self, *, seed: int = 0, settings: Any = None, **given: Any):
+        chosen = from_arguments(self.Settings, given, settings)
+        self.level, longest = self.difficulty(chosen)
+        reverse, backwards = chosen.reverse, chosen.backwards
         known = Tokens("characters", tuple(sorted(self.characters)))
         written = Tokens("characters", tuple(sorted(self.printed)), backwards)
         self._coded = _fast_encoder(known, reverse), _fast_encoder(written, backwards)
@@ -109,8 +96,16 @@ class Execution(Pairs):
             embedding=EMBEDDING,
             seed=seed,
             where=f"the programs of {self.name}",
-            **shared(self.settings, PairSettings),
+            settings=chosen,
         )
+
+    @abc.abstractmethod
+    def difficulty(self, settings: Any) -> tuple[Level, tuple[int, int]]:
+        """The full difficulty, and the characters of the longest program and of the longest answer.
+
+        Args:
+            settings: an instance of `Settings`.
+        """
 
     @abc.abstractmethod
     def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
@@ -176,7 +171,8 @@ class Execution(Pairs):
             if target.unknown(two):
                 raise BadInput(f"{path}, line {number}: {two!r:.40} is not a number to print")
         pairs = _encoded([(_program(one), two) for one, two in texts], source, target)
-        given = shared(settings, PairSettings) | {
+        given = {
+            **shared(settings, PairSettings),
             "exact": True,
             "embedding": EMBEDDING,
             "where": str(path),
@@ -219,15 +215,9 @@ class Execute(Execution):
     characters = "\n ()*+-:<=>" + string.digits + string.ascii_lowercase
     printed = "-" + string.digits
 
-    def __init__(self, nesting: int = 2, digits: int = 3, **options: Any):
-        """
-        Args:
-            nesting: operations of a program.
-            digits: of its numbers, at most.
-            options: those of `Execution`.
-        """
-        level = check_level(Level(nesting, digits))
-        super().__init__(level, longest_program(level), **options)
+    def difficulty(self, settings: Any) -> tuple[Level, tuple[int, int]]:
+        level = check_level(Level(settings.nesting, settings.digits or 3))
+        return level, longest_program(level)
 
     def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
         draw = Random(int(rng.integers(2**63)))
@@ -255,16 +245,9 @@ class Addition(Execution):
     characters = "()+inprt" + string.digits
     solved = 0.99
 
-    def __init__(self, digits: int = 9, **options: Any):
-        """
-        Args:
-            digits: of both numbers.
-            options: those of `Execution`.
-        """
-        if not 1 <= checked_count(digits, "digits of a number") <= MAX_DIGITS:
-            raise BadInput(f"the numbers must have 1 to {MAX_DIGITS} digits, got {digits}")
-        longest = len("print(+)") + 2 * digits, digits + 1
-        super().__init__(Level(1, digits), longest, **options)
+    def difficulty(self, settings: Any) -> tuple[Level, tuple[int, int]]:
+        digits = settings.digits or 9
+        return Level(1, digits), (len("print(+)") + 2 * digits, digits + 1)
 
     def drawn(self, rng: np.random.Generator, part: str, count: int, level: Draw) -> Texts:
         draw = Random(int(rng.integers(2**63)))

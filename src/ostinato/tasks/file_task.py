@@ -5,15 +5,13 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 from ..data.files import whole_path
-from ..data.splits import PARTS, shares
+from ..data.splits import PARTS
 from ..errors import BadInput
 from ..settings import setting
 from .task import Task
-
-T = TypeVar("T", bound="FileTask")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +22,7 @@ class FileSettings:
         paths: the settings that are paths.
     """
 
-    file: str | None = setting(None, "the data")
+    file: str | None = setting(None, "the data", of_file=True)
     paths: ClassVar[tuple[str, ...]] = ("file",)
 
     def __post_init__(self) -> None:
@@ -39,16 +37,19 @@ class Reading(NamedTuple):
     Attributes:
         file: the data; `None` for those that need no file.
         settings: an instance of the task's `Settings`.
-        split: the shares of training, validation and test.
         seed: random seed of all batches.
         artefacts: what a trained model keeps of its task, if there is one; see `Task.artefacts`.
     """
 
     file: str | None
     settings: Any
-    split: tuple[float, float, float]
     seed: int = 0
     artefacts: Mapping[str, Any] | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All but the file, for a constructor."""
+        return {"settings": self.settings, "seed": self.seed, "artefacts": self.artefacts}
 
 
 class FileTask(Task):
@@ -56,25 +57,42 @@ class FileTask(Task):
 
     Attributes:
         parts: the data of `"train"`, `"valid"` and `"test"`.
+        where: where the data are from, for messages.
+        plural: whether they are many in words.
     """
 
     parts: Any
+    where: str
+    plural: ClassVar[bool] = False
+
+    def __init__(self, *, source: str, **given: Any) -> None:
+        """
+        Args:
+            source: where the data are from, for messages.
+            given: those of `Task`.
+        """
+        super().__init__(**given)
+        self.where = source
+
+    @property
+    def source(self) -> str:
+        return f"{self.where} {'are' if self.plural else 'is'}"
 
     @classmethod
     @abc.abstractmethod
-    def read(cls: type[T], given: Reading) -> T:
+    def read(cls, given: Reading) -> Self:
         """The task of a file, or of the data that need none."""
 
     @classmethod
     def from_settings(
-        cls: type[T], settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> T:
-        given = Reading(settings.file, settings, shares(settings.split), seed, artefacts or None)
-        return cls.read(given)
+        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
+    ) -> Self:
+        return cls.read(Reading(settings.file, settings, seed, artefacts or None))
 
     @classmethod
-    def on_file(cls: type[T], path: Path, settings: Any, artefacts: dict[str, Any]) -> T:
-        task = cls.read(Reading(str(path), settings, (1, 0, 0), artefacts=artefacts))
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Self:
+        whole = dataclasses.replace(settings, split="100/0/0")
+        task = cls.read(Reading(str(path), whole, artefacts=artefacts))
         task.hold_out_all()
         return task
 

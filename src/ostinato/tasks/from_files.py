@@ -1,5 +1,6 @@
 """Tasks from your own files: tables, `.npz` and `.npy`."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,7 @@ from ..data.table import first_twice, missing_cells, written_twice
 from ..data.times import check_order
 from ..errors import BadInput
 from .arrays import Arrays
-from .file_task import naming
-from .quantiles import levels_of
+from .file_task import Reading, naming
 from .series import Series
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
@@ -40,66 +40,43 @@ def task_name_for(path: str | Path, sequence: str | None = None) -> str:
     return "series" if suffix == ".npy" else "text"
 
 
-def series_of_file(
-    path: str | Path, settings: Any, artefacts: Mapping[str, Any] | None = None, **options: Any
-) -> Series:
-    """The task of a series in a `.csv`, `.parquet` or `.npy` file.
-
-    Args:
-        path: the file.
-        settings: `Series.Settings`.
-        artefacts: those of a trained model, to read the same columns and use its scaling.
-        options: further arguments of `Series`.
-    """
-    path, known = Path(path), artefacts or {}
-    options |= {name: getattr(settings, name) for name in ("carry", "washout", "scale", "missing")}
-    options |= {"source": str(path), "artefacts": artefacts}
-    if settings.length is not None:
-        options["length"] = settings.length
-    if settings.kind is None:
-        options |= {"horizon": settings.horizon, "season": settings.season}
-        if settings.quantiles is not None:
-            options["quantiles"] = levels_of(settings.quantiles)
-    elif settings.target is None:
-        raise BadInput(f"kind {settings.kind} needs target, the column to learn")
-    else:
-        usual = {"horizon": 1, "quantiles": None, "season": None}
-        for name, value in usual.items():
+def series_of_file(given: Reading) -> Series:
+    """The task of a series in a `.csv`, `.parquet` or `.npy` file."""
+    assert given.file is not None
+    path, settings, known = Path(given.file), given.settings, given.artefacts or {}
+    kind, target = settings.kind, _names(settings.target)
+    if kind is not None:
+        if settings.target is None:
+            raise BadInput(f"kind {kind} needs target, the column to learn")
+        for name, value in {"horizon": 1, "quantiles": None, "season": None}.items():
             if getattr(settings, name) != value:
-                raise BadInput(f"{name} is of forecasts; leave it out with kind {settings.kind}")
-    target = _names(settings.target)
+                raise BadInput(f"{name} is of forecasts; leave it out with kind {kind}")
     with naming(path):
         if path.suffix.lower() == ".npz":
             raise BadInput(f"{path} holds labelled sequences: use the task arrays")
-        table = _table(path, settings, target if settings.kind == "classification" else [])
+        table = _table(path, settings, target if kind == "classification" else [])
         without = ([settings.sequence] if settings.sequence else []) + (
-            [] if settings.kind is None else target
+            [] if kind is None else target
         )
-        columns, values, groups = _inputs(table, settings, artefacts, without)
+        columns, values, groups = _inputs(table, settings, known, without)
         check_order(table, groups, target)
-        options["names"] = columns
-        if settings.kind is not None:
-            rows = _answers(table, target, settings.kind, settings.missing)
-            return Series(_each(values, groups), _each(rows, groups), kind=settings.kind, **options)
-        options["targets"] = known.get("targets") or target or None
-        return Series(_each(values, groups), **options)
+        options = {"names": columns, "source": str(path), **given.arguments}
+        if kind is not None:
+            rows = _answers(table, target, kind, settings.missing)
+            return Series(_each(values, groups), _each(rows, groups), **options)
+        targets = known.get("targets") or target or None
+        return Series(_each(values, groups), targets=targets, **options)
 
 
-def arrays_of_file(
-    path: str | Path, settings: Any, artefacts: Mapping[str, Any] | None = None, **options: Any
-) -> Arrays:
+def arrays_of_file(given: Reading) -> Arrays:
     """The task of labelled sequences in an `.npz` file or a table with a sequence column.
 
-    Args:
-        path: the file. For an `.npz` file, `settings.columns` and `settings.target` name the arrays
-            of inputs and targets, if these do not have the usual names.
-        settings: `Arrays.Settings`.
-        artefacts: those of a trained model, to use its scaling and classes.
-        options: further arguments of `Arrays`.
+    For an `.npz` file, `columns` and `target` name the arrays of inputs and targets, if these do
+    not have the usual names.
     """
-    path, kind = Path(path), settings.kind
-    options |= {"scale": settings.scale, "missing": settings.missing, "kind": kind}
-    options |= {"source": str(path), "artefacts": artefacts}
+    assert given.file is not None
+    path, settings, kind = Path(given.file), given.settings, given.settings.kind
+    options = {"source": str(path), **given.arguments}
     with naming(path):
         if path.suffix.lower() == ".npz":
             for name in ("sequence", "ignore"):
@@ -116,7 +93,7 @@ def arrays_of_file(
         target = _names(settings.target)
         table = _table(path, settings, target)
         without = [settings.sequence, *target]
-        columns, values, groups = _inputs(table, settings, artefacts, without)
+        columns, values, groups = _inputs(table, settings, given.artefacts or {}, without)
         check_order(table, groups, target)
         if kind is None and target[0] in table.faults:
             table.check_labels(target[0])
@@ -125,8 +102,8 @@ def arrays_of_file(
         xs, ys = _each(values, groups), _each(rows, groups)
         constant = _constant(table, rows, groups)
         labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
-        options |= {"kind": kind, "per_step": not constant, "names": columns}
-        return Arrays(xs, labels, **options)
+        options["settings"] = dataclasses.replace(settings, kind=kind)
+        return Arrays(xs, labels, per_step=not constant, names=columns, **options)
 
 
 def _names(words: str | None) -> list[str]:
@@ -165,10 +142,10 @@ def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
 
 
 def _inputs(
-    table: Table, settings: Any, artefacts: Mapping[str, Any] | None, without: list[str]
+    table: Table, settings: Any, known: Mapping[str, Any], without: list[str]
 ) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
     """The names of the columns to read, their values, and the rows of each sequence."""
-    columns = (artefacts or {}).get("columns") or table.chosen(
+    columns = known.get("columns") or table.chosen(
         _names(settings.columns) or None, _names(settings.ignore), without
     )
     values = table.matrix(columns)

@@ -1,17 +1,19 @@
 """The base of tasks that generate their series, and of their forecasts in a closed loop."""
 
+import abc
 import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data.splits import shares
 from ..errors import BadInput
-from ..settings import options, setting
+from ..settings import from_arguments, setting
 from ..weights import own_precision
 from .applying import ApplyOptions
 from .regression import NormalisedError
@@ -24,7 +26,7 @@ STARTS = 100  # places from which an evaluation forecasts in a closed loop
 class GeneratedSeries(Series):
     """A `Series` made by a generator from the task's seed. The first metric is the NRMSE.
 
-    A subclass generates in its constructor and calls this one's.
+    Subclasses implement `generate`.
     """
 
     @dataclasses.dataclass(frozen=True)
@@ -38,33 +40,37 @@ class GeneratedSeries(Series):
 
     def __init__(
         self,
-        xs: Any,
-        ys: Any = None,
         *,
-        length: int = 100,
-        washout: int | None = None,
-        split: Any = "60/20/20",
-        **more: Any,
+        seed: int = 0,
+        artefacts: Mapping[str, Any] | None = None,
+        settings: Any = None,
+        **given: Any,
     ):
         """
         Args:
-            xs, ys: the series, and what goes with its steps, if anything.
-            length: steps of a window.
-            washout: steps after a beginning that do not count; by default as in the settings.
-            split: shares of the time, as in `Series` or in words.
-            more: further arguments of `Series`.
+            seed: of the series and of batches.
+            artefacts: of a trained model, whose scaling is used.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name; see `Settings`.
         """
-        split = shares(split) if isinstance(split, str) else split
-        more |= {"length": length, "split": split, "source": f"the series of {self.name}"}
-        washout = self.Settings.washout if washout is None else washout
-        super().__init__(xs, ys, washout=washout, **more)
+        own = from_arguments(self.Settings, given, settings)
+        xs, ys = self.generate(own, seed)
+        kind = None if ys is None else "regression"
+        alike = Series.Settings(length=own.length, washout=own.washout, split=own.split, kind=kind)
+        source = f"the series of {self.name}"
+        super().__init__(xs, ys, seed=seed, source=source, artefacts=artefacts, settings=alike)
+        self.settings = own
         _by_nrmse(self)
+
+    @abc.abstractmethod
+    def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """The series, and what goes with its steps unless it is forecast; see `Series`."""
 
     @classmethod
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "GeneratedSeries":
-        return cls(seed=seed, artefacts=artefacts, **options(settings))
+    ) -> Self:
+        return cls(seed=seed, artefacts=artefacts, settings=settings)
 
     @classmethod
     def on_file(  # type: ignore[override]
@@ -78,13 +84,13 @@ class GeneratedSeries(Series):
         return _by_nrmse(task)
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         if how.artefacts.get("targets") is None:
             raise BadInput(f"a run of the task {cls.name} forecasts nothing")
         return Series.apply(network, dataclasses.replace(how, settings=_of_series(how.settings)))
 
     def closed_loops(
-        self, network: Any, part: str, steps: int
+        self, network: Model, part: str, steps: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Forecasts from many places of a part, and what really came.
 

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.ink import Ink
 from ..data.padding import multiple_above
@@ -92,7 +93,7 @@ class Handwriting(PenStrokes):
         """The right transcripts of a batch."""
         return [as_string(labels[labels > 0], self.labels) for labels in batch.targets.T]
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """A few strings of the validation part, each with what the network reads."""
         batch = next(self.held_out("valid", SHOWN))
         outputs, _ = _outputs(network, batch.arrays)
@@ -103,7 +104,7 @@ class Handwriting(PenStrokes):
         return "\n".join(f"{right} read as {words or 'nothing'}" for right, words in pairs)
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The text of each drawing in a file; see `read_drawings`."""
         found = recognise(
             network,
@@ -123,7 +124,7 @@ def as_string(labels: np.ndarray, characters: str) -> str:
 
 
 def recognise(
-    network: Any, drawings: list, characters: str, *, width: int = 1, count: int = 1
+    network: Model, drawings: list, characters: str, *, width: int = 1, count: int = 1
 ) -> list[list[tuple[str, float | None]]]:
     """The texts of some drawings.
 
@@ -169,5 +170,5 @@ def recognise(
 
 
 @eqx.filter_jit
-def _outputs(network: Any, batch: Batch) -> tuple[jax.Array, Any]:
+def _outputs(network: Model, batch: Batch) -> tuple[jax.Array, Any]:
     return outputs_of(eqx.nn.inference_mode(network), batch)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.kept import kept_whole
 from ..data.padding import columns, multiple_above
@@ -51,7 +52,7 @@ class LabelCode:
         """The words or characters of a text that are read."""
         return (text.split() if self.level == "words" else list(text))[: self.cut]
 
-    def labels_of(self, network: Any, texts: Sequence[str]) -> list[str]:
+    def labels_of(self, network: Model, texts: Sequence[str]) -> list[str]:
         """The most probable label of each text."""
         symbols = [self.words.encode(self.split(text)) for text in texts]
         inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
@@ -61,7 +62,7 @@ class LabelCode:
 
     def apply(
         self,
-        network: Any,
+        network: Model,
         lines: Iterable[str],
         report: Report = silent,
         total: int | None = None,

@@ -36,6 +36,7 @@ class Loss(abc.ABC):
 
     Attributes:
         in_nats: whether the loss is a negative log likelihood in nats.
+        of_classes: whether a target is the number of the right class.
 
     Example:
         >>> class Mean(Loss):
@@ -48,6 +49,7 @@ class Loss(abc.ABC):
     """
 
     in_nats: bool = False
+    of_classes: bool = False
 
     @abc.abstractmethod
     def total(self, outputs: jax.Array, batch: Batch) -> jax.Array:
@@ -112,6 +114,7 @@ class CrossEntropy(StepLoss):
     """
 
     in_nats = True
+    of_classes = True
 
     def at(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         right = jnp.take_along_axis(outputs, targets[..., None], axis=-1)[..., 0]

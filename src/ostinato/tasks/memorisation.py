@@ -1,11 +1,11 @@
 """The noiseless memorisation problem."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from ..data import Batch
-from ..errors import BadInput
 from ..settings import setting
 from .losses import CrossEntropy
 from .metrics import Accuracy
@@ -51,18 +51,18 @@ class Memorisation(Synthetic):
     class Settings(Length):
         bits: int = setting(5, "number of bits to memorise", min=1)
 
-    def __init__(self, length: int | None = None, seed: int = 0, bits: int = 5):
-        """
-        Args:
-            length: steps per sequence, at least `2 bits + 1`; `None` for 110.
-            seed: random seed of all sequences.
-            bits: number of bits to memorise.
-        """
-        if bits < 1:
-            raise BadInput(f"the task {self.name} takes at least 1 bit, got {bits}")
-        self.bits, self.least = bits, 2 * bits + 1
-        self.solved = 1 - 0.001 / bits
-        super().__init__(length, seed)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        self.solved = 1 - 0.001 / self.bits
+
+    @property
+    def bits(self) -> int:
+        """The number of bits to memorise."""
+        return self.settings.bits
+
+    @property
+    def least(self) -> int:  # type: ignore[override]
+        return 2 * self.bits + 1
 
     @property
     def lag(self) -> int:

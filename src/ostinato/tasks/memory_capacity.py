@@ -12,7 +12,6 @@ from ..settings import setting
 from .generated_series import GeneratedSeries
 from .metrics import Metric, total, wide
 from .regression import NEGLIGIBLE
-from .task import checked_count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,17 +68,13 @@ class MemoryCapacity(GeneratedSeries):
     name = "memory-capacity"
     apply_options = ()
 
-    def __init__(self, *, samples: int = 10_000, delays: int = 100, seed: int = 0, **more: Any):
-        """
-        Args:
-            samples: of the series.
-            delays: the longest one, K.
-            seed: of the series and of batches.
-            more: `length`, `washout`, `split` and `artefacts`; see `GeneratedSeries`.
-        """
-        self.delays = checked_count(delays, "delays")
-        u = np.random.default_rng([seed, 7]).uniform(-1, 1, samples + delays)
-        past = np.lib.stride_tricks.sliding_window_view(u[:-1], delays)[:, ::-1]
-        super().__init__(u[delays:], past, kind="regression", seed=seed, **more)
+    def __init__(self, *, seed: int = 0, **given: Any):
+        super().__init__(seed=seed, **given)
         self.metrics = (Capacity(), *self.answers.metrics)
         self.chance = 0.0
+
+    def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        delays = settings.delays
+        u = np.random.default_rng([seed, 7]).uniform(-1, 1, settings.samples + delays)
+        past = np.lib.stride_tricks.sliding_window_view(u[:-1], delays)[:, ::-1]
+        return u[delays:], past

@@ -3,6 +3,7 @@
 import math
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from .framing import at_last
 from .losses import CrossEntropy
 from .metrics import Accuracy
 from .synthetic import Length
-from .task import checked_length, checked_seed
+from .task import checked_length
 
 VALID = 5000
 PIXELS = 784
@@ -49,14 +50,9 @@ class SequentialMNIST(Finite):
     length = PIXELS
     order = np.arange(PIXELS)
 
-    def __init__(self, length: int | None = None, seed: int = 0) -> None:
-        """
-        Args:
-            length: 784 or `None`; no other length is possible.
-            seed: random seed of the order of the digits.
-        """
-        self.seed = checked_seed(seed)
-        checked_length(self, length, PIXELS, PIXELS)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        checked_length(self, self.settings.length, PIXELS, PIXELS)
         images, labels = _digits("train", more_than=VALID)
         self.parts = {
             "train": (images[:-VALID], labels[:-VALID]),

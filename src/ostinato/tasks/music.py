@@ -1,5 +1,7 @@
 """Polyphonic music as piano rolls."""
 
+from typing import Any
+
 import numpy as np
 
 from ..data import Batch, find_data
@@ -9,7 +11,7 @@ from .finite import Finite
 from .losses import BinaryCrossEntropy
 from .metrics import NatsPerStep
 from .synthetic import Length
-from .task import checked_length, checked_seed, random
+from .task import checked_length, random
 
 KEYS = 88
 
@@ -44,17 +46,12 @@ class Chorales(Finite):
     loss = BinaryCrossEntropy()
     metrics = (NatsPerStep(loss),)
 
-    def __init__(self, length: int | None = None, seed: int = 0) -> None:
-        """
-        Args:
-            length: steps per sequence; `None` for that of the longest chorale.
-            seed: random seed of the order of the chorales and of the windows.
-        """
-        self.seed = checked_seed(seed)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
         rolls = read_rolls("jsb/JSB_Chorales.mat")
         self.parts = {part: next_steps(some) for part, some in rolls.items()}
         self.length = self.longest = int(self.parts["train"].lengths.max())
-        self.length = checked_length(self, length, most=self.longest)
+        self.length = checked_length(self, self.settings.length, most=self.longest)
         shares = self.parts["train"].targets.mean(axis=0)
         shares = shares[(0 < shares) & (shares < 1)]
         entropies = -shares * np.log(shares) - (1 - shares) * np.log1p(-shares)

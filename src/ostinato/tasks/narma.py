@@ -30,15 +30,9 @@ class NARMA10(GeneratedSeries):
     name = "narma10"
     apply_options = ()
 
-    def __init__(self, *, samples: int = 10_000, seed: int = 0, **more: Any):
-        """
-        Args:
-            samples: of the series.
-            seed: of the series and of batches.
-            more: `length`, `washout`, `split` and `artefacts`; see `GeneratedSeries`.
-        """
-        u, y = narma(samples, 10, seed)
-        super().__init__(u, y[:, None], kind="regression", seed=seed, **more)
+    def generate(self, settings: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        u, y = narma(settings.samples, 10, seed)
+        return u, y[:, None]
 
     def yardsticks(self, part: str) -> dict[str, float]:
         train, held_out = self.parts["train"], self.parts[checked_part(part)]

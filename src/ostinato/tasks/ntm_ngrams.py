@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
-from ..errors import BadInput
 from ..settings import setting
 from .bit_vectors import FEW, LONGER, BitsPerSequence, WrongBits, random_bits, scores_on
 from .losses import BinaryCrossEntropy
 from .synthetic import PLACES, Length, Synthetic
-from .task import checked_count, checked_part, random
+from .task import checked_part, random
 
 
 class NTMNgrams(Synthetic):
@@ -40,7 +40,7 @@ class NTMNgrams(Synthetic):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Length):
-        order: int = setting(6, "ntm-ngrams: n, one more than the bits of a context", min=1)
+        order: int = setting(6, "ntm-ngrams: n, one more than the bits of a context", min=1, max=20)
 
     name = "ntm-ngrams"
     inputs = outputs = 1
@@ -49,18 +49,18 @@ class NTMNgrams(Synthetic):
     predicts_next = True
     length = 200
 
-    def __init__(self, length: int | None = None, seed: int = 0, order: int = 6) -> None:
-        """
-        Args:
-            length: bits of a sequence, at least `order`; `None` for 200.
-            seed: random seed of all sequences.
-            order: n of the n-grams, up to 20.
-        """
-        if checked_count(order, "bits of an n-gram") > 20:
-            raise BadInput(f"the task {self.name} takes n-grams of up to 20 bits, got {order}")
-        self.order = self.least = order
-        super().__init__(length, seed)
-        self.chance = float(self.length - order + 1)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        self.chance = float(self.length - self.order + 1)
+
+    @property
+    def order(self) -> int:
+        """n of the n-grams."""
+        return self.settings.order
+
+    @property
+    def least(self) -> int:  # type: ignore[override]
+        return self.order
 
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         known = self.order - 1
@@ -88,7 +88,7 @@ class NTMNgrams(Synthetic):
             count += batch.sequences
         return {"Bayes-optimal": total / count}
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         """Bits per sequence and share of wrong bits of sequences of twice the length."""
         rng, twice = random(self.seed, LONGER, PLACES[checked_part(part)]), 2 * self.length
         return scores_on({f"{twice} bits": self.draw(rng, FEW, twice)}, self.metrics, network)

@@ -14,7 +14,7 @@ from ..data.splits import divided
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..decoding import beam_answers
 from ..errors import BadInput
-from ..settings import from_arguments, setting
+from ..settings import setting
 from ..wiring import ATTENTION
 from .applying import ApplyOptions
 from .finite import NOBODY, Finite
@@ -23,7 +23,7 @@ from .losses import CrossEntropy, SmoothedCrossEntropy
 from .metrics import Accuracy, Bits, ExactMatch, Metric
 from .ngrams import unigram_bits
 from .pictures import Picture
-from .task import checked_seed, hashed, random
+from .task import hashed, random
 from .write_answers import where_it_looks, written
 
 SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
@@ -73,6 +73,7 @@ class Pairs(Finite):
         (4, 4)
     """
 
+    Settings = PairSettings
     name = "pairs"
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed", "targets", "pictures")
     symbolic = True
@@ -90,6 +91,7 @@ class Pairs(Finite):
         references: Mapping[str, Sequence[str]] | None = None,
         seed: int = 0,
         where: str = "the pairs",
+        settings: Any = None,
         **given: Any,
     ):
         """
@@ -105,12 +107,13 @@ class Pairs(Finite):
                 not know; by default the symbols decoded.
             seed: random seed of order and sampling.
             where: where the pairs are from, for messages.
-            given: the settings in `PairSettings`.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name; see `PairSettings`.
         """
-        self.pairing: PairSettings = from_arguments(PairSettings, given)
-        attention, smoothing = self.pairing.attention, self.pairing.smoothing
+        super().__init__(seed=seed, settings=settings, **given)
+        attention, smoothing = self.settings.attention, self.settings.smoothing
         self.sources, self.targets = source, target
-        self.seed, self.where, self.reverse = checked_seed(seed), where, self.pairing.reverse
+        self.where, self.reverse = where, self.settings.reverse
         self.parts = {name: _ended(*pairs, self.reverse) for name, pairs in parts.items()}
         if longest is None and not self.parts["train"][0]:
             raise BadInput(f"{where}: there is no pair to learn from")
@@ -127,7 +130,7 @@ class Pairs(Finite):
         self.model = {
             "kind": "encoder-decoder",
             "attention": None if attention == "none" else attention,
-            "tied": self.pairing.tied,
+            "tied": self.settings.tied,
             "embedding": embedding,
         }
         self.chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
@@ -200,7 +203,7 @@ class Pairs(Finite):
 
     def _own(self, index: int, batch: Batch) -> np.ndarray | None:
         """Where the decoder reads its own answers, or `None` for nowhere."""
-        share, steps = self.pairing.sampling, self.pairing.sampling_steps
+        share, steps = self.settings.sampling, self.settings.sampling_steps
         if not share:
             return None
         grown = min(1.0, index / steps) if steps else 1.0
@@ -239,7 +242,7 @@ class Pairs(Finite):
     def pictures(self, network: Any) -> list[Picture]:
         """Attention weights in some validation pairs, if the network has attention."""
         sources = (self.parts["valid"][0] or self.parts["train"][0])[:DRAWN]
-        if getattr(network, "attention", None) is None:
+        if network.attention is None:
             return []
         found = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
         return where_it_looks(network, sources, found, self.sources, self.targets)

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from ..data.ink import Ink, drawn_ink, omniglot_ink
 from ..data.locate import find_data
 from ..data.pen import INPUTS
 from ..errors import BadInput
-from ..settings import from_arguments, setting
+from ..settings import setting
 from .synthetic import Generated
-from .task import checked_length, checked_seed, hashed
+from .task import checked_length, hashed
 
 SOURCES = ("drawn", "omniglot")
 OMNIGLOT = "omniglot/strokes_background_small1.zip"
@@ -32,7 +32,6 @@ class PenStrokes(Generated):
     characters vary, but those of Omniglot only do in training.
 
     Attributes:
-        settings: an instance of `Settings`.
         labels: the characters, in the order of their labels.
         parts: the ink of `"train"`, `"valid"` and `"test"`.
         steps: the usual number of steps per character, at most.
@@ -47,18 +46,12 @@ class PenStrokes(Generated):
         writers: int = setting(200, "drawn: writers to learn from", min=1, max=100_000)
         length: int | None = setting(None, "steps per sequence, at most", min=1)
 
-    settings: Any
     steps: ClassVar[int]
     inputs = INPUTS
     held_out_together = 500
 
     def __init__(self, *, seed: int = 0, **given: Any):
-        """
-        Args:
-            seed: random seed of writers and characters.
-            given: the settings of the task; see `Settings`.
-        """
-        self.settings, self.seed = from_arguments(self.Settings, given), checked_seed(seed)
+        super().__init__(seed=seed, **given)
         self.length = self.usual_length
         self.length = self.checked(self.settings.length)
         strokes = self.settings.strokes
@@ -85,9 +78,8 @@ class PenStrokes(Generated):
     @classmethod
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "PenStrokes":
+    ) -> Self:
         task = super().from_settings(settings, seed)
-        assert isinstance(task, PenStrokes)
         known = (artefacts or {}).get("characters", task.labels)
         if known != task.labels:
             raise BadInput(f"the model knows the characters {known}, the data have {task.labels}")

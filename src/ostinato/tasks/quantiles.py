@@ -33,13 +33,15 @@ from .metrics import Metric, StepMean, wide
 Levels = tuple[float, ...]
 
 
-def levels_of(words: str) -> Levels:
-    """The levels in a text.
+def levels_of(words: str | Sequence[float]) -> Levels:
+    """The levels in a text, or those that are given, checked.
 
     Example:
         >>> levels_of("0.1,0.5,0.9")
         (0.1, 0.5, 0.9)
     """
+    if not isinstance(words, str):
+        return checked_levels(words)
     try:
         levels = [float(part) for part in words.split(",")]
     except ValueError:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.kept import kept_whole
 from ..data.npz import read_npy
@@ -20,7 +21,7 @@ from .file_task import FileSettings
 from .finite import Finite
 from .losses import SquaredError
 from .metrics import Metric, StepMean
-from .task import checked_length, checked_seed, hashed, random
+from .task import checked_length, hashed, random
 
 # Letters of 5 by 7 pixels: the columns from left to right, the top row in the lowest bit.
 LETTERS = {
@@ -88,7 +89,9 @@ class Recall(Finite):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(FileSettings):
-        file: str | None = setting(None, "an .npy file with a pattern of -1 and 1 per row")
+        file: str | None = setting(
+            None, "an .npy file with a pattern of -1 and 1 per row", of_file=True
+        )
         patterns: int = setting(10, "how many random patterns or letters", min=1)
         bits: int = setting(100, "bits of a random pattern", min=1)
         letters: bool = setting(False, "letters of 5 by 7 pixels instead of random patterns")
@@ -102,39 +105,38 @@ class Recall(Finite):
 
     def __init__(
         self,
-        patterns: int | np.ndarray = 10,
-        bits: int = 100,
+        patterns: int | np.ndarray | None = None,
         *,
-        letters: bool = False,
-        noise: float = 0.1,
-        length: int = 10,
         seed: int = 0,
         source: str | None = None,
+        settings: Any = None,
+        **given: Any,
     ) -> None:
         """
         Args:
-            patterns: how many, or an array of them, `(patterns, bits)`.
-            bits: of random patterns.
-            letters: whether the patterns are the first letters of the alphabet.
-            noise: fraction of the bits of a pattern that are flipped, rounded to whole bits.
-            length: steps, at least 2.
+            patterns: an array of them, `(patterns, bits)`, or how many.
             seed: of random patterns, of flipped bits and of the order.
             source: where the patterns are from, for messages.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name: `bits`, `letters`, `noise` and `length`; see `Settings`.
         """
-        self.seed, self._source = checked_seed(seed), source
-        self.letters = letters
-        if not isinstance(patterns, int):
+        if isinstance(patterns, int):
+            given["patterns"], patterns = patterns, None
+        super().__init__(seed=seed, settings=settings, **given)
+        chosen, self._source = self.settings, source
+        self.letters = chosen.letters and chosen.file is None
+        if patterns is not None:
             self.patterns = checked_patterns(patterns)
-        elif letters:
-            self.patterns = _letters(patterns)
+        elif self.letters:
+            self.patterns = _letters(chosen.patterns)
         else:
-            signs = random(self.seed, PATTERNS).integers(0, 2, (patterns, bits))
+            shape = chosen.patterns, chosen.bits
+            signs = random(self.seed, PATTERNS).integers(0, 2, shape)
             self.patterns = (2 * signs - 1).astype(np.float32)
         count, self.inputs = self.patterns.shape
         self.outputs = self.inputs
-        self.length = length
-        self.length = checked_length(self, length, 2)
-        self.flipped = round(noise * self.inputs)
+        self.length = chosen.length
+        self.flipped = round(chosen.noise * self.inputs)
         share = np.mean(self.patterns > 0, axis=0)
         self.chance = float(np.mean(np.maximum(share, 1 - share)))
         self.held_out_together = CUES * count
@@ -143,10 +145,8 @@ class Recall(Finite):
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
     ) -> "Recall":
-        dials = {"noise": settings.noise, "length": settings.length, "seed": seed}
-        if settings.file is not None:
-            return cls(_read(settings.file), **dials, source=settings.file)
-        return cls(settings.patterns, settings.bits, letters=settings.letters, **dials)
+        patterns = None if settings.file is None else _read(settings.file)
+        return cls(patterns, seed=seed, source=settings.file, settings=settings)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Recall":
@@ -155,9 +155,7 @@ class Recall(Finite):
             raise BadInput(
                 f"the patterns of {path} have {patterns.shape[1]} bits, the trained ones {bits}"
             )
-        dials = {"noise": settings.noise, "length": settings.length}
-        letters = settings.letters and settings.file is None
-        return cls(patterns, letters=letters, source=str(path), **dials)
+        return cls(patterns, source=str(path), settings=settings)
 
     @property
     def source(self) -> str:
@@ -203,13 +201,13 @@ class Recall(Finite):
     def fingerprint(self) -> str:
         return hashed([self.patterns, self.batch(0, 2).inputs])
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """Three cues and what the network answers, for letters."""
         if not self.letters:
             return None
         (batch, *_) = self.held_out("valid", self.held_out_together)
         some = batch.take(slice(0, 3 * CUES, CUES))
-        answers, _ = unroll(network, jnp.asarray(some.inputs))
+        answers, _ = unroll(network.as_layer(), jnp.asarray(some.inputs))
         pairs = zip(some.inputs[0], np.asarray(answers[-1]), strict=True)
         drawn = [self.drawn(x).splitlines() for pair in pairs for x in pair]
         gaps = [" → ", "    "] * 3

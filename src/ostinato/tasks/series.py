@@ -8,9 +8,10 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.kept import kept_texts
-from ..data.scaling import POLICIES, Scaler, checked_policy, scaler_for
+from ..data.scaling import POLICIES, Scaler, scaler_for
 from ..data.splits import PARTS, divided, shares
 from ..data.table import first_twice
 from ..errors import BadInput
@@ -21,8 +22,8 @@ from .answers import KINDS, TargetCodec
 from .applying import ApplyOptions
 from .file_task import FileSettings, FileTask, Reading
 from .forecasts import fit_forecasts, joined, pairs, sparklines
-from .quantiles import QuantileAnswers, checked_levels, levels_of
-from .task import checked_count, checked_part, checked_seed, hashed
+from .quantiles import QuantileAnswers, levels_of
+from .task import checked_part, hashed
 from .windows import Stream, Streamed, in_windows
 
 
@@ -58,11 +59,13 @@ class Series(Streamed, FileTask):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(FileSettings):
-        file: str | None = setting(None, "a table: .csv, .parquet, or .npy")
-        target: str | None = setting(None, "columns to predict, a,b (all of them)")
-        columns: str | None = setting(None, "columns to read, a,b,c (all of them)")
-        ignore: str | None = setting(None, "columns to leave out, a,b,c")
-        sequence: str | None = setting(None, "column that says to which series a row belongs")
+        file: str | None = setting(None, "a table: .csv, .parquet, or .npy", of_file=True)
+        target: str | None = setting(None, "columns to predict, a,b (all of them)", of_file=True)
+        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", of_file=True)
+        ignore: str | None = setting(None, "columns to leave out, a,b,c", of_file=True)
+        sequence: str | None = setting(
+            None, "column that says to which series a row belongs", of_file=True
+        )
         kind: str | None = setting(
             None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
         )
@@ -93,46 +96,32 @@ class Series(Streamed, FileTask):
         ys: Any = None,
         *,
         targets: Sequence[int | str] | None = None,
-        horizon: int = 1,
-        quantiles: Sequence[float] | None = None,
-        season: int | None = None,
-        kind: str | None = None,
         names: Sequence[str] | None = None,
-        length: int = 50,
-        split: tuple[float, float, float] = (0.9, 0.05, 0.05),
-        carry: bool = True,
-        washout: int = 0,
-        scale: bool = True,
-        missing: str = "refuse",
         seed: int = 0,
         source: str = "the series",
         artefacts: Mapping[str, Any] | None = None,
+        settings: Any = None,
+        **given: Any,
     ):
         """
         Args:
             xs: a series `(T, columns)` or `(T,)`; or several, as a list or `(N, T, columns)`.
             ys: what goes with each step, `(T,)` or `(T, outputs)`; `None` to forecast xs.
             targets: forecasts: numbers or names of the columns to predict; `None` for all.
-            horizon: forecasts: how many steps to predict.
-            quantiles: forecasts: levels of the quantiles to predict, such as 0.1, 0.5 and 0.9;
-                `None` for the mean.
-            season: forecasts: steps of a season, for the baseline `seasonal naive`.
-            kind: of ys, `"classification"` or `"regression"`, where the dtype does not say it.
             names: of the columns; by default 1, 2, 3 and so on.
-            length: steps of a window.
-            split: shares of the time for training, validation and test, in this order.
-            carry: contiguous streams instead of independent sequences.
-            washout: how many steps do not count where a state starts anew.
-            scale: whether columns and numeric targets are scaled.
-            missing: `"refuse"` or `"mask"`.
             seed: of offsets and places.
             source: where the series is from, for messages.
             artefacts: of a trained model, whose scaling and classes are used.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name: `horizon`, `quantiles`, `season`, `kind`, `length` (50 steps by
+                default), `split`, `carry`, `washout`, `scale` and `missing`; see `Settings`.
         """
-        self.length, self.carry, self._source = checked_count(length), bool(carry), source
-        self.seed, self.horizon = checked_seed(seed), checked_count(horizon, "steps of horizon")
-        self.washout = series_data.checked_washout(washout)
-        checked_policy(missing)
+        super().__init__(seed=seed, source=source, settings=settings, **given)
+        chosen, split = self.settings, shares(self.settings.split)
+        kind, missing, scale, season = chosen.kind, chosen.missing, chosen.scale, chosen.season
+        self.length = 50 if chosen.length is None else chosen.length
+        self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon
+        self.quantiles = None if chosen.quantiles is None else levels_of(chosen.quantiles)
         xs = series_data.as_series(xs)
         width, known = xs[0].shape[1], artefacts or {}
         self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
@@ -141,7 +130,8 @@ class Series(Streamed, FileTask):
         if twice := first_twice(self.names):
             raise BadInput(f"two columns are called {twice!r:.60}")
         series_data.check_values(xs, self.names, missing)
-        if ys is not None and not (horizon == 1 and targets is quantiles is season is None):
+        forecasts = self.horizon > 1 or not (targets is season is self.quantiles is None)
+        if ys is not None and forecasts:
             raise BadInput(
                 "horizon, targets, quantiles and season are of forecasts; leave them out or leave "
                 "out ys"
@@ -149,7 +139,6 @@ class Series(Streamed, FileTask):
         self.season = (
             None if season is None else series_data.checked_season(season, xs, bool(known))
         )
-        self.quantiles = None if quantiles is None else checked_levels(quantiles)
         self.forecasts = ys is None
         self.targets = series_data.column_numbers(targets, self.names)
         rows = None if ys is None else series_data.answers_of(ys, xs, kind, missing)
@@ -212,10 +201,6 @@ class Series(Streamed, FileTask):
     def predicts_next(self) -> bool:  # type: ignore[override]
         return self.forecasts
 
-    @property
-    def source(self) -> str:
-        return f"{self._source} is"
-
     def stream_of(self, part: str) -> Stream:
         return self.parts[part]
 
@@ -231,7 +216,7 @@ class Series(Streamed, FileTask):
         stream = self.parts[checked_part(part)]
         return yardsticks.scores(self._naive(part), stream, self.metric, self._errors)
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """The first validation window: what came, and what had been forecast for it."""
         batch = next(iter(in_windows(self.parts["valid"], 1, self.length)), None)
         if batch is None or not self.forecasts:
@@ -282,15 +267,14 @@ class Series(Streamed, FileTask):
 
         if given.file is None:
             raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
-        options = {"split": given.split, "seed": given.seed}
-        return series_of_file(given.file, given.settings, given.artefacts, **options)
+        return series_of_file(given)
 
     def hold_out_all(self) -> None:
         super().hold_out_all()
         self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """What comes after the last row of a file; see `continuations`."""
         from .continuing import continuations
 
@@ -298,5 +282,5 @@ class Series(Streamed, FileTask):
 
 
 @eqx.filter_jit
-def _outputs(network: Any, batch: Batch) -> Any:
+def _outputs(network: Model, batch: Batch) -> Any:
     return outputs_of(network, batch)

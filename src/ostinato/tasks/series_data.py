@@ -10,7 +10,6 @@ from ..data.scaling import check_complete
 from ..errors import BadInput
 from .answers import TargetCodec, checked_answers, fit_answers
 from .sequences import as_array
-from .task import checked_count
 from .windows import Stream
 
 
@@ -139,14 +138,7 @@ def check_parts(
 
 def checked_season(season: int, xs: list[np.ndarray], other_data: bool) -> int:
     """The steps of a season, which must fit into the series; into other data it need not."""
-    season, longest = checked_count(season, "steps of a season"), max(map(len, xs))
+    longest = max(map(len, xs))
     if season >= longest and not other_data:
         raise BadInput(f"a season of {season} steps does not fit into a series of {longest}")
     return season
-
-
-def checked_washout(washout: int) -> int:
-    """The number of steps that do not count; raises unless it is whole and at least 0."""
-    if washout == 0 and not isinstance(washout, bool):
-        return 0
-    return checked_count(washout, "steps of washout")

@@ -3,13 +3,14 @@
 import abc
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from ..data import Batch
 from ..settings import setting
 from .finite import in_pieces
-from .task import Task, checked_count, checked_length, checked_part, checked_seed, random
+from .task import Task, checked_count, checked_length, checked_part, random
 
 TRAIN = 0
 PLACES = {"valid": 1, "test": 2}
@@ -28,8 +29,6 @@ class Generated(Task):
     Every batch has its own random generator, derived from the seed and its number, and so have the
     validation set and the test set, of `held_out_together` sequences each.
     """
-
-    seed: int
 
     @abc.abstractmethod
     def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
@@ -65,13 +64,9 @@ class Synthetic(Generated):
     least: int
     held_out_together = 1000
 
-    def __init__(self, length: int | None = None, seed: int = 0) -> None:
-        """
-        Args:
-            length: steps per sequence; `None` for the task's default.
-            seed: random seed of all sequences.
-        """
-        self.length, self.seed = self.checked(length), checked_seed(seed)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
+        self.length = self.checked(self.settings.length)
 
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.conllu import COLUMNS, Sentence, sentences
 from ..data.kept import kept_texts
@@ -80,7 +81,7 @@ class TagCode:
         weights = (np.arange(steps)[:, None] < lengths).astype(np.float32)
         return Batch(inputs, np.zeros(weights.shape, np.int32), weights, lengths)
 
-    def tag(self, network: Any, found: Sequence[Sequence[str]]) -> list[list[str]]:
+    def tag(self, network: Model, found: Sequence[Sequence[str]]) -> list[list[str]]:
         """The most probable tag of every word of some sentences."""
         batch = self.batch(found)
         chosen = np.asarray(most_probable(network, batch.arrays))
@@ -90,7 +91,7 @@ class TagCode:
 
     def apply(
         self,
-        network: Any,
+        network: Model,
         lines: Iterable[str],
         where: str = "input",
         report: Report = silent,

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..data.lines import count_lines, given_lines
 from ..data.padding import rounded
@@ -26,13 +27,12 @@ from .metrics import Accuracy
 from .passages import TaggedPassage
 from .tag_code import TagCode
 from .tagged import MISSING, Tagged, code_of, encoded, in_parts, read_tagged
-from .task import checked_seed, hashed, random
+from .task import hashed, random
 from .toy_language import toy_sentences
 
 TAGS = ("upos", "xpos", "feats", "deprel")
 EMBEDDING, LETTER = 100, 32
 TOY = 3000
-GIVEN = ("min_count", "unknown", "spelling", "column")  # settings of the task itself
 REPLACE, SPLIT, LANGUAGE = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
 
 
@@ -64,9 +64,13 @@ class Tagging(Finite, FileTask):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(FileSettings):
-        file: str | None = setting(None, "a CoNLL-U file (a generated language)")
-        valid: str | None = setting(None, "a CoNLL-U file for validation (a part of the file)")
-        test: str | None = setting(None, "a CoNLL-U file for the test (a part of the file)")
+        file: str | None = setting(None, "a CoNLL-U file (a generated language)", of_file=True)
+        valid: str | None = setting(
+            None, "a CoNLL-U file for validation (a part of the file)", of_file=True
+        )
+        test: str | None = setting(
+            None, "a CoNLL-U file for the test (a part of the file)", of_file=True
+        )
         column: str = setting("upos", f"what to predict: {', '.join(TAGS)}", among=TAGS)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
         min_count: int = setting(1, "how often a word must occur to be known", min=1)
@@ -85,32 +89,27 @@ class Tagging(Finite, FileTask):
         valid: Sequence[Tagged] | None = None,
         test: Sequence[Tagged] | None = None,
         *,
-        split: tuple[float, float, float] = (0.8, 0.1, 0.1),
-        min_count: int = 1,
-        unknown: float = 0.25,
-        spelling: int = 50,
-        column: str = "upos",
         seed: int = 0,
         source: str = "the sentences",
         artefacts: Mapping[str, Any] | None = None,
+        settings: Any = None,
+        **given: Any,
     ):
         """
         Args:
             train, valid, test: sentences. A part that is not given is taken from `train`.
-            split: the shares of training, validation and test where parts are not given.
-            min_count: how often a word must occur in the training part to be known.
-            unknown: how often rare words are replaced; see above.
-            spelling: units of the cell that reads the characters of a word, in each direction.
-            column: of CoNLL-U, for what a trained network writes.
             seed: of the parts, the batches and the replaced words.
             source: where the sentences are from, for messages.
             artefacts: of a trained model, whose words and tags are used.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name: `column` (of CoNLL-U, for what a trained network writes),
+                `split`, `min_count`, `unknown` and `spelling`; see `Settings`.
         """
-        self.seed, self._source, self._unknown = checked_seed(seed), source, unknown
-        given = {"train": train, "valid": valid, "test": test}
-        found = in_parts(given, split, random(seed, SPLIT))
+        super().__init__(seed=seed, source=source, settings=settings, **given)
+        sentences = {"train": train, "valid": valid, "test": test}
+        found = in_parts(sentences, shares(self.settings.split), random(seed, SPLIT))
         if artefacts is None:
-            self.code = code_of(found, min_count, column)
+            self.code = code_of(found, self.settings.min_count, self.settings.column)
         else:
             self.code = TagCode.from_json(artefacts)
         if len(self.code.tags) < 2:
@@ -133,13 +132,9 @@ class Tagging(Finite, FileTask):
             "kind": "tagger",
             "letters": len(self.code.letters),
             "letter": LETTER,
-            "spelling": spelling,
+            "spelling": self.settings.spelling,
             "embedding": EMBEDDING,
         }
-
-    @property
-    def source(self) -> str:
-        return f"{self._source} is"
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         if length not in (None, self.length):
@@ -162,7 +157,8 @@ class Tagging(Finite, FileTask):
     def _rates(self) -> np.ndarray:
         """The probability that a word is replaced by the unknown one, by symbol."""
         counts = np.bincount(self._symbols[self.parts["train"].inputs], minlength=self.inputs)
-        return self._unknown / np.maximum(self._unknown + counts, 1e-9)
+        unknown = self.settings.unknown
+        return unknown / np.maximum(unknown + counts, 1e-9)
 
     def together(self, part: str, which: np.ndarray) -> Batch:
         """Sentences side by side; in the padding each repeats its last word."""
@@ -205,7 +201,7 @@ class Tagging(Finite, FileTask):
             found["most frequent tag"] = float(np.mean((guess == valid.targets)[valid.there]))
         return found
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """A sentence of the validation part as word/tag, with the right tag where it is another."""
         part = self.parts["valid"]
         if not len(part.lengths):
@@ -224,7 +220,7 @@ class Tagging(Finite, FileTask):
         )
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """CoNLL-U for CoNLL-U or plain sentences; see `TagCode.apply`."""
         code = TagCode.from_json(how.artefacts)
         where = "input" if how.file is None else str(how.file)
@@ -251,21 +247,19 @@ class Tagging(Finite, FileTask):
     @classmethod
     def read(cls, given: Reading) -> "Tagging":
         """The task of CoNLL-U files, or of a generated language."""
-        file, settings, split, seed, kept = given
-        options: dict[str, Any] = {name: getattr(settings, name) for name in GIVEN}
-        options |= {"split": split, "seed": seed, "artefacts": kept}
+        file, settings, seed, kept = given
         if file is None:
             for name in ("valid", "test"):
                 if getattr(settings, name) is not None:
                     raise BadInput(f"{name} needs file, the sentences to learn from")
             made = toy_sentences(TOY, random(seed, LANGUAGE))
-            return cls(made, source="the generated language", **options)
+            return cls(made, source="the generated language", **given.arguments)
         column = settings.column if kept is None else kept["column"]
         valid, test = (
             None if path is None else read_tagged(path, column)
             for path in (settings.valid, settings.test)
         )
-        return cls(read_tagged(file, column), valid, test, source=file, **options)
+        return cls(read_tagged(file, column), valid, test, source=file, **given.arguments)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Tagging":

@@ -1,18 +1,20 @@
 """The contract of a task: batches, a loss, metrics and baselines, all from one seed."""
 
 import abc
+import contextlib
 import hashlib
 import operator
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import NoSettings, options
+from ..settings import NoSettings, from_arguments, options, signature
 from .applying import ApplyOptions
 from .losses import Loss
 from .metrics import Metric
@@ -51,7 +53,9 @@ class Task(abc.ABC):
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
-            `ostinato.settings`.
+            `ostinato.settings`. The constructor takes them by name.
+        settings: an instance of `Settings`.
+        seed: random seed of all batches.
         apply_options: the options of `apply` that the task has a use for; see `ApplyOptions`.
         vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
     """
@@ -73,11 +77,29 @@ class Task(abc.ABC):
     model: Mapping[str, Any] | None = None
     apply_options: ClassVar[tuple[str, ...]] = ()
     vocabulary: Any = None
+    settings: Any
+    seed: int
+
+    def __init__(self, *, seed: int = 0, settings: Any = None, **given: Any) -> None:
+        """
+        Args:
+            seed: random seed of all batches.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name; see `Settings`.
+        """
+        self.seed = checked_seed(seed)
+        self.settings = from_arguments(self.Settings, given, settings)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Show the settings in the signature of the constructor."""
+        super().__init_subclass__(**more)
+        with contextlib.suppress(BadInput, NameError, TypeError):  # whoever makes one is told
+            cls.__signature__ = signature(cls.__init__, cls.Settings)  # type: ignore[attr-defined]
 
     @classmethod
     def from_settings(
         cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> "Task":
+    ) -> Self:
         """Build the task of a configuration.
 
         Args:
@@ -86,7 +108,7 @@ class Task(abc.ABC):
             seed: random seed of all batches.
             artefacts: what a trained model keeps of its task; see `artefacts`.
         """
-        return cls(seed=seed, **options(settings))  # type: ignore[call-arg]
+        return cls(seed=seed, **options(settings))
 
     @property
     def metric(self) -> Metric:
@@ -153,7 +175,7 @@ class Task(abc.ABC):
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
     @classmethod
-    def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The answers of a trained network to new input.
 
         Args:
@@ -165,7 +187,7 @@ class Task(abc.ABC):
         """
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
 
-    def scores(self, network: Any, part: str) -> dict[str, Any]:
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
         return {}
 
@@ -182,11 +204,11 @@ class Task(abc.ABC):
         """
         return {}
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """A few lines that show what a network has learned, for example text that it generates."""
         return None
 
-    def pictures(self, network: Any) -> list[Picture]:
+    def pictures(self, network: Model) -> list[Picture]:
         """Where a network looks in some examples, for the report."""
         return []
 

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..cells import Model
 from ..data import Batch, Vocabulary, read_symbols
 from ..data.splits import divided, shares
 from ..decoding import NotFinite, opening, sample
@@ -21,7 +22,7 @@ from .metrics import Bits, Perplexity
 from .ngrams import ngram_bits, unigram_bits
 from .passages import TextPassage
 from .synthetic import Length
-from .task import checked_count, checked_seed, hashed
+from .task import hashed
 from .windows import Stream, Streamed, in_windows, next_symbols
 
 PREVIEW = 200  # symbols
@@ -43,9 +44,11 @@ class Text(Streamed, FileTask):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(Length):
-        file: str | None = setting(None, "the text to learn: a file, or a data set")
-        level: str = setting("characters", "symbols of a text: characters or bytes", among=LEVELS)
-        encoding: str = setting("utf-8", "character encoding of the file")
+        file: str | None = setting(None, "the text to learn: a file, or a data set", of_file=True)
+        level: str = setting(
+            "characters", "symbols of a text: characters or bytes", among=LEVELS, of_file=True
+        )
+        encoding: str = setting("utf-8", "character encoding of the file", of_file=True)
         split: str = setting(
             "90/5/5", "percent of a text for training, validation, test", read=shares
         )
@@ -68,25 +71,26 @@ class Text(Streamed, FileTask):
         symbols: np.ndarray,
         vocabulary: Vocabulary,
         *,
-        length: int = 50,
-        split: tuple[float, float, float] = (0.9, 0.05, 0.05),
-        carry: bool = True,
         seed: int = 0,
         source: str = "the text",
+        settings: Any = None,
+        **given: Any,
     ):
         """
         Args:
             symbols: the whole text, encoded by the vocabulary.
             vocabulary: the characters or bytes that the symbols stand for.
-            length: steps per window.
-            split: fractions of the text for training, validation and test, in this order.
-            carry: contiguous streams instead of independent sequences.
             seed: random seed of offsets and positions.
             source: where the text is from, for messages.
+            settings: an instance of `Settings`, in place of settings by name.
+            given: settings by name: `length` (50 steps per window by default), `split` and `carry`;
+                see `Settings`.
         """
+        super().__init__(seed=seed, source=source, settings=settings, **given)
+        split = shares(self.settings.split)
         self.parts = {part: symbols[some] for part, some in divided(len(symbols), split).items()}
-        self.vocabulary, self.length, self.carry = vocabulary, checked_count(length), carry
-        self.seed, self._source = checked_seed(seed), source
+        self.vocabulary, self.carry = vocabulary, self.settings.carry
+        self.length = 50 if self.settings.length is None else self.settings.length
         self.inputs = self.outputs = len(vocabulary)
         unit = "character" if vocabulary.level == "characters" else "byte"
         self.metrics = (Bits(unit), Perplexity(unit))
@@ -108,10 +112,8 @@ class Text(Streamed, FileTask):
     @classmethod
     def read(cls, given: Reading) -> "Text":
         """The task of a text file or the embedded text."""
-        file, settings, split, seed, kept = given
-        options: dict[str, Any] = {"carry": settings.carry, "split": split, "seed": seed}
-        if settings.length is not None:
-            options["length"] = settings.length
+        file, settings, seed, kept = given
+        options = {"settings": settings, "seed": seed}
         vocabulary = None if kept is None else Vocabulary.from_json(kept["vocabulary"])
         if file is None:
             text = embedded_text()
@@ -123,10 +125,6 @@ class Text(Streamed, FileTask):
             if kept is not None and len(symbols) < 2:
                 raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
             return cls(symbols, known, source=file, **options)
-
-    @property
-    def source(self) -> str:
-        return f"{self._source} is"
 
     def stream_of(self, part: str) -> Stream:
         return self._training if part == "train" else next_symbols(self.parts[part])
@@ -155,7 +153,7 @@ class Text(Streamed, FileTask):
                 found[name] = ngram_bits(train, valid, self.inputs, order)
         return found
 
-    def preview(self, network: Any, key: jax.Array) -> str | None:
+    def preview(self, network: Model, key: jax.Array) -> str | None:
         """Generated text; `None` if the network's outputs are not finite."""
         prompt = self.parts["valid"][:1]
         prompt = prompt.astype(np.int32) if len(prompt) else opening(self.vocabulary)

@@ -1,6 +1,7 @@
 """Translate: learn to turn sentences into sentences, from two files of them."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from ..data.lines import read_pairs, read_table_of_pairs
 from ..data.splits import PARTS, part_at, shares
 from ..data.tokens import LEVELS, SUBWORDS, Tokens
 from ..errors import BadInput
-from ..settings import setting, shared
+from ..settings import setting
 from .applying import ApplyOptions
 from .pairs import Pairs, PairSettings
 from .scores import bleu, chrf, exact_match, left_out_if_missing
@@ -25,6 +26,8 @@ COUNTS = {"train": 20_000, "valid": 1_000, "test": 1_000}
 EMBEDDING = {"characters": 64, "bytes": 64, "words": 128, "subwords": 256}
 FILES = tuple(f"{part}{side}" for part in ("", "valid_", "test_") for side in ("source", "target"))
 MADE = 2  # place in the random numbers of the seed
+
+_of_files = functools.partial(setting, of_file=True)
 
 
 class Translate(Pairs):
@@ -40,18 +43,18 @@ class Translate(Pairs):
 
     @dataclasses.dataclass(frozen=True)
     class Settings(PairSettings):
-        source: str | None = setting(None, "file of source sentences, one per line (.gz too)")
-        target: str | None = setting(None, "columns to predict, a,b; translate: target sentences")
-        valid_source: str | None = setting(None, "source sentences for validation")
-        valid_target: str | None = setting(None, "their translations")
-        test_source: str | None = setting(None, "source sentences for the test")
-        test_target: str | None = setting(None, "their translations")
-        pairs: str = setting("numbers-fr", "without files: what to translate", among=GENERATED)
-        level: str | None = setting(None, "what a symbol is", among=LEVELS)
-        subwords: int = setting(SUBWORDS, "number of subwords of each side", min=300)
-        min_count: int = setting(1, "how often a word must occur to be known", min=1)
-        longest: int | None = setting(None, "leave out training pairs with more symbols", min=1)
-        split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
+        source: str | None = _of_files(None, "file of source sentences, one per line (.gz too)")
+        target: str | None = _of_files(None, "columns to predict, a,b; translate: target sentences")
+        valid_source: str | None = _of_files(None, "source sentences for validation")
+        valid_target: str | None = _of_files(None, "their translations")
+        test_source: str | None = _of_files(None, "source sentences for the test")
+        test_target: str | None = _of_files(None, "their translations")
+        pairs: str = _of_files("numbers-fr", "without files: what to translate", among=GENERATED)
+        level: str | None = _of_files(None, "what a symbol is", among=LEVELS)
+        subwords: int = _of_files(SUBWORDS, "number of subwords of each side", min=300)
+        min_count: int = _of_files(1, "how often a word must occur to be known", min=1)
+        longest: int | None = _of_files(None, "leave out training pairs with more symbols", min=1)
+        split: str = _of_files("90/5/5", "percent for training, validation, test", read=shares)
 
         def __post_init__(self) -> None:
             for name in FILES:
@@ -118,7 +121,8 @@ class Translate(Pairs):
 
 def _given(settings: Any, known: Sequence[Tokens]) -> dict[str, Any]:
     """The options that follow from the settings, on the run's own data and on others."""
-    return shared(settings, PairSettings) | {
+    return {
+        "settings": settings,
         "embedding": EMBEDDING[known[1].level],
         "exact": settings.source is None,
     }

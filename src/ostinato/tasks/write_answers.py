@@ -18,7 +18,7 @@ from ..errors import BadInput
 from ..progress import each
 from ..through_time import unroll
 from ..weights import own_precision
-from ..wiring import outputs_of
+from ..wiring import EncoderDecoder, outputs_of
 from .applying import ApplyOptions
 from .framing import written_by_decoder
 from .pictures import Picture
@@ -39,7 +39,11 @@ class Answer(NamedTuple):
 
 
 def answers(
-    network: Any, how: ApplyOptions, read: Callable[[str], str] = str, *, strict: bool = False
+    network: EncoderDecoder,
+    how: ApplyOptions,
+    read: Callable[[str], str] = str,
+    *,
+    strict: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """TargetCodec to the lines of a file or of standard input; see `Task.apply`.
 
@@ -109,7 +113,7 @@ def _coded(text: str, where: str, tokens: Tokens, longest: int, strict: bool) ->
 
 
 def written(
-    network: Any,
+    network: EncoderDecoder,
     sources: Sequence[np.ndarray],
     target: Tokens,
     how: ApplyOptions,
@@ -127,7 +131,7 @@ def written(
 
 
 def found_answers(
-    network: Any, source: Any, lengths: Any, most: int, tokens: Tokens, how: ApplyOptions
+    network: EncoderDecoder, source: Any, lengths: Any, most: int, tokens: Tokens, how: ApplyOptions
 ) -> list[list[Answer]]:
     """TargetCodec of at most `most` symbols to each source, searched or drawn as `how` says."""
     with own_precision(network):
@@ -161,7 +165,7 @@ def found_answers(
 
 
 def where_it_looks(
-    network: Any,
+    network: EncoderDecoder,
     sources: Sequence[np.ndarray],
     found: Sequence[list[Answer]],
     source: Tokens,
@@ -170,7 +174,7 @@ def where_it_looks(
     """The attention weights of the best answers, `(target, source)`, each as a picture."""
     if not sources:
         return []
-    if getattr(network, "attention", None) is None:
+    if network.attention is None:
         raise BadInput("the network has no attention, so there is no picture of it")
     batch = paired(sources, [best[0].symbols for best in found])
     weights = np.asarray(_looks(eqx.nn.inference_mode(network), batch.arrays), float)
@@ -183,7 +187,7 @@ def where_it_looks(
 
 
 @eqx.filter_jit
-def _looks(network: Any, batch: Batch) -> jax.Array:
+def _looks(network: EncoderDecoder, batch: Batch) -> jax.Array | None:
     return network.looks(unroll, batch)
 
 
@@ -194,7 +198,7 @@ def _padded(sources: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scored(
-    network: Any,
+    network: EncoderDecoder,
     block: list[tuple[int, str]],
     sources: Sequence[np.ndarray],
     given: Iterator[str],
@@ -222,7 +226,7 @@ def _scored(
 
 
 def log_probabilities(
-    network: Any, sources: Sequence[np.ndarray], targets: Iterable[Sequence[int]]
+    network: EncoderDecoder, sources: Sequence[np.ndarray], targets: Iterable[Sequence[int]]
 ) -> list[float]:
     """The natural logarithm of the probability of each target, without ends, given its source."""
     ended = [np.array([*target, END], np.int32) for target in targets]
@@ -238,7 +242,7 @@ def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Batc
 
 
 @eqx.filter_jit
-def _totals(network: Any, batch: Batch) -> jax.Array:
+def _totals(network: EncoderDecoder, batch: Batch) -> jax.Array:
     outputs, _ = outputs_of(network, batch)
     logs = jax.nn.log_softmax(outputs)
     chosen = jnp.take_along_axis(logs, jnp.asarray(batch.targets)[..., None], axis=-1)[..., 0]

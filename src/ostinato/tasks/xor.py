@@ -1,5 +1,7 @@
 """The temporal XOR problem."""
 
+from typing import Any
+
 import numpy as np
 
 from ..data import Batch
@@ -39,8 +41,8 @@ class Xor(Synthetic):
     length = 99
     least = 2
 
-    def __init__(self, length: int | None = None, seed: int = 0) -> None:
-        super().__init__(length, seed)
+    def __init__(self, *, seed: int = 0, **given: Any) -> None:
+        super().__init__(seed=seed, **given)
         known = (self.length + 1) // 3
         self.ceiling = (1 + known / self.length) / 2
         self.solved = self.ceiling - 0.005

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..cells import Layer
 from ..cells.sizes import parameter_dtype, try_input_sizes
-from ..through_time import can_step, describe, unroll
+from ..through_time import describe, unroll
 from ._compile import quickly
 from ._explain import CellError, explain
 from ._trees import at, floats, is_float, like_normal, to_float64
@@ -43,7 +44,8 @@ class Case:
             noisy: the cell's noise depends on the position in the batch, so a sequence alone gives
                 other results.
         """
-        self.name, self.noisy, self.can_step = type(cell).__name__, noisy, can_step(cell)
+        self.name, self.noisy = type(cell).__name__, noisy
+        self.can_step = isinstance(cell, Layer) and cell.can_step
         self.own, self.wide = cell, bool(jax.config.read("jax_enable_x64"))
         self._inputs, self._state = inputs, state
         with jax.enable_x64(True):

@@ -13,7 +13,6 @@ from .gradients import general_bptt as general_bptt
 from .gradients import rtrl as rtrl
 from .gradients import rtrl_start as rtrl_start
 from .gradients import truncated_bptt as truncated_bptt
-from .layers import can_step as can_step
 from .layers import over_parts as over_parts
 from .layers import parts_with_inputs as parts_with_inputs
 from .online1997 import online1997 as online1997

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Cell
+from ..cells import Layer
 from ._weak import is_weak, strong, weakness_matters
 from .step import Step
 
 
-def sizes(cell: Any, xs: Any) -> tuple[int, tuple[int, ...]]:
+def sizes(cell: Layer, xs: Any) -> tuple[int, tuple[int, ...]]:
     """The number of steps and the batch axes of `xs`."""
     name, leaves = type(cell).__name__, jax.tree.leaves(xs)
     if not leaves:
@@ -124,7 +124,7 @@ def _as_numpy(lengths: Any, batch: tuple[int, ...]) -> np.ndarray:
     return values
 
 
-def expected_state(cell: Cell, batch: tuple[int, ...], xs: Any) -> Any:
+def expected_state(cell: Layer, batch: tuple[int, ...], xs: Any) -> Any:
     """Shapes and dtypes of a cell's state, which its step keeps."""
     name = type(cell).__name__
     us = eqx.filter_eval_shape(cell.inputs, xs)
@@ -156,7 +156,7 @@ def expected_state(cell: Cell, batch: tuple[int, ...], xs: Any) -> Any:
     return strong(state)
 
 
-def _check_weak(cell: Cell, states: list, u: Any) -> None:
+def _check_weak(cell: Layer, states: list, u: Any) -> None:
     if weakness_matters(cell.step, states, u):
         raise ValueError(
             f"{type(cell).__name__} has a weakly typed state, which step would read in other "
@@ -181,7 +181,7 @@ def check_batched(what: str, tree: Any, axes: tuple[int, ...]) -> None:
             )
 
 
-def check_state(cell: Cell, state: Any, expected: Any, xs: Any) -> None:
+def check_state(cell: Layer, state: Any, expected: Any, xs: Any) -> None:
     """Refuse a state of another cell, batch or dtype."""
     for leaf in jax.tree.leaves(state):
         if not eqx.is_array_like(leaf) or isinstance(leaf, bool | int | float | complex):
@@ -201,7 +201,7 @@ def check_state(cell: Cell, state: Any, expected: Any, xs: Any) -> None:
         _check_weak(cell, [state], one_time(eqx.filter_eval_shape(cell.inputs, xs)))
 
 
-def check_structure(layer: Any, state: Any, batch: tuple[int, ...]) -> None:
+def check_structure(layer: Layer, state: Any, batch: tuple[int, ...]) -> None:
     """Refuse a state that is not built like that of a layer; its cells check their own parts."""
     expected = eqx.filter_eval_shape(layer.initial, batch)
     if not _same_structure(state, expected):

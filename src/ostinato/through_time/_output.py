@@ -13,12 +13,14 @@ import equinox as eqx
 import jax
 from jax.extend.core import Jaxpr, Literal
 
-from ..cells import Cell
+from ..cells import Layer
 from .step import take_apart
 from .tracing import evaluate, read
 
 
-def step_changing(cell: Cell, change: Callable[[Any], Any], before: Any, u: Any) -> tuple[Any, Any]:
+def step_changing(
+    cell: Layer, change: Callable[[Any], Any], before: Any, u: Any
+) -> tuple[Any, Any]:
     """`cell.step(before, u)` with `change(state)` in place of the state that it computes.
 
     The output is read off the changed state, whose arrays count as independent of each other, and
@@ -63,7 +65,7 @@ def step_changing(cell: Cell, change: Callable[[Any], Any], before: Any, u: Any)
     return after, y
 
 
-def output_from(cell: Cell, after: Any, before: Any, u: Any) -> Any:
+def output_from(cell: Layer, after: Any, before: Any, u: Any) -> Any:
     """`y` of `cell.step(before, u)`, read off `after`; see `step_changing`.
 
     Example:

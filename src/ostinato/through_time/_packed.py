@@ -6,31 +6,23 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Layer
+from ..cells.cell import Wrapper
 from ._check import check_batched, sizes
 from .borders import Borders, find_borders, held, restarted
 
 Loss = Callable[[Any, Any], jax.Array]
 
 
-class Packed(Cell):
+class Packed(Wrapper):
     """A cell that reads `(x, valid, reset)`: its step keeps or restarts the state.
 
     `valid` and `reset` are booleans `(*batch,)` or `None`; see `Borders`. The state restarts at the
     cell's own `initial`, whose parameters the derivative reaches.
     """
 
-    cell: Cell
-
-    @property
-    def input_axes(self) -> int:
-        return self.cell.input_axes
-
     def check_inputs(self, xs):
         self.cell.check_inputs(xs[0])
-
-    def initial(self, batch):
-        return self.cell.initial(batch)
 
     def inputs(self, x):
         x, valid, reset = x
@@ -56,7 +48,7 @@ class Packed(Cell):
         return held(new, state, valid), y
 
 
-def packed(cell: Cell, xs: Any, lengths: Any, resets: Any) -> tuple[Packed, tuple, Borders]:
+def packed(cell: Layer, xs: Any, lengths: Any, resets: Any) -> tuple[Packed, tuple, Borders]:
     """The cell that knows where sequences begin and end, its inputs, and the borders."""
     cell.check_inputs(xs)
     xs, borders = find_borders(xs, lengths, resets, *sizes(cell, xs))

@@ -15,14 +15,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Layer
 from ._check import check_batched, check_state, check_taps, expected_state, one_time, sizes
 from ._engine import Inputs
 from ._mixed import inputs_in
 from ._rule import run_through_time, slopes_through_time
 from ._weak import is_weak
 from .borders import Borders, held, restarted, without_padding
-from .layers import can_step, over_parts, path_of
+from .layers import over_parts, path_of
 from .step import Step, take_apart
 
 MANY = 100  # operations of a step
@@ -70,7 +70,7 @@ def through_time(cell, xs, state, borders: Borders, taps, options: Options):
     """
     steps = jax.tree.leaves(xs)[0].shape[0]
     chunk = options.chunk
-    if chunk >= steps or not can_step(cell):
+    if chunk >= steps or not cell.can_step:
         return one_stretch(cell, xs, state, borders, taps, options)
     parameters, static = eqx.partition(cell, eqx.is_array)
     state, restart = _split(state)
@@ -104,7 +104,7 @@ def through_time(cell, xs, state, borders: Borders, taps, options: Options):
 
 def one_stretch(cell, xs, state, borders: Borders, taps, options: Options):
     """A stretch of time with everything kept."""
-    if hasattr(cell, "over_time") and (taps is None or not can_step(cell)):
+    if cell.in_parts and (taps is None or not cell.can_step):
         return _layer(cell, xs, state, borders, taps, options)
     return _cell(cell, xs, state, borders, taps, options)
 
@@ -219,10 +219,10 @@ def _between(start: int, stop: int, tree):
 def _starts(cell, xs, state, borders: Borders):
     """The state to begin with: checked, or the cell's own; with resets as `Start`s."""
     if borders.forward is None:
-        return starting_state(cell, xs, state) if can_step(cell) else state
+        return starting_state(cell, xs, state) if cell.can_step else state
     _, batch = sizes(cell, xs)
     first, restart = _split(state)
-    first = starting_state(cell, xs, first) if can_step(cell) else first
+    first = starting_state(cell, xs, first) if cell.can_step else first
     first = cell.initial(batch) if first is None else first
     if restart is None:
         restart = cell.initial((1,) * len(batch))
@@ -247,7 +247,7 @@ def _is_start(x) -> bool:
     return isinstance(x, Start)
 
 
-def starting_state(cell: Cell, xs, state):
+def starting_state(cell: Layer, xs, state):
     """The given state, checked, or else the cell's own."""
     _, batch = sizes(cell, xs)
     expected = expected_state(cell, batch, xs)

@@ -44,12 +44,11 @@ import jax
 import jax.flatten_util
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Layer
 from ._check import describe, in_line, is_whole, sizes
 from ._packed import packed, valid_loss
 from ._running import starting_state
 from .borders import find_borders, where
-from .layers import can_step
 from .theorem import gradients_by_theorem
 from .unroll import unroll
 
@@ -70,7 +69,7 @@ class Online(NamedTuple):
 
 
 def bptt(
-    cell: Cell,
+    cell: Layer,
     loss: Loss,
     xs: Any,
     targets: Any,
@@ -85,7 +84,7 @@ def bptt(
     valid = borders.valid
     loss, targets = valid_loss(loss, targets, valid)
 
-    def total(cell: Any) -> Any:
+    def total(cell: Layer) -> Any:
         ys, final = unroll(cell, xs, state, lengths=lengths, resets=resets)
         if valid is not None:
             # Padding has no loss, but at its zeros the loss could have an infinite slope.
@@ -97,7 +96,7 @@ def bptt(
 
 
 def truncated_bptt(
-    cell: Cell,
+    cell: Layer,
     loss: Loss,
     xs: Any,
     targets: Any,
@@ -131,7 +130,7 @@ def truncated_bptt(
 
 
 def rtrl(
-    cell: Cell,
+    cell: Layer,
     loss: Loss,
     xs: Any,
     targets: Any,
@@ -195,7 +194,7 @@ def rtrl(
     return value, restore(gradient), Online(state, influence) if going_on else state
 
 
-def rtrl_start(cell: Cell, xs: Any, state: Any = None) -> Online:
+def rtrl_start(cell: Layer, xs: Any, state: Any = None) -> Online:
     """A state that depends on no weight yet, for `rtrl` to go on from.
 
     Args:
@@ -215,7 +214,7 @@ def rtrl_start(cell: Cell, xs: Any, state: Any = None) -> Online:
 
 
 def general_bptt(
-    cell: Cell | list[Cell] | tuple[Cell, ...],
+    cell: Layer | list[Layer] | tuple[Layer, ...],
     loss: Loss | list[Loss] | tuple[Loss, ...],
     xs: Any,
     targets: Any,
@@ -305,11 +304,10 @@ def _each_step_its_own(cell: Any, loss: Any, xs: Any, targets: Any, state: Any) 
     return found.value, gradients, found.states[-1][0]
 
 
-def check_targets(cell: Any, xs: Any, targets: Any) -> int:
+def check_targets(cell: Layer, xs: Any, targets: Any) -> int:
     """The number of steps, after refusing targets for another number of them."""
     steps, _ = sizes(cell, xs)
-    if isinstance(cell, Cell):
-        cell.check_inputs(xs)
+    cell.check_inputs(xs)
     for target in jax.tree.leaves(targets):
         if jnp.shape(target)[:1] != (steps,):
             raise ValueError(
@@ -319,8 +317,8 @@ def check_targets(cell: Any, xs: Any, targets: Any) -> int:
     return steps
 
 
-def _check_can_step(cell: Any, method: str) -> None:
-    if not can_step(cell):
+def _check_can_step(cell: Layer, method: str) -> None:
+    if not cell.can_step:
         raise ValueError(f"{method} needs a cell with a step, got {type(cell).__name__}")
 
 

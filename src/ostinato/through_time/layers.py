@@ -9,22 +9,17 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from ..cells import Cell
+from ..cells import Layer
 
 # part, inputs, state or None, backwards -> outputs, final state
-RunPart = Callable[[Any, Any, Any, bool], tuple[Any, Any]]
+RunPart = Callable[[Layer, Any, Any, bool], tuple[Any, Any]]
 
 
-def can_step(cell: Any) -> bool:
-    """Whether it has a step: a cell has one, a layer that must see the whole sequence has none."""
-    return isinstance(cell, Cell) and cell.can_step
-
-
-def over_parts(layer: Any, xs: Any, state: Any, run_part: RunPart, reverse: bool = False) -> Any:
+def over_parts(layer: Layer, xs: Any, state: Any, run_part: RunPart, reverse: bool = False) -> Any:
     """Run a layer by its own `over_time`, and each of its parts by `run_part`.
 
     Args:
-        layer: whatever has a method `over_time`, such as `Stack` or `Bidirectional`.
+        layer: a layer, such as `Stack` or `Bidirectional`.
         xs: inputs of the layer, time first.
         state: state of the layer, or `None`.
         run_part: `run_part(part, xs, state, reverse)`, called in the order of computation.
@@ -35,14 +30,14 @@ def over_parts(layer: Any, xs: Any, state: Any, run_part: RunPart, reverse: bool
         Outputs and final state of the layer.
     """
 
-    def run(part: Any, xs: Any, state: Any = None, *, reverse: bool = False) -> tuple[Any, Any]:
+    def run(part: Layer, xs: Any, state: Any = None, *, reverse: bool = False) -> tuple[Any, Any]:
         return run_part(part, xs, state, backwards != reverse)
 
     backwards = reverse
     return layer.over_time(run, xs, state)
 
 
-def parts_with_inputs(layer: Any, xs: Any, run: Callable) -> list[tuple[str, Any, Any]]:
+def parts_with_inputs(layer: Layer, xs: Any, run: Callable) -> list[tuple[str, Layer, Any]]:
     """The parts of a layer: the path of each, the part, and shapes and dtypes of its inputs.
 
     Args:
@@ -51,7 +46,7 @@ def parts_with_inputs(layer: Any, xs: Any, run: Callable) -> list[tuple[str, Any
     """
     found = []
 
-    def visit(part: Any, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+    def visit(part: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), xs)
         found.append((path_of(part, layer), part, shapes))
         return run(part, xs, state, reverse=reverse)

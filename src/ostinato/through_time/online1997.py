@@ -17,41 +17,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import LSTM, LSTM1997, Cell, KrauseLSTM, PeepholeLSTM
-from ..cells.building import split
+from ..cells import Layer
+from ..cells.cell import Parts, Rule
 from ._check import sizes
 from ._packed import valid_loss
 from ._running import starting_state
 from .borders import Borders, find_borders, held, restarted, where
 from .gradients import Loss, Online, Result, check_influence, check_targets
 
-Rule = Callable[[jax.Array, jax.Array], jax.Array]
-
-
-def _memory_1997(a: jax.Array, c: jax.Array) -> jax.Array:
-    i, g, _ = split(jax.nn.sigmoid(a), 3)
-    return c + i * g
-
-
-def _memory(squash: Callable) -> Rule:
-    def rule(a: jax.Array, c: jax.Array) -> jax.Array:
-        i, f, g, _ = split(a, 4)
-        return jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * squash(g)
-
-    return rule
-
-
-# What follows the products of a step, unit by unit: the new memory from all pre-activations and the
-# old memory, then h from the output gate's pre-activation (the last block) and the new memory.
-RULES: dict[type, tuple[Rule, Rule]] = {
-    LSTM1997: (_memory_1997, lambda o, c: jax.nn.sigmoid(o) * jnp.tanh(c)),
-    LSTM: (_memory(jnp.tanh), lambda o, c: jax.nn.sigmoid(o) * jnp.tanh(c)),
-    KrauseLSTM: (_memory(lambda g: g), lambda o, c: jnp.tanh(c * jax.nn.sigmoid(o))),
-}
+CELLS = "LSTM1997, LSTM, KrauseLSTM"  # ours with `memory_rules`
 
 
 def online1997(
-    cell: Cell,
+    cell: Layer,
     loss: Loss,
     xs: Any,
     targets: Any,
@@ -99,15 +77,14 @@ def online1997(
         >>> value, gradient, online = online1997(lstm, loss, xs, targets, online)
     """
     check_targets(cell, xs, targets)
-    lstm = _lstm(cell)
-    memory, output = _rules(lstm)
+    encoding, lstm, readout = _parts(cell)
+    memory, output, weights = lstm.memory_rules()
     units = len(lstm.R)
     going_on = isinstance(state, Online)
     start = state if isinstance(state, Online) else online1997_start(cell, xs, state)
     check_influence(start, online1997_start(cell, xs, start.state))
     xs, borders = find_borders(xs, lengths, resets, *sizes(cell, xs))
     loss, targets = valid_loss(loss, targets, borders.valid)
-    encoding = getattr(cell, "encoding", None)
     xs = xs if encoding is None else encoding(xs, lstm.W.dtype)
     rest = lstm.initial((1,) * (start.state[0].ndim - 1))
 
@@ -121,7 +98,7 @@ def online1997(
 
     received = (lstm.inputs(xs), borders.valid, borders.forward)
     final, (before, a, old, new, h) = jax.lax.scan(step, start.state, received)
-    value, of_readout, e = _present(cell, loss, h, targets)
+    value, of_readout, e = _present(readout, loss, h, targets)
     slopes = _at_borders(_slopes(memory, output, a, old, new), borders)
     columns = a.shape[-1] // units - 1
 
@@ -137,7 +114,7 @@ def online1997(
         back, begin, (e * slopes.h_of_c, slopes.c_of_c), reverse=True
     )
 
-    parts = [xs, before] + ([jnp.ones_like(before[..., :1])] if hasattr(lstm, "b") else [])
+    parts = [xs, before] + ([jnp.ones_like(before[..., :1])] if len(weights) == 3 else [])
     v = jnp.concatenate(parts, axis=-1)
     at_a = [slopes.c_of_a * _times(errors, columns), e * slopes.h_of_o]
     rows = jnp.einsum(
@@ -152,7 +129,7 @@ def online1997(
     return value, gradient, Online(final, influence) if going_on else final
 
 
-def online1997_start(cell: Cell, xs: Any, state: Any = None) -> Online:
+def online1997_start(cell: Layer, xs: Any, state: Any = None) -> Online:
     """A state that depends on no weight yet, for `online1997` to go on from.
 
     Args:
@@ -165,34 +142,27 @@ def online1997_start(cell: Cell, xs: Any, state: Any = None) -> Online:
         and `b` (without the one, where there is no `b`) one below the other, the columns of all
         pre-activations but the output gate's.
     """
-    lstm = _lstm(cell)
+    _, lstm, _ = _parts(cell)
     state = starting_state(cell, xs, state)
     h, _ = state
-    rows = sum(len(x) for x in (lstm.W, lstm.R)) + hasattr(lstm, "b")
+    rows = sum(len(jnp.atleast_2d(x)) for x in lstm.memory_rules().weights)
     columns = lstm.R.shape[1] - lstm.R.shape[0]
     return Online(state, jnp.zeros((*h.shape[:-1], rows, columns), h.dtype))
 
 
-def _lstm(cell: Any) -> Any:
-    """The memory cells: the cell itself, or those within a network."""
-    lstm = cell
-    if hasattr(cell, "readout") and hasattr(cell, "encoding"):
-        lstm = cell.cell
-        if jax.tree.leaves(eqx.filter(cell.encoding, eqx.is_inexact_array)):
-            raise ValueError(
-                "online1997 learns no encoding: use inputs that are vectors or one-hot symbols, "
-                f"got {type(cell.encoding).__name__}"
-            )
-    if not isinstance(lstm, tuple(RULES)) or isinstance(lstm, PeepholeLSTM):
-        names = ", ".join(kind.__name__ for kind in RULES)
+def _parts(cell: Layer) -> Parts:
+    """The memory cells, which are the cell itself or within a network, and what is around them."""
+    parts = cell.parts()
+    if jax.tree.leaves(eqx.filter(parts.encoding, eqx.is_inexact_array)):
         raise ValueError(
-            f"online1997 needs one of {names}, or a network of one, got {type(lstm).__name__}"
+            "online1997 learns no encoding: use inputs that are vectors or one-hot symbols, "
+            f"got {type(parts.encoding).__name__}"
         )
-    return lstm
-
-
-def _rules(lstm: Any) -> tuple[Rule, Rule]:
-    return next(rules for kind, rules in RULES.items() if isinstance(lstm, kind))
+    if not parts.cell.memory_cell:
+        raise ValueError(
+            f"online1997 needs one of {CELLS}, or a network of one, got {type(parts.cell).__name__}"
+        )
+    return parts
 
 
 class _Slopes(NamedTuple):
@@ -237,10 +207,10 @@ def _at_borders(slopes: _Slopes, borders: Borders) -> _Slopes:
 
 
 def _present(
-    cell: Any, loss: Loss, hs: jax.Array, targets: Any
+    readout: Any, loss: Loss, hs: jax.Array, targets: Any
 ) -> tuple[jax.Array, Any, jax.Array]:
     """The summed loss, its gradient in the readout, and the error at every h."""
-    learned, rest = eqx.partition(getattr(cell, "readout", None), eqx.is_inexact_array)
+    learned, rest = eqx.partition(readout, eqx.is_inexact_array)
 
     def total(learned: Any, hs: jax.Array) -> jax.Array:
         readout = eqx.combine(learned, rest)
@@ -250,15 +220,14 @@ def _present(
     return value, of_readout, errors
 
 
-def _like(cell: Any, of_readout: Any, rows: jax.Array) -> Any:
+def _like(cell: Layer, of_readout: Any, rows: jax.Array) -> Any:
     """The gradient as a module like the cell, from the rows of `W`, `R` and `b`."""
-    lstm = _lstm(cell)
+    lstm = cell.parts().cell
     inputs, units = len(lstm.W), len(lstm.R)
     parts = [rows[:inputs], rows[inputs : inputs + units], *rows[inputs + units :]]
 
-    def where(cell: Any) -> list[jax.Array]:
-        lstm = _lstm(cell)
-        return [lstm.W, lstm.R] + ([lstm.b] if hasattr(lstm, "b") else [])
+    def where(cell: Layer) -> tuple[jax.Array, ...]:
+        return cell.parts().cell.memory_rules().weights
 
     gradient = eqx.tree_at(where, eqx.filter(cell, eqx.is_inexact_array), parts)
     if of_readout is None:

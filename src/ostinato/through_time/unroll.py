@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Cell
+from ..cells import Layer
 from ._check import (
     check_compute,
     check_memory,
@@ -19,14 +19,14 @@ from ._check import (
 from ._running import Options, compiled, step_of
 from .backends import BACKENDS
 from .borders import find_borders
-from .layers import can_step, parts_with_inputs
+from .layers import parts_with_inputs
 
 WATCHED = (None, "states", "products", "slopes")
 FAILURES = ("scan", "nan")
 
 
 def unroll(
-    cell: Any,
+    cell: Layer,
     xs: Any,
     state: Any = None,
     *,
@@ -92,8 +92,7 @@ def unroll(
     steps, batch = sizes(cell, xs)
     chunk = check_memory(memory, steps)
     xs, borders = find_borders(xs, lengths, resets, steps, batch)
-    if isinstance(cell, Cell):
-        cell.check_inputs(xs)
+    cell.check_inputs(xs)
     compute = check_compute(compute)
     if not isinstance(reverse, bool | np.bool_):
         raise ValueError(f"reverse must be True or False, got {in_line(reverse)}")
@@ -112,12 +111,12 @@ def unroll(
             raise ValueError(
                 f"taps need memory='all' because they hold an array for every step, got {memory!r}"
             )
-    if state is not None and not can_step(cell):
+    if state is not None and not cell.can_step:
         check_structure(cell, state, batch)
     return compiled(cell, xs, state, borders, taps, options)
 
 
-def taps(cell: Any, xs: Any) -> dict[str, jax.Array]:
+def taps(cell: Layer, xs: Any) -> dict[str, jax.Array]:
     """Zero offsets for the recurrent products of a cell or layer, by the path of their weight.
 
     The gradient with respect to them is the error at each pre-activation.
@@ -133,9 +132,9 @@ def taps(cell: Any, xs: Any) -> dict[str, jax.Array]:
     return {name: jnp.zeros(x.shape, x.dtype) for name, x in shapes.items()}
 
 
-def _tap_shapes(cell: Any, xs: Any) -> dict[str, jax.ShapeDtypeStruct]:
+def _tap_shapes(cell: Layer, xs: Any) -> dict[str, jax.ShapeDtypeStruct]:
     steps, batch = sizes(cell, xs)
-    if not can_step(cell):
+    if not cell.can_step:
         return {
             path + name: shape
             for path, part, inputs in parts_with_inputs(cell, xs, unroll)

@@ -13,7 +13,6 @@ from .gated_feedback import GatedFeedback as GatedFeedback
 from .layer_norm import LayerNorm as LayerNorm
 from .mean import Mean as Mean
 from .model import outputs_of as outputs_of
-from .model import prepared as prepared
 from .network import Dropped as Dropped
 from .network import Embedding as Embedding
 from .network import Network as Network

@@ -13,8 +13,7 @@ The score of `Dot` needs nothing from inside the step, so all steps are looked a
 after the scan.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -22,6 +21,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..cells.building import draw, zeros
+from ..cells.cell import Run
 from ..cells.initialisers import glorot
 from .affine import is_affine
 
@@ -193,6 +193,8 @@ def _reading(cell: Cell, memory: jax.Array) -> Any:
 class _AttendBefore(Cell):
     """A cell that reads the context of its last output; the output is `[h_t, c_t]`."""
 
+    in_parts: ClassVar[bool] = True
+
     decoder: _Looking
 
     @property
@@ -222,9 +224,7 @@ class _AttendBefore(Cell):
         state, outputs = self.decoder.step(state, u)
         return state, self._joined(*outputs)
 
-    def over_time(
-        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
-    ) -> tuple[Any, Any]:
+    def over_time(self, run: Run, xs: Any, state: Any) -> tuple[Any, Any]:
         """The steps first, then the contexts of all of them at once."""
         outputs, state = run(self.decoder, xs, state)
         return self._joined(*outputs), state
@@ -236,6 +236,8 @@ class _AttendBefore(Cell):
 class _AttendAfter(_Attending):
     """`h_t = cell(x_t)`, and the output is `[h_t, c_t]` with the context c_t of h_t."""
 
+    in_parts: ClassVar[bool] = True
+
     def initial(self, batch: tuple[int, ...]) -> Any:
         return self.cell.initial(batch)
 
@@ -246,9 +248,7 @@ class _AttendAfter(_Attending):
         state, h = self.cell.step(state, u)
         return state, jnp.concatenate([h, self.context(h)], axis=-1)
 
-    def over_time(
-        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
-    ) -> tuple[Any, Any]:
+    def over_time(self, run: Run, xs: Any, state: Any) -> tuple[Any, Any]:
         """The cell first, then the contexts of all steps at once."""
         hs, state = run(self.cell, xs, state)
         return jnp.concatenate([hs, self.context(hs)], axis=-1), state

@@ -1,15 +1,14 @@
 """Two cells, one from each end."""
 
-from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Layer
+from ..cells.cell import Run
 
 
-class Bidirectional(eqx.Module):
+class Bidirectional(Layer):
     """`y_t = [→h_t, ←h_t]`: one cell reads the sequence forwards, another backwards.
 
     It must see the whole sequence, so it is a layer for `unroll` and not a cell. With `lengths` and
@@ -27,8 +26,8 @@ class Bidirectional(eqx.Module):
         (10, 2, 32)
     """
 
-    forward: Cell
-    backward: Cell
+    forward: Layer
+    backward: Layer
 
     @property
     def input_axes(self) -> int:
@@ -37,11 +36,13 @@ class Bidirectional(eqx.Module):
     def initial(self, batch: tuple[int, ...]) -> Any:
         return self.forward.initial(batch), self.backward.initial(batch)
 
-    def over_time(
-        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
-    ) -> tuple[Any, Any]:
+    def over_time(self, run: Run, xs: Any, state: Any) -> tuple[Any, Any]:
         """Both directions; `run` is given by `unroll`."""
         ahead, behind = (None, None) if state is None else state
         ys, ahead = run(self.forward, xs, ahead)
         zs, behind = run(self.backward, xs, behind, reverse=True)
         return jnp.concatenate([ys, zs], axis=-1), (ahead, behind)
+
+    def state_groups(self, state: Any) -> list[list[Any]]:
+        ahead, behind = self.forward.state_groups(state[0]), self.backward.state_groups(state[1])
+        return [one + two for one, two in zip(ahead, behind, strict=True)]

@@ -1,15 +1,21 @@
 """From the final state of an encoder to the initial state of a decoder."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from .bidirectional import Bidirectional
 from .network import Readout
-from .stack import Stack
+
+
+class Encoder(Protocol):
+    """A layer, or anything else whose final state is handed over."""
+
+    def initial(self, batch: tuple[int, ...]) -> Any: ...
+
+    def state_groups(self, state: Any) -> list[list[Any]]: ...
 
 
 class Bridge(eqx.Module):
@@ -32,7 +38,7 @@ class Bridge(eqx.Module):
 
     maps: tuple[Readout, ...]
 
-    def __init__(self, encoder: Any, decoder: Cell, *, key: jax.Array):
+    def __init__(self, encoder: Encoder, decoder: Cell, *, key: jax.Array):
         """
         Args:
             encoder: a cell, or a layer such as `Bidirectional`.
@@ -51,7 +57,7 @@ class Bridge(eqx.Module):
             made.append(Readout(size, goal.shape[-1], key=k))
         self.maps = tuple(made)
 
-    def __call__(self, encoder: Any, final: Any, decoder: Cell) -> Any:
+    def __call__(self, encoder: Encoder, final: Any, decoder: Cell) -> Any:
         """The decoder's initial state, from the final state of the encoder `(*batch, ...)`."""
         batch = jax.tree.leaves(final)[0].shape[:1]
         leaves, tree = jax.tree.flatten(decoder.initial(batch))
@@ -64,7 +70,7 @@ class Bridge(eqx.Module):
         return jax.tree.unflatten(tree, state)
 
 
-def can_hand_over(encoder: Any, decoder: Cell) -> bool:
+def can_hand_over(encoder: Encoder, decoder: Cell) -> bool:
     """Whether the encoder's final state is a state of the decoder."""
     theirs, ours = (
         eqx.filter_eval_shape(lambda cell=cell: cell.initial((1,))) for cell in (encoder, decoder)
@@ -72,23 +78,12 @@ def can_hand_over(encoder: Any, decoder: Cell) -> bool:
     return bool(eqx.tree_equal(theirs, ours))
 
 
-def _sources(layer: Any, state: Any, count: int) -> list[list[Any]]:
+def _sources(encoder: Encoder, state: Any, count: int) -> list[list[Any]]:
     """For each of `count` arrays of the decoder, the arrays of the encoder's state it reads."""
-    groups = _groups(layer, state)
+    groups = encoder.state_groups(state)
     if len(groups) == count:
         return groups
     return [[x for group in groups for x in group]] * count
-
-
-def _groups(layer: Any, state: Any) -> list[list[Any]]:
-    """The arrays of a state, with those of both directions together."""
-    if isinstance(layer, Stack):
-        pairs = zip(layer.layers, state, strict=True)
-        return [group for part, own in pairs for group in _groups(part, own)]
-    if isinstance(layer, Bidirectional):
-        ahead, behind = _groups(layer.forward, state[0]), _groups(layer.backward, state[1])
-        return [one + two for one, two in zip(ahead, behind, strict=True)]
-    return [[x] for x in jax.tree.leaves(state) if _is_float(x)]
 
 
 def _is_float(x: Any) -> bool:

@@ -1,12 +1,13 @@
 """From a picture to words: convolutions read the picture, a decoder writes its caption."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells.cell import Run
 from ..errors import BadInput
 from .encoder_decoder import EncoderDecoder
 from .noise import Drop
@@ -75,6 +76,10 @@ class Convolutions(eqx.Module):
         """Features of zero, in the shape that a `Bridge` reads: those of all cells joined."""
         return jnp.zeros((*batch, self.cells * self.size), self.layers[0].weight.dtype)
 
+    def state_groups(self, state: jax.Array) -> list[list[jax.Array]]:
+        """What a `Bridge` reads."""
+        return [[state]]
+
     def __call__(self, pictures: jax.Array) -> jax.Array:
         height, _, *rest = pictures.shape
         if (height, *rest) != self.picture:
@@ -123,9 +128,7 @@ class Captioner(EncoderDecoder):
         (3, 2, 5)
     """
 
-    def encode(
-        self, run: Callable[..., Any], source: Any, lengths: Any
-    ) -> tuple[jax.Array, jax.Array, Any]:
+    def encode(self, run: Run, source: Any, lengths: Any) -> tuple[jax.Array, jax.Array, Any]:
         """The features of each cell, all of which may be looked at, and the initial state."""
         memory = self.encoder(source)
         joined = jnp.moveaxis(memory, 0, 1).reshape(memory.shape[1], -1)

@@ -1,13 +1,13 @@
 """From one sequence to another: an encoder, a decoder, and what goes from one to the other."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
+from ..cells import Cell, Layer, Model
+from ..cells.cell import Run
 from ..cells.sizes import parameter_dtype
 from ..data import Batch
 from .bridge import Bridge
@@ -33,7 +33,7 @@ class Pair(NamedTuple):
     own: Any = None
 
 
-class EncoderDecoder(eqx.Module):
+class EncoderDecoder(Model):
     """An encoder reads the source; its final state starts a decoder, which writes the target.
 
         m_1 … m_S, s = encoder(source)
@@ -63,10 +63,6 @@ class EncoderDecoder(eqx.Module):
     attention: Any
     readout: Any
 
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        """Nothing is carried from batch to batch."""
-        return ()
-
     @property
     def outputs(self) -> int:
         """The number of target symbols."""
@@ -77,8 +73,8 @@ class EncoderDecoder(eqx.Module):
         """The floating dtype of the parameters."""
         return parameter_dtype(self)
 
-    def prepare(self, run: Callable[..., Any], batch: Batch) -> tuple[Any, Any, Any]:
-        """Read the source; see `prepared`."""
+    def prepare(self, run: Run, batch: Batch) -> tuple[Layer, Any, Any]:
+        """Read the source."""
         pair = batch.inputs
         network, state = self.read(run, pair.source, pair.lengths[0])
         if pair.own is None:
@@ -86,9 +82,7 @@ class EncoderDecoder(eqx.Module):
         cell = OwnSymbols(network)
         return cell, (pair.target, pair.own), (state, pair.target[0])
 
-    def read(
-        self, run: Callable[..., Any], source: Any, lengths: Any, copies: int = 1
-    ) -> tuple[Network, Any]:
+    def read(self, run: Run, source: Any, lengths: Any, copies: int = 1) -> tuple[Network, Any]:
         """The decoder after reading the source, as a network of target symbols, and its state.
 
         Args:
@@ -109,9 +103,7 @@ class EncoderDecoder(eqx.Module):
         cell = self.attention.around(self.decoder, memory, copied(valid))
         return Network(cell, self._readout(), self.embedding), cell.starting(state)
 
-    def encode(
-        self, run: Callable[..., Any], source: Any, lengths: Any
-    ) -> tuple[jax.Array, jax.Array, Any]:
+    def encode(self, run: Run, source: Any, lengths: Any) -> tuple[jax.Array, jax.Array, Any]:
         """What attention looks at, and the decoder's initial state; see `read`.
 
         Returns:
@@ -122,7 +114,7 @@ class EncoderDecoder(eqx.Module):
             state = self.bridge(self.encoder.cell, state, self.decoder)
         return memory, jnp.arange(len(memory)) < jnp.asarray(lengths)[:, None], state
 
-    def looks(self, run: Callable[..., Any], batch: Batch) -> jax.Array | None:
+    def looks(self, run: Run, batch: Batch) -> jax.Array | None:
         """α: how much each step of the target looks at each of the source, `(T, B, S)`."""
         if self.attention is None:
             return None

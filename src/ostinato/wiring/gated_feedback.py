@@ -97,6 +97,10 @@ class GatedFeedback(Cell):
         ]
         return cls(cells, inputs, key=last)
 
+    def named_gates(self) -> dict[str, str]:
+        layers = range(len(self.layers))
+        return {f"gate {i} to {j}": "sigmoid" for j in layers for i in layers}
+
     def vector_size(self) -> int | None:
         return self.w[0].shape[0]
 

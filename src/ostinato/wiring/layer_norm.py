@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
+from ..cells.cell import Wrapper
 from ..cells.sizes import input_size, parameter_dtype
 from ..through_time import with_products
 from ..through_time.paired import paired
@@ -16,7 +17,7 @@ from ..through_time.step import take_apart
 from ..through_time.tap import Tap
 
 
-class LayerNorm(Cell):
+class LayerNorm(Wrapper):
     """Every product of a cell, with the input and with the state, is normalised.
 
     `x W` becomes `gain ⊙ (x W - mean) / √(variance + ε) + shift`, over the units of that product,
@@ -32,7 +33,6 @@ class LayerNorm(Cell):
         >>> cell = LayerNorm(LSTM(3, 16, key=jax.random.key(0)))
     """
 
-    cell: Cell
     input_gains: list[jax.Array]
     input_shifts: list[jax.Array]
     gains: list[jax.Array]
@@ -60,15 +60,6 @@ class LayerNorm(Cell):
         self.input_shifts = [jnp.zeros(n, dtype) for n in sizes[0]]
         self.gains = [jnp.ones(n, dtype) for n in sizes[1]]
         self.shifts = [jnp.zeros(n, dtype) for n in sizes[1]]
-
-    def vector_size(self) -> int | None:
-        return self.cell.vector_size()
-
-    def check_inputs(self, xs: Any) -> None:
-        self.cell.check_inputs(xs)
-
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch)
 
     def inputs(self, x: Any) -> Any:
         parameters, static = eqx.partition(self.cell, eqx.is_array)

@@ -1,21 +1,19 @@
 """A whole network: an encoding of symbols, a cell, and a readout."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Cell
+from ..cells import Cell, Layer
 from ..cells.building import draw, project, zeros
+from ..cells.cell import Parts, Run, Wrapper
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..cells.sizes import input_size, output_size, parameter_dtype
 from ..data import Batch
-from ..through_time import can_step
 from .noise import Drop
-from .stack import Stack
 
 
 class Readout(eqx.Module):
@@ -155,12 +153,14 @@ class Network(Cell):
         (3, 1, 70)
     """
 
-    cell: Any
+    in_parts: ClassVar[bool] = True
+
+    cell: Layer
     readout: Any
     encoding: OneHot | Embedding | Dropped | None
 
     def __init__(
-        self, cell: Any, readout: Any, encoding: OneHot | Embedding | Dropped | None = None
+        self, cell: Layer, readout: Any, encoding: OneHot | Embedding | Dropped | None = None
     ):
         """
         Args:
@@ -177,7 +177,7 @@ class Network(Cell):
 
     @property
     def can_step(self) -> bool:
-        return can_step(self.cell)
+        return self.cell.can_step
 
     @property
     def outputs(self) -> int:
@@ -193,7 +193,7 @@ class Network(Cell):
         return parameter_dtype(self)
 
     def vector_size(self) -> int | None:
-        return self.cell.vector_size() if isinstance(self.cell, Cell) else None
+        return self.cell.vector_size()
 
     def check_inputs(self, xs: Any) -> None:
         if self.encoding is not None:
@@ -209,9 +209,7 @@ class Network(Cell):
         state, h = self.cell.step(state, u)
         return state, self._read(h)
 
-    def over_time(
-        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
-    ) -> tuple[Any, Any]:
+    def over_time(self, run: Run, xs: Any, state: Any) -> tuple[Any, Any]:
         """The cell first, then the readout as one product for all steps."""
         cell = None
         if self.encoding is not None:
@@ -222,12 +220,15 @@ class Network(Cell):
         return self._read(hs), state
 
     def to_cell(self, batch: Batch, state: Any) -> tuple[Batch, Any]:
-        """The batch as the cell reads it, and the cell's state, from a state of the network."""
         return batch._replace(inputs=self._encode(batch.inputs)), state
 
-    def from_cell(self, state: Any, batch: Batch) -> Any:
-        """The state of the network, from that of the cell after the batch."""
-        return state
+    def parts(self) -> Parts:
+        return Parts(self.encoding, self.cell, self.readout)
+
+    def on_vectors(self, xs: jax.Array) -> tuple[jax.Array, Layer]:
+        if self.encoding is None:
+            return xs, self
+        return self.encoding(xs, self.dtype), Network(self.cell, self.readout)
 
     def _encode(self, x: Any) -> Any:
         return x if self.encoding is None else self.encoding(x, self.dtype)
@@ -236,36 +237,32 @@ class Network(Cell):
         return h if self.readout is None else self.readout(h)
 
 
-def looking_up(cell: Any, vectors: jax.Array, count: int) -> Any:
-    """A cell that reads symbols by looking up their projected inputs, if that is faster.
+def looking_up(layer: Layer, vectors: jax.Array, count: int) -> Layer | None:
+    """A layer that reads symbols by looking up their projected inputs, if that is faster.
 
     Args:
-        cell: a cell that reads vectors.
+        layer: a cell that reads vectors, or a layer whose first cell does.
         vectors: those of all symbols, `(symbols, size)`.
         count: how many symbols are to be read.
     """
-    if isinstance(cell, Stack) and not cell.skip:
-        first = looking_up(cell.layers[0], vectors, count)
-        return None if first is None else Stack([first, *cell.layers[1:]])
     # On a GPU the product is cheap, and the derivative of looking up is not.
-    pays = count >= len(vectors) and jax.default_backend() == "cpu"
-    if not pays or hasattr(cell, "over_time") or not can_step(cell):
+    if count < len(vectors) or jax.default_backend() != "cpu":
         return None
-    return _Lookup(cell, vectors)
+
+    def looked_up(cell: Layer) -> Layer | None:
+        return None if cell.in_parts or not cell.can_step else _Lookup(cell, vectors)
+
+    return layer.with_reader(looked_up)
 
 
-class _Lookup(Cell):
+class _Lookup(Wrapper):
     """A cell that reads symbols: `inputs` is computed once for each symbol, and then looked up."""
 
-    cell: Cell
     vectors: jax.Array
 
     @property
     def input_axes(self) -> int:
         return 0
-
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch)
 
     def inputs(self, x: Any) -> Any:
         return jax.tree.map(lambda rows: rows[x], self.cell.inputs(self.vectors))

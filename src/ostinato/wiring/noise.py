@@ -19,8 +19,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
-from ..through_time import can_step, with_products
+from ..cells import Cell, Layer
+from ..cells.cell import Wrapper
+from ..through_time import with_products
 from ..through_time.tap import Tap
 
 Module = TypeVar("Module")
@@ -51,31 +52,14 @@ def reseed(module: Module, key: jax.Array) -> Module:
     return jax.tree.map(lambda x: next(fresh) if is_seed(x) else x, module, is_leaf=is_seed)
 
 
-class _Wrapper(Cell):
-    """A cell around a cell; by default it passes everything on."""
+class _Noisy(Wrapper):
+    """A cell with noise around a cell."""
 
-    cell: Cell
     seed: Seed
     inference: bool
 
-    @property
-    def input_axes(self) -> int:
-        return self.cell.input_axes
 
-    def vector_size(self) -> int | None:
-        return self.cell.vector_size()
-
-    def check_inputs(self, xs: Any) -> None:
-        self.cell.check_inputs(xs)
-
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.cell.initial(batch)
-
-    def inputs(self, x: Any) -> Any:
-        return self.cell.inputs(x)
-
-
-class Zoneout(_Wrapper):
+class Zoneout(_Noisy):
     """At each step each unit keeps its previous value with probability `rate`.
 
     `s_t = m_t ⊙ s_{t-1} + (1 - m_t) ⊙ step(s_{t-1}, x_t)` for every array of the state, with a
@@ -133,7 +117,7 @@ class Zoneout(_Wrapper):
         return masks.reshape(like.shape).astype(like.dtype)
 
 
-class Dropout(_Wrapper):
+class Dropout(_Noisy):
     """The same units dropped at every step of a sequence.
 
     With probability `rate` a unit of the output is zero for the whole sequence, and with
@@ -221,7 +205,7 @@ class Drop(eqx.Module):
         return jnp.where(kept, x / (1 - self.rate), 0)
 
 
-class WeightNoise(_Wrapper):
+class WeightNoise(_Noisy):
     """Normal noise on every parameter of a cell, the same for a whole sequence.
 
     Source: Graves (2011), Practical variational inference for neural networks.
@@ -250,7 +234,7 @@ class WeightNoise(_Wrapper):
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         return self._noisy().step(state, u)
 
-    def _noisy(self) -> Cell:
+    def _noisy(self) -> Layer:
         if self.inference:
             return self.cell
         weights, rest = eqx.partition(self.cell, eqx.is_inexact_array)
@@ -263,7 +247,7 @@ class WeightNoise(_Wrapper):
 
 
 def _checked(cell: Cell, name: str) -> Cell:
-    if not can_step(cell):
+    if not cell.can_step:
         raise ValueError(f"{name} wraps a cell with a step, got {type(cell).__name__}")
     return cell
 

@@ -17,7 +17,7 @@ class OwnSymbols(Cell):
     Shapes: x `(symbols (...), marks (...))`; state `(the network's, last answer (*batch,))`.
     """
 
-    network: Any
+    network: Cell
 
     @property
     def input_axes(self) -> int:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Cell
-from ..through_time import can_step
+from ..cells import Cell, Layer
+from ..cells.cell import Run
 
 
 class Stack(Cell):
@@ -34,10 +34,12 @@ class Stack(Cell):
         (10, 2, 32)
     """
 
-    layers: tuple
+    in_parts: ClassVar[bool] = True
+
+    layers: tuple[Layer, ...]
     skip: bool = eqx.field(static=True)
 
-    def __init__(self, layers: Sequence[Any], *, skip: bool = False):
+    def __init__(self, layers: Sequence[Layer], *, skip: bool = False):
         """
         Args:
             layers: cells, from the one that reads the input upwards.
@@ -83,11 +85,10 @@ class Stack(Cell):
 
     @property
     def can_step(self) -> bool:
-        return all(can_step(layer) for layer in self.layers)
+        return all(layer.can_step for layer in self.layers)
 
     def vector_size(self) -> int | None:
-        first = self.layers[0]
-        return first.vector_size() if isinstance(first, Cell) else None
+        return self.layers[0].vector_size()
 
     def initial(self, batch: tuple[int, ...]) -> Any:
         return tuple(layer.initial(batch) for layer in self.layers)
@@ -106,9 +107,7 @@ class Stack(Cell):
             ys.append(y)
         return tuple(states), self._output(ys)
 
-    def over_time(
-        self, run: Callable[..., tuple[Any, Any]], xs: Any, state: Any
-    ) -> tuple[Any, Any]:
+    def over_time(self, run: Run, xs: Any, state: Any) -> tuple[Any, Any]:
         """Layer by layer, so that the input product of each is one product for all steps."""
         state = (None,) * len(self.layers) if state is None else state
         y, states, ys = None, [], []
@@ -117,6 +116,14 @@ class Stack(Cell):
             states.append(new)
             ys.append(y)
         return self._output(ys), tuple(states)
+
+    def with_reader(self, change: Callable[[Layer], Layer | None]) -> Layer | None:
+        first = None if self.skip else self.layers[0].with_reader(change)
+        return None if first is None else Stack([first, *self.layers[1:]])
+
+    def state_groups(self, state: Any) -> list[list[Any]]:
+        pairs = zip(self.layers, state, strict=True)
+        return [group for layer, own in pairs for group in layer.state_groups(own)]
 
     def _below(self, x: Any, y: jax.Array) -> jax.Array:
         return jnp.concatenate([x, y], axis=-1) if self.skip else y

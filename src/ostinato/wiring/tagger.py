@@ -1,19 +1,20 @@
 """A label for each word of a sentence, from the word and its characters."""
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..cells import Layer, Model
+from ..cells.cell import Run
 from ..data import Batch
 from .bidirectional import Bidirectional
 from .network import Embedding, Network, looking_up
 from .noise import Seed
 
 
-class Tagger(eqx.Module):
+class Tagger(Model):
     """`x_t = [E w_t, →s_t, ←s_t]`, read by a network, usually a bidirectional one.
 
     `E w_t` is the vector of word t; `→s_t` and `←s_t` are the outputs of two cells that have read
@@ -83,11 +84,7 @@ class Tagger(eqx.Module):
         """The floating dtype of the parameters."""
         return self.network.dtype
 
-    def initial(self, batch: tuple[int, ...]) -> Any:
-        """No state is carried from batch to batch."""
-        return ()
-
-    def prepare(self, run: Callable[..., Any], batch: Batch) -> tuple[Any, Any, Any]:
+    def prepare(self, run: Run, batch: Batch) -> tuple[Layer, Any, Any]:
         """Read the characters; what remains is the network with a vector for each word."""
         found, dtype = batch.inputs, self.dtype
         layer, letters = self._reading(jnp.asarray(found.letters)[:, 0])

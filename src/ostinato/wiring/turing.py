@@ -1,7 +1,7 @@
 """The neural Turing machine: a controller with a memory outside of it."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..cells.building import check_vectors, draw, is_size, zeros
+from ..cells.cell import Blocks, Gates
 from ..cells.initialisers import glorot
 from ..cells.sizes import input_size, output_size
-from ..through_time import can_step
 from ..through_time.paired import paired
 from .addressing import Focus, address, read, write
 
@@ -93,6 +93,14 @@ class NeuralTuringMachine(Cell):
         ((10, 4, 21), (4, 8, 5), (4, 2, 8))
     """
 
+    gates: ClassVar[Gates] = {
+        "heads, key": "tanh",
+        "heads, gate": "sigmoid",
+        "heads, erase": "sigmoid",
+        "heads, add": "tanh",
+    }
+    blocks: ClassVar[Blocks] = {"P": ("heads (P)",)}
+
     cell: Cell
     P: jax.Array
     b: jax.Array
@@ -128,7 +136,7 @@ class NeuralTuringMachine(Cell):
                 f"shift must be a whole number from 0 to {(rows - 1) // 2}, less than half of the "
                 f"{rows} rows, got {shift!r}"
             )
-        if not can_step(cell):
+        if not cell.can_step:
             raise ValueError(f"a controller needs a step, which {type(cell).__name__} has not")
         whole = input_size(cell)
         self.size = whole - heads * columns

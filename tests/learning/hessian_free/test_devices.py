@@ -35,7 +35,7 @@ for learner in (
     step = jax.jit(learner.step)
     state = network.initial((32,))
     alone = step(network, learner.initial(network), state, batch)
-    spread = over_devices(8, 32)(batch, state)
+    spread = over_devices(8)(batch, state)
     assert [x.data.shape for x in spread[0].inputs.addressable_shards] == [(6, 4, 2)] * 8
     compiled = step.lower(network, learner.initial(network), spread[1], spread[0]).compile()
     together = compiled(network, learner.initial(network), spread[1], spread[0])

@@ -10,7 +10,7 @@ import pytest
 from jax.random import key
 
 from everyday import some
-from ostinato.cells import LSTM, Simple
+from ostinato.cells import LSTM, Layer, Simple
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective
@@ -39,13 +39,11 @@ def linear():
     return random.standard_normal((3, 40, 4)), random.standard_normal((3, 40, 2))
 
 
-class Affine(eqx.Module):
+class Affine(Layer):
     """`o = x V + b` as a layer: with squared error, a convex quadratic of its parameters."""
 
     V: jax.Array
     b: jax.Array
-
-    input_axes = 1
 
     def initial(self, batch):
         return ()

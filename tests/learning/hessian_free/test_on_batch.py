@@ -19,7 +19,6 @@ from ostinato.learning.hessian_free import OnBatch
 from ostinato.learning.hessian_free.on_batch import FORMS
 from ostinato.tasks import CrossEntropy
 from ostinato.testing import BATCH, STEPS
-from ostinato.through_time import can_step
 
 UNTRAINED = ("reservoir", "liquid", "expansion, quadratic", "expansion, fourier")
 MEMBERS = {name: make for name, make in (CELLS | WIRINGS).items() if name not in UNTRAINED}
@@ -72,7 +71,7 @@ USUAL = {"lstm", "network, raw"}
 def test_products_are_those_of_dense_matrices(name):
     case = MEMBERS[name]()
     f = on_batch(case.cell, case.xs, case.state)
-    run = plain_scan if can_step(case.cell) else watched
+    run = plain_scan if case.cell.can_step else watched
 
     @jax.jit
     def matrices(flat):

@@ -7,11 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
-from .._learner import Learner
 from ..hybrid import WHERE
+from ..learner import Learner
 from ..objective import Objective
 from .on_batch import OnBatch
 
@@ -95,7 +96,7 @@ def check_exact(objective: Objective, draw: str) -> None:
 
 
 def whole_and_part(
-    learner: Any, network: Any, batch: Batch, state: Any, step: jax.Array
+    learner: Any, network: Model, batch: Batch, state: Any, step: jax.Array
 ) -> tuple[OnBatch, OnBatch]:
     """The learner's objective on a batch, and on its curvature batch.
 

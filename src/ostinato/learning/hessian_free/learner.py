@@ -27,12 +27,13 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
-from .._learner import RunSize
-from ..norms import norm_of
+from ..clipping import norm_of
+from ..learner import RunSize, report_of
 from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
 from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
@@ -46,7 +47,7 @@ JUDGES = ("gradient", "curvature")
 DAMPINGS = ("structural", "tikhonov", "line-search")
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The learner's state: the last conjugate gradient iterate, the scale s, and the steps done."""
 
     last: jax.Array
@@ -151,21 +152,21 @@ class HessianFree(Curved):
             **settings.sizes(size.batch),
         )
 
-    def initial(self, network: Any) -> Memory:
+    def initial(self, network: Model) -> State:
         parameters, _ = trained(network)
         size = sum(x.size for x in jax.tree.leaves(parameters))
         dtype = jnp.result_type(*jax.tree.leaves(parameters))
-        return Memory(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
+        return State(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
     def step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         with jax.default_matmul_precision("highest"):
             return self._step(network, memory, state, batch)
 
     def _step(
-        self, network: Any, memory: Memory, state: Any, batch: Batch
-    ) -> tuple[Any, Memory, Any, dict[str, jax.Array]]:
+        self, network: Model, memory: State, state: Any, batch: Batch
+    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta, damping, scale = whole.start, self.damping, memory.scale
@@ -225,24 +226,22 @@ class HessianFree(Curved):
             + (chosen.evaluations + moved.evaluations + seen) * judged / 3
             + along * size / 3
         )
-        report = {
-            "loss": value,
-            "norm": norm_of(norms),
-            "norms": norms,
-            "rate": jnp.where(refused, 0, length),
-            "clipped": jnp.zeros_like(value),
-            "after": jnp.where(refused, judge.value, moved.value),
-            "damping": scale * damping.tikhonov,
-            "structural": scale * damping.structural,
-            "ratio": ratio,
-            "iterations": solution.done,
-            "reason": solution.reason,
-            "refused": refused,
-            "broken": broken,
-            "gradients": work / sequences,
-        }
+        report = report_of(
+            value,
+            (norms, norm_of(norms)),
+            jnp.where(refused, 0, length),
+            after=jnp.where(refused, judge.value, moved.value),
+            damping=scale * damping.tikhonov,
+            structural=scale * damping.structural,
+            ratio=ratio,
+            iterations=solution.done,
+            reason=solution.reason,
+            refused=refused,
+            broken=broken,
+            gradients=work / sequences,
+        )
         network = whole.at(theta + jnp.where(refused, 0, moved.vector))
-        return network, Memory(last, new_scale, memory.steps + 1), final, report
+        return network, State(last, new_scale, memory.steps + 1), final, report
 
     def _adapting(self, scale: jax.Array, gradient: jax.Array, judge: "_Judge") -> dict[str, Any]:
         """Options of conjugate gradient; with `adapt="iteration"`, the observer."""

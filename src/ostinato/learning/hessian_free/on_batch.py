@@ -28,10 +28,11 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...weights import trained
-from ..norms import norms_of
+from ..clipping import norms_of
 from ..objective import Objective
 
 FORMS = {"pre-activation": "products", "activation": "states"}
@@ -61,14 +62,14 @@ class OnBatch:
     """
 
     objective: Objective
-    network: Any
+    network: Model
     batch: Batch
     state: Any
     pieces: int = 1
 
     @classmethod
     def in_chunks(
-        cls, objective: Objective, network: Any, batch: Batch, state: Any, chunk: int | None
+        cls, objective: Objective, network: Model, batch: Batch, state: Any, chunk: int | None
     ) -> "OnBatch":
         """The objective on a batch that is processed `chunk` sequences at a time."""
         size = batch.sequences

@@ -1,36 +1,36 @@
 """The doctor: what is wrong with a run, in plain English and with the evidence."""
 
-from . import data_faults, learning_faults, network_faults
+from . import rules_for_data, rules_for_network, rules_for_training
 from .evidence import Data as Data
 from .evidence import Evidence as Evidence
 from .evidence import Goal as Goal
 from .evidence import History as History
 from .evidence import Network as Network
+from .evidence import look_at_batches as look_at_batches
 from .finding import Finding as Finding
-from .of_batches import look_at_batches as look_at_batches
 
 # All rules, causes before their effects.
 RULES = (
-    data_faults.batch_and_time_swapped,
-    data_faults.targets_not_shifted,
-    data_faults.vocabulary_mismatch,
-    data_faults.state_of_other_sequences,
-    learning_faults.exploding_gradient,
-    learning_faults.clipping_always_on,
-    learning_faults.clipping_never_on,
-    learning_faults.rate_too_high,
-    learning_faults.rate_too_low,
-    learning_faults.window_too_short,
-    network_faults.dead_units,
-    network_faults.gates_shut,
-    network_faults.gates_open,
-    network_faults.saturated_units,
-    network_faults.vanishing_gradient,
-    network_faults.memory_too_short,
-    learning_faults.generalisation_gap,
-    learning_faults.overfitting,
-    learning_faults.diverged,
-    learning_faults.loss_at_chance,
+    rules_for_data.batch_and_time_swapped,
+    rules_for_data.targets_not_shifted,
+    rules_for_data.vocabulary_mismatch,
+    rules_for_data.state_of_other_sequences,
+    rules_for_training.exploding_gradient,
+    rules_for_training.clipping_always_on,
+    rules_for_training.clipping_never_on,
+    rules_for_training.rate_too_high,
+    rules_for_training.rate_too_low,
+    rules_for_training.window_too_short,
+    rules_for_network.dead_units,
+    rules_for_network.gates_shut,
+    rules_for_network.gates_open,
+    rules_for_network.saturated_units,
+    rules_for_network.vanishing_gradient,
+    rules_for_network.memory_too_short,
+    rules_for_training.generalisation_gap,
+    rules_for_training.overfitting,
+    rules_for_training.diverged,
+    rules_for_training.loss_at_chance,
 )
 
 
@@ -44,5 +44,5 @@ def diagnose(evidence: Evidence) -> list[Finding]:
         >>> diagnose(wrong)[0].words
         'The targets are inputs that the network has already seen.'
     """
-    found = (rule(evidence) for rule in RULES)
-    return [finding for finding in found if finding is not None]
+    findings = (rule(evidence) for rule in RULES)
+    return [finding for finding in findings if finding is not None]

@@ -1,0 +1,178 @@
+"""The contract of a learner: how a network is updated on a batch."""
+
+import abc
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..cells import Model
+from ..data import Batch
+from ..settings import NoSettings, options
+from .objective import Objective
+
+
+class RunSize(NamedTuple):
+    """What a learner may choose its settings by.
+
+    Attributes:
+        steps: the number of steps of the run.
+        batch: the number of sequences per batch.
+        units: the units of the widest layer.
+    """
+
+    steps: int
+    batch: int
+    units: int
+
+
+def report_of(
+    loss: jax.Array,
+    norms: tuple[jax.Array, jax.Array],
+    rate: Any,
+    clipped: jax.Array | None = None,
+    **more: jax.Array,
+) -> dict[str, jax.Array]:
+    """What every learner reports of a step, and anything else that it reports.
+
+    Args:
+        loss: of the batch, before the step.
+        norms: of the gradient of each parameter, in the order of the network's leaves, and of all
+            together; see `norms_of`.
+        rate: the step size.
+        clipped: 1 if the gradient was clipped; by default 0.
+        more: by name.
+    """
+    each, whole = norms
+    return {
+        "loss": loss,
+        "norm": whole,
+        "norms": each,
+        "rate": jnp.asarray(rate),
+        "clipped": jnp.zeros_like(whole) if clipped is None else clipped,
+        **more,
+    }
+
+
+class Learner(abc.ABC):
+    """A learner updates a network step by step.
+
+    All methods are pure, and the caller compiles `step`. Everything that a learner carries from
+    step to step (moments, damping, counters) is in its state, the argument `memory`: a pytree of
+    arrays that checkpoints save.
+
+    Attributes:
+        Settings: a dataclass of the settings that a configuration can change; see
+            `ostinato.settings`.
+        title: the title of its help panel on the command line, if that is not its name.
+        exact: whether it needs full float32 products, with no operand rounded, and the scan at once
+            if a kernel fails.
+        usual_batch: the default number of sequences per batch.
+        log_every_step: whether every step gets an entry in the event log.
+        chunk: how many sequences it differentiates at once; `None` for the whole batch.
+        precision: the precision that it needs instead of the configured one, if any.
+        epochs: the number of epochs after which there is nothing more to learn, if any.
+        can_vmap: whether steps of several runs may be one mapped program (`jax.vmap`). A learner
+            whose step branches or loops should say no: mapped, it takes every branch, and goes on
+            until the last of its loops ends.
+    """
+
+    Settings: ClassVar[type] = NoSettings
+    exact: bool = False
+    usual_batch: int = 32
+    log_every_step: bool = False
+    chunk: int | None = None
+    precision: str | None = None
+    epochs: int | None = None
+    can_vmap: bool = True
+
+    @classmethod
+    def from_settings(
+        cls, name: str, settings: Any, objective: Objective, size: RunSize
+    ) -> "Learner":
+        """Build the learner of a configuration.
+
+        Args:
+            name: its name in the configuration.
+            settings: an instance of `Settings`.
+            objective: what to minimise.
+            size: how large the run is, for what a learner chooses by it.
+        """
+        return cls(objective, **options(settings))  # type: ignore[call-arg]
+
+    @property
+    def copies(self) -> int:
+        """How many copies of the parameters a step holds, besides gradient and learner state."""
+        return 0
+
+    @property
+    def fewer_copies(self) -> str:
+        """How to make `copies` smaller, as a person would ask for it; empty if it cannot be."""
+        return ""
+
+    @property
+    def carries_state(self) -> bool:
+        """Whether the network's state is what is carried from batch to batch."""
+        return True
+
+    def chosen_values(self) -> dict[str, Any]:
+        """The values that the learner chose itself, for the record of a run."""
+        return {}
+
+    def advice(self, rate: float) -> str:
+        """What to try after training diverged; it follows "Try". `rate` is the last step's."""
+        return "a smaller --rate"
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The settings that `step_with` takes as inputs, by name, with the values they have here.
+
+        Runs that differ in nothing else share a compiled step.
+        """
+        return {}
+
+    @abc.abstractmethod
+    def initial(self, network: Model) -> Any:
+        """The learner's state before the first step: a pytree of arrays."""
+
+    def start(self, network: Model, batch: Batch) -> Any:
+        """What is carried from batch to batch, at the start: the network's initial state."""
+        return network.initial((batch.sequences,))
+
+    @abc.abstractmethod
+    def step(
+        self, network: Model, memory: Any, state: Any, batch: Batch
+    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+        """One step on a batch.
+
+        Args:
+            network: the network, with its noise sampled for this step.
+            memory: the learner's state.
+            state: what is carried from batch to batch, before this batch; see `start`.
+            batch: the sequences to learn from.
+
+        Returns:
+            The network, the learner's state and the carried state after the batch, and a report,
+            which `report_of` makes.
+        """
+
+    def step_with(
+        self, numbers: dict[str, Any], network: Model, memory: Any, state: Any, batch: Batch
+    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+        """`step` with other values for `numbers`, which may be traced."""
+        return self.step(network, memory, state, batch)
+
+    def after_validation(self, memory: Any, value: float) -> Any:
+        """The learner's state after a validation; smaller values are better."""
+        return memory
+
+    def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
+        """Combine the reports of consecutive steps into one entry of the event log.
+
+        By default, average them. An entry `remark` is a line of text that the display shows.
+        """
+        return {
+            name: float(np.mean([report[name] for report in reports]))
+            for name in reports[0].keys() - {"norms"}
+        }

@@ -1,0 +1,259 @@
+"""Every combination of options that is refused, by the row of the table that refuses it."""
+
+import jax
+import pytest
+
+from ostinato.errors import BadInput
+from ostinato.runs import Config
+from ostinato.runs.build import build_learner, build_task
+from ostinato.runs.network import make_network
+from ostinato.runs.parts import Sizes
+from ostinato.runs.refusals import MEMBERS, NETWORK, RUN, SETTINGS
+
+SETTING_ROWS = [
+    ({"first": "sgd"}, "first is a setting of hf, saddle-free; the learner is adam"),
+    (
+        {"first": "saddle-free", "learner": "hf"},
+        "first must be a first-order learner, got saddle-free",
+    ),
+    (
+        {"units": (4, 5), "layers": 3},
+        "units has 2 numbers, one per layer, and layers is 3; leave layers out",
+    ),
+    ({"units": 3, "budget": 900}, "give either units or budget, not both"),
+    (
+        {"feedback": True, "skip": True},
+        "feedback cannot be combined with skip; leave one of them out",
+    ),
+    (
+        {"feedback": True, "bidirectional": True},
+        "feedback cannot be combined with bidirectional; leave one of them out",
+    ),
+    (
+        {"turing": "8x4", "bidirectional": True},
+        "turing cannot be combined with bidirectional; leave one of them out",
+    ),
+    ({"heads": 2}, "heads is a setting of --turing; give it a memory, such as 128x20"),
+    ({"head_shift": 0}, "head_shift is a setting of --turing; give it a memory, such as 128x20"),
+    (
+        {"turing": "4x4", "head_shift": 2},
+        "head_shift must be less than half of the memory's rows, 4x4; got 2",
+    ),
+    ({"epochs": 3, "steps": 5}, "give either steps or epochs, not both"),
+    (
+        {"epochs": 3, "curriculum": 5},
+        "epochs cannot be combined with curriculum, which changes their length",
+    ),
+    (
+        {"curriculum": 500, "length": 10},
+        "curriculum is the initial length, so it must be at most the length of 10, got 500",
+    ),
+    ({"learner": "hf", "precision": "bfloat16"}, "the learner hf needs --precision float32"),
+    ({"learner": "ridge", "precision": "bfloat16"}, "the learner ridge needs --precision float64"),
+    (
+        {"gradient": "lstm1997", "cell": "gru"},
+        "the gradient lstm1997 needs a single layer and --cell one of lstm, lstm1997, krause",
+    ),
+    (
+        {"gradient": "lstm1997", "cell": "krause", "layers": 2},
+        "the gradient lstm1997 needs a single layer and --cell one of lstm, lstm1997, krause",
+    ),
+    *(
+        (
+            {"gradient": "lstm1997", "cell": "krause", name: value},
+            f"the gradient lstm1997 does not support {name}; leave it out",
+        )
+        for name, value in {
+            "embedding": 3,
+            "layer_norm": True,
+            "zoneout": 0.1,
+            "weight_noise": 0.1,
+            "dropout": 0.1,
+            "recurrent_dropout": 0.1,
+        }.items()
+    ),
+    (
+        {"learner": "hf", "first": "sgd", "gradient": "rtrl"},
+        "--first with the learner hf needs --gradient full",
+    ),
+]
+
+RUN_ROWS = [
+    (
+        {"curriculum": 500},
+        "curriculum is the initial length, so it must be at most the length of 100, got 500",
+    ),
+    (
+        {"epochs": 2},
+        "the task adding draws new training data without end, so it has no epochs; give --steps",
+    ),
+    ({"devices": 99}, "there are {devices} devices here, got --devices 99"),
+    ({"devices": 2, "batch": 3}, "2 devices cannot share a batch of 3 sequences equally"),
+]
+
+VECTORS = Sizes("adding", 2, 1, False)
+TEXT = Sizes("text", 9, 9, True, predicts_next=True)
+TAGS = Sizes("tag", 9, 5, True, model={"kind": "tagger", "embedding": 4})
+PAIRS = Sizes("reverse", 9, 9, True, model={"kind": "encoder-decoder", "tied": True})
+JORDAN = {"cell": "jordan"}
+HOPFIELD = {"cell": "hopfield"}
+LAST = (
+    "changes the output of the last layer, which in a jordan network is the network's answer; "
+    "leave it out, or read that layer with --readout bias"
+)
+NETWORK_ROWS = [
+    (
+        {"bidirectional": True},
+        TEXT,
+        "the task text predicts its own next input, which a bidirectional network would see; "
+        "leave out --bidirectional",
+    ),
+    ({"pool": "mean"}, TAGS, "the task tag answers at every step; leave out --pool"),
+    *(
+        (
+            {name: value},
+            PAIRS,
+            f"the task reverse has a network of its own kind; leave out {name}",
+        )
+        for name, value in {
+            "readout_units": 3,
+            "expand": "quadratic",
+            "output_feedback": True,
+            "turing": "8x4",
+        }.items()
+    ),
+    ({"embedding": 3}, VECTORS, "the task adding reads vectors, so it takes no embedding"),
+    (JORDAN, TAGS, "the task tag needs a readout; give another cell or --readout bias"),
+    (
+        {"readout": "own"},
+        VECTORS,
+        "the readout own needs a cell that has one: jordan, hopfield; got mlstm",
+    ),
+    *(
+        (JORDAN | {name: value}, VECTORS, f"{name} {LAST}")
+        for name, value in {
+            "skip": True,
+            "bidirectional": True,
+            "dropout": 0.5,
+            "layer_norm": True,
+            "turing": "8x4",
+        }.items()
+    ),
+    (
+        JORDAN | {"pool": "mean"},
+        VECTORS,
+        "the output of jordan is the answer; leave out --pool",
+    ),
+    *(
+        (JORDAN | {name: value}, VECTORS, f"the output of jordan is the answer; leave out {name}")
+        for name, value in {
+            "readout_units": 3,
+            "expand": "quadratic",
+            "output_feedback": True,
+        }.items()
+    ),
+    *(
+        (
+            {"output_feedback": True, **more},
+            task,
+            "output feedback needs inputs that are vectors, and layers with a step",
+        )
+        for more, task in (({}, TEXT), ({"bidirectional": True}, VECTORS))
+    ),
+    ({"feedback": True}, TAGS, "the task tag is bidirectional; leave out --feedback"),
+    ({"embedding": 0}, TAGS, "the task tag needs an embedding of at least 1, got 0"),
+    *(
+        (
+            HOPFIELD | {name: 5},
+            VECTORS,
+            "hopfield has one unit per input; leave out --units and --budget",
+        )
+        for name in ("units", "budget")
+    ),
+    (
+        HOPFIELD | {"feedback": True},
+        VECTORS,
+        "hopfield is the whole network; leave out --feedback",
+    ),
+    *(
+        (
+            HOPFIELD | {name: True, "readout": "bias"},
+            VECTORS,
+            f"hopfield is the whole network; leave out --{name}",
+        )
+        for name in ("skip", "bidirectional")
+    ),
+    (
+        HOPFIELD | {"layers": 2},
+        VECTORS,
+        "hopfield is the whole network; leave out --layers and --readout",
+    ),
+    (
+        {"cell": "lstm", "incoming": 3, "recurrent": "glorot"},
+        VECTORS,
+        "give either recurrent or incoming, not both",
+    ),
+    (
+        {"cell": "lstm", "input_scale": 1.0, "input": "glorot"},
+        VECTORS,
+        "give either input or input_scale, not both",
+    ),
+    (
+        {"cell": "elman", "incoming": 3},
+        VECTORS,
+        "incoming and spectral_radius need a recurrent matrix; elman has none",
+    ),
+    (
+        {"cell": "reservoir", "input_scale": 0.9},
+        VECTORS,
+        "the cell reservoir has no setting input, which incoming, spectral_radius and input_scale "
+        "need",
+    ),
+    (
+        JORDAN | {"feedback": True},
+        VECTORS,
+        "feedback needs a readout; the output of jordan is the answer",
+    ),
+    ({}, PAIRS, "tied needs an embedding; give --embedding a size"),
+]
+
+
+def refused(call, words):
+    with pytest.raises(BadInput) as error:
+        call()
+    assert str(error.value) == words
+
+
+@pytest.mark.parametrize(("settings", "words"), SETTING_ROWS)
+def test_settings_that_do_not_go_together(settings, words):
+    refused(lambda: Config(**settings), words)
+
+
+@pytest.mark.parametrize(("settings", "words"), RUN_ROWS)
+def test_settings_that_do_not_suit_the_task(settings, words, monkeypatch):
+    config = Config(task="adding", **settings)
+    monkeypatch.setattr(jax, "devices", lambda: [None] * 4)
+    refused(lambda: build_learner(config, build_task(config)), words.format(devices=4))
+
+
+@pytest.mark.parametrize(("settings", "task", "words"), NETWORK_ROWS)
+def test_networks_that_do_not_suit_the_task(settings, task, words):
+    config = Config(task="adding", **settings)
+    refused(lambda: make_network(config, task, 4, jax.random.key(0)), words)
+
+
+def test_a_cell_of_ones_own_without_an_initialiser(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from ostinato.cells import Simple\nfrom ostinato.settings import NoSettings\n"
+        "class Mine(Simple):\n    Settings = NoSettings\n"
+    )
+    name = f"{(tmp_path / 'mine.py').resolve()}:Mine"
+    config = Config(task="adding", cell=name, spectral_radius=0.9)
+    words = f"the cell {name} has no setting recurrent, which incoming, spectral_radius and "
+    refused(lambda: make_network(config, VECTORS, 4, jax.random.key(0)), words + "input_scale need")
+
+
+def test_every_row_is_tested():
+    assert len(SETTING_ROWS) >= len(SETTINGS) + len(MEMBERS)
+    assert len(RUN_ROWS) == len(RUN)
+    assert len({words for *_, words in NETWORK_ROWS}) == len(NETWORK) - 1  # of one's own

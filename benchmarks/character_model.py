@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from measure import machine, publish, table
-from ostinato.experiments import krause_table
+from ostinato.experiments import krause
 from ostinato.runs import Config, train
 
 TRAIN, HELD_OUT = 2_800_000, 200_000
@@ -41,7 +41,7 @@ RUNS = {
 
 def prepared(folder: Path) -> Path:
     """The text with 70 symbols, as a file."""
-    corpus = krause_table.RECIPE.corpus
+    corpus = krause.TABLE.corpus
     return Path(corpus.prepared(None, folder, quick=False).settings["file"])
 
 

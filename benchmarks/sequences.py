@@ -18,17 +18,17 @@ import time
 from pathlib import Path
 
 from measure import machine, table
-from ostinato.experiments import music, sequential_mnist
+from ostinato.experiments import bai_table
 from ostinato.runs import Config, evaluate, open_run, train
 from ostinato.weights import count_parameters
 
-DIGITS = {**sequential_mnist.COMMON, **sequential_mnist.POOLED}
+DIGITS = {**bai_table.DIGITS, **bai_table.POOLED}
 COUPLED = {"cell": "benchmarks/cornn.py:CoRNN", "units": 256, "batch": 128, "steps": 24_000}
 COMMON = {"learner": "adam", "schedule": "cosine"}
 SETTINGS = {
     "mnist": DIGITS,
     "permuted-mnist": DIGITS,
-    "jsb": {**music.COMMON, **music.DROPPED, "patience": None},
+    "jsb": {**bai_table.CHORALES, **bai_table.DROPPED, "patience": None},
 }
 # The numbers of Rusch and Mishra (2021).
 OSCILLATORS = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ostinato.cells import LSTM, Cell, Jordan
-from ostinato.cells.sizes import input_size
+from ostinato.cells.building import input_size
 from ostinato.testing import CHECKS, CellError, check_cell
 from planted_faults import FAULTS, Mine, parameter
 from planted_faults._numbers import scaled

@@ -132,7 +132,7 @@ def test_sources_have_the_statement():
     assert "Lipton" not in CLAIMS["rtrl-equals-bptt"].source
     assert "1 / (r σ'max)" in CLAIMS["sigmoid-weights"].text  # 4 / r is missing in the source
     assert "feed-forward" not in CLAIMS["output-reads-the-preactivation"].text
-    assert gradient_figures.RECIPE.source.startswith("Galvan (2015), sections 1.4 and 1.6")
+    assert gradient_figures.FIGURES.source.startswith("Galvan (2015), sections 1.4 and 1.6")
     rooms = " ".join((PAGE.parent / "architecture.md").read_text(encoding="utf-8").split())
     assert "general theorem of Delgado del Cerro (2021), chapter 3" in rooms
 

@@ -112,11 +112,11 @@ def test_an_endless_program_is_one_line_after_its_trace(ostinato, tmp_path):
 
 def test_a_difference_shows(ostinato, monkeypatch):
     """An interpreter that adds 2 where the program says 1."""
-    from ostinato.symbolic import comparison
+    from ostinato.symbolic import execution
 
     wrong = [State(0, (0,)), State(None, (2,))]
     monkeypatch.setattr(verb, "load_program", lambda _: parse("inc x"))
-    monkeypatch.setattr(comparison, "interpret", lambda *_: iter(wrong))
+    monkeypatch.setattr(execution, "interpret", lambda *_: iter(wrong))
     code, out, _ = ostinato("program", "run", "addition")
     assert code == 1 and "THE TRACES DIFFER" in out
     code, out, _ = ostinato("program", "run", "addition", "--json")

@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from ostinato.contrast import Spec, contrast
-from ostinato.contrast.cluster import on_ray
+from ostinato.contrast.training import on_ray
 from ostinato.errors import BadInput
 from ostinato.runs.log import read_events
 

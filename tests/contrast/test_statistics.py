@@ -8,6 +8,7 @@ from scipy import stats
 
 from ostinato.contrast.statistics import (
     LEVEL,
+    Summary,
     compare,
     holm,
     paired_t,
@@ -25,7 +26,7 @@ def test_summary_is_that_of_scipy():
     low, high = stats.t.interval(0.95, 3, np.mean(values), stats.sem(values))
     assert found.mean == np.mean(values) and found.sd == pytest.approx(np.std(values, ddof=1))
     assert (found.low, found.high) == pytest.approx((low, high))
-    assert summary([2.0]) == (1, 2.0, None, None, None)
+    assert summary([2.0]) == Summary(1, 2.0, None, None, None)
 
 
 def test_paired_t_is_that_of_scipy_and_ignores_what_a_seed_shares():

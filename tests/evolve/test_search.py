@@ -20,7 +20,7 @@ from ostinato.evolve import (
     search,
 )
 from ostinato.evolve.ancestry import FILE
-from ostinato.evolve.known import SIMPLE
+from ostinato.evolve.cell import SIMPLE
 
 TINY = Budget(rungs=2, steps=2, batch=4, units=3, seeds=1, rates=(0.01,))
 PLAN = Plan(("adding:length=4",), population=3, budget=TINY)

@@ -7,7 +7,7 @@ import pytest
 from ostinato.cells import Cell
 from ostinato.data import Vocabulary
 from ostinato.errors import BadInput
-from ostinato.experiments.brackets import Ratios, bracket_ratios
+from ostinato.experiments.time_lag import Ratios, bracket_ratios
 
 VOCABULARY = Vocabulary.of_text("[]Thabc ")
 

@@ -12,8 +12,7 @@ import pytest
 
 from everyday import some
 from ostinato.errors import BadInput
-from ostinato.experiments import RECIPES, Job, Result, collect, recipe, reproduce
-from ostinato.experiments import _trained as trained
+from ostinato.experiments import RECIPES, Job, Result, collect, recipe, reproduce, trained
 from ostinato.experiments.page import order_of, page_of, table_of
 from ostinato.learning import Damping
 from ostinato.runs import Diverged
@@ -159,7 +158,7 @@ def test_a_finished_result_is_not_obtained_again_and_an_unfinished_run_goes_on(
     job = Job(tmp_path, True, rows=["simple-2"], changes={"steps": 4, "units": 2})
     (first,) = reproduce(found, job)
     monkeypatch.setattr(
-        "ostinato.experiments._trained.train_many", lambda *_, **__: pytest.fail("trained again")
+        "ostinato.experiments.trained.train_many", lambda *_, **__: pytest.fail("trained again")
     )
     (again,) = reproduce(found, job)
     assert again == first and first.changes == {"steps": 4, "units": 2} and first.steps == 4
@@ -217,7 +216,7 @@ def made(row, seed, **numbers):
 
 
 def test_results_of_two_machines_are_merged_by_copying_files(tmp_path):
-    from ostinato.experiments._results import write_result
+    from ostinato.experiments.results import write_result
 
     found = RECIPES["krause-table"]
     (tmp_path / "results").mkdir()

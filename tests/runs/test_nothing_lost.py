@@ -16,7 +16,7 @@ import pytest
 from test_training import TEXT, numbers, same
 
 from ostinato.cells import LSTM, Simple
-from ostinato.contrast.training import best_of
+from ostinato.contrast.training import outcome_of
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover, is_locked, locked, write_whole
 from ostinato.runs import Config, examine, folder, open_run, train
@@ -431,7 +431,7 @@ def test_a_log_with_values_of_wrong_types_is_gone_on_with(run, config):
     log.write_text(log.read_text() + odd)
     assert is_over(run.path)
     train(config.replace(steps=8), run.path, resume=True)
-    assert best_of(run.path)[0] is not None
+    assert outcome_of(run.path).value is not None
 
 
 def test_steps_that_are_done_are_not_taken_back(run, config):

@@ -229,7 +229,7 @@ def test_without_a_home_nothing_is_kept_in_the_current_folder(evil, monkeypatch)
 
 
 def test_words_of_a_plan_stay_words_in_the_source_of_a_cell():
-    from ostinato.evolve.known import SIMPLE
+    from ostinato.evolve.cell import SIMPLE
 
     source = source_of(SIMPLE, note='"""\nimport evil\n"""\\')
     parsed = compile(source, "best.py", "exec")

@@ -17,7 +17,7 @@ from ostinato.symbolic import (
     network_trace,
     parse,
 )
-from ostinato.symbolic.trace import SPARSE_ABOVE
+from ostinato.symbolic.execution import SPARSE_ABOVE
 
 from .random_programs import programs
 

@@ -8,10 +8,9 @@ it. So the sharing out is tested as it is, and only the memory that a kernel use
 import jax
 import jax.numpy as jnp
 
-from ostinato.through_time.backends.persistent._ahead import sums_ahead
 from ostinato.through_time.backends.persistent._plan import make_plan
 from ostinato.through_time.backends.persistent._program import Program
-from ostinato.through_time.backends.persistent._run import trace
+from ostinato.through_time.backends.persistent._run import sums_ahead, trace
 from ostinato.through_time.backends.persistent._tiles import turned
 from ostinato.through_time.backends.persistent._weights import stored_weight
 

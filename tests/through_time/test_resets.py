@@ -1,6 +1,6 @@
 """Sequences packed into one row: by every option of `unroll`, and by every method for a gradient.
 
-That every cell and wiring does so is part of the conformance suite (`ostinato.testing.packing`).
+That every cell and wiring does so is part of the conformance suite (`ostinato.testing.running`).
 """
 
 import equinox as eqx

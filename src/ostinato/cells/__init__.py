@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from . import initialisers as initialisers
     from .activations import activation as activation
     from .activations import slope as slope
-    from .additive_delay import AdditiveDelay as AdditiveDelay
     from .cell import Cell as Cell
     from .cell import Layer as Layer
     from .cell import Model as Model
+    from .delay import AdditiveDelay as AdditiveDelay
     from .delay import Delay as Delay
     from .elman import Elman as Elman
     from .feedforward import Feedforward as Feedforward
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from .jordan import Jordan as Jordan
     from .krause import MLSTM as MLSTM
     from .krause import KrauseLSTM as KrauseLSTM
-    from .leaky import Leaky as Leaky
     from .lstm import LSTM as LSTM
     from .lstm import PeepholeLSTM as PeepholeLSTM
     from .lstm1997 import LSTM1997 as LSTM1997
     from .multiplicative import MRNN as MRNN
+    from .simple import Leaky as Leaky
     from .simple import Simple as Simple
 
 __getattr__, __dir__, __all__ = attach(__name__, "CELLS")
@@ -47,9 +47,9 @@ CELLS = Members(
         "mlstm": "krause:MLSTM",
         "mrnn": "multiplicative:MRNN",
         "gru": "gru:GRU",
-        "leaky": "leaky:Leaky",
+        "leaky": "simple:Leaky",
         "delay": "delay:Delay",
-        "additive-delay": "additive_delay:AdditiveDelay",
+        "additive-delay": "delay:AdditiveDelay",
         "hopfield": "hopfield:Hopfield",
         "feedforward": "feedforward:Feedforward",
     },

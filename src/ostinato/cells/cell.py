@@ -16,13 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..settings import NoSettings
-from .building import check_vectors as check_vectors
-from .building import draw as draw
-from .building import of_rows as of_rows
-from .building import project as project
-from .building import rest as rest
-from .building import split as split
-from .building import zeros as zeros
 
 if TYPE_CHECKING:
     from ..data import Batch

@@ -1,16 +1,21 @@
-"""The additive delay equation, discretised by backward Euler."""
+"""The additive delay equation, with one delayed term or several, discretised by backward Euler."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..settings import setting
+from ..errors import BadInput
+from ..settings import as_words, setting
 from .activations import activation, function_of
-from .cell import Cell, Pair, draw, project, rest
+from .building import check_vectors, draw, project, rest, zeros
+from .cell import Cell, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
+
+Past = tuple[jax.Array, jax.Array, jax.Array]
 
 
 class Delay(Cell):
@@ -105,3 +110,141 @@ def inverse(matrix: jax.Array) -> jax.Array:
     """The inverse of a matrix in its own dtype; 16-bit floats go through float32 for LAPACK."""
     exact = jnp.promote_types(matrix.dtype, jnp.float32)
     return jnp.linalg.inv(matrix.astype(exact)).astype(matrix.dtype)
+
+
+def delays(words: str) -> tuple[int, ...]:
+    """Delays in steps.
+
+    Example:
+        >>> delays("0,4")
+        (0, 4)
+    """
+    try:
+        return tuple(int(part) for part in words.split(","))
+    except ValueError:
+        raise BadInput(
+            f"delays are whole numbers of steps like 0,4; got {as_words(words)}"
+        ) from None
+
+
+class AdditiveDelay(Cell):
+    """`dc/dt = Σ A_k c(t - τ_c(k)) + Σ B_k y(t - τ_y(k)) + Σ C_k x(t - τ_x(k))`, `y = f(c)`.
+
+    With step size ΔT and delays that are whole numbers of steps, backward Euler gives
+
+        c_n = c_{n-1} + ΔT (Σ A_k c_{n-τ_c(k)} + Σ B_k y_{n-τ_y(k)} + Σ C_k x_{n-τ_x(k)})
+
+    which is solved for c_n; the undelayed terms `A_k c_n` are moved to the left-hand side. Before
+    the first step c and x are zero. `Delay` is the case of one term each, with τ_c = τ_x = 0.
+
+    Source: Delgado del Cerro (2021), section 2.1, (2.2), with linear α, β and γ; K_c, K_y and K_x
+    are the numbers of delays.
+
+    Shapes: x `(..., inputs)`; state: the most recent c, y and x, `(..., steps, size)` each, oldest
+    first; y `(..., units)`. A and B are `(terms, units, units)`, C is `(terms, inputs, units)`.
+
+    Example:
+        >>> taus = {"state_delays": (0, 4), "output_delays": (1, 2, 8), "input_delays": (0, 3)}
+        >>> cell = AdditiveDelay(3, 16, key=jax.random.key(0), **taus)
+        >>> ys, (c, y, x) = ostinato.unroll(cell, xs)
+        >>> ys.shape
+        (10, 4, 16)
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(InitialWeights):
+        state_delays: str = setting("0", "delays of the state, in steps, like 0,4", read=delays)
+        output_delays: str = setting("1", "delays of the output, in steps, like 1,8", read=delays)
+        input_delays: str = setting("0", "delays of the input, in steps, like 0,3", read=delays)
+        dt: float = setting(1.0, "duration of a step")
+        f: str = function_of("the units")
+
+    fan_in_input: ClassVar[bool] = True
+
+    A: jax.Array
+    B: jax.Array
+    C: jax.Array
+    delays: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    dt: float = eqx.field(static=True)
+    f: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        *,
+        key: jax.Array,
+        state_delays: Sequence[int] = (0,),
+        output_delays: Sequence[int] = (1,),
+        input_delays: Sequence[int] = (0,),
+        dt: float = 1.0,
+        f: str = "tanh",
+        input: Initialiser = fan_in(),
+        recurrent: Initialiser = orthogonal(),
+    ):
+        """
+        Args:
+            inputs, units: sizes of `x_t` and `c_t`.
+            key: random key for the initial weights.
+            state_delays, output_delays, input_delays: τ_c, τ_y and τ_x in steps, one per term.
+                Those of y must be at least 1; with y_n on the right-hand side the equation would
+                be implicit in f.
+            dt: the step size ΔT.
+            f: activation.
+            input, recurrent: initialisers of each `C_k` and `B_k`. An undelayed `A_k` starts as
+                -I, which is a decay; a delayed one starts as zero.
+        """
+        activation(f)
+        self.delays = tuple(state_delays), tuple(output_delays), tuple(input_delays)
+        names = ("state_delays", "output_delays", "input_delays")
+        for name, given, least in zip(names, self.delays, (0, 1, 0), strict=True):
+            if not given or any(not isinstance(d, int) or d < least for d in given):
+                raise ValueError(
+                    f"{name} must be whole numbers from {least}, one at least, got {given}"
+                )
+            if len(set(given)) < len(given):
+                raise ValueError(f"{name} has the same delay twice, got {given}")
+        if dt <= 0:
+            raise ValueError(f"dt must be positive, got {dt}")
+        b, w = jax.random.split(key)
+        c, y, x = self.delays
+        self.A = jnp.stack([-jnp.eye(units, dtype=zeros().dtype) * (d == 0) for d in c])
+        self.B = jnp.stack([draw(recurrent, k, units, units) for k in jax.random.split(b, len(y))])
+        self.C = jnp.stack([draw(input, k, inputs, units) for k in jax.random.split(w, len(x))])
+        self.dt, self.f = dt, f
+
+    def initial(self, batch: tuple[int, ...]) -> Past:
+        (inputs, units), dtype = self.C.shape[1:], self.A.dtype
+        reach = [max(1, *given) for given in self.delays]
+        c, y, x = (
+            jnp.zeros((*batch, steps, size), dtype)
+            for steps, size in zip(reach, (units, units, inputs), strict=True)
+        )
+        return c, activation(self.f)(y), x
+
+    def inputs(self, x: jax.Array) -> Pair:
+        check_vectors(self, x, self.C[0])
+        now = [C for C, delay in zip(self.C, self.delays[2], strict=True) if delay == 0]
+        return x @ (self.dt * sum(now, jnp.zeros_like(self.C[0])) @ self._inverse()), x
+
+    def step(self, state: Past, u: Pair) -> tuple[Past, jax.Array]:
+        (cs, ys, xs), (a, x) = state, u
+        inverse = self._inverse()
+        c = a + cs[..., -1, :] @ inverse
+        for past, weights, delays in zip(state, (self.A, self.B, self.C), self.delays, strict=True):
+            for weight, delay in zip(weights, delays, strict=True):
+                if delay:
+                    c = c + past[..., -delay, :] @ (self.dt * weight @ inverse)
+        y = activation(self.f)(c)
+        return (_later(cs, c), _later(ys, y), _later(xs, x)), y
+
+    def _inverse(self) -> jax.Array:
+        """`(I - ΔT A)⁻¹` for the undelayed A, acting on row vectors like all weights."""
+        now = [A for A, delay in zip(self.A, self.delays[0], strict=True) if delay == 0]
+        one = jnp.eye(self.A.shape[-1], dtype=self.A.dtype)
+        return inverse(one - self.dt * sum(now, jnp.zeros_like(one)))
+
+
+def _later(past: jax.Array, new: jax.Array) -> jax.Array:
+    """Shift a history by one step: drop the oldest entry, append the newest."""
+    return jnp.concatenate([past[..., 1:, :], new[..., None, :]], axis=-2)

@@ -8,7 +8,8 @@ import jax
 
 from ..settings import setting
 from .activations import activation, function_of
-from .cell import Cell, draw, project, zeros
+from .building import draw, project, zeros
+from .cell import Cell
 from .initialisers import Initialiser, fan_in, initial, orthogonal
 
 CONTEXTS = ("one-to-one", "full")

@@ -7,7 +7,8 @@ import equinox as eqx
 import jax
 
 from .activations import activation, function_of
-from .cell import Cell, draw, project, zeros
+from .building import draw, project, zeros
+from .cell import Cell
 from .initialisers import Initialiser, fan_in, initial
 
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from ..settings import setting
-from .cell import Blocks, Cell, Gates, draw, project, rest, split, zeros
+from .building import draw, project, rest, split, zeros
+from .cell import Blocks, Cell, Gates
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 RESETS = ("before", "after")

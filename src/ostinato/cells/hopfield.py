@@ -5,8 +5,8 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from .building import is_size
-from .cell import Cell, check_vectors, rest, zeros
+from .building import check_vectors, is_size, rest, zeros
+from .cell import Cell
 
 
 class Hopfield(Cell):

@@ -8,7 +8,8 @@ import jax
 
 from ..settings import setting
 from .activations import activation, function_of
-from .cell import Cell, Pair, draw, project, rest, zeros
+from .building import draw, project, rest, zeros
+from .cell import Cell, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, glorot
 
 

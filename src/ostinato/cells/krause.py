@@ -5,7 +5,8 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from .cell import Blocks, Cell, Gates, MemoryRules, Pair, draw, of_rows, project, rest, split
+from .building import draw, of_rows, project, rest, split
+from .cell import Blocks, Cell, Gates, MemoryRules, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, normal
 from .multiplicative import factor_size
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from ..settings import setting
-from .cell import Blocks, Cell, Gates, MemoryRules, Pair, draw, project, rest, split, zeros
+from .building import draw, project, rest, split, zeros
+from .cell import Blocks, Cell, Gates, MemoryRules, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 from .lstm import gated_tanh
 

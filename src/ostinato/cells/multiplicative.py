@@ -5,7 +5,8 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from .cell import Blocks, Cell, Pair, draw, of_rows, project, rest, zeros
+from .building import draw, of_rows, project, rest, zeros
+from .cell import Blocks, Cell, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, normal
 
 

@@ -119,7 +119,7 @@ def contrast(
         check_new_folder(out, "--out")
     train: Any = train_here
     if ray is not None:
-        from ..contrast.cluster import on_ray
+        from ..contrast.training import on_ray
 
         train = on_ray(None if ray == "local" else ray)
     try:

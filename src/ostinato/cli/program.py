@@ -11,8 +11,7 @@ from rich.text import Text
 
 from ..errors import BadInput
 from ..symbolic import EXAMPLES, Program, compile_program, example_text, load_program
-from ..symbolic.comparison import Comparison, Row, compare
-from ..symbolic.interpreter import State, starting_values
+from ..symbolic.execution import ComparedState, Comparison, State, compare
 from ..symbolic.picture import write_network_picture
 from .output import print_json, writing
 from .paths import check_new_file, path
@@ -56,7 +55,7 @@ def run_(
     """
     program = load_program(file)
     given = _values([*(inputs or []), *(more or [])])
-    starting_values(program, given)
+    program.starting_values(given)
     if picture is not None:
         check_new_file(picture, "--picture")
     network = compile_program(program, "float64" if float64 else "float32")
@@ -154,7 +153,7 @@ def _where(program: Program, state: State) -> str:
 
 
 def _about(program: Program, inputs: dict, found: Comparison, units: int) -> dict:
-    def told(row: Row) -> dict:
+    def told(row: ComparedState) -> dict:
         values = (dict(zip(program.variables, s.values, strict=True)) for s in row[1:])
         where = row.network.position
         line = None if where is None else program.instructions[where].line

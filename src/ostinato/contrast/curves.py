@@ -1,7 +1,7 @@
 """Learning curves of several runs as charts: against steps, gradient-equivalents and seconds."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,19 +14,6 @@ if TYPE_CHECKING:
 
 LAST_LOOK = "at the last look of --lens during training"
 FADED = 0.01  # of the peak: what counts as forgotten
-ACROSS = {
-    "steps": ("training step", "by training step"),
-    "gradients": ("gradient-equivalents", "by gradient-equivalents"),
-    "seconds": ("seconds of training", "by training time"),
-}
-NOTES = {
-    "steps": "",
-    "gradients": (
-        " A gradient-equivalent is the gradient of one sequence, or what costs as much of another "
-        "kind."
-    ),
-    "seconds": " Time includes compiling, but not validations.",
-}
 
 
 class Course(NamedTuple):
@@ -45,6 +32,36 @@ class Course(NamedTuple):
     seconds: list[float]
 
 
+class Axis(NamedTuple):
+    """What a course is drawn against: the words of its chart, and the numbers of a course."""
+
+    name: str
+    x_title: str
+    title: str
+    note: str
+    of: Callable[[Course], Sequence[float]]
+
+
+AXES = (
+    Axis("steps", "training step", "by training step", "", lambda course: course.steps),
+    Axis(
+        "gradients",
+        "gradient-equivalents",
+        "by gradient-equivalents",
+        " A gradient-equivalent is the gradient of one sequence, or what costs as much of another "
+        "kind.",
+        lambda course: course.gradients,
+    ),
+    Axis(
+        "seconds",
+        "seconds of training",
+        "by training time",
+        " Time includes compiling, but not validations.",
+        lambda course: course.seconds,
+    ),
+)
+
+
 class Profile(NamedTuple):
     """The gradient by lag of a network."""
 
@@ -56,11 +73,10 @@ def course_of(run: "Run", digest: Digest | None = None) -> Course:
     """The course of a run, from its log, which is read unless it is at hand.
 
     Example:
-        >>> found = course_of(open_run("runs/text-mlstm-1"))
-        >>> found.steps, found.gradients
+        >>> spent = course_of(open_run("runs/text-mlstm-1"))
+        >>> spent.steps, spent.gradients
         ([1, 2, 3, 4], [4.0, 8.0, 12.0, 16.0])
     """
-
     batch = run.manifest.get("used", {}).get("batch") or run.config.batch_size
     return course(Digest(run.path).read() if digest is None else digest, batch)
 
@@ -84,7 +100,7 @@ def learning_curves(
     levels: Mapping[str, float] | None = None,
     prefix: str = "",
 ) -> list[Chart]:
-    """Validation curves, against each of `ACROSS`.
+    """Validation curves, against each of `AXES`.
 
     Args:
         courses: the runs of each line. With several, the line is their mean, as far as all of them
@@ -107,16 +123,16 @@ def learning_curves(
     wide = bool(values) and min(values) > 0 and max(values) > 20 * min(values)
     return [
         Lines(
-            name=_slug(f"{prefix} {across}"),
-            title=f"Validation {title}",
-            caption=f"{better} is better.{band}{NOTES[across]}",
-            series=[_line(name, runs, across) for name, runs in courses.items() if runs],
-            x_title=x_title,
+            name=_slug(f"{prefix} {axis.name}"),
+            title=f"Validation {axis.title}",
+            caption=f"{better} is better.{band}{axis.note}",
+            series=[_line(name, runs, axis) for name, runs in courses.items() if runs],
+            x_title=axis.x_title,
             y_title=metric,
             log_y=wide,
             levels=dict(levels or {}),
         )
-        for across, (x_title, title) in ACROSS.items()
+        for axis in AXES
     ]
 
 
@@ -136,9 +152,9 @@ def gradient_profiles(
         [1.0, 0.5]
     """
     series = []
-    for name, found in profiles.items():
-        lags = min((one.lags for one in found), key=len, default=[])
-        rows = np.array([one.gradient[: len(lags)] for one in found], float)
+    for name, own in profiles.items():
+        lags = min((one.lags for one in own), key=len, default=[])
+        rows = np.array([one.gradient[: len(lags)] for one in own], float)
         if rows.size and np.all(rows.max(axis=1) > 0):
             rows = rows / rows.max(axis=1, keepdims=True)
             series.append(_of_rows(name, lags, rows))
@@ -171,11 +187,11 @@ def profile(digest: Digest) -> Profile | None:
     return Profile(look["lags"], whole.tolist()) if np.all(np.isfinite(whole)) else None
 
 
-def _line(name: str, runs: Sequence[Course], across: str) -> Series:
+def _line(name: str, runs: Sequence[Course], axis: Axis) -> Series:
     """The mean of the runs at the validations that all of them reached."""
     shared = set(runs[0].steps).intersection(*(one.steps for one in runs))
     places = [[one.steps.index(step) for step in sorted(shared)] for one in runs]
-    xs = [[getattr(one, across)[i] for i in place] for one, place in zip(runs, places, strict=True)]
+    xs = [[axis.of(one)[i] for i in place] for one, place in zip(runs, places, strict=True)]
     ys = [[one.values[i] for i in place] for one, place in zip(runs, places, strict=True)]
     return _of_rows(name, np.mean(np.array(xs, float), axis=0).tolist(), np.array(ys, float))
 

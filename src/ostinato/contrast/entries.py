@@ -14,7 +14,7 @@ from ..runs.budget import units_of
 from ..runs.build import build_learner, build_network, build_task, precision
 from ..runs.fit import check_fits
 from ..runs.sections import ROLES
-from .spec import AXES, Spec
+from .spec import Spec
 
 # Settings that are tuned by default: how far from their usual value, as a factor.
 TUNED = {"rate": 10.0, "structural": 10.0, "radius": 2.0, "input_scaling": 10.0}
@@ -56,17 +56,16 @@ def entries_of(spec: Spec) -> list[Entry]:
         lstm 14
         gru 17
     """
-    axes = {axis: getattr(spec, axis) or {"": {}} for axis in AXES}
-    found: list[Entry] = []
-    for chosen in itertools.product(*(variants.items() for variants in axes.values())):
-        found.append(_entry(spec, dict(zip(axes, chosen, strict=True))))
+    axes = {axis: variants or {"": {}} for axis, variants in spec.axes.items()}
+    grid = itertools.product(*(variants.items() for variants in axes.values()))
+    entries = [_entry(spec, dict(zip(axes, chosen, strict=True))) for chosen in grid]
     for name in spec.tune or {}:
-        if not any(name in entry.ranges for entry in found):
+        if not any(name in entry.ranges for entry in entries):
             raise spec.source.error(f"no entry has a setting {name} to tune", "tune", name)
-    names = [entry.name for entry in found]
+    names = [entry.name for entry in entries]
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise spec.source.error(f"two entries are called {twice[0]}; rename one of them")
-    return found
+    return entries
 
 
 def _entry(spec: Spec, chosen: dict[str, tuple[str, dict[str, Any]]]) -> Entry:
@@ -116,7 +115,7 @@ def _checked(spec: Spec, chosen: dict, given: dict[str, Any], origin: dict) -> E
             config.replace(**{name: bound})
     usual = {name: _within(values[name], *bounds) for name, bounds in ranges.items()}
     task_name = chosen["tasks"][0] or str(config.task)
-    several = [axis for axis in AXES if len(getattr(spec, axis)) > 1]
+    several = [axis for axis, variants in spec.axes.items() if len(variants) > 1]
     parts = [class_name(chosen[axis][0]) for axis in several]
     label = _label(spec, chosen) or str(config.cell)
     return Entry(
@@ -138,7 +137,7 @@ def _within(usual: Any, low: float, high: float) -> float:
 
 def _label(spec: Spec, chosen: dict) -> str:
     """The variants on the axes that have several, except the task."""
-    several = [axis for axis in AXES if axis != "tasks" and len(getattr(spec, axis)) > 1]
+    several = [axis for axis, x in spec.axes.items() if axis != "tasks" and len(x) > 1]
     return ", ".join(class_name(chosen[axis][0]) for axis in several or ["cells"])
 
 

@@ -31,8 +31,8 @@ def measure_all(folders: Sequence[Path], report: Report = silent) -> None:
             with run.precision():
                 task = run.task()
                 lens = lens or Lens(task.loss)
-                found = _measured(run, task, lens)
-            write_whole(folder / NAME, json.dumps(found).encode())
+                numbers = _measured(run, task, lens)
+            write_whole(folder / NAME, json.dumps(numbers).encode())
 
 
 def measuring(folders: Sequence[Path]) -> str:
@@ -43,20 +43,20 @@ def measuring(folders: Sequence[Path]) -> str:
 def measures(folder: Path) -> dict[str, Any]:
     """The measures of a run: `test`, `memory`, `lags` and `gradient`; each may be missing."""
     try:
-        found = json.loads(read_regular(folder / NAME))
+        measured = json.loads(read_regular(folder / NAME))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return measured if isinstance(measured, dict) else {}
 
 
 def _measured(run: Run, task: Task, lens: Lens) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     try:
         network = run.network()
     except BadInput:  # it diverged before its first checkpoint
-        return found
+        return measured
     try:
-        found["test"] = _finite(evaluate(network, task, "test"))
+        measured["test"] = _finite(evaluate(network, task, "test"))
     except BadInput:  # there is no test part
         pass
     batches = task.held_out("valid", SEQUENCES)
@@ -67,8 +67,8 @@ def _measured(run: Run, task: Task, lens: Lens) -> dict[str, Any]:
         whole = np.sqrt(sum(x**2 for x in profiles))
         length = memory_length(whole, looked["lags"]) if profiles else None
         if length is not None:
-            found |= {"memory": length, "lags": looked["lags"], "gradient": whole.tolist()}
-    return found
+            measured |= {"memory": length, "lags": looked["lags"], "gradient": whole.tolist()}
+    return measured
 
 
 def _finite(value: float) -> float | None:

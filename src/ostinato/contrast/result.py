@@ -12,12 +12,12 @@ from .entries import Entry
 from .measures import measures
 from .spec import Spec
 from .statistics import Comparison, Summary, compare, smallest_effect, summary
-from .training import best_of
+from .training import outcome_of
 from .tuning import Tuned
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class EntryResult:
     """An entry with its results.
 
     Attributes:
@@ -68,7 +68,7 @@ class Group:
     metric: str
     higher_is_better: bool
     part: str
-    rows: list[Row]
+    rows: list[EntryResult]
     comparisons: list[Comparison]
     baselines: dict[str, float]
     courses: dict[str, list[Course]]
@@ -94,17 +94,9 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """The result as plain JSON, without the curves."""
-        left_out = ("courses", "profiles")
-        groups = []
-        for group in self.groups:
-            found = {
-                field.name: getattr(group, field.name)
-                for field in dataclasses.fields(group)
-                if field.name not in left_out
-            }
-            found["rows"] = [_row_as_json(row) for row in group.rows]
-            found["comparisons"] = [one._asdict() for one in group.comparisons]
-            groups.append(found)
+        groups = [dataclasses.asdict(group) for group in self.groups]
+        for group in groups:
+            del group["courses"], group["profiles"]
         return {
             "groups": groups,
             "comparisons": self.comparisons,
@@ -131,12 +123,12 @@ def result_of(
     wanted = len(spec.seeds) > 1 if spec.test is None else spec.test
     count, detectable = 0, None
     if wanted:
-        found = compare([{r.label: r.values for r in g.rows if r.values} for g in groups])
+        compared = compare([{r.label: r.values for r in g.rows if r.values} for g in groups])
         groups = [
             dataclasses.replace(group, comparisons=pairs)
-            for group, pairs in zip(groups, found, strict=True)
+            for group, pairs in zip(groups, compared, strict=True)
         ]
-        count = sum(map(len, found))
+        count = sum(map(len, compared))
         detectable = smallest_effect(len(spec.seeds), count) if count else None
     return Result(spec, groups, count, detectable)
 
@@ -146,16 +138,16 @@ def _group(
 ) -> Group:
     start = opening(read_events(folders[entries[0].name][0]))
     seen = {e.name: [measures(folder) for folder in folders[e.name]] for e in entries}
-    every = [one.get("test") is not None for found in seen.values() for one in found]
+    every = [one.get("test") is not None for group in seen.values() for one in group]
     part = "test" if all(every) else "validation"
     rows, courses, profiles = [], {}, {}
     for entry in entries:
-        found = [course_of(open_run(folder)) for folder in folders[entry.name]]
-        courses[entry.label] = found
+        own = [course_of(open_run(folder)) for folder in folders[entry.name]]
+        courses[entry.label] = own
         looks = [one for one in seen[entry.name] if "gradient" in one]
         profiles[entry.label] = [Profile(one["lags"], one["gradient"]) for one in looks]
         rows.append(
-            _row(entry, tuned[entry.name], folders[entry.name], seen[entry.name], found, part)
+            _row(entry, tuned[entry.name], folders[entry.name], seen[entry.name], own, part)
         )
     higher = bool(start.get("higher_is_better"))
     rows.sort(key=lambda row: _rank(row, higher))
@@ -179,14 +171,14 @@ def _row(
     seen: list[dict],
     courses: list[Course],
     part: str,
-) -> Row:
-    best = [best_of(folder) for folder in folders]
-    valid, test = [value for value, _ in best], [one.get("test") for one in seen]
+) -> EntryResult:
+    ends = [outcome_of(folder) for folder in folders]
+    valid, test = [end.value for end in ends], [one.get("test") for one in seen]
     chosen = test if part == "test" else valid
     values = [value for value in chosen if value is not None]
     values = values if len(values) == len(chosen) else []
     last = [[column[-1] if column else 0 for column in one] for one in courses]
-    return Row(
+    return EntryResult(
         entry=entry.name,
         label=entry.label,
         parameters=opening(read_events(folders[0])).get("parameters", 0),
@@ -196,7 +188,7 @@ def _row(
         test=test,
         values=values,
         summary=summary(values) if values else None,
-        diverged=sum(diverged for _, diverged in best),
+        diverged=sum(end.diverged for end in ends),
         memory=[one.get("memory") for one in seen],
         steps=_mean([one[0] for one in last]),
         gradients=_mean([one[2] for one in last]),
@@ -204,7 +196,7 @@ def _row(
     )
 
 
-def _rank(row: Row, higher: bool) -> float:
+def _rank(row: EntryResult, higher: bool) -> float:
     """Lower is better; an entry without a value comes last."""
     if row.summary is None:
         return float("inf")
@@ -213,9 +205,3 @@ def _rank(row: Row, higher: bool) -> float:
 
 def _mean(values: list) -> float:
     return sum(values) / len(values)
-
-
-def _row_as_json(row: Row) -> dict[str, Any]:
-    found = dataclasses.asdict(row)
-    found["summary"] = None if row.summary is None else row.summary._asdict()
-    return found

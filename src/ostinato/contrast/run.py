@@ -40,7 +40,7 @@ def contrast(
         spec: what is contrasted.
         folder: new or empty, or with `resume` that of an interrupted contrast.
         resume: continue; what was trained is not trained again.
-        train: where the runs are trained: in this process, or `cluster.on_ray(address)`.
+        train: where the runs are trained: in this process, or `training.on_ray(address)`.
         listener: called with the folder of a run and each of its events.
         report: hears how far all runs are together.
 
@@ -123,26 +123,26 @@ def spec_of(folder: str | Path) -> Spec:
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder}")
     try:
-        found = json.loads(read_regular(folder / SPEC, LARGEST))
+        given = json.loads(read_regular(folder / SPEC, LARGEST))
     except FileNotFoundError:
         raise BadInput(f"{folder} is not a contrast: it has no {SPEC}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{folder / SPEC} cannot be read: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(given, dict):
         raise BadInput(f"{folder / SPEC} is not what a contrast writes: it should be an object")
     try:
-        return Spec.from_dict(found, Source(named=False))
+        return Spec.from_dict(given, Source(named=False))
     except BadInput as error:
         raise BadInput(f"{folder / SPEC}: {error}") from None
 
 
 def check_same(spec: Spec, own: Spec) -> None:
     """Refuse to continue a contrast with another specification."""
-    asked, there = spec.as_json(), own.as_json()
-    for name in {**there, **asked}:
-        if asked.get(name) != there.get(name):
+    asked, before = spec.as_json(), own.as_json()
+    for name in {**before, **asked}:
+        if asked.get(name) != before.get(name):
             raise BadInput(
-                f"the contrast was started with {name} = {there.get(name)}, so it cannot continue "
+                f"the contrast was started with {name} = {before.get(name)}, so it cannot continue "
                 f"with {asked.get(name)}; start another one"
             )
 
@@ -151,6 +151,6 @@ def check_free(folder: Path) -> None:
     """Refuse a folder for a new contrast unless it is empty."""
     if (folder / SPEC).exists():
         raise BadInput(f"{folder} is already a contrast; continue with --resume")
-    there = folder.iterdir() if folder.is_dir() else [folder] if folder.exists() else []
-    if any(entry.name != ".lock" and not is_leftover(entry.name) for entry in there):
+    present = folder.iterdir() if folder.is_dir() else [folder] if folder.exists() else []
+    if any(entry.name != ".lock" and not is_leftover(entry.name) for entry in present):
         raise BadInput(f"{folder} is not an empty folder; choose another --out")

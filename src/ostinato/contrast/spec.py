@@ -26,17 +26,18 @@ The grid has an entry for each combination of a cell, a wiring, a learner and a 
 """
 
 import dataclasses
-import difflib
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from ..names import did_you_mean
 from ..runs.members import find
 from ..runs.sections import MAX_SEED
 from ..runs.toml import beside, toml_text
 from ..settings import shown
-from .toml_lines import line_of
 
 # The axes of the grid, and the section of a configuration that each names a member for.
 AXES: dict[str, str | None] = {
@@ -48,6 +49,12 @@ AXES: dict[str, str | None] = {
 BUDGET, STEPS, SEEDS, TRIALS = 30_000, 400, 2, 4
 CELLS = ("lstm", "gru", "mlstm", "simple")
 Variants = dict[str, dict[str, Any]]
+# What a line of a TOML file may begin with.
+_HEADER = re.compile(r"\s*\[+\s*([^\]#]+?)\s*\]+\s*(?:#.*)?$")
+_KEY = re.compile(
+    r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*="
+)
+_PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +92,8 @@ class Spec:
     @classmethod
     def from_toml(cls, path: str | Path) -> "Spec":
         """A specification from a TOML file; an error names its line."""
-        text, found = toml_text(Path(path))
-        return cls.from_dict(found, Source(Path(path), text))
+        text, given = toml_text(Path(path))
+        return cls.from_dict(given, Source(Path(path), text))
 
     @classmethod
     def from_dict(cls, given: dict[str, Any], source: "Source | None" = None) -> "Spec":
@@ -95,8 +102,7 @@ class Spec:
         known = [field.name for field in dataclasses.fields(cls) if field.name != "source"]
         for name in given:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+                hint = did_you_mean(name, known)
                 raise source.error(f"{name!r:.40} is no part of a contrast; {hint}", name)
         axes = {axis: _variants(axis, given.get(axis, []), source) for axis in AXES}
         if not given.get("cells"):
@@ -143,11 +149,14 @@ class Spec:
 
     def as_json(self) -> dict[str, Any]:
         """The specification as plain JSON; `from_dict` reads it."""
-        found = {
-            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "source"
-        }
-        found = {name: value for name, value in found.items() if value is not None and value != {}}
-        return json.loads(json.dumps(found))
+        given = {**dataclasses.asdict(self), "source": None}
+        return json.loads(json.dumps({k: x for k, x in given.items() if x is not None and x != {}}))
+
+    @property
+    def axes(self) -> dict[str, Variants]:
+        """The variants of each axis of the grid."""
+        values = (self.tasks, self.cells, self.wirings, self.learners)
+        return dict(zip(AXES, values, strict=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,8 +183,8 @@ class Source:
 
     def beside_file(self, file: str) -> str:
         """A data file, which may be relative to the specification."""
-        if self.path is not None and (found := self.path.parent / file).is_file():
-            return str(found)
+        if self.path is not None and (near := self.path.parent / file).is_file():
+            return str(near)
         return file
 
 
@@ -187,17 +196,17 @@ def _variants(axis: str, given: Any, source: Source) -> Variants:
             raise source.error(f"{axis} is a list of names, got {shown(strange[0])}", axis)
         if twice := [name for place, name in enumerate(given) if name in given[:place]]:
             raise source.error(f"{axis} has {twice[0]} twice", axis, word=twice[0])
-        found = {name: {role: name} for name in given}
+        variants = {name: {role: name} for name in given}
     elif isinstance(given, dict):
-        found = {name: _section(part, f"{axis}.{name}", source) for name, part in given.items()}
+        variants = {name: _section(part, f"{axis}.{name}", source) for name, part in given.items()}
         if role is not None:
-            found = {name: {role: name, **part} for name, part in found.items()}
+            variants = {name: {role: name, **part} for name, part in variants.items()}
     elif given == []:
         return {}
     else:
         kind = "a table of settings by name" if role is None else "a list of names, or a table"
         raise source.error(f"{axis} is {kind}; got {shown(given)}", axis)
-    for name, part in found.items():
+    for name, part in variants.items():
         if role is not None:
             if not isinstance(part[role], str):
                 raise source.error(
@@ -209,7 +218,7 @@ def _variants(axis: str, given: Any, source: Source) -> Variants:
                 raise source.error(str(error), axis, name, role, word=name) from None
         if isinstance(part.get("file"), str):
             part["file"] = source.beside_file(part["file"])
-    return found
+    return variants
 
 
 def _section(given: Any, where: str, source: Source) -> dict[str, Any]:
@@ -245,7 +254,7 @@ def _seeds(given: Any, source: Source) -> tuple[int, ...]:
 
 
 def _ranges(given: Any, source: Source) -> dict[str, tuple[float, float]]:
-    found = {}
+    ranges = {}
     for name, value in _section(given, "tune", source).items():
         pair = value if isinstance(value, list | tuple) else []
         right = [x for x in pair if isinstance(x, int | float) and not isinstance(x, bool)]
@@ -255,5 +264,40 @@ def _ranges(given: Any, source: Source) -> dict[str, tuple[float, float]]:
                 "tune",
                 name,
             )
-        found[name] = (float(pair[0]), float(pair[1]))
-    return found
+        ranges[name] = (float(pair[0]), float(pair[1]))
+    return ranges
+
+
+def line_of(text: str, where: Sequence[str], word: str | None = None) -> int | None:
+    """The line of a key, or of the innermost table or inline table around it that has a line.
+
+    Args:
+        text: a valid TOML file.
+        where: the key, as a path from the top.
+        word: something quoted in its value, which may be in a later line.
+
+    Example:
+        >>> text = 'seeds = 3\\ncells = [\\n  "lstm",\\n  "gro",\\n]\\n[learners.hf]\\nbatch = 5\\n'
+        >>> line_of(text, ["learners", "hf", "batch"]), line_of(text, ["cells"], "gro")
+        (7, 4)
+    """
+    lines, table = text.splitlines(), []
+    depth, at = 0, None
+    for number, line in enumerate(lines, 1):
+        if header := _HEADER.match(line):
+            table = path = _parts(header[1])
+        elif key := _KEY.match(line):
+            path = table + _parts(key[1])
+        else:
+            continue
+        if len(path) > depth and path == list(where[: len(path)]):
+            depth, at = len(path), number
+    if at is not None and word is not None:
+        for number in range(at, len(lines) + 1):
+            if re.search(rf"""(["']){re.escape(word)}\1""", lines[number - 1]):
+                return number
+    return at
+
+
+def _parts(words: str) -> list[str]:
+    return ["".join(part) for part in _PART.findall(words)]

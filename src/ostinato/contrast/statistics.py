@@ -17,10 +17,10 @@ any of the equal pairs is called different stays below the level, however the te
 other (Holm 1979).
 """
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -33,7 +33,8 @@ MAX_FLIPS = 16  # with more seeds, signs are flipped at random
 QUANTILES = 4000
 
 
-class Summary(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Summary:
     """Mean, standard deviation and 95 % confidence interval of the mean; `None` if unknown."""
 
     seeds: int
@@ -43,7 +44,8 @@ class Summary(NamedTuple):
     high: float | None
 
 
-class Comparison(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Comparison:
     """Two entries, compared seed by seed.
 
     Attributes:
@@ -116,7 +118,7 @@ def sign_flip(one: Sequence[float], other: Sequence[float]) -> float:
         bits = np.random.default_rng(0).integers(2, size=(2**MAX_FLIPS, count))
         bits[0] = 0  # the observed signs
     means = np.abs((1 - 2 * bits) @ differences)
-    return float(np.mean(means >= means[0] * (1 - 1e-9)))
+    return float(np.mean(means >= means[0] * (1 - 1e-9)))  # equal means differ by rounding
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -129,11 +131,11 @@ def holm(values: Sequence[float]) -> list[float]:
         >>> holm([0.01, 0.04, 0.03])
         [0.03, 0.06, 0.06]
     """
-    found, floor = [0.0] * len(values), 0.0
+    corrected, floor = [0.0] * len(values), 0.0
     for rank, place in enumerate(np.argsort(values, kind="stable")):
         floor = max(floor, min(1.0, (len(values) - rank) * values[place]))
-        found[place] = floor
-    return found
+        corrected[place] = floor
+    return corrected
 
 
 def compare(groups: Sequence[Mapping[str, Sequence[float]]]) -> list[list[Comparison]]:
@@ -156,10 +158,10 @@ def compare(groups: Sequence[Mapping[str, Sequence[float]]]) -> list[list[Compar
                 raise BadInput("a test needs at least two seeds; give more --seeds")
             row = (one, other, middle.mean, middle.low, middle.high)
             raw.append((number, row, paired_t(a, b), sign_flip(a, b)))
-    found: list[list[Comparison]] = [[] for _ in groups]
+    comparisons: list[list[Comparison]] = [[] for _ in groups]
     for (number, row, p, flipped), adjusted in zip(raw, holm([p for *_, p, _ in raw]), strict=True):
-        found[number].append(Comparison(*row, p, adjusted, flipped))
-    return found
+        comparisons[number].append(Comparison(*row, p, adjusted, flipped))
+    return comparisons
 
 
 def power(effect: float, seeds: int, comparisons: int = 1, level: float = LEVEL) -> float:

@@ -19,11 +19,10 @@ import numpy as np
 from ..errors import BadInput
 from ..files import unlinked
 from .entries import Entry
-from .training import Job, best_of, higher_is_better, read_events
+from .training import Job, outcome_of
 
 SEED = 0  # of the trials; the runs that are compared have others
 ROUNDS = 3
-WORST = math.inf  # the cost of a trial that diverged
 
 
 class Tuned(NamedTuple):
@@ -114,22 +113,12 @@ def _narrowed(low: float, high: float, best: float, number: int) -> tuple[float,
     return min(max(best - width / 2, low), high - width), width
 
 
-def _cost(run: Path) -> float:
-    value, diverged = best_of(run)
-    if value is None or diverged:
-        return WORST
-    return -value if higher_is_better(read_events(run)) else value
-
-
 def _best(entry: Entry, settings: list[dict[str, float]], folder: Path) -> Tuned:
-    trials, costs = [], []
-    for number, tried in enumerate(settings):
-        run = trial_folder(folder, entry, number)
-        value, diverged = best_of(run)
-        trials.append((tried, None if diverged else value))
-        costs.append(_cost(run))
-    place = costs.index(min(costs))
-    return Tuned(*trials[place], trials)
+    ends = [outcome_of(trial_folder(folder, entry, number)) for number in range(len(settings))]
+    values = [None if end.diverged else end.value for end in ends]
+    trials = list(zip(settings, values, strict=True))
+    costs = [end.cost for end in ends]
+    return Tuned(*trials[costs.index(min(costs))], trials)
 
 
 def _seed(name: str, number: int) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..files import write_whole
 from ..report.page import Section, Table, tables_page
 from .curves import gradient_profiles, learning_curves
-from .result import Group, Result, Row
+from .result import EntryResult, Group, Result
 from .statistics import LEVEL, Comparison
 
 PAGE, NUMBERS = "result.html", "result.json"
@@ -91,20 +91,20 @@ def comparisons_table(group: Group, result: Result, heading: str) -> Table:
     return Table(heading, columns, [_comparison(one, group) for one in group.comparisons], caption)
 
 
-def _entry(row: Row) -> list[str]:
-    found, valid = row.summary, [value for value in row.valid if value is not None]
+def _entry(row: EntryResult) -> list[str]:
+    summary, valid = row.summary, [value for value in row.valid if value is not None]
     label = (
         f"{row.label} ({row.diverged} of {len(row.valid)} diverged)" if row.diverged else row.label
     )
     memory = [value for value in row.memory if value is not None]
     interval, spread = "–", ""
-    if found is not None and found.low is not None and found.high is not None:
-        spread = f" ± {found.sd:.2g}"
-        interval = f"{found.low:.4g} to {found.high:.4g}"
+    if summary is not None and summary.low is not None and summary.high is not None:
+        spread = f" ± {summary.sd:.2g}"
+        interval = f"{summary.low:.4g} to {summary.high:.4g}"
     return [
         label,
         f"{row.parameters:,}",
-        "–" if found is None else f"{found.mean:.4g}{spread}",
+        "–" if summary is None else f"{summary.mean:.4g}{spread}",
         interval,
         f"{sum(valid) / len(valid):.4g}" if valid else "–",
         f"{sum(memory) / len(memory):.3g}" if memory else "–",

@@ -4,11 +4,11 @@ from .beam import beam as beam
 from .ctc import best_path as best_path
 from .ctc import ctc_beam as ctc_beam
 from .ctc import ctc_greedy as ctc_greedy
-from .labels import most_probable as most_probable
 from .playing import Drawn as Drawn
 from .playing import play as play
-from .prompt import NotFinite as NotFinite
+from .sampling import NotFinite as NotFinite
 from .sampling import choose as choose
+from .sampling import most_probable as most_probable
 from .sampling import sample as sample
 from .sequences import Answers as Answers
 from .sequences import beam_answers as beam_answers

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Layer, Model
-from ..cells.sizes import parameter_dtype
+from ..cells.building import parameter_dtype
 from ..errors import BadInput
 from ..memory import FLOAT, check_memory
 from ..settings import checked_int
 from ..weights import count_parameters
-from .prompt import MAX, NotFinite, before_last, checked, inputs_table, row
+from .sampling import MAX, NotFinite, before_last, checked, inputs_table, row
 
 
 def beam(

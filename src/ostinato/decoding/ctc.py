@@ -22,7 +22,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..settings import checked_int
-from .prompt import NotFinite
+from .sampling import NotFinite
 
 BLANK = 0
 DEAD = -2  # the size of a prefix that does not exist; no size of another is one away from it

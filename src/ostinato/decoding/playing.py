@@ -9,10 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Layer, Model
-from ..cells.sizes import parameter_dtype
+from ..cells.building import parameter_dtype
 from ..settings import checked_int
-from .prompt import NotFinite, before_last, checked, inputs_table, row
-from .sampling import FIRST, LARGEST, choose, settings, weighed
+from .sampling import (
+    FIRST,
+    LARGEST,
+    NotFinite,
+    before_last,
+    checked,
+    choose,
+    inputs_table,
+    row,
+    settings,
+    weighed,
+)
 
 
 class Drawn(NamedTuple):

@@ -6,7 +6,7 @@ The network reads the last symbol and outputs logits `o`. The next symbol is sam
 
 restricted to the `top_k` most probable symbols and then, after renormalising, to the smallest set
 of them with a total probability of at least `top_p` (Holtzman et al., 2020). `beam` finds the most
-probable continuation instead.
+probable continuation instead, and `most_probable` the best label of each step.
 
 Example:
     >>> from ostinato.decoding import as_text
@@ -26,10 +26,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Layer, Model
-from ..cells.sizes import parameter_dtype
+from ..cells.building import parameter_dtype
+from ..data import Batch
 from ..errors import BadInput
+from ..settings import MAX as MAX
 from ..settings import checked_float, checked_int
-from .prompt import NotFinite, before_last, checked, inputs_table, row
+from ..through_time import starting_state, unroll
+from ..wiring import outputs_of
 
 # Start small for latency, then double.
 FIRST, LARGEST = 16, 256
@@ -178,3 +181,57 @@ def weighed(
         # The total of all more probable symbols is exactly 0 for the first, so one is always kept.
         kept &= jnp.cumsum(shares) - shares < top_p
     return jnp.where(jnp.zeros_like(kept).at[order].set(kept), scaled, -jnp.inf)
+
+
+class NotFinite(BadInput):
+    """The outputs of a network are not finite, so symbols have no probabilities."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the network's outputs are not finite numbers, so its weights are damaged or its "
+            "training diverged"
+        )
+
+
+def checked(network: Model, prompt: Any, count: int) -> tuple[Layer, jax.Array]:
+    """What is stepped, and the prompt `(T,)` in int32, after checks of both and the count."""
+    if not network.can_step:
+        raise ValueError("generating needs a network with a step, got one that reads both ways")
+    given = np.asarray(prompt)
+    if given.ndim != 1 or not given.size:
+        raise BadInput(f"a prompt is at least one symbol, (T,), got shape {given.shape}")
+    checked_int("the length to generate", count)
+    layer = network.as_layer()
+    layer.check_inputs(given)
+    return layer, jnp.asarray(given, jnp.int32)
+
+
+def before_last(network: Layer, symbols: jax.Array, state: Any) -> tuple[Any, jax.Array]:
+    """The state before the last symbol of a prompt, and that symbol."""
+    if symbols.size > 1:
+        _, state = unroll(network, symbols[:-1], state)
+    return starting_state(network, symbols, state), symbols[-1]
+
+
+@eqx.filter_jit
+def inputs_table(network: Layer) -> Any:
+    """`network.inputs` of every symbol as one product; a step then looks up its row."""
+    return network.inputs(jnp.arange(network.outputs))
+
+
+def row(table: Any, symbol: jax.Array) -> Any:
+    """The inputs of some symbols, from `inputs_table`."""
+    return jax.tree.map(lambda rows: rows[symbol], table)
+
+
+@eqx.filter_jit
+def most_probable(network: Model, batch: Batch) -> jax.Array:
+    """The label with the largest output at each step, `(T, B)`. Noise is off.
+
+    Example:
+        >>> from ostinato.decoding import most_probable
+        >>> most_probable(network, Batch(xs, None, jnp.ones((10, 4)))).shape
+        (10, 4)
+    """
+    outputs, _ = outputs_of(eqx.nn.inference_mode(network), batch)
+    return jnp.argmax(outputs, axis=-1)

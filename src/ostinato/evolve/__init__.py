@@ -6,11 +6,11 @@ from .ancestry import line_of as line_of
 from .ancestry import read_ancestry as read_ancestry
 from .canonical_form import canonical as canonical
 from .canonical_form import simplified as simplified
+from .cell import KNOWN as KNOWN
 from .cell import GraphCell as GraphCell
 from .graph import Graph as Graph
 from .graph import Node as Node
 from .graph import equations as equations
-from .known import KNOWN as KNOWN
 from .memory_path import memory_kind as memory_kind
 from .mutation import MUTATIONS as MUTATIONS
 from .mutation import crossed as crossed

@@ -53,7 +53,7 @@ class Entry:
         return self.score - SIZE_COST * len(self.graph.nodes)
 
     def as_json(self) -> dict[str, Any]:
-        found = {
+        plain = {
             "number": self.number,
             "parents": list(self.parents),
             "changes": list(self.changes),
@@ -62,8 +62,8 @@ class Entry:
             "graph": self.graph.as_json(),
         }
         if self.finished:
-            found |= {"score": self.score, "memory": memory_kind(self.graph)}
-        return found
+            plain |= {"score": self.score, "memory": memory_kind(self.graph)}
+        return plain
 
 
 def add_entry(folder: Path, entry: Entry) -> None:
@@ -91,24 +91,20 @@ def read_ancestry(folder: Path, repair: bool = False) -> list[Entry]:
 
 def _entry(path: Path, number: int, line: bytes) -> Entry:
     try:
-        found = json.loads(line)
+        given = json.loads(line)
         entry = Entry(
-            found["number"],
-            Graph.from_json(found["graph"]),
-            tuple(found["parents"]),
-            tuple(found["changes"]),
-            tuple(tuple(float(x) for x in rung) for rung in found["rungs"]),
-            bool(found["finished"]),
+            given["number"],
+            Graph.from_json(given["graph"]),
+            tuple(given["parents"]),
+            tuple(given["changes"]),
+            tuple(tuple(float(x) for x in rung) for rung in given["rungs"]),
+            bool(given["finished"]),
         )
         if entry.number != number or not all(0 <= parent < number for parent in entry.parents):
             raise ValueError
         if not all(isinstance(change, str) for change in entry.changes):
             raise ValueError
-        if (
-            not entry.rungs
-            or not entry.rungs[0]
-            or not np.isfinite(np.concatenate(entry.rungs)).all()
-        ):
+        if not (entry.rungs and entry.rungs[0] and np.isfinite(np.concatenate(entry.rungs)).all()):
             raise ValueError
     except (ValueError, TypeError, KeyError):
         raise BadInput(f"{path}, line {number + 1}, is not an entry of an ancestry") from None
@@ -123,10 +119,10 @@ def best_of(entries: Sequence[Entry], count: int = 1) -> list[Entry]:
 
 def line_of(entries: Sequence[Entry], entry: Entry) -> list[Entry]:
     """An entry and its ancestors, the oldest first."""
-    found, waiting = set(), [entry.number]
+    line, waiting = set(), [entry.number]
     while waiting:
         number = waiting.pop()
-        if number not in found:
-            found.add(number)
+        if number not in line:
+            line.add(number)
             waiting += entries[number].parents
-    return [entries[number] for number in sorted(found)]
+    return [entries[number] for number in sorted(line)]

@@ -108,9 +108,9 @@ def _refined(graph: Graph, colours: list[str]) -> list[str]:
     for _ in range(graph.size):
         after = []
         for value, colour in enumerate(colours):
-            found = graph.node(value)
-            reads = sorted(colours[operand] for operand in found.operands) if found else []
-            update = colours[graph.updates[value]] if found is None else ""
+            own = graph.node(value)
+            reads = sorted(colours[operand] for operand in own.operands) if own else []
+            update = colours[graph.updates[value]] if own is None else ""
             updated = sorted(colours[s] for s, u in enumerate(graph.updates) if u == value)
             read_by = sorted(colours[reader] for reader in readers[value])
             after.append(_hash(colour, reads, update, updated, read_by))
@@ -126,10 +126,7 @@ def _hash(*parts: object) -> str:
 
 def _rewritten(graph: Graph) -> Graph:
     """Each node replaced by something simpler where a rule applies."""
-    uses = [0] * graph.size
-    for value in (*(o for node in graph.nodes for o in node.operands), *graph.updates):
-        uses[value] += 1
-    uses[graph.output] += 1
+    uses = graph.uses()
     stands_for = list(range(graph.states))
     nodes: list[Node] = []
     known: dict[Node, int] = {}
@@ -145,32 +142,32 @@ def _rewritten(graph: Graph) -> Graph:
         first = node_of(operands[0])
         single = [o for o in operands if node_of(o).name == "linear" and once[o] == 1]
         if node.name == "identity":
-            found = operands[0]
+            same = operands[0]
         elif node.name == "complement" and first.name == "complement":
-            found = first.operands[0]
+            same = first.operands[0]
         elif node.name == "relu" and _is_positive(first, node_of):
-            found = operands[0]
+            same = operands[0]
         elif node.name == "complement" and single:
-            found = operands[0]
-            once[found] = uses[value]
+            same = operands[0]
+            once[same] = uses[value]
         elif (
             node.name == "add"
             and len(single) == 2
             and operands[0] != operands[1]
             and first.operands == node_of(operands[1]).operands
         ):
-            found = operands[0]
-            once[found] = uses[value]
+            same = operands[0]
+            once[same] = uses[value]
         else:
             new = Node(node.name, tuple(operands))
-            found = known.get(new, -1) if node.name != "linear" else -1
-            if found < 0:
+            same = known.get(new, -1) if node.name != "linear" else -1
+            if same < 0:
                 nodes.append(new)
-                found = graph.states + len(nodes) - 1
-                known[new] = found
+                same = graph.states + len(nodes) - 1
+                known[new] = same
                 if node.name == "linear":
-                    once[found] = uses[value]
-        stands_for.append(found)
+                    once[same] = uses[value]
+        stands_for.append(same)
     updates = tuple(stands_for[value] for value in graph.updates)
     return Graph(graph.states, tuple(nodes), updates, stands_for[graph.output])
 
@@ -185,10 +182,7 @@ def _one_per_state(graph: Graph) -> Graph:
     """States with the same update are equal at every step: only the first is read."""
     first = [graph.updates.index(update) for update in graph.updates]
     stands_for = first + list(range(graph.states, graph.size))
-    nodes = tuple(
-        Node(node.name, tuple(stands_for[operand] for operand in node.operands))
-        for node in graph.nodes
-    )
+    nodes = tuple(node.reading(stands_for) for node in graph.nodes)
     updates = tuple(stands_for[value] for value in graph.updates)
     return Graph(graph.states, nodes, updates, stands_for[graph.output])
 
@@ -198,11 +192,7 @@ def _alive(graph: Graph) -> Graph:
     kept = sorted(graph.live())
     place = {value: number for number, value in enumerate(kept)}
     states = [value for value in kept if value < graph.states]
-    nodes = tuple(
-        Node(node.name, tuple(place[operand] for operand in node.operands))
-        for value, node in graph.numbered()
-        if value in place
-    )
+    nodes = tuple(node.reading(place) for value, node in graph.numbered() if value in place)
     if not states:
         raise BadInput("the output does not depend on a state")
     updates = tuple(place[graph.updates[state]] for state in states)

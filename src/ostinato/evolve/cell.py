@@ -1,4 +1,4 @@
-"""The cell of an expression graph."""
+"""The cell of an expression graph, and known cells as graphs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +11,7 @@ from ..cells import Cell
 from ..cells.building import draw, project, zeros
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..errors import BadInput
-from .graph import Graph
-from .known import SIMPLE
+from .graph import Graph, Node
 
 ELEMENTWISE: dict[str, Callable[..., jax.Array]] = {
     "add": jnp.add,
@@ -23,6 +22,53 @@ ELEMENTWISE: dict[str, Callable[..., jax.Array]] = {
     "relu": jax.nn.relu,
     "identity": lambda a: a,
 }
+
+# h' = tanh(W x + R h + b)
+SIMPLE = Graph(1, (Node("linear", (0,)), Node("tanh", (1,))), (2,), 2)
+
+# The linear maps are i, f, g, o, in the order of the blocks of `cells.LSTM`; states h, c.
+LSTM = Graph(
+    2,
+    (
+        Node("linear", (0,)),  # 2: i
+        Node("linear", (0,)),  # 3: f
+        Node("linear", (0,)),  # 4: g
+        Node("linear", (0,)),  # 5: o
+        Node("sigmoid", (2,)),
+        Node("sigmoid", (3,)),
+        Node("tanh", (4,)),
+        Node("sigmoid", (5,)),
+        Node("multiply", (7, 1)),  # 10: f c
+        Node("multiply", (6, 8)),  # 11: i g
+        Node("add", (10, 11)),  # 12: c'
+        Node("tanh", (12,)),
+        Node("multiply", (9, 13)),  # 14: h'
+    ),
+    (14, 12),
+    14,
+)
+
+# The linear maps are z, r and the candidate, in the order of the blocks of `cells.GRU`.
+GRU = Graph(
+    1,
+    (
+        Node("linear", (0,)),  # 1: z
+        Node("linear", (0,)),  # 2: r
+        Node("sigmoid", (1,)),
+        Node("sigmoid", (2,)),
+        Node("multiply", (4, 0)),  # 5: r h
+        Node("linear", (5,)),  # 6: the candidate
+        Node("tanh", (6,)),
+        Node("complement", (3,)),
+        Node("multiply", (8, 0)),
+        Node("multiply", (3, 7)),
+        Node("add", (9, 10)),  # 11: h'
+    ),
+    (11,),
+    11,
+)
+
+KNOWN = {"simple": SIMPLE, "lstm": LSTM, "gru": GRU}
 
 
 def products(graph: Graph) -> dict[int, list[int]]:
@@ -35,10 +81,10 @@ def products(graph: Graph) -> dict[int, list[int]]:
         >>> products(KNOWN["gru"])
         {0: [1, 2], 5: [6]}
     """
-    found: dict[int, list[int]] = {}
+    readers: dict[int, list[int]] = {}
     for value in graph.linears:
-        found.setdefault(graph.nodes[value - graph.states].operands[0], []).append(value)
-    return found
+        readers.setdefault(graph.nodes[value - graph.states].operands[0], []).append(value)
+    return readers
 
 
 class GraphCell(Cell):

@@ -14,7 +14,8 @@ Every value has as many numbers as the cell has units. States start at zero.
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import BadInput
@@ -40,6 +41,10 @@ class Node:
 
     name: str
     operands: tuple[int, ...]
+
+    def reading(self, place: Mapping[int, int] | Sequence[int]) -> "Node":
+        """The same operation, with the operands' numbers replaced by those of `place`."""
+        return Node(self.name, tuple(place[operand] for operand in self.operands))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,38 +105,44 @@ class Graph:
 
     def needed(self, values: Iterable[int]) -> set[int]:
         """The values of this step that some values are computed from, themselves included."""
-        found, waiting = set(), list(values)
+        needed, waiting = set(), list(values)
         while waiting:
-            if (value := waiting.pop()) not in found:
-                found.add(value)
+            if (value := waiting.pop()) not in needed:
+                needed.add(value)
                 node = self.node(value)
                 waiting += node.operands if node else ()
-        return found
+        return needed
+
+    def uses(self) -> list[int]:
+        """How often each value is read, as an operand, an update or the output."""
+        read = [operand for node in self.nodes for operand in node.operands]
+        count = Counter([*read, *self.updates, self.output])
+        return [count[value] for value in range(self.size)]
 
     def live(self) -> set[int]:
         """The values that the output depends on, now or at a later step."""
         roots = {self.output}
         while True:
-            found = self.needed(roots)
-            more = roots | {self.updates[value] for value in found if value < self.states}
+            live = self.needed(roots)
+            more = roots | {self.updates[value] for value in live if value < self.states}
             if more == roots:
-                return found
+                return live
             roots = more
 
     def zero_states(self) -> set[int]:
         """The states that are zero at every step, because they start at zero and stay there."""
         zero = set(range(self.states))
         while True:
-            found = set(zero)
+            zeros = set(zero)
             for value, node in self.numbered():
-                parts = [operand in found for operand in node.operands]
+                parts = [operand in zeros for operand in node.operands]
                 if node.name in ("add", "tanh", "relu", "identity"):
                     is_zero = all(parts)
                 else:
                     is_zero = node.name == "multiply" and any(parts)
                 if is_zero:
-                    found.add(value)
-            kept = {state for state in zero if self.updates[state] in found}
+                    zeros.add(value)
+            kept = {state for state in zero if self.updates[state] in zeros}
             if kept == zero:
                 return zero
             zero = kept
@@ -166,7 +177,7 @@ class Graph:
         return [self.states, nodes, list(self.updates), self.output]
 
     @classmethod
-    def from_json(cls, found: Any) -> "Graph":
+    def from_json(cls, given: Any) -> "Graph":
         """A graph from `as_json`; a `BadInput` if it is none.
 
         Example:
@@ -174,11 +185,11 @@ class Graph:
             (1,)
         """
         try:
-            states, nodes, updates, output = found
+            states, nodes, updates, output = given
             parts = tuple(Node(str(name), _whole(operands)) for name, *operands in nodes)
             (states, output), updates = _whole([states, output]), _whole(updates)
         except (TypeError, ValueError):
-            raise BadInput(f"{json.dumps(found)[:60]} is not a graph") from None
+            raise BadInput(f"{json.dumps(given)[:60]} is not a graph") from None
         return cls(states, parts, updates, output)
 
     def __str__(self) -> str:
@@ -208,7 +219,7 @@ def equations(graph: Graph) -> list[str]:
         >>> equations(Graph(1, (Node("linear", (0,)),), (1,), 1))
         ['a1 = W1 x + R1 h + b1', "h' = a1", 'y = a1']
     """
-    names, uses = names_of(graph), _uses(graph)
+    names, uses = names_of(graph), graph.uses()
     lines, shown = [], names[: graph.states]
     for value, node in graph.numbered():
         operands = [shown[operand] for operand in node.operands]
@@ -218,15 +229,13 @@ def equations(graph: Graph) -> list[str]:
             shown.append(names[value])
             continue
         words = _words(node.name, operands)
-        if uses[value] > 1 or value in graph.updates or value == graph.output:
+        named = uses[value] > 1 or value in graph.updates or value == graph.output
+        if named or any(value in graph.nodes[k - graph.states].operands for k in graph.linears):
             name = names[value]
             if value in graph.updates:
                 name = f"{names[graph.updates.index(value)]}'"
             lines.append(f"{name} = {words}")
             shown.append(name)
-        elif _is_read_by_linear(graph, value):
-            lines.append(f"{names[value]} = {words}")
-            shown.append(names[value])
         else:
             shown.append(f"({words})" if node.name in ("add", "complement") else words)
     for state, value in enumerate(graph.updates):
@@ -256,16 +265,3 @@ def _bare(words: str) -> str:
         if not depth:
             return words[1:-1] if place == len(words) - 1 and place else words
     return words
-
-
-def _uses(graph: Graph) -> list[int]:
-    """How often each value is read, as an operand, an update or the output."""
-    count = [0] * graph.size
-    for value in (*(o for node in graph.nodes for o in node.operands), *graph.updates):
-        count[value] += 1
-    count[graph.output] += 1
-    return count
-
-
-def _is_read_by_linear(graph: Graph, value: int) -> bool:
-    return any(value in node.operands for node in graph.nodes if node.name == "linear")

@@ -22,8 +22,8 @@ def memory_kind(graph: Graph) -> str:
         >>> [memory_kind(KNOWN[name]) for name in ("simple", "lstm", "gru")]
         ['none', 'gated', 'gated']
     """
-    found = [_kind_of_state(graph, state) for state in range(graph.states)]
-    return max(found, key=KINDS.index)
+    kinds = [_kind_of_state(graph, state) for state in range(graph.states)]
+    return max(kinds, key=KINDS.index)
 
 
 def _kind_of_state(graph: Graph, state: int) -> str:

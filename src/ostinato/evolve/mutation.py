@@ -55,9 +55,9 @@ class Draft:
 
     def readers(self) -> list[tuple[str, int, int]]:
         """Every place that reads a value: `("node", key, operand)`, `("state", s, 0)`, output."""
-        found = [("node", key, n) for key, (_, ops) in self.nodes.items() for n in range(len(ops))]
-        found += [("state", state, 0) for state in range(len(self.updates))]
-        return [*found, ("output", 0, 0)]
+        nodes = [("node", key, n) for key, (_, ops) in self.nodes.items() for n in range(len(ops))]
+        states = [("state", state, 0) for state in range(len(self.updates))]
+        return [*nodes, *states, ("output", 0, 0)]
 
     def read(self, place: tuple[str, int, int]) -> int:
         kind, key, operand = place
@@ -109,7 +109,7 @@ def _one(random: Random, choices: list) -> Any:
 
 
 def insert(draft: Draft, random: Random) -> None:
-    place = draft.readers()[int(random.integers(len(draft.readers())))]
+    place = _one(random, draft.readers())
     value, name = draft.read(place), str(_one(random, [*UNARY, *BINARY, *BINARY]))
     operands = [value]
     if name in BINARY:
@@ -133,7 +133,7 @@ def replace(draft: Draft, random: Random) -> None:
 
 
 def rewire(draft: Draft, random: Random) -> None:
-    place = draft.readers()[int(random.integers(len(draft.readers())))]
+    place = _one(random, draft.readers())
     draft.write(place, _one(random, draft.values))
 
 
@@ -141,7 +141,7 @@ def state(draft: Draft, random: Random) -> None:
     if len(draft.updates) == len(STATE_NAMES):
         raise BadInput("there are no more names for states")
     new = draft.add_state(_one(random, draft.values))
-    place = draft.readers()[int(random.integers(len(draft.readers())))]
+    place = _one(random, draft.readers())
     if random.random() < 0.5:
         draft.write(place, new)
     else:
@@ -154,20 +154,14 @@ def keep(draft: Draft, random: Random) -> None:
 
 
 def gate(draft: Draft, random: Random) -> None:
-    place = draft.readers()[int(random.integers(len(draft.readers())))]
+    place = _one(random, draft.readers())
     source = _one(random, draft.values)
     opened = draft.new("sigmoid", draft.new("linear", source))
     draft.write(place, draft.new("multiply", opened, draft.read(place)))
 
 
 MUTATIONS: dict[str, Callable[[Draft, Random], None]] = {
-    "insert": insert,
-    "remove": remove,
-    "replace": replace,
-    "rewire": rewire,
-    "state": state,
-    "keep": keep,
-    "gate": gate,
+    change.__name__: change for change in (insert, remove, replace, rewire, state, keep, gate)
 }
 
 
@@ -185,11 +179,11 @@ def mutated(graph: Graph, random: Random) -> tuple[Graph, str]:
         draft = Draft(graph)
         try:
             MUTATIONS[name](draft, random)
-            found = canonical(draft.graph())
+            child = canonical(draft.graph())
         except BadInput:
             continue
-        if found != own and fits(found):
-            return found, name
+        if child != own and fits(child):
+            return child, name
     raise RuntimeError(f"{TRIES} mutations gave no other cell")
 
 
@@ -206,11 +200,11 @@ def crossed(one: Graph, other: Graph, random: Random) -> Graph:
     """
     for _ in range(TRIES):
         try:
-            found = canonical(_joined(one, other, random).graph())
+            child = canonical(_joined(one, other, random).graph())
         except BadInput:
             continue
-        if fits(found) and found not in (canonical(one), canonical(other)):
-            return found
+        if fits(child) and child not in (canonical(one), canonical(other)):
+            return child
     return mutated(one, random)[0]
 
 
@@ -224,8 +218,7 @@ def _joined(one: Graph, other: Graph, random: Random) -> Draft:
     for state in range(one.states, other.states):
         draft.updates[state] = place_of[other.updates[state]]
     places = [p for p in draft.readers() if p[0] != "node" or p[1] not in place_of.values()]
-    place = places[int(random.integers(len(places)))]
-    chosen = int(random.integers(other.states, other.size))
+    place, chosen = _one(random, places), int(random.integers(other.states, other.size))
     draft.write(place, place_of[chosen])
     return draft
 

@@ -33,11 +33,11 @@ from ..settings import settings_of
 from ..tasks import Task
 from .ancestry import Entry, add_entry, best_of, read_ancestry
 from .canonical_form import canonical
+from .cell import SIMPLE
 from .graph import Graph
-from .known import SIMPLE
 from .mutation import crossed, mutated
 from .source import source_of
-from .trial import Budget, Problem
+from .trial import Budget, Problem, check_counts
 
 SETTINGS, BEST = "evolution.json", "best.py"
 TASKS = ("adding:length=30", "memorisation:length=20:bits=3")
@@ -71,20 +71,17 @@ class Plan:
             raise BadInput("evolution needs at least one task")
         if strange := [words for words in self.tasks if not isinstance(words, str)]:
             raise BadInput(f"a task is given by its name, got {strange[0]!r:.40}")
-        for name in ("population", "evaluations"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise BadInput(f"{name} must be a whole number from 1 on, got {value!r:.40}")
+        check_counts(population=self.population, evaluations=self.evaluations)
         Config(seed=self.seed)
 
     def as_json(self) -> dict[str, Any]:
         return json.loads(json.dumps(dataclasses.asdict(self)))
 
     @classmethod
-    def from_json(cls, found: Any) -> "Plan":
+    def from_json(cls, given: Any) -> "Plan":
         try:
-            budget = dict(found["budget"], rates=tuple(found["budget"]["rates"]))
-            return cls(**{**found, "tasks": tuple(found["tasks"]), "budget": Budget(**budget)})
+            budget = dict(given["budget"], rates=tuple(given["budget"]["rates"]))
+            return cls(**{**given, "tasks": tuple(given["tasks"]), "budget": Budget(**budget)})
         except (TypeError, KeyError, AttributeError):
             raise BadInput("these are not the settings of a search") from None
 
@@ -161,26 +158,26 @@ def tried(
     rungs: list[tuple[float, ...]] = []
     for number in range(problems[0].budget.rungs):
         least = yardsticks[number] if number < len(yardsticks) else 0.0
-        found: list[float] = []
+        scores: list[float] = []
         for run in runs:
-            if sum(found) + len(runs) - len(found) < least * len(runs):
+            if sum(scores) + len(runs) - len(scores) < least * len(runs):
                 break
-            found.append(round(next(run), 6))
+            scores.append(round(next(run), 6))
             if stop is not None and stop.number is not None:
                 return None
-        rungs.append(tuple(found))
-        if len(found) < len(runs) or np.mean(found) < least:
+        rungs.append(tuple(scores))
+        if len(scores) < len(runs) or np.mean(scores) < least:
             return tuple(rungs), False
     return tuple(rungs), True
 
 
 def yardsticks_of(entries: Sequence[Entry], rungs: int) -> list[float]:
     """The median score after each rung but the last, of all cells that reached it."""
-    found = []
+    medians = []
     for rung in range(rungs - 1):
         reached = [entry.scores[rung] for entry in entries if len(entry.scores) > rung]
-        found.append(float(np.median(reached)) if reached else 0.0)
-    return found
+        medians.append(float(np.median(reached)) if reached else 0.0)
+    return medians
 
 
 def evolve(
@@ -228,9 +225,9 @@ def evolve(
         while len(entries) < plan.evaluations and stop.number is None:
             graph, parents, changes = child_of(entries, plan)
             least = yardsticks_of(entries, plan.budget.rungs)
-            if (found := tried(graph, problems, least, stop)) is None:
+            if (outcome := tried(graph, problems, least, stop)) is None:
                 break
-            entry = Entry(len(entries), graph, parents, changes, *found)
+            entry = Entry(len(entries), graph, parents, changes, *outcome)
             add_entry(folder, entry)
             entries.append(entry)
             if listener is not None:

@@ -43,6 +43,13 @@ if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
     _QUICK["xla_cpu_use_fusion_emitters"] = False
 
 
+def check_counts(**values: Any) -> None:
+    """Refuse a value that is not a whole number from 1 on, by its name."""
+    for name, value in values.items():
+        if type(value) is not int or value < 1:
+            raise BadInput(f"{name} must be a whole number from 1 on, got {value!r:.40}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Budget:
     """How long and how often a cell is trained.
@@ -64,10 +71,8 @@ class Budget:
     rates: tuple[float, ...] = (0.01, 0.03)
 
     def __post_init__(self) -> None:
-        for name in ("rungs", "steps", "batch", "units", "seeds"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise BadInput(f"{name} must be a whole number from 1 on, got {value!r:.40}")
+        check_counts(rungs=self.rungs, steps=self.steps, batch=self.batch)
+        check_counts(units=self.units, seeds=self.seeds)
         if not self.rates or any(type(x) not in (int, float) or not x > 0 for x in self.rates):
             raise BadInput(f"rates must be positive numbers, got {self.rates!r:.40}")
 
@@ -136,8 +141,8 @@ class Problem:
         """The progress at the best rate, from the outputs of every network."""
         metrics = (self.task.metric,)
         values = [values_of(metrics, [counted(metrics, one, self.valid)])[0] for one in outputs]
-        found = [0.0 if value is None else self.progress(value) for value in values]
-        return float(np.mean(np.reshape(found, (rates, -1)), axis=1).max())
+        progress = [0.0 if value is None else self.progress(value) for value in values]
+        return float(np.mean(np.reshape(progress, (rates, -1)), axis=1).max())
 
 
 def _check_fits(task: Task, budget: Budget) -> None:

@@ -1,4 +1,4 @@
-"""Published experiments that anyone can repeat: one recipe per file.
+"""Published experiments that anyone can repeat: recipes, by source or by data.
 
 `ostinato reproduce` lists them; `ostinato reproduce NAME` repeats one and writes a page with
 published numbers beside those obtained.
@@ -8,51 +8,44 @@ Example:
     'Krause (2015), table 4.5'
 """
 
-import difflib
-
 from ..errors import BadInput
+from ..names import did_you_mean
 from . import (
-    adding,
-    bouncing_balls,
-    elman_xor,
+    bai_table,
     gradient_figures,
-    krause_penn,
-    krause_table,
-    krause_wikipedia,
-    music,
+    krause,
     neural_turing,
     predictive_text,
-    sequential_mnist,
+    synthetic,
     time_lag,
-    toy_net,
 )
-from ._recipe import Computed as Computed
-from ._recipe import Found as Found
-from ._recipe import Job as Job
-from ._recipe import Recipe as Recipe
-from ._recipe import Result as Result
-from ._recipe import Row as Row
-from ._results import collect as collect
-from ._results import reproduce as reproduce
-from ._trained import Trained as Trained
-from ._trained import Trial as Trial
+from .recipe import Computed as Computed
+from .recipe import Job as Job
+from .recipe import Measurements as Measurements
+from .recipe import Recipe as Recipe
+from .recipe import Result as Result
+from .recipe import TableRow as TableRow
+from .results import collect as collect
+from .results import reproduce as reproduce
+from .trained import Trained as Trained
+from .trained import Trial as Trial
 
 RECIPES: dict[str, Recipe] = {
-    module.RECIPE.name: module.RECIPE
-    for module in (
-        toy_net,
-        gradient_figures,
-        elman_xor,
-        adding,
-        krause_table,
-        krause_penn,
-        krause_wikipedia,
-        time_lag,
-        predictive_text,
-        neural_turing,
-        sequential_mnist,
-        music,
-        bouncing_balls,
+    recipe.name: recipe
+    for recipe in (
+        gradient_figures.TOY_NET,
+        gradient_figures.FIGURES,
+        synthetic.TEMPORAL_XOR,
+        synthetic.ADDING,
+        krause.TABLE,
+        krause.PENN,
+        krause.WIKIPEDIA,
+        time_lag.RECIPE,
+        predictive_text.RECIPE,
+        neural_turing.RECIPE,
+        bai_table.SEQUENTIAL_MNIST,
+        bai_table.JSB_CHORALES,
+        synthetic.BOUNCING_BALLS,
     )
 }
 
@@ -60,7 +53,6 @@ RECIPES: dict[str, Recipe] = {
 def recipe(name: str) -> Recipe:
     """The recipe with this name."""
     if name not in RECIPES:
-        near = difflib.get_close_matches(name.lower(), RECIPES, n=3, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(RECIPES)}"
+        hint = did_you_mean(name, RECIPES, count=3, cutoff=0.4)
         raise BadInput(f"there is no experiment {name}; {hint}")
     return RECIPES[name]

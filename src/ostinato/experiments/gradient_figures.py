@@ -1,4 +1,7 @@
-"""Galvan (2015), sections 1.4 and 1.6: why the gradient vanishes or explodes, figure by figure."""
+"""Why the gradient vanishes or explodes: Galvan (2015), sections 1.4 and 1.6, figure by figure.
+
+Before that, the contribution of one input to a single unit: Lipton et al. (2015), figures 7 and 8.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,10 +10,68 @@ import numpy as np
 from ..cells import Simple
 from ..cells.initialisers import normal
 from ..claims import CLAIMS
-from ..lens import hochreiter_bound, preactivation_jacobian_norms, singular_value_bound
+from ..lens import (
+    hochreiter_bound,
+    preactivation_jacobian_norms,
+    singular_value_bound,
+    toy_contribution,
+)
 from ..report.charts import Chart, Lines, Series
-from ._recipe import Computed, Curve, Found, Recipe, Result, Row
 from .page import curves
+from .recipe import Computed, Curve, Measurements, Recipe, Result, TableRow
+
+TOY_WEIGHTS = {"below": 0.9, "one": 1.0, "above": 1.1}
+TOY_STEPS = 100
+
+
+def contributions(row: TableRow) -> Measurements:
+    """What is left of an input after 100 steps, from the claim `toy-net`, and its course."""
+    w, finding = TOY_WEIGHTS[row.name], CLAIMS["toy-net"].verify().finding
+    steps = range(TOY_STEPS + 1)
+    courses = {kind: toy_contribution(w, steps, f=kind).tolist() for kind in ("identity", "tanh")}
+    return Measurements(
+        {"linear unit": finding.numbers[f"linear, w = {w:g}"],
+         "tanh unit": finding.numbers[f"tanh, w = {w:g}"]},
+        {kind: {"x": [*steps], "y": [abs(y) for y in ys]} for kind, ys in courses.items()},
+        f"the verdict on the statement as a whole is “{finding.verdict}”." if w == 1 else "",
+    )  # fmt: skip
+
+
+def contribution_charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
+    axes = {"x_title": "steps since the input", "y_title": "|∂h_t / ∂x_0|"}
+    said = {"identity": "A linear unit", "tanh": "A tanh unit"}
+    return [
+        chart
+        for kind, title in said.items()
+        for chart in curves(
+            recipe,
+            results,
+            kind,
+            {"title": title, "caption": "How the first input contributes, by weight.", **axes},
+            log_y=True,
+        )
+    ]
+
+
+TOY_NET = Computed(
+    name="toy-net",
+    title="One recurrent unit: vanishing and exploding",
+    source="Lipton et al. (2015), section 3.2, figures 7 and 8",
+    shows="The contribution of an input vanishes where the recurrent weight is below one, and "
+    "explodes where it is above.",
+    differs=("The source draws a sketch; here the derivative is computed, for two kinds of unit.",),
+    data="none",
+    columns=("linear unit", "tanh unit"),
+    digits=3,
+    rows=(
+        TableRow("below", "w = 0.9", published={"linear unit": "vanishes"}),
+        TableRow("one", "w = 1", published={"linear unit": "stays"}),
+        TableRow("above", "w = 1.1", published={"linear unit": "explodes"}),
+    ),
+    compute=contributions,
+    charts=contribution_charts,
+)
+
 
 SQUASHING = {"sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "relu": jax.nn.relu}
 UNITS, STEPS = 20, 40
@@ -24,21 +85,21 @@ DECIDED = {
 }
 
 
-def compute(row: Row) -> Found:
+def compute(row: TableRow) -> Measurements:
     if row.name in SQUASHING:
         return slope(row.name)
     finding = CLAIMS[DECIDED[row.name]].verify().finding
     drawn = by_lag() if row.name == "singular" else {}
-    return Found({}, drawn, f"{finding.verdict}: {finding.evidence}")
+    return Measurements({}, drawn, f"{finding.verdict}: {finding.evidence}")
 
 
-def slope(name: str) -> Found:
+def slope(name: str) -> Measurements:
     """A squashing function and its derivative (figures 1.8 to 1.10)."""
     x = np.linspace(-6, 6, 121)
     f, derivative = SQUASHING[name], jax.vmap(jax.grad(SQUASHING[name]))
     values, slopes = np.asarray(f(x), float), np.asarray(derivative(x), float)
     xs = x.tolist()
-    return Found(
+    return Measurements(
         {"largest slope": float(slopes.max())},
         {"function": {"x": xs, "y": values.tolist()}, "slope": {"x": xs, "y": slopes.tolist()}},
     )
@@ -50,9 +111,9 @@ def by_lag() -> dict[str, Curve]:
     with jax.enable_x64(True):
         one, two = jax.random.split(jax.random.key(0))
         cell = Simple(3, UNITS, key=one, recurrent=normal(0.15))
-        found = preactivation_jacobian_norms(cell, jax.random.normal(two, (STEPS, 1, 3)))
+        norms = preactivation_jacobian_norms(cell, jax.random.normal(two, (STEPS, 1, 3)))
         values = {
-            "Jacobian": found.spectral[:, 0],
+            "Jacobian": norms.spectral[:, 0],
             "bound by singular values": singular_value_bound(cell, lags),
             "Hochreiter's bound": hochreiter_bound(cell, lags),
         }
@@ -90,7 +151,7 @@ def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
     return drawn
 
 
-RECIPE = Computed(
+FIGURES = Computed(
     name="gradient-figures",
     title="Why the gradient vanishes or explodes",
     source="Galvan (2015), sections 1.4 and 1.6, figures 1.8 to 1.12",
@@ -103,14 +164,14 @@ RECIPE = Computed(
     data="none",
     columns=("largest slope",),
     rows=(
-        Row("sigmoid", "sigmoid, figure 1.8", published={"largest slope": 0.25}),
-        Row("tanh", "tanh, figure 1.9", published={"largest slope": 1.0}),
-        Row("relu", "ReLU, figure 1.10", published={"largest slope": 1.0}),
-        Row("hochreiter", "Hochreiter's bound, (1.63-1.67)"),
-        Row("singular", "bound by singular values"),
-        Row("paths", "paths in the unfolded graph, figure 1.11"),
-        Row("enabled", "enabled paths of ReLU units, figure 1.12"),
-        Row("poor", "poor solutions"),
+        TableRow("sigmoid", "sigmoid, figure 1.8", published={"largest slope": 0.25}),
+        TableRow("tanh", "tanh, figure 1.9", published={"largest slope": 1.0}),
+        TableRow("relu", "ReLU, figure 1.10", published={"largest slope": 1.0}),
+        TableRow("hochreiter", "Hochreiter's bound, (1.63-1.67)"),
+        TableRow("singular", "bound by singular values"),
+        TableRow("paths", "paths in the unfolded graph, figure 1.11"),
+        TableRow("enabled", "enabled paths of ReLU units, figure 1.12"),
+        TableRow("poor", "poor solutions"),
     ),
     compute=compute,
     charts=charts,

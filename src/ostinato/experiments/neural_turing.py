@@ -3,9 +3,9 @@
 from typing import Any
 
 from ..runs.evaluation import measured
-from ._recipe import Found, Row
-from ._trained import Trained, Trial
 from .page import learning_curves
+from .recipe import Measurements, TableRow
+from .trained import Trained, Trial
 
 MACHINE: dict[str, Any] = {"cell": "lstm", "units": 100, "input": "glorot"}
 MACHINE |= {"turing": "128x20"}
@@ -33,7 +33,7 @@ PUBLISHED = {
 }
 
 
-def score(trial: Trial) -> Found:
+def score(trial: Trial) -> Measurements:
     """Bits per sequence and wrong bits on test sequences, and on longer ones."""
     task, network = trial.task, trial.network
     bits, wrong = measured(network, task.evaluated("test"), task.metrics[:2])
@@ -45,7 +45,7 @@ def score(trial: Trial) -> Found:
     said = f"longer sequences: {', '.join(longer)}" if longer else "no longer sequences"
     best = task.yardsticks("test").get("Bayes-optimal")
     optimum = "" if best is None else f"; the Bayes-optimal predictor needs {best:.4g} bits"
-    return Found(
+    return Measurements(
         {"bits per sequence": bits, "wrong bits, %": None if wrong is None else 100 * wrong},
         words=f"{said}{optimum}.",
     )
@@ -66,7 +66,7 @@ RECIPE = Trained(
     common={**MACHINE, **LEARNER, "validate_every": 500},
     quick={"units": 24, "turing": "16x8", "steps": 150, "validate_every": 50},
     rows=tuple(
-        Row(
+        TableRow(
             task.removeprefix("ntm-"),
             task.removeprefix("ntm-").replace("-", " "),
             {"task": task, "steps": steps},

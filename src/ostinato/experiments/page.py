@@ -5,7 +5,7 @@ import statistics
 
 from ..report.charts import Chart, Lines, Series
 from ..report.page import Section, Table, Words, tables_page
-from ._recipe import Recipe, Result, Row
+from .recipe import Recipe, Result, TableRow
 
 NOTICE = (
     "Quick size: small networks, little data and few steps. It shows that everything runs; the "
@@ -74,8 +74,8 @@ def order_of(recipe: Recipe, results: list[Result]) -> tuple[list[str], list[str
 
 def values_of(results: list[Result], column: str) -> list[float]:
     """The numbers of a column that are there."""
-    found = (result.numbers.get(column) for result in results)
-    return [value for value in found if value is not None]
+    values = (result.numbers.get(column) for result in results)
+    return [value for value in values if value is not None]
 
 
 def curves(
@@ -117,7 +117,7 @@ def learning_curves(y_title: str, log_y: bool = False):  # type: ignore[no-untyp
     return charts
 
 
-def _published(recipe: Recipe, row: Row, column: str) -> str:
+def _published(recipe: Recipe, row: TableRow, column: str) -> str:
     value = row.published.get(column)
     if value is None:
         return "–"
@@ -143,10 +143,10 @@ def _shown(value: float, digits: int) -> str:
 
 def verdict_of(recipe: Recipe, results: list[Result]) -> list[str]:
     """Whether the rows are in the published order, in a sentence; nothing if that is no matter."""
-    found = order_of(recipe, results)
-    if found is None or any(result.quick for result in results):
+    order = order_of(recipe, results)
+    if order is None or any(result.quick for result in results):
         return []
-    published, obtained, agree, pairs = found
+    published, obtained, agree, pairs = order
     return [
         f"Order by {recipe.order}, best first. Published: {'; '.join(published)}. "
         f"Obtained: {'; '.join(obtained)}. {agree} of {pairs} pairs are in the published order."

@@ -4,10 +4,9 @@ from typing import Any
 
 from ..report.charts import Chart
 from ..runs.evaluation import measured, spelling, training_words
-from ._recipe import Found, Recipe, Result, Row
-from ._trained import Trained, Trial
-from .corpus import Corpus
 from .page import curves, learning_curves
+from .recipe import Corpus, Measurements, Recipe, Result, TableRow
+from .trained import Trained, Trial
 
 GENERATED, FEW = 100_000, 2_000
 CHARACTERS, LENGTH, BATCH = 2_703_202, 100, 128  # m, n and T of the source
@@ -15,16 +14,16 @@ BATCHES_PER_EPOCH = (CHARACTERS - LENGTH) // BATCH  # a window begins at every c
 FAIL = "word fail rate, %"
 
 
-def spelled(trial: Trial) -> Found:
+def spelled(trial: Trial) -> Measurements:
     """Bits on the validation part, and the word fail rate of generated text."""
     task, seed = trial.task, trial.run.config.seed
     (bits,) = measured(trial.network, task.evaluated("valid"), (task.metric,))
     count = FEW if trial.job.quick else GENERATED
-    found = spelling(trial.network, task.vocabulary, training_words(task), count, seed)
-    rate = found["word_fail_rate"]
-    return Found(
+    words = spelling(trial.network, task.vocabulary, training_words(task), count, seed)
+    rate = words["word_fail_rate"]
+    return Measurements(
         {"bits per character": bits, FAIL: None if rate is None else 100 * rate},
-        words=f"{count:,} generated characters have {found['generated_words']:,} words.",
+        words=f"{count:,} generated characters have {words['generated_words']:,} words.",
     )
 
 
@@ -41,10 +40,12 @@ def charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
     ]
 
 
-def row(name: str, title: str, cell: str, units: int, epochs: int, size: int, fail: float) -> Row:
+def row(
+    name: str, title: str, cell: str, units: int, epochs: int, size: int, fail: float
+) -> TableRow:
     steps = epochs * BATCHES_PER_EPOCH
     settings: dict[str, Any] = {"cell": cell, "units": units, "steps": steps}
-    return Row(name, title, settings, {FAIL: fail}, size, {"units": 24, "steps": 60})
+    return TableRow(name, title, settings, {FAIL: fail}, size, {"units": 24, "steps": 60})
 
 
 RECIPE = Trained(

@@ -1,4 +1,8 @@
-"""Steps of cells, opened: besides state and output they return everything that they squash."""
+"""A network through time, one cell after the other, each with its path.
+
+`cells_in_turn` runs the cells as `unroll` does. `open_cells` opens their steps: besides state and
+output they return everything that they squash.
+"""
 
 import math
 from collections.abc import Callable
@@ -14,6 +18,9 @@ from ..through_time.borders import Borders, held, restarted, without_padding
 from ..through_time.step import take_apart
 from ..through_time.tracing import evaluate, read
 from ._squashed import cells_within, names_of, squashed_blocks
+
+# path, cell, inputs, state or None, backwards -> outputs, final state
+RunCell = Callable[[str, Layer, Any, Any, bool], tuple[Any, Any]]
 
 
 class Instrumented(NamedTuple):
@@ -117,3 +124,25 @@ def _opened(cell: Layer, xs: Any, state: Any, reverse: bool, borders: Borders) -
         [block.kind for block in blocks],
         [jax.eval_shape(rows, block.var.aval).shape[1] for block in blocks],
     )
+
+
+def cells_in_turn(network: Layer, xs: Any, state: Any, run_cell: RunCell) -> tuple[Any, Any]:
+    """Run every cell that is stepped on its own by `run_cell`, as `unroll` does.
+
+    Args:
+        network, xs, state: as for `unroll`.
+        run_cell: `run_cell(path, cell, xs, state, reverse)`, called in the order of computation.
+            The path is that in the network, for example `.cell.layers[0]`.
+
+    Returns:
+        Outputs and final state of the network.
+    """
+    places = {id(part): path for path, part in cells_within(network).items()}
+
+    def run_part(part: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+        if part.in_parts:
+            return over_parts(part, xs, state, run_part, reverse)
+        path = places.get(id(part), places.get(id(part.stands_for()), ""))
+        return run_cell(path, part, xs, state, reverse)
+
+    return run_part(network, xs, state, False)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Layer
-from ..cells.sizes import input_size
+from ..cells.building import input_size
 from ..errors import BadInput
 from ..through_time import sizes, unroll
 from .jacobians import check, step_jacobians

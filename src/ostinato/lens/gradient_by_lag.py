@@ -1,4 +1,4 @@
-"""How far back in time the error of one step reaches."""
+"""How far back in time the error of one step reaches, and so how long a network remembers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +6,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..cells import Layer
 from ..cells.cell import Wrapper
 from ..through_time import sizes, starting_state, step_changing, unroll
-from ._cells_in_turn import cells_in_turn
+from ._opened import cells_in_turn
 from .ends import Ends, find_ends, mean_over
 
 Offsets = dict[str, list[jax.Array]]
@@ -160,3 +161,31 @@ def _profile(squares: jax.Array) -> jax.Array:
     """Squares `(t + 1, *batch)` as norms by lag `(t + 1,)`, the latest first."""
     mean = jnp.mean(squares.reshape(len(squares), -1), axis=1)
     return jnp.sqrt(mean)[::-1]
+
+
+def memory_length(influence: Any, lags: Any = None, share: float = 0.01) -> int | None:
+    """The largest lag at which the influence still is at least `share` of its largest value.
+
+    Args:
+        influence: by lag, however it was measured: `gradient_by_lag` (how far the error reaches
+            back), `jacobian_by_lag` (how far the state depends on its past) or
+            `influence_by_lag` (how far the output really does).
+        lags: those of the influence; 0, 1, 2, … by default.
+        share: what counts as faded.
+
+    Returns:
+        A lag; 0 where the influence is zero at every lag; `None` where it was not measured, because
+        there are no values or they are not all finite.
+
+    Example:
+        >>> memory_length([1.0, 0.5, 0.1, 0.002, 0.001])
+        2
+    """
+    influence = np.asarray(influence, float)
+    lags = np.arange(len(influence)) if lags is None else np.asarray(lags)
+    if not influence.size or not np.all(np.isfinite(influence)):
+        return None
+    peak = influence.max()
+    if peak == 0:
+        return 0
+    return int(lags[influence >= share * peak].max())

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.extend.core import Literal
 
 from ..cells import Layer, Model
-from ..cells.sizes import input_size, parameter_dtype
+from ..cells.building import input_size, parameter_dtype
 from ..through_time.step import Step, take_apart
 from ..through_time.tap import Tap
 

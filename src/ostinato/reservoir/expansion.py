@@ -7,10 +7,9 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..cells.building import draw, zeros
+from ..cells.building import draw, input_size, output_size, zeros
 from ..cells.cell import Run, Wrapper
 from ..cells.initialisers import normal
-from ..cells.sizes import input_size, output_size
 from ..errors import BadInput
 from ..wiring import Readout
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
+from ..cells.building import parameter_dtype
 from ..cells.cell import Parts
-from ..cells.sizes import parameter_dtype
 from ..data import Batch
 from ..through_time import unroll
 

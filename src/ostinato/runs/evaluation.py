@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Model
-from ..cells.sizes import parameter_dtype
+from ..cells.building import parameter_dtype
 from ..data import Batch, Vocabulary
 from ..decoding import opening, sample
 from ..errors import BadInput

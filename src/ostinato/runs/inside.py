@@ -11,11 +11,10 @@ import numpy as np
 
 from ..errors import BadInput
 from ..lens.find_unit import DRAWS, Ranking, find_unit
+from ..lens.names import Unit
 from ..lens.patterns import Pattern, pattern
 from ..lens.reach import WINDOW, reach
-from ..lens.reading import Reading, read, read_gates
-from ..lens.similar import APART, similar_states
-from ..lens.units import Unit
+from ..lens.reading import APART, Reading, read, read_gates, similar_states
 from ..progress import Report, silent
 from ..settings import checked_int
 from ..tasks.passages import Passage

@@ -2,19 +2,19 @@
 
 from .compiler import ProgramNetwork as ProgramNetwork
 from .compiler import compile_program as compile_program
-from .examples import EXAMPLES as EXAMPLES
-from .examples import example_text as example_text
-from .examples import load_program as load_program
+from .execution import State as State
+from .execution import Step as Step
+from .execution import interpret as interpret
+from .execution import network_trace as network_trace
+from .execution import read_states as read_states
 from .hopfield import Capacity as Capacity
 from .hopfield import capacity as capacity
 from .hopfield import energy as energy
 from .hopfield import recall as recall
 from .hopfield import store as store
-from .interpreter import State as State
-from .interpreter import interpret as interpret
+from .language import EXAMPLES as EXAMPLES
 from .language import Instruction as Instruction
 from .language import Program as Program
+from .language import example_text as example_text
+from .language import load_program as load_program
 from .language import parse as parse
-from .trace import Step as Step
-from .trace import network_trace as network_trace
-from .trace import read_states as read_states

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..cells import Simple
 from ..errors import BadInput
-from .interpreter import starting_values
 from .language import Program
 
 MAX_UNITS = 8192
@@ -41,7 +40,7 @@ class ProgramNetwork:
 
     def initial(self, inputs: Mapping[str, int]) -> np.ndarray:
         """The initial state `(units,)`: the inputs, and a 1 at the first instruction."""
-        values = starting_values(self.program, inputs)
+        values = self.program.starting_values(inputs)
         for name, value in zip(self.program.variables, values, strict=True):
             if value > self.limit:
                 raise BadInput(

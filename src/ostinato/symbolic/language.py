@@ -16,12 +16,15 @@ branch reversed (his is taken if the variable is not 0) and with goto and halt a
 """
 
 import dataclasses
-import difflib
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from typing import NamedTuple
 
+from ..data.lines import read_utf8
 from ..errors import BadInput
+from ..names import nearest
 
 FORMS = {
     "inc": "inc VARIABLE",
@@ -29,6 +32,14 @@ FORMS = {
     "ifzero": "ifzero VARIABLE goto LABEL",
     "goto": "goto LABEL",
     "halt": "halt",
+}
+# The programs that come with the package, and the variable that holds the result of each.
+EXAMPLES = {
+    "addition": "sum",
+    "multiplication": "product",
+    "gcd": "gcd",
+    "fibonacci": "f",
+    "prime": "prime",
 }
 
 
@@ -68,6 +79,16 @@ class Program:
     name: str
     instructions: tuple[Instruction, ...]
     variables: tuple[str, ...]
+
+    def starting_values(self, inputs: Mapping[str, int]) -> tuple[int, ...]:
+        """The values of all variables at the start; those that are not given are 0."""
+        for name, value in inputs.items():
+            if name not in self.variables:
+                known = ", ".join(self.variables) or "none"
+                raise BadInput(f"{self.name} has no variable {name}; its variables are {known}")
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise BadInput(f"an input is a whole number from 0 on, got {name} = {value!r:.40}")
+        return tuple(inputs.get(name, 0) for name in self.variables)
 
 
 class _Word(NamedTuple):
@@ -111,23 +132,45 @@ def parse(text: str, name: str = "program") -> Program:
                 variables[instruction.variable] = None
     if not instructions:
         raise BadInput(f"{name} has no instructions; there are {'; '.join(FORMS.values())}")
-    found = [_resolved(instruction, word, labels, name) for instruction, word in instructions]
-    return Program(name, tuple(found), tuple(variables))
+    resolved = [_resolved(instruction, word, labels, name) for instruction, word in instructions]
+    return Program(name, tuple(resolved), tuple(variables))
+
+
+def example_text(name: str) -> str:
+    """The text of an example."""
+    return (files(__package__) / "programs" / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def load_program(path: str | os.PathLike) -> Program:
+    """The program in a file, or the example of this name if there is no such file.
+
+    Example:
+        >>> load_program("gcd").variables
+        ('a', 'b', 'smaller', 'gcd')
+    """
+    name = os.fspath(path)
+    if name in EXAMPLES and not os.path.exists(name):
+        return parse(example_text(name), name)
+    if not os.path.lexists(name) and os.path.basename(name) == name and "." not in name:
+        near = nearest(name, EXAMPLES)
+        hint = f"did you mean {near}?" if near else f"the examples are {', '.join(EXAMPLES)}"
+        raise BadInput(f"there is no file or example {name}; {hint}")
+    return parse(read_utf8(name, "program"), name)
 
 
 def _lines(text: str) -> Iterator[list[_Word]]:
     """The words of every line: names, numbers and single other characters, without comments."""
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
-        found = re.finditer(r"\w+|[^\w\s]", line.partition("#")[0])
-        yield [_Word(word[0], number, word.start() + 1) for word in found]
+        words = re.finditer(r"\w+|[^\w\s]", line.partition("#")[0])
+        yield [_Word(word[0], number, word.start() + 1) for word in words]
 
 
 def _instruction(words: list[_Word], name: str) -> tuple[Instruction, _Word | None]:
     """The instruction of a line, and the word of the label that it can go to."""
     first = words[0]
     if first.text not in FORMS:
-        near = difflib.get_close_matches(first.text.lower(), FORMS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FORMS)}, and label:"
+        near = nearest(first.text, FORMS)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(FORMS)}, and label:"
         raise _wrong(first, f"there is no instruction {first.text!r}; {hint}", name)
     form = FORMS[first.text].split()
     parts: dict[str, _Word] = {}
@@ -159,9 +202,9 @@ def _resolved(
     if word is None:
         return instruction
     if word.text not in labels:
-        near = difflib.get_close_matches(word.text, labels, n=1)
+        near = nearest(word.text, labels)
         known = f"there are {', '.join(labels)}" if labels else "write it as label: on a line"
-        hint = f"did you mean {near[0]}?" if near else known
+        hint = f"did you mean {near}?" if near else known
         raise _wrong(word, f"there is no label {word.text!r}; {hint}", name)
     return dataclasses.replace(instruction, target=labels[word.text][0])
 

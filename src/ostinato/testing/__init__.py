@@ -22,8 +22,8 @@ from .case import BATCH as BATCH
 from .case import STEPS as STEPS
 from .case import Case as Case
 from .check import CHECKS as CHECKS
+from .check import TASK_CHECKS as TASK_CHECKS
 from .check import check_cell as check_cell
-from .check_task import TASK_CHECKS as TASK_CHECKS
-from .check_task import check_task as check_task
+from .check import check_task as check_task
 from .derivatives import every_parameter_is_reached as every_parameter_is_reached
 from .task_case import TaskError as TaskError

@@ -1,7 +1,7 @@
 """A cell under test, with inputs, states, tangents and its gradient."""
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import equinox as eqx
@@ -10,14 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Layer
-from ..cells.sizes import parameter_dtype, try_input_sizes
+from ..cells.building import parameter_dtype, try_input_sizes
 from ..through_time import describe, unroll
-from ._compile import quickly
 from ._explain import CellError, explain
 from ._trees import at, floats, is_float, like_normal, to_float64
 
 STEPS = 5
 BATCH = 2
+WITHOUT = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+}
 
 
 class Case:
@@ -240,3 +244,25 @@ def _moved(offset: Any, start: Any, traced: Any) -> Any:
     if not is_float(start):
         return offset
     return jnp.where(np.isfinite(start), traced + offset, offset)
+
+
+def quickly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` compiled without optimisations; arguments that are not arrays are static."""
+    compiled: Any = eqx.filter_jit  # its type lacks the options that it passes on to JAX
+    return compiled(function, compiler_options=_options())
+
+
+@cache
+def _options() -> dict[str, Any]:
+    """The options that this version of the compiler supports, on a CPU."""
+    if jax.default_backend() != "cpu":
+        return {}
+    return {name: value for name, value in WITHOUT.items() if _is_known(name, value)}
+
+
+def _is_known(name: str, value: Any) -> bool:
+    try:
+        jax.jit(lambda x: x, compiler_options={name: value})(0)
+    except RuntimeError:
+        return False
+    return True

@@ -1,6 +1,6 @@
-"""The list of checks of a cell, and `check_cell`, which runs them."""
+"""The lists of checks of a cell and of a task, and what runs them: `check_cell`, `check_task`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -25,12 +25,38 @@ from .methods import (
     step_is_pure,
     values_are_finite,
 )
-from .packing import packing_changes_nothing, padding_changes_nothing
 from .parts import initial_gives_a_state, it_is_a_cell, parameters_can_be_trained
 from .running import (
     lengths_give_each_sequence_alone,
+    packing_changes_nothing,
+    padding_changes_nothing,
     unroll_is_a_loop_of_steps,
     weights_survive_a_file,
+)
+from .task_behaviour import (
+    a_batch_is_its_number,
+    artefacts_are_json,
+    baselines_are_numbers,
+    chance_is_that_of_a_constant_answer,
+    fingerprint_is_stable,
+    held_out_is_fixed_and_apart,
+    held_out_is_the_same_in_any_size,
+    loss_and_metrics_add_up,
+    loss_is_finite,
+    other_numbers_are_other_batches,
+    padding_does_not_count,
+    right_answer_is_better_than_chance,
+)
+from .task_case import TaskCase, TaskError, called
+from .task_form import (
+    attributes_are_there,
+    batches_are_batches,
+    dtypes_fit,
+    it_is_a_task,
+    lengths_are_in_range,
+    numbers_are_finite,
+    shapes_fit,
+    symbols_are_in_range,
 )
 
 Check = Callable[[Case], None]
@@ -89,18 +115,78 @@ def check_cell(
         >>> "derivative_is_right" in passed
         True
     """
-    name = cell.__name__ if isinstance(cell, type) else type(cell).__name__
     case = Case(cell, inputs, state=state, noisy=noisy)
+
+    def problem(check: Check) -> str | None:
+        try:
+            check(case)
+        except Exception as error:  # report whatever the cell raises
+            return explain(error)
+        return None
+
     with jax.enable_x64(True):
-        for stage in STAGES:
-            if problems := [line for check in stage if (line := _problem(check, case))]:
-                raise CellError("\n".join(dict.fromkeys(f"{name}: {line}" for line in problems)))
-    return [check.__name__ for check in CHECKS]
+        return _passed(STAGES, cell, problem, CellError)
 
 
-def _problem(check: Check, case: Case) -> str | None:
-    try:
-        check(case)
-    except Exception as error:  # report whatever the cell raises
-        return explain(error)
-    return None
+TaskCheck = Callable[[TaskCase], None]
+TASK_STAGES: tuple[tuple[TaskCheck, ...], ...] = (
+    (it_is_a_task,),
+    (attributes_are_there,),
+    (batches_are_batches,),
+    (shapes_fit,),
+    (dtypes_fit,),
+    (symbols_are_in_range, numbers_are_finite, lengths_are_in_range),
+    (a_batch_is_its_number, other_numbers_are_other_batches, held_out_is_fixed_and_apart),
+    (loss_is_finite, padding_does_not_count),
+    (held_out_is_the_same_in_any_size, loss_and_metrics_add_up),
+    (right_answer_is_better_than_chance, chance_is_that_of_a_constant_answer),
+    (fingerprint_is_stable, artefacts_are_json, baselines_are_numbers),
+)
+
+TASK_CHECKS: tuple[TaskCheck, ...] = tuple(check for stage in TASK_STAGES for check in stage)
+
+
+def check_task(task: Any) -> list[str]:
+    """Run the conformance suite on a task.
+
+    It checks shapes and dtypes, seeds, lengths and weights, the held-out sets, and the loss and the
+    metrics of the right answer and of a constant one. It takes a few seconds and trains nothing.
+
+    Args:
+        task: the task.
+
+    Returns:
+        The names of the checks, all of which passed.
+
+    Raises:
+        TaskError: with one line per problem.
+
+    Example:
+        >>> from ostinato.tasks import Adding
+        >>> len(check_task(Adding(length=20))) == len(TASK_CHECKS)
+        True
+    """
+    case = TaskCase(task)
+
+    def problem(check: TaskCheck) -> str | None:
+        try:
+            called(check.__name__.replace("_", " "), lambda: check(case))
+        except TaskError as error:
+            return str(error)
+        return None
+
+    return _passed(TASK_STAGES, task, problem, TaskError)
+
+
+def _passed(
+    stages: Sequence[Sequence[Callable]],
+    of: Any,
+    problem: Callable[[Callable], str | None],
+    error: type[Exception],
+) -> list[str]:
+    """The names of all checks; an error with the problems of the first stage that has any."""
+    name = of.__name__ if isinstance(of, type) else type(of).__name__
+    for stage in stages:
+        if problems := [line for check in stage if (line := problem(check))]:
+            raise error("\n".join(dict.fromkeys(f"{name}: {line}" for line in problems)))
+    return [check.__name__ for stage in stages for check in stage]

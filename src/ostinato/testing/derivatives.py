@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 import jax
 import numpy as np
 
-from ._compile import quickly
 from ._explain import CellError
 from ._trees import at, dot, norm
-from .case import Case
+from .case import Case, quickly
 
 SIZES = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # step sizes of finite differences, most likely first
 ENTRIES = 64  # of an array, checked one by one where the function may have kinks

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells.sizes import parameter_dtype
+from ..cells.building import parameter_dtype
 from ..through_time import describe
 from ._explain import CellError, explain
 from ._trees import apart, at, distance, is_float, row, same_structure, scale

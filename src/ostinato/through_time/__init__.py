@@ -5,6 +5,8 @@ from ._check import describe as describe
 from ._check import sizes as sizes
 from ._output import output_from as output_from
 from ._output import step_changing as step_changing
+from ._running import over_parts as over_parts
+from ._running import parts_with_inputs as parts_with_inputs
 from ._running import starting_state as starting_state
 from .backends import BACKENDS as BACKENDS
 from .gradients import Online as Online
@@ -13,8 +15,6 @@ from .gradients import general_bptt as general_bptt
 from .gradients import rtrl as rtrl
 from .gradients import rtrl_start as rtrl_start
 from .gradients import truncated_bptt as truncated_bptt
-from .layers import over_parts as over_parts
-from .layers import parts_with_inputs as parts_with_inputs
 from .online1997 import online1997 as online1997
 from .online1997 import online1997_start as online1997_start
 from .step import with_connections as with_connections

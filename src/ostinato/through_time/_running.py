@@ -6,9 +6,11 @@
       └ _cell           a cell: its step is taken apart and run by the engine
 
 What is the same for all parts of a layer (direction apart) travels as `Options` and `Borders`.
+Whoever wants to follow a layer through time, part by part, calls `over_parts`.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -16,16 +18,16 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Layer
-from ._check import check_batched, check_state, check_taps, expected_state, one_time, sizes
+from ._check import check_batched, check_state, check_taps, expected_state, is_weak, one_time, sizes
 from ._engine import Inputs
 from ._mixed import inputs_in
 from ._rule import run_through_time, slopes_through_time
-from ._weak import is_weak
 from .borders import Borders, held, restarted, without_padding
-from .layers import over_parts, path_of
 from .step import Step, take_apart
 
 MANY = 100  # operations of a step
+# part, inputs, state or None, backwards -> outputs, final state
+RunPart = Callable[[Layer, Any, Any, bool], tuple[Any, Any]]
 
 
 class Options(eqx.Module):
@@ -268,3 +270,49 @@ def _steps_per_iteration(steps: int, operations: int) -> int:
     if jax.default_backend() != "gpu" or operations > MANY:
         return 1
     return next((n for n in range(10, 3, -1) if steps % n == 0), 8)
+
+
+def over_parts(layer: Layer, xs: Any, state: Any, run_part: RunPart, reverse: bool = False) -> Any:
+    """Run a layer by its own `over_time`, and each of its parts by `run_part`.
+
+    Args:
+        layer: a layer, such as `Stack` or `Bidirectional`.
+        xs: inputs of the layer, time first.
+        state: state of the layer, or `None`.
+        run_part: `run_part(part, xs, state, reverse)`, called in the order of computation.
+        reverse: whether the layer itself is read backwards. A part that the layer reads backwards
+            is then read forwards.
+
+    Returns:
+        Outputs and final state of the layer.
+    """
+
+    def run(part: Layer, xs: Any, state: Any = None, *, reverse: bool = False) -> tuple[Any, Any]:
+        return run_part(part, xs, state, backwards != reverse)
+
+    backwards = reverse
+    return layer.over_time(run, xs, state)
+
+
+def parts_with_inputs(layer: Layer, xs: Any, run: Callable) -> list[tuple[str, Layer, Any]]:
+    """The parts of a layer: the path of each, the part, and shapes and dtypes of its inputs.
+
+    Args:
+        layer, xs: the layer and its inputs.
+        run: `run(part, xs, state, reverse=...)` gives a part's outputs, as `unroll` does.
+    """
+    found = []
+
+    def visit(part: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), xs)
+        found.append((path_of(part, layer), part, shapes))
+        return run(part, xs, state, reverse=reverse)
+
+    eqx.filter_eval_shape(lambda xs: over_parts(layer, xs, None, visit), xs)
+    return found
+
+
+def path_of(part: Any, whole: Any) -> str:
+    """Where a module is in another one, for example `.forward`; nothing for one made on the way."""
+    leaves = jax.tree_util.tree_leaves_with_path(whole, is_leaf=lambda x: x is part)
+    return next((jax.tree_util.keystr(path) for path, leaf in leaves if leaf is part), "")

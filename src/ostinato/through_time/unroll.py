@@ -16,10 +16,9 @@ from ._check import (
     in_line,
     sizes,
 )
-from ._running import Options, compiled, step_of
+from ._running import Options, compiled, parts_with_inputs, step_of
 from .backends import BACKENDS
 from .borders import find_borders
-from .layers import parts_with_inputs
 
 WATCHED = (None, "states", "products", "slopes")
 FAILURES = ("scan", "nan")

@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..cells.building import check_vectors, draw
+from ..cells.building import check_vectors, draw, input_size, output_size
 from ..cells.initialisers import glorot
-from ..cells.sizes import input_size, output_size
 from ..through_time import with_connections
 
 

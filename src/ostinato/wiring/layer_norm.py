@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
+from ..cells.building import input_size, parameter_dtype
 from ..cells.cell import Wrapper
-from ..cells.sizes import input_size, parameter_dtype
 from ..through_time import with_products
 from ..through_time.paired import paired
 from ..through_time.step import take_apart

@@ -8,10 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Cell
-from ..cells.building import check_vectors, draw, is_size, zeros
+from ..cells.building import check_vectors, draw, input_size, is_size, output_size, zeros
 from ..cells.cell import Blocks, Gates
 from ..cells.initialisers import glorot
-from ..cells.sizes import input_size, output_size
 from ..through_time.paired import paired
 from .addressing import Focus, address, read, write
 

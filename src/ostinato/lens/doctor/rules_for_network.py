@@ -1,7 +1,7 @@
 """Faults of the network: its units, and how far back its gradient and its memory reach."""
 
 from ...names import plain_name, state_name
-from ..memory_length import memory_length
+from ..gradient_by_lag import memory_length
 from .evidence import Evidence
 from .finding import Finding, again
 

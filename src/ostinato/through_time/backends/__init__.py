@@ -9,10 +9,10 @@ A new backend is a subclass of `Backend` and one line in `BY_NAME`.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ._backend import Backend as Backend
-from ._backend import Offer as Offer
-from ._backend import Scan as Scan
-from ._backend import Unfit as Unfit
+from .backend import Backend as Backend
+from .backend import Offer as Offer
+from .backend import Scan as Scan
+from .backend import Unfit as Unfit
 from .persistent import Persistent
 from .scan import PlainScan
 

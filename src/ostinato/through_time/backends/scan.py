@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from jax.extend.core import Literal, jaxpr_as_fun
 
-from ._backend import Backend, Offer, Scan
+from .backend import Backend, Offer, Scan
 
 
 class PlainScan(Backend):

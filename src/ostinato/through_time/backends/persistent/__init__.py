@@ -1,7 +1,7 @@
 """Persistent kernels: a scan whose programs stay on the GPU for all of time."""
 
-from .._backend import Unfit as Unfit
-from ._backend import Persistent as Persistent
+from ..backend import Unfit as Unfit
 from ._fit import Fit as Fit
 from ._fit import measured_gpu as measured_gpu
+from ._run import Persistent as Persistent
 from ._run import persistent_scan as persistent_scan

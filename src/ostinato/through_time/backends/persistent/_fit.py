@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._backend import Unfit
+from ..backend import Unfit
 from ._body import Body, aval_of
 from ._layout import REDUCTIONS, Layout
 from ._plan import LOOKED, Plan, make_plan

@@ -19,7 +19,7 @@ from typing import Any
 
 from jax.extend.core import JaxprEqn, Literal, Var
 
-from .._backend import Unfit
+from ..backend import Unfit
 from ._body import Body, aval_of
 
 ELEMENTWISE = frozenset(

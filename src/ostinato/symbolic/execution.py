@@ -1,5 +1,7 @@
-"""Run a compiled program in the engine, and read its states back as variables and position."""
+"""Execute a program: in Python, by its network, and by both side by side."""
 
+import dataclasses
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -12,10 +14,53 @@ from jax.experimental.sparse import BCOO
 from ..errors import BadInput
 from ..through_time import unroll
 from .compiler import ProgramNetwork
-from .interpreter import State
+from .language import Program
 
 CHUNK = 1024
 SPARSE_ABOVE = 1000  # units; with fewer, compiling a sparse product costs more than it saves
+HALTED, TRANSITION = -1, -2
+FIRST, LAST = 20, 10  # states that a comparison keeps
+
+
+class State(NamedTuple):
+    """The state of a program between two instructions.
+
+    Attributes:
+        position: the index of the instruction to come; `None` after the program has halted.
+        values: those of the variables, in the order of `Program.variables`.
+    """
+
+    position: int | None
+    values: tuple[int, ...]
+
+
+def interpret(program: Program, inputs: Mapping[str, int]) -> Iterator[State]:
+    """The state before every instruction that is executed, and the state after the last one.
+
+    A program that does not halt has no last state.
+
+    Example:
+        >>> program = parse("again: ifzero a goto done\\ndec a\\ninc b\\ngoto again\\ndone: halt")
+        >>> *_, last = interpret(program, {"a": 2, "b": 3})
+        >>> last
+        State(position=None, values=(0, 5))
+    """
+    values = list(program.starting_values(inputs))
+    place = {name: index for index, name in enumerate(program.variables)}
+    position = 0
+    while position < len(program.instructions):
+        yield State(position, tuple(values))
+        now = program.instructions[position]
+        position += 1
+        if now.kind == "halt":
+            break
+        if now.kind == "inc":
+            values[place[now.variable]] += 1  # type: ignore[index]
+        elif now.kind == "dec":
+            values[place[now.variable]] = max(values[place[now.variable]] - 1, 0)  # type: ignore[index]
+        elif now.kind == "goto" or values[place[now.variable]] == 0:  # type: ignore[index]
+            position = now.target  # type: ignore[assignment]
+    yield State(None, tuple(values))
 
 
 class Step(NamedTuple):
@@ -62,9 +107,6 @@ def network_trace(
         done += len(states)
 
 
-HALTED, TRANSITION = -1, -2
-
-
 def read_states(network: ProgramNetwork, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Variables and program position of states `(T, units)` of the network.
 
@@ -93,8 +135,8 @@ def _chunks(
             if len(network.units) > SPARSE_ABOVE and cell is network.cell:
                 cell = eqx.tree_at(lambda cell: cell.R, cell, _sparse(cell.R))
             xs = jnp.zeros((CHUNK, 1), state.dtype)
-            found, _ = unroll(cell, xs, jnp.asarray(state), backend="scan")
-        states = np.asarray(found)[:left]
+            ys, _ = unroll(cell, xs, jnp.asarray(state), backend="scan")
+        states = np.asarray(ys)[:left]
         yield states
         state = states[-1]
         left = None if left is None else left - len(states)
@@ -126,3 +168,67 @@ def _check_exact(network: ProgramNetwork, states: np.ndarray, done: int) -> None
                     f"{network.limit} at step {done + beyond[0]}, and {dtype} counts no further "
                     f"without gaps{advice}"
                 )
+
+
+class ComparedState(NamedTuple):
+    """A state before an instruction, according to both.
+
+    Attributes:
+        step: the network's step.
+        interpreted, network: the state according to each of them.
+    """
+
+    step: int
+    interpreted: State
+    network: State
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Two traces of a program, side by side.
+
+    Attributes:
+        first, last: the first 20 states and the last 10; all of them if there are fewer.
+        between: how many states lie between the two.
+        steps: how many steps the network made.
+        halted: whether the program came to its end.
+        differs: the first state in which the two differ; `None` if they agree.
+    """
+
+    first: list[ComparedState]
+    last: list[ComparedState]
+    between: int
+    steps: int
+    halted: bool
+    differs: ComparedState | None
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The values of the variables in the network's last state."""
+        return (self.last or self.first)[-1].network.values
+
+
+def compare(network: ProgramNetwork, inputs: Mapping[str, int], steps: int) -> Comparison:
+    """Run a program for up to `steps` steps of its network, beside the interpreter.
+
+    Example:
+        >>> traces = compare(compile_program(load_program("gcd")), {"a": 12, "b": 18}, 1000)
+        >>> traces.halted, traces.differs, traces.values
+        (True, None, (0, 0, 0, 6))
+    """
+    first: list[ComparedState] = []
+    last: deque[ComparedState] = deque(maxlen=LAST)
+    count, differs, row = 0, None, None
+    # The interpreter is never behind: a step of the network executes at most one instruction.
+    for step, state in zip(
+        network_trace(network, inputs, steps), interpret(network.program, inputs), strict=False
+    ):
+        row = ComparedState(step.step, state, step.state)
+        if step.state != state and differs is None:
+            differs = row
+        (first if count < FIRST else last).append(row)
+        count += 1
+    assert row is not None  # the initial state is always there
+    halted = row.network.position is None
+    between = count - len(first) - len(last)
+    return Comparison(first, list(last), between, row.step, halted, differs)

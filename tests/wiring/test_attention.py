@@ -6,7 +6,7 @@ import pytest
 
 from ostinato.cells import GRU, LSTM
 from ostinato.wiring import LayerNorm
-from ostinato.wiring.affine import is_affine
+from ostinato.wiring.attention import is_affine
 
 KEY = jax.random.key(0)
 A = jax.random.normal(KEY, (3, 4))

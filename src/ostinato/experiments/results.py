@@ -12,31 +12,18 @@ import dataclasses
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 from ..errors import BadInput
 from ..files import read_regular, unlinked, write_whole
 from ..runs import Diverged
 from ..runs.how_far import HowFar
-from ._recipe import Job, Recipe, Result
 from .page import page_of
+from .recipe import Job, Recipe, Result
 
 PAGE = "report.html"
-TYPES: dict[str, tuple[type, ...]] = {
-    "row": (str,),
-    "seed": (int,),
-    "quick": (bool,),
-    "numbers": (dict,),
-    "curves": (dict,),
-    "words": (str,),
-    "settings": (dict,),
-    "changes": (dict,),
-    "corpus": (str,),
-    "parameters": (int,),
-    "steps": (int,),
-    "seconds": (int, float),
-    "device": (str,),
-}
+# What each part of a result is in its file; a whole number is also a float.
+TYPES = {name: get_origin(kind) or kind for name, kind in get_type_hints(Result).items()}
 
 
 def reproduce(recipe: Recipe, job: Job) -> list[Result]:
@@ -98,22 +85,22 @@ def reproduce(recipe: Recipe, job: Job) -> list[Result]:
 def collect(recipe: Recipe, folder: Path) -> list[Result]:
     """Write the page of all results in a folder, and return them in the order of the rows."""
     order = {row.name: number for number, row in enumerate(recipe.rows)}
-    found = [read_result(path) for path in sorted((folder / "results").glob("*.json"))]
-    if not found:
+    results = [read_result(path) for path in sorted((folder / "results").glob("*.json"))]
+    if not results:
         raise BadInput(f"{folder} has no results of {recipe.name}")
-    there: set[tuple[str, int]] = set()
-    for result in found:
+    known: set[tuple[str, int]] = set()
+    for result in results:
         if result.row not in order:
             raise BadInput(f"{folder} has a result {result.row!r:.40}, not a row of {recipe.name}")
-        if (result.row, result.seed) in there:
+        if (result.row, result.seed) in known:
             raise BadInput(f"{folder} has two results of {result.row}, seed {result.seed}")
-        there.add((result.row, result.seed))
-    if len({result.quick for result in found}) > 1:
+        known.add((result.row, result.seed))
+    if len({result.quick for result in results}) > 1:
         raise BadInput(f"{folder} has results of both sizes, with and without --quick")
-    found.sort(key=lambda result: (order[result.row], result.seed))
-    page = page_of(recipe, found)
+    results.sort(key=lambda result: (order[result.row], result.seed))
+    page = page_of(recipe, results)
     write_whole(folder / PAGE, page.encode(errors="backslashreplace"))
-    return found
+    return results
 
 
 def write_result(folder: Path, result: Result) -> None:
@@ -125,19 +112,23 @@ def write_result(folder: Path, result: Result) -> None:
 def read_result(path: Path) -> Result:
     """Read a result; raises `BadInput` for a file that is not one."""
     try:
-        found = json.loads(read_regular(path))
+        given = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict) or found.keys() != TYPES.keys():
+    if not isinstance(given, dict) or given.keys() != TYPES.keys():
         raise BadInput(f"{path} is not a result of an experiment")
-    wrong = [name for name, kinds in TYPES.items() if type(found[name]) not in kinds]
-    if not wrong and not all(map(_is_number, found["numbers"].values())):
+    wrong = [
+        name
+        for name, kind in TYPES.items()
+        if type(given[name]) not in ((int, float) if kind is float else (kind,))
+    ]
+    if not wrong and not all(map(_is_number, given["numbers"].values())):
         wrong = ["numbers"]
-    if not wrong and not all(map(_is_curve, found["curves"].values())):
+    if not wrong and not all(map(_is_curve, given["curves"].values())):
         wrong = ["curves"]
     if wrong:
         raise BadInput(f"{path} is not a result of an experiment: see {wrong[0]!r}")
-    return Result(**found)
+    return Result(**given)
 
 
 def _is_number(value: Any) -> bool:
@@ -154,10 +145,10 @@ def _is_curve(curve: Any) -> bool:
 
 def _check_same(path: Path, job: Job) -> None:
     """Refuse a result of another size or with other settings; its minutes may differ."""
-    found = read_result(path)
-    if found.quick != job.quick:
+    before = read_result(path)
+    if before.quick != job.quick:
         raise BadInput(f"{path} is of another size (--quick); choose another --folder")
-    changes = {name: value for name, value in found.changes.items() if name != "minutes"}
+    changes = {name: value for name, value in before.changes.items() if name != "minutes"}
     if changes != dict(job.changes):
         said = ", ".join(f"{name}={value}" for name, value in changes.items()) or "none"
         raise BadInput(f"{path} has other changes (--set): {said}; choose another --folder")

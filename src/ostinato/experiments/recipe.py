@@ -1,27 +1,36 @@
 """The contract of a recipe: a published experiment that can be repeated.
 
 A recipe is mostly settings. Every row of its table has published numbers, and is trained once per
-seed (`Trained`, see `_trained.py`) or computed directly (`Computed`). What was obtained is a
+seed (`Trained`, see `trained.py`) or computed directly (`Computed`). What was obtained is a
 `Result`: plain numbers in a file of its own, so that results of several machines can be merged by
 copying their files into one folder.
+
+The text of an experiment (`Corpus`) is the original if the user has it, else an open stand-in. It
+is cut to the published number of characters and reduced to the published number of symbols, so that
+a network has the published number of parameters. On a text of fewer symbols it has fewer.
 """
 
 import abc
+import collections
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+from ..data import check_file
+from ..data.datasets import text_path
 from ..errors import BadInput
+from ..files import write_whole
 from ..progress import Report, silent
 from ..report.charts import Chart
-from .corpus import Corpus
 
 Curve = dict[str, list[Any]]  # the numbers x and y, None where y is not finite
+FILE = "corpus.txt"
+UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row of a published table.
 
     Attributes:
@@ -44,7 +53,7 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class Measurements:
     """What one run or computation showed: numbers by column, curves by name, and words."""
 
     numbers: dict[str, float | None]
@@ -63,7 +72,7 @@ class Result:
         changes: the settings that the user changed.
         corpus: which text was read, or empty.
         parameters, steps, seconds, device: of the run; 0 or empty if nothing was trained.
-        numbers, curves, words: see `Found`.
+        numbers, curves, words: see `Measurements`.
     """
 
     row: str
@@ -108,6 +117,77 @@ class Job:
     report: Report = silent
 
 
+class Prepared(NamedTuple):
+    """The task's settings for a text, and a sentence that says which text it is."""
+
+    settings: dict[str, Any]
+    words: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """The text of an experiment.
+
+    Attributes:
+        original: the published text, in words.
+        stand_in: the data set that is read without `--corpus`.
+        parts: characters for training, validation and test.
+        symbols: the published size of the vocabulary.
+        quick: characters in all with `--quick`.
+    """
+
+    original: str
+    stand_in: str
+    parts: tuple[int, int, int]
+    symbols: int
+    quick: int = 60_000
+
+    def prepared(self, given: Path | None, folder: Path, quick: bool) -> Prepared:
+        """Write the text into the folder of the experiment; `given` is the user's own file."""
+        text = _read(self.stand_in, given)
+        wanted = self.quick if quick else sum(self.parts)
+        text = reduced(text[:wanted], self.symbols)
+        if len(text) < 100:
+            raise BadInput(f"the corpus has {len(text)} characters; an experiment needs 100")
+        path, data = folder / FILE, text.encode()
+        if not path.is_file() or path.read_bytes() != data:
+            write_whole(path, data)
+        split = "/".join(str(100 * part / sum(self.parts)) for part in self.parts)
+        which = f"your text ({given})" if given else f"the open stand-in {self.stand_in}"
+        words = (
+            f"Text: {which}, {len(text):,} characters, {len(set(text))} symbols. Published: "
+            f"{self.original}, {sum(self.parts):,} characters, {self.symbols} symbols."
+        )
+        if len(set(text)) < self.symbols:
+            words += " With fewer symbols the networks have fewer parameters than published."
+        return Prepared({"file": str(path), "split": split}, words)
+
+
+def reduced(text: str, symbols: int) -> str:
+    """The text with at most so many symbols: the most frequent ones, and one for all others.
+
+    Example:
+        >>> reduced("aaabbc", 2)
+        'aaa���'
+    """
+    counts = collections.Counter(text)
+    if len(counts) <= symbols:
+        return text
+    kept = {symbol for symbol, _ in counts.most_common(symbols - 1)}
+    return "".join(symbol if symbol in kept else UNKNOWN for symbol in text)
+
+
+def _read(stand_in: str, given: Path | None) -> str:
+    if given is not None:
+        check_file(given, "corpus")
+    path = text_path(stand_in) if given is None else given
+    assert path is not None, stand_in
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise BadInput(f"cannot read the corpus {path}: {error.strerror}") from None
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe(abc.ABC):
     """A published experiment.
@@ -136,7 +216,7 @@ class Recipe(abc.ABC):
     shows: str
     differs: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     data: str = "generated here, from the seed"
     order: str | None = None
     higher_is_better: bool = False
@@ -145,10 +225,10 @@ class Recipe(abc.ABC):
     charts: Callable[["Recipe", list[Result]], list[Chart]] = lambda recipe, results: []
 
     @abc.abstractmethod
-    def obtain(self, row: Row, seeds: Sequence[int], job: Job) -> list[Result]:
+    def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> list[Result]:
         """The results of a row, one per seed."""
 
-    def chosen(self, names: Sequence[str] | None) -> list[Row]:
+    def chosen(self, names: Sequence[str] | None) -> list[TableRow]:
         """The rows with these names, or all rows."""
         known = {row.name: row for row in self.rows if not row.reference}
         for name in names or ():
@@ -174,10 +254,10 @@ class Computed(Recipe):
     """
 
     trains: ClassVar[bool] = False
-    compute: Callable[[Row], Found]
+    compute: Callable[[TableRow], Measurements]
 
-    def obtain(self, row: Row, seeds: Sequence[int], job: Job) -> list[Result]:
+    def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> list[Result]:
         if job.changes or job.minutes is not None or job.corpus is not None:
             raise BadInput(f"{self.name} trains nothing; leave out --set, --minutes and --corpus")
-        found = self.compute(row)
-        return [Result(row.name, 0, False, found.numbers, found.curves, found.words)]
+        computed = self.compute(row)
+        return [Result(row.name, 0, False, computed.numbers, computed.curves, computed.words)]

@@ -16,8 +16,7 @@ from ..runs.many import is_over, train_many
 from ..runs.signals import Interrupted
 from ..tasks import Task
 from ..weights import count_parameters
-from ._recipe import Curve, Found, Job, Recipe, Result, Row
-from .corpus import Prepared
+from .recipe import Curve, Job, Measurements, Prepared, Recipe, Result, TableRow
 
 # Settings that --set cannot change, and what to do instead.
 FIXED = {
@@ -35,14 +34,19 @@ class Trial:
     run: Run
     network: Model
     task: Task
-    row: Row
+    row: TableRow
     job: Job
 
 
-def on_test(trial: Trial) -> Found:
-    """The task's metric on the test part, in the column "test"."""
-    (value,) = measured(trial.network, trial.task.evaluated("test"), (trial.task.metric,))
-    return Found({"test": value})
+def on_test(column: str, size: int, factor: float = 1.0) -> Callable[[Trial], Measurements]:
+    """Measures `factor` times the task's metric on the test part, in batches of `size`."""
+
+    def measure(trial: Trial) -> Measurements:
+        batches = trial.task.held_out("test", size)
+        (value,) = measured(trial.network, batches, (trial.task.metric,))
+        return Measurements({column: None if value is None else factor * value})
+
+    return measure
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,9 +61,9 @@ class Trained(Recipe):
 
     common: Mapping[str, Any]
     quick: Mapping[str, Any]
-    measure: Callable[[Trial], Found] = on_test
+    measure: Callable[[Trial], Measurements]
 
-    def config(self, row: Row, job: Job, seed: int, text: Prepared | None = None) -> Config:
+    def config(self, row: TableRow, job: Job, seed: int, text: Prepared | None = None) -> Config:
         """The configuration of a row; later settings replace earlier ones."""
         settings = {**self.common, **row.settings, "seed": seed}
         settings |= {**self.quick, **row.quick} if job.quick else {}
@@ -67,7 +71,7 @@ class Trained(Recipe):
         settings |= {} if job.minutes is None else {"minutes": job.minutes}
         return Config(**(settings | dict(job.changes)))
 
-    def obtain(self, row: Row, seeds: Sequence[int], job: Job) -> list[Result]:
+    def obtain(self, row: TableRow, seeds: Sequence[int], job: Job) -> list[Result]:
         for name in job.changes:
             if name in FIXED:
                 raise BadInput(f"--set cannot change {name}; {FIXED[name]}")
@@ -96,11 +100,11 @@ class Trained(Recipe):
         pairs = each([*zip(runs, seeds, strict=True)], job.report, f"{row.title}: measuring")
         return [self._result(run, row, seed, job, words) for run, seed in pairs]
 
-    def _result(self, run: Run, row: Row, seed: int, job: Job, corpus: str) -> Result:
+    def _result(self, run: Run, row: TableRow, seed: int, job: Job, corpus: str) -> Result:
         events = run.events()
         with run.precision():
             trial = Trial(run, run.network(), run.task(), row, job)
-            found = self.measure(trial)
+            measurements = self.measure(trial)
         unusual = {k: v for k, v in run.config.non_default().items() if k != "file"}
         return Result(
             row=row.name,
@@ -113,9 +117,9 @@ class Trained(Recipe):
             steps=events[-1]["step"],
             seconds=round(sum(e.get("took", 0.0) for e in of_form(events, Train)), 1),
             device=opening(events).get("device", ""),
-            numbers=found.numbers,
-            curves={**course(events), **found.curves},
-            words=found.words,
+            numbers=measurements.numbers,
+            curves={**course(events), **measurements.curves},
+            words=measurements.words,
         )
 
 

@@ -1,14 +1,17 @@
-"""Krause (2015), table 4.5: eight character models of about 218,000 parameters."""
+"""Krause (2015), tables 4.5, 5.1 and 5.2: character models of equal size, and large ones.
+
+Table 4.5 has eight models of about 218,000 parameters; table 5.1 the multiplicative LSTM on the
+whole Penn Treebank; table 5.2 one of 21 million parameters on Wikipedia.
+"""
 
 from typing import Any
 
 from ..learning.hessian_free import Damping
 from ..runs.evaluation import measured
 from ..tasks import streams
-from ._recipe import Found, Row
-from ._trained import Trained, Trial
-from .corpus import Corpus
 from .page import learning_curves
+from .recipe import Corpus, Measurements, TableRow
+from .trained import Trained, Trial
 
 STREAMS = 64
 PARTS = {"train": "train", "val": "valid", "test": "test"}  # by column
@@ -57,16 +60,18 @@ BOUNDS = (
 )
 
 
-def bits(trial: Trial) -> Found:
+def bits(trial: Trial) -> Measurements:
     """Bits per character on the parts with published numbers, in streams with carried state."""
     task, numbers = trial.task, {}
     for column in trial.row.published:
         batches = streams(task.parts[PARTS[column]], STREAMS, 200)  # type: ignore[attr-defined]
         (numbers[column],) = measured(trial.network, batches, (task.metric,))
-    return Found(numbers)
+    return Measurements(numbers)
 
 
-def row(name: str, title: str, settings: dict[str, Any], parameters: int, *published: float) -> Row:
+def row(
+    name: str, title: str, settings: dict[str, Any], parameters: int, *published: float
+) -> TableRow:
     columns = dict(zip(PARTS, published, strict=True))
     units = settings["units"]
     quick: dict[str, Any] = {"units": 12 if isinstance(units, int) else (6,) * len(units)}
@@ -75,10 +80,10 @@ def row(name: str, title: str, settings: dict[str, Any], parameters: int, *publi
         quick |= {"steps": 3, "validate_every": 3}
     else:
         quick |= {"steps": 100, "validate_every": 50}
-    return Row(name, title, settings, columns, parameters, quick)
+    return TableRow(name, title, settings, columns, parameters, quick)
 
 
-RECIPE = Trained(
+TABLE = Trained(
     name="krause-table",
     title="Eight character models of equal size",
     source="Krause (2015), table 4.5",
@@ -122,6 +127,89 @@ RECIPE = Trained(
             219_090, 1.74, 1.90, 1.87),
         row("mlstm", "mLSTM", NORMAL | STRUCTURAL
             | {"cell": "mlstm", "units": 170, "structural": 0.1}, 215_900, 1.69, 1.86, 1.82),
+    ),
+    measure=bits,
+    charts=learning_curves("bits per character"),
+)  # fmt: skip
+
+PENN_SETTINGS = {
+    **NORMAL,
+    **STRUCTURAL,
+    "task": "text",
+    "cell": "mlstm",
+    "structural": 0.1,
+    "length": 300,
+    "carry": False,
+    "batch": 7_200,
+    "curvature_batch": 720,
+}
+
+PENN = Trained(
+    name="krause-penn",
+    title="Multiplicative LSTMs on the whole Penn Treebank",
+    source="Krause (2015), section 5.1, table 5.1",
+    shows="Six times as many parameters fit the training text better and generalise worse: on a "
+    "small corpus Hessian-free learning overfits.",
+    differs=(
+        "The text is one file that is split in the given proportions; the source takes sections "
+        "00-20 for training, 21-22 for validation and 23-24 for test.",
+        "A step's gradient is over 7,200 sequences of 300 characters at random positions, its "
+        "curvature over 720 of them, as published.",
+        "ρ, the choice of the iterate and the last line search use the curvature batch.",
+        BOUNDS,
+        "Never run in full.",
+    ),
+    columns=("train", "val", "test"),
+    order="test",
+    corpus=Corpus(
+        "the Penn Treebank, raw, sections 00 to 24", "enwiki", (5_000_000, 500_000, 500_000), 85
+    ),
+    common=PENN_SETTINGS,
+    quick={"units": 12, "steps": 3, "batch": 60, "curvature_batch": 12, "length": 50}
+    | {"iterations": 20},
+    rows=(
+        TableRow("medium", "mLSTM, 300 units", {"units": 300},
+            {"train": 1.60, "val": 1.74, "test": 1.70}, 603_000),
+        TableRow("large", "mLSTM, 800 units", {"units": 800},
+            {"train": 1.40, "val": 1.76, "test": 1.72}, 3_608_000, quick={"units": 24}),
+    ),
+    measure=bits,
+    charts=learning_curves("bits per character"),
+)  # fmt: skip
+
+WIKIPEDIA_TEXT = Corpus(
+    "100 MB of Wikipedia (enwik8)", "enwiki", (95_000_000, 1_000_000, 4_000_000), symbols=99
+)
+BATCHES = {"length": 1_000, "carry": False, "batch": 2_100, "curvature_batch": 210}
+MEMORY = {"memory": "sqrt", "chunk": 210}
+
+WIKIPEDIA = Trained(
+    name="krause-wikipedia",
+    title="A large multiplicative LSTM on Wikipedia",
+    source="Krause (2015), section 5.2, table 5.2",
+    shows="A single layer with multiplicative connections, trained by Hessian-free learning, comes "
+    "near the seven-layer LSTM of Graves (2013), which reached 1.67 bits per character.",
+    differs=(
+        "Sequences begin at random positions; the source goes through the text in subsets of 2.1 "
+        "million characters.",
+        "The source does not say whether its loss is a sum or a mean over steps. With λ = 10 it is "
+        "taken as a sum over the 1,000 steps of a sequence; here it is a mean, so λ = 0.01.",
+        "ρ, the choice of the iterate and the last line search use the curvature batch.",
+        BOUNDS,
+        "Never run in full.",
+    ),
+    columns=("val", "test"),
+    order="test",
+    corpus=WIKIPEDIA_TEXT,
+    common={"task": "text", "cell": "mlstm", "units": 2000, **NORMAL},
+    quick={"units": 12, "steps": 3, "batch": 40, "curvature_batch": 10, "length": 50}
+    | {"iterations": 20, "chunk": None, "memory": "all"},
+    rows=(
+        TableRow("structural", "mLSTM, structural",
+            {**STRUCTURAL, **BATCHES, **MEMORY, "structural": 1.0, "tikhonov": 0.01},
+            {"val": 1.70, "test": 1.71}, 21_188_000),
+        TableRow("line", "mLSTM, line-search", {**LINE_SEARCH, **BATCHES, **MEMORY},
+            {"val": 1.68, "test": 1.69}, 21_188_000),
     ),
     measure=bits,
     charts=learning_curves("bits per character"),

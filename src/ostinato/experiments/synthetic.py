@@ -1,0 +1,194 @@
+"""Generated data: temporal XOR (Elman, 1990), adding (Hochreiter and Schmidhuber, 1997), and balls.
+
+Of temporal XOR only every third bit can be predicted; the adding problem is a sum over hundreds of
+steps; of bouncing balls the next frame is to be predicted (Sutskever, Hinton and Taylor, 2008).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..report.charts import Chart
+from ..wiring import outputs_of
+from .page import curves, learning_curves
+from .recipe import Measurements, Recipe, Result, TableRow
+from .trained import Trained, Trial, on_test
+
+POSITIONS = 12
+
+
+def by_position(trial: Trial) -> Measurements:
+    """Accuracy on all bits and on those that follow from the two before, and errors by position."""
+    batch = next(trial.task.held_out("test", 1000))
+    outputs, _ = outputs_of(trial.network, batch.arrays.on_device())
+    right = np.asarray(outputs).argmax(-1) == np.asarray(batch.targets)
+    wrong = 100 * (1 - right.mean(axis=1))
+    return Measurements(
+        {
+            "all bits, %": 100 * float(right.mean()),
+            "third bits, %": 100 * float(right[1::3].mean()),
+        },
+        {"position": {"x": [*range(2, POSITIONS + 2)], "y": wrong[:POSITIONS].tolist()}},
+    )
+
+
+def position_charts(recipe: Recipe, results: list[Result]) -> list[Chart]:
+    words = {
+        "title": "Wrong predictions by position",
+        "caption": "Elman's figure: the error falls at every third bit, the XOR of the two before.",
+        "x_title": "position of the predicted bit",
+        "y_title": "wrong, %",
+    }
+    return curves(recipe, results, "position", words, from_zero=True)
+
+
+TEMPORAL_XOR = Trained(
+    name="temporal-xor",
+    title="Temporal XOR",
+    source="Elman (1990), as reviewed by Lipton et al. (2015), section 3.1",
+    shows="A simple recurrent network learns when a stream of bits can be predicted: every third "
+    "bit is the XOR of the two before it, and the others are random.",
+    differs=(
+        "Adam on batches of new sequences instead of gradient descent, one bit at a time, on one "
+        "stream of 3,000 bits.",
+        "The source shows errors by position in a figure; the numbers beside are those of a "
+        "perfect system: 66.7 % of all bits, 100 % of the third ones.",
+    ),
+    columns=("all bits, %", "third bits, %"),
+    digits=1,
+    common={"task": "xor", "input": "glorot", "learner": "adam", "rate": 0.01, "batch": 32}
+    | {"steps": 3000},
+    quick={"steps": 400, "length": 30},
+    rows=(
+        TableRow("simple-2", "Elman's size, 2 units", {"cell": "simple", "units": 2},
+            {"all bits, %": "66.7 at most", "third bits, %": "improves"}),
+        TableRow("simple-8", "8 units", {"cell": "simple", "units": 8},
+            {"all bits, %": 66.7, "third bits, %": 100.0}),
+    ),
+    measure=by_position,
+    charts=position_charts,
+)  # fmt: skip
+
+
+CLOSE = 0.04  # Hochreiter and Schmidhuber (1997): an answer counts as right if it is this close
+
+
+def errors(trial: Trial) -> Measurements:
+    """Mean squared error, and the share of test sequences whose answer is off by 0.04 or more."""
+    batch = next(trial.task.held_out("test", 1000))
+    outputs, _ = outputs_of(trial.network, batch.arrays.on_device())
+    off = np.abs(np.asarray(outputs)[-1, :, 0] - np.asarray(batch.targets)[-1, :, 0])
+    return Measurements(
+        {
+            "mean squared error": float(np.mean(off**2)),
+            "wrong, %": 100 * float(np.mean(off >= CLOSE)),
+        }
+    )
+
+
+def adding_row(cell: str, length: int, published: str, **settings: Any) -> TableRow:
+    quick = {"length": 20, "steps": 300, "units": 32}
+    name = {"simple": "RNN", "lstm": "LSTM"}[cell]
+    return TableRow(
+        f"{cell}-{length}",
+        f"{name}, {length} steps",
+        {"cell": cell, "length": length, **settings},
+        {"wrong, %": published},
+        quick=quick,
+    )
+
+
+ADDING = Trained(
+    name="adding",
+    title="The adding problem",
+    source="Hochreiter and Schmidhuber (1997), section 5.4; Krause (2015), section 2.2; the "
+    "variant of Le et al. (2015)",
+    shows="An LSTM learns to add two marked numbers that lie hundreds of steps apart, where a "
+    "simple network trained by gradients answers with the mean.",
+    differs=(
+        "Values are from [0, 1] and the length is fixed, as in most papers since 2015; Hochreiter "
+        "and Schmidhuber take values from [-1, 1] and varying lengths.",
+        "LSTM with forget gates and 128 units, by Adam and the exact gradient, instead of the "
+        "cells of 1997 with 8 blocks and their truncated gradient.",
+        "The error of the constant answer is 1/6.",
+    ),
+    columns=("mean squared error", "wrong, %"),
+    digits=4,
+    common={
+        "task": "adding",
+        "units": 128,
+        "input": "glorot",
+        "learner": "adam",
+        "rate": 0.002,
+        "batch": 64,
+        "steps": 15_000,
+        "validate_every": 250,
+        "patience": 40,
+    },
+    quick={},
+    rows=(
+        adding_row("lstm", 100, "0.04 (1 of 2,560)"),
+        adding_row("lstm", 500, "0 (0 of 2,560)", rate=0.001),
+        adding_row("simple", 100, "not solved"),
+    ),
+    measure=errors,
+    charts=learning_curves("mean squared error", log_y=True),
+)
+
+
+FRAME_ERROR = "squared error per frame"
+ADAM = {"learner": "adam", "rate": 0.002, "batch": 32, "steps": 20_000, "warmup": 100}
+ADAM |= {"input": "glorot"}
+FREE = {
+    "learner": "hf",
+    "batch": 400,
+    "curvature_batch": 100,
+    "steps": 150,
+    "structural": 0.03,
+    "incoming": 15,
+    "spectral_radius": 1.1,
+    "input_scale": 0.1,
+}
+FEW = {"batch": 16, "steps": 60}
+
+
+def frames(trial: Trial) -> Measurements:
+    """The error per frame on the test films, beside that of the frame before."""
+    numbers = on_test(FRAME_ERROR, 50)(trial).numbers
+    again = trial.task.yardsticks("test")["the frame before"]
+    return Measurements(numbers, words=f"showing the frame before again has {again:.2f}.")
+
+
+def reference(name: str, title: str, published: float) -> TableRow:
+    return TableRow(name, title, published={FRAME_ERROR: published}, reference=True)
+
+
+BOUNCING_BALLS = Trained(
+    name="bouncing-balls",
+    title="Bouncing balls",
+    source="Sutskever, Hinton and Taylor (2008); numbers of Gan et al. (2015), table 1; networks "
+    "of Martens and Sutskever (2011), which Krause (2015), section 4.3, discusses",
+    shows="A recurrent network learns the motion of three balls from pixels: to predict a frame it "
+    "has to remember the one before.",
+    differs=(
+        "The published models are temporal Boltzmann machines and belief networks, trained on "
+        "4,000 films; the networks here see new films in every batch, and are trained by the "
+        "cross-entropy of pixels.",
+        "Martens and Sutskever (2011) publish another measure, so their networks have no number.",
+    ),
+    columns=(FRAME_ERROR,),
+    common={"task": "bouncing-balls", "pixels": 30, "length": 99, "validate_every": 100},
+    quick={"pixels": 10, "length": 30, "units": 48, "validate_every": 20},
+    rows=(
+        reference("rtrbm", "RTRBM", 3.88),
+        reference("srtrbm", "structured RTRBM", 3.31),
+        reference("dtsbn", "deep temporal sigmoid belief network", 2.79),
+        TableRow("rnn-hf", "RNN, Hessian-free", {"cell": "simple", "units": 300, **FREE,
+            "validate_every": 5}, quick={"batch": 40, "curvature_batch": 10, "steps": 6,
+                                         "iterations": 20}),
+        TableRow("rnn", "RNN, Adam", {"cell": "simple", "units": 300, **ADAM}, quick=FEW),
+        TableRow("lstm", "LSTM, Adam", {"cell": "lstm", "units": 300, **ADAM}, quick=FEW),
+    ),
+    measure=frames,
+    charts=learning_curves("squared error per frame", log_y=True),
+)  # fmt: skip

@@ -53,6 +53,8 @@ def it_is_pure_and_learns(learner, step, network, batch):
     for _ in range(STEPS):
         now, memory, _, report = step(now, memory, state, batch)
         first = report["loss"] if first is None else first
+    step(now, learner.after_validation(memory, 1.0), state, batch)
+    assert step._cache_size() == 1, "the step is compiled once"
     assert {"loss", "norm", "norms", "rate", "clipped"} <= report.keys()
     assert report["loss"] < 0.5 * first, f"{first} -> {report['loss']}"
     np.testing.assert_allclose(report["norm"], jnp.linalg.norm(report["norms"]), rtol=1e-6)

@@ -16,7 +16,7 @@ import jax
 
 from measure import machine, table
 from ostinato.evolve import Entry, GraphCell, Plan, best_of, evolve, memory_kind
-from ostinato.runs.members import find
+from ostinato.runs.config.members import find
 from ostinato.testing import check_cell
 
 

@@ -27,9 +27,9 @@ import numpy as np
 
 from measure import machine, table
 from ostinato.runs import Config
+from ostinato.runs.analysis.evaluation import measured
 from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.evaluation import measured
-from ostinato.runs.step import compiled_step
+from ostinato.runs.loop.step import compiled_step
 from ostinato.weights import count_parameters
 
 NETWORK = {"cell": "gru", "bidirectional": True, "attention": "additive"}

@@ -21,7 +21,7 @@ import numpy as np
 from measure import machine, table
 from ostinato.decoding import ctc_beam
 from ostinato.runs import Config, open_run, train
-from ostinato.runs.evaluation import measured
+from ostinato.runs.analysis.evaluation import measured
 from ostinato.tasks.scores import edit_distance
 from ostinato.wiring import outputs_of
 

@@ -29,7 +29,7 @@ from ostinato.cells import GRU, LSTM, MLSTM, MRNN, PeepholeLSTM, initialisers
 from ostinato.data import Batch
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network
-from ostinato.runs.step import compiled_step
+from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks import Text, embedded_text
 from ostinato.wiring import LayerNorm
 

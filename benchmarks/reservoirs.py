@@ -70,7 +70,7 @@ def digest(tree):
 
 
 def errors(network, task, part="test"):
-    from ostinato.runs.evaluation import measured
+    from ostinato.runs.analysis.evaluation import measured
 
     return measured(network, task.evaluated(part), (task.metric,))
 

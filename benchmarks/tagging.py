@@ -33,7 +33,7 @@ from measure import machine, table
 from ostinato.data import find_data
 from ostinato.runs import Config, evaluate, train
 from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.step import compiled_step
+from ostinato.runs.loop.step import compiled_step
 from ostinato.weights import count_parameters
 
 BATCH, LETTER, SPELLING, EMBEDDING = 32, 32, 50, 100

@@ -34,8 +34,8 @@ from ostinato.data import Batch
 from ostinato.decoding import sample
 from ostinato.runs import Config, train
 from ostinato.runs.build import build_learner, build_network
-from ostinato.runs.checkpoints import Checkpoints
-from ostinato.runs.step import compiled_step
+from ostinato.runs.folder.checkpoints import Checkpoints
+from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks import Text, embedded_text
 
 WARM = 10  # steps

@@ -28,7 +28,7 @@ from measure import machine, table
 from ostinato.data import find_data
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_learner, build_network
-from ostinato.runs.step import compiled_step
+from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pairs import Pairs
 from ostinato.tasks.write_answers import written

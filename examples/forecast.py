@@ -14,7 +14,7 @@ import numpy as np
 
 from ostinato.data import read_table
 from ostinato.runs import Config, train
-from ostinato.runs.evaluation import measured
+from ostinato.runs.analysis.evaluation import measured
 from ostinato.tasks import Series, closed_loop
 
 SEASON = 11  # years

@@ -84,7 +84,7 @@ def main() -> int:
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         }
         import ostinato.cli.verbs
-        import ostinato.runs.training  # noqa: F401  what every fork has then
+        import ostinato.runs.loop.training  # noqa: F401  what every fork has then
 
         found = collections.Counter()
         started = time.monotonic()
@@ -219,8 +219,8 @@ def fork(pipe: int, path: Path, settings: dict, pause: float, moment: str, times
 
 def watch(tell, pause: float) -> None:
     """Call `tell` with what a run begins to do: one of `MOMENTS`."""
-    from ostinato.runs.checkpoint_writer import CheckpointWriter
-    from ostinato.runs.loop import Training
+    from ostinato.runs.loop.checkpointing import CheckpointWriter
+    from ostinato.runs.loop.loop import Training
 
     def before(owner, name, say):
         call = getattr(owner, name)
@@ -325,7 +325,7 @@ def arrays(path: Path) -> dict[str, tuple]:
 
 
 def logged(path: Path) -> list[dict]:
-    from ostinato.runs.log import read_events
+    from ostinato.runs.folder.log import read_events
 
     kinds = ("train", "valid", "lens")
     events = list(read_events(path))
@@ -394,7 +394,7 @@ def damages(count: int, chance: random.Random, found: collections.Counter) -> No
 def stopped(path: Path, step: int) -> None:
     """A run that was interrupted, with several checkpoints."""
     code = (
-        "import os, signal, sys; from ostinato.runs import loop\n"
+        "import os, signal, sys; from ostinato.runs.loop import loop\n"
         "advance = loop.Training._advance\n"
         "def _advance(self, now, fresh, step):\n"
         f"    if step == {step}: os.kill(os.getpid(), signal.SIGINT)\n"

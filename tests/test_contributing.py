@@ -14,7 +14,7 @@ import pytest
 from ostinato.lens import recurrent_matrices, saturation
 from ostinato.lens.names import plain_name, weight_name
 from ostinato.runs import Config, evaluate, open_run, train
-from ostinato.runs.members import REGISTRIES
+from ostinato.runs.config.members import REGISTRIES
 from ostinato.testing import check_cell, check_task
 
 PAGE = Path(__file__).parent.parent / "CONTRIBUTING.md"

@@ -13,7 +13,7 @@ from ostinato import Network, Readout, count_parameters
 from ostinato.cells import LSTM, MLSTM, MRNN, KrauseLSTM, Simple
 from ostinato.runs import Config
 from ostinato.runs.build import build_network
-from ostinato.runs.parts import Sizes
+from ostinato.runs.network.parts import Sizes
 from ostinato.tasks import TASKS
 from ostinato.wiring import Embedding, OneHot, Stack, Zoneout
 

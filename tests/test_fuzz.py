@@ -67,8 +67,12 @@ def test_a_check_that_is_missing_is_noticed(planted, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "area, where, instead",
     [
-        ("strangers", "ostinato.runs.members._check_allowed", lambda path, source=None: source),
-        ("links", "ostinato.runs.folder.check_appendable", lambda path: None),
+        (
+            "strangers",
+            "ostinato.runs.config.members._check_allowed",
+            lambda path, source=None: source,
+        ),
+        ("links", "ostinato.runs.folder.run.check_appendable", lambda path: None),
         ("artefacts", "ostinato.tasks.series.Series.check_artefacts", lambda found: (None, None)),
     ],
 )

@@ -29,7 +29,7 @@ def test_names_are_those_of_their_modules():
 NAMED = """
 import sys, ostinato, ostinato.cli
 print([name for name in ("jax", "numpy") if name in sys.modules])
-import ostinato.runs.folder, ostinato.cli.sample, ostinato.cli.apply
+import ostinato.runs.folder.run, ostinato.cli.sample, ostinato.cli.apply
 ostinato.runs.Config(task="text", cell="gru", learner="adam")
 unused = ("optax", "scipy", "ostinato.tasks.translate", "ostinato.cells.jordan", "ostinato.lens")
 print([name for name in unused if name in sys.modules])

@@ -19,7 +19,7 @@ from ostinato.learning.first_order import FIRST_ORDER
 from ostinato.learning.hessian_free.learner import DAMPINGS
 from ostinato.learning.schedules import SCHEDULES
 from ostinato.runs import Config
-from ostinato.runs.members import REGISTRIES
+from ostinato.runs.config.members import REGISTRIES
 from ostinato.tasks import TASKS
 from ostinato.tasks.synthetic import Synthetic
 

@@ -12,7 +12,7 @@ from ostinato.cells.initialisers import initialiser, normal
 from ostinato.errors import BadInput
 from ostinato.learning import LEARNERS
 from ostinato.runs import Config
-from ostinato.runs.sections import SHARED, from_text
+from ostinato.runs.config.sections import SHARED, from_text
 from ostinato.settings import (
     NoSettings,
     as_json,

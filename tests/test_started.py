@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ostinato.data.locate import data_folders
-from ostinato.runs.signals import stop_signals
+from ostinato.runs.loop.signals import stop_signals
 
 HERE = Path(__file__).parent
 

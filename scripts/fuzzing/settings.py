@@ -38,8 +38,8 @@ def settings(case: Case) -> str:
 
 def _chosen(chance) -> dict[str, list[str]]:
     """Some of the sections that name a member, with the names that there are."""
-    from ostinato.runs.members import REGISTRIES
-    from ostinato.runs.sections import ROLES
+    from ostinato.runs.config.members import REGISTRIES
+    from ostinato.runs.config.sections import ROLES
 
     sections = chance.sample(list(ROLES), chance.choice((0, 0, 1, 2)))
     return {section: list(REGISTRIES[ROLES[section]]) for section in sections}
@@ -47,7 +47,7 @@ def _chosen(chance) -> dict[str, list[str]]:
 
 def _known(given: dict) -> list:
     """The settings of the members that are named."""
-    from ostinato.runs.sections import USUAL, chosen_members, settings_by_section
+    from ostinato.runs.config.sections import USUAL, chosen_members, settings_by_section
     from ostinato.settings import settings_of
 
     chosen = chosen_members({**USUAL, **given})

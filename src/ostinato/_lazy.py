@@ -30,8 +30,10 @@ def attach(
     def get(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(f"{package}.{names[name] or name}")
-        found = getattr(module, name) if names[name] else module
+        if names[name] is None:
+            found = importlib.import_module(f"{package}.{name}")
+        else:  # as `from package.module import name` does it
+            found = getattr(__import__(f"{package}.{names[name]}", fromlist=[name]), name)
         setattr(sys.modules[package], name, found)
         return found
 

@@ -13,15 +13,15 @@ FLOAT = 4  # bytes of a float32
 
 def check_memory(parts: Mapping[str, int], tips: Mapping[str, str], devices: int = 1) -> None:
     """Refuse what needs more bytes than there are, with the tip for what needs most."""
-    there = memory_here()
+    available = memory_here()
     total = sum(parts.values()) // devices
-    if there is None or total <= there:
+    if available is None or total <= available:
         return
     most = max(parts, key=parts.__getitem__)
     listed = ", ".join(f"{name} {shown(size)}" for name, size in parts.items())
     raise BadInput(
-        f"this needs at least {shown(total)} of memory ({listed}), and there are {shown(there)} "
-        f"here; try {tips[most]}"
+        f"this needs at least {shown(total)} of memory ({listed}), and there are "
+        f"{shown(available)} here; try {tips[most]}"
     )
 
 

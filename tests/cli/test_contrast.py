@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ostinato.cli.changes import changes
+from ostinato.cli.arguments import changes
 
 SMALL = ["--tasks", "adding", "--set", "length=5", "--set", "batch=4", "--steps", "3"]
 SMALL += ["--budget", "40", "--trials", "1", "--out", "found"]

@@ -9,9 +9,8 @@ import sys
 import pytest
 from rich.console import Console
 
-from ostinato.cli.display import _Panel, display
+from ostinato.cli.display import _Panel, display, shown_loss
 from ostinato.runs import open_run
-from ostinato.runs.loss_scale import shown_loss
 
 START = {
     "kind": "start", "step": 0, "steps": 20, "log_every": 5, "task": "text", "parameters": 9,

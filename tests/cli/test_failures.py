@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from ostinato.cli import output, paths
+from ostinato.cli import arguments, output
 from ostinato.errors import BadInput
 from ostinato.lens.doctor import Finding
 from ostinato.runs import Config, open_run, train
@@ -160,7 +160,7 @@ def test_folders_that_cannot_be_made(tmp_path, monkeypatch):
 
     def refused(name):
         with pytest.raises(BadInput) as error:
-            paths.check_new_folder(paths.path(name), "--run")
+            arguments.check_new_folder(arguments.path(name), "--run")
         return str(error.value)
 
     assert refused("file") == "--run must be a folder; file is a file"
@@ -171,7 +171,7 @@ def test_folders_that_cannot_be_made(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "cannot be written to: no permission" in refused("new")
     monkeypatch.undo()
-    paths.check_new_folder(tmp_path / "a" / "b", "--run")
+    arguments.check_new_folder(tmp_path / "a" / "b", "--run")
     assert not (tmp_path / "a").exists()
 
 

@@ -12,8 +12,8 @@ from ostinato.cli.verbs import VERBS, asked_for
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_task, steps_of
-from ostinato.runs.members import REGISTRIES
-from ostinato.runs.sections import ALIASES, SHARED, USUAL
+from ostinato.runs.config.members import REGISTRIES
+from ostinato.runs.config.sections import ALIASES, SHARED, USUAL
 from ostinato.settings import settings_of
 
 TASKS, CELLS, LEARNERS = REGISTRIES.values()
@@ -54,19 +54,20 @@ def test_a_narrow_terminal(monkeypatch):
 
 
 SOURCES = {
-    "tasks.series": TASKS["series"].Settings,
-    "runs.network": SHARED["network"],
-    "learning.first_order": LEARNERS["adam"].Settings,
-    "runs.sections": SHARED["training"],
+    "tasks.series": [TASKS["series"].Settings],
+    "learning.first_order": [LEARNERS["adam"].Settings],
+    "runs.config.sections": [*SHARED.values()],
 }
 
 
 def test_what_is_read_from_sources_are_the_settings():
     for modules in pages.COMMON.values():
         for module, names in modules.items():
-            real = dict(
-                zip(settings_of(SOURCES[module]), pages.settings_rows(SOURCES[module]), strict=True)
-            )
+            real = {
+                name: row
+                for kind in SOURCES[module]
+                for name, row in zip(settings_of(kind), pages.settings_rows(kind), strict=True)
+            }
             for name in names:
                 read = pages.declared(module)[name]
                 begins = real[name].words.startswith(read.words.partition(" (default")[0] + ":")

@@ -13,7 +13,7 @@ from ostinato.cli.output import show_warning, writing
 from ostinato.cli.progress import CLEAR, Display, progress
 from ostinato.progress import each, silent
 from ostinato.runs import Config, train
-from ostinato.runs.signals import stop_signals
+from ostinato.runs.loop.signals import stop_signals
 
 
 class Clock:

@@ -10,7 +10,7 @@ import pytest
 
 from ostinato.files import locked
 from ostinato.runs import Config
-from ostinato.runs.listing import listed, run_folders
+from ostinato.runs.folder.listing import listed, run_folders
 
 
 def write_run(folder, *events, **settings):

@@ -13,7 +13,7 @@ import pytest
 from ostinato.contrast import Spec, contrast
 from ostinato.contrast.training import on_ray
 from ostinato.errors import BadInput
-from ostinato.runs.log import read_events
+from ostinato.runs.folder.log import read_events
 
 GIVEN = {
     "cells": ["simple", "elman"],

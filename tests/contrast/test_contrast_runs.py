@@ -11,7 +11,7 @@ from ostinato.contrast import Spec, contrast, spec_of
 from ostinato.contrast.training import finish, is_over
 from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run
-from ostinato.runs.signals import Interrupted
+from ostinato.runs.loop.signals import Interrupted
 
 GIVEN = {
     "cells": ["simple", "elman"],

@@ -14,8 +14,8 @@ from ostinato.contrast.curves import (
 )
 from ostinato.report.figures import figure
 from ostinato.runs import Config
-from ostinato.runs.digest import Digest
 from ostinato.runs.folder import Run
+from ostinato.runs.folder.digest import Digest
 
 read_of = Digest.read
 

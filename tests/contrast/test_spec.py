@@ -9,8 +9,8 @@ from ostinato.contrast import Spec
 from ostinato.contrast.entries import entries_of
 from ostinato.contrast.spec import line_of
 from ostinato.errors import BadInput
-from ostinato.runs.budget import parameter_count, units_of
 from ostinato.runs.build import build_task
+from ostinato.runs.network.budget import parameter_count, units_of
 
 SPEC = """\
 budget = 2000

@@ -13,7 +13,7 @@ from ostinato.contrast.entries import entries_of
 from ostinato.contrast.training import is_over
 from ostinato.contrast.tuning import rounds_of, trial_folder, tune
 from ostinato.errors import BadInput
-from ostinato.runs.signals import Interrupted
+from ostinato.runs.loop.signals import Interrupted
 
 GIVEN = {"cells": ["lstm", "gru"], "tasks": ["adding"], "settings": {"length": 10}, "budget": 900}
 

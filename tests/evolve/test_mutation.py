@@ -9,7 +9,7 @@ import ostinato
 from evolve.random_graphs import graphs, shuffled
 from ostinato.evolve import KNOWN, MUTATIONS, Graph, GraphCell, canonical, mutated, source_of
 from ostinato.evolve.mutation import Draft, fits
-from ostinato.runs.members import find
+from ostinato.runs.config.members import find
 from ostinato.testing import check_cell
 
 

@@ -17,8 +17,8 @@ from ostinato.experiments.page import order_of, page_of, table_of
 from ostinato.learning import Damping
 from ostinato.runs import Diverged
 from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.parts import Sizes
-from ostinato.runs.signals import Interrupted
+from ostinato.runs.loop.signals import Interrupted
+from ostinato.runs.network.parts import Sizes
 from ostinato.tasks import TASKS
 from ostinato.weights import count_parameters
 from tasks.members import write_data

@@ -23,8 +23,8 @@ from ostinato.cells.initialisers import glorot
 from ostinato.data import Batch
 from ostinato.lens.doctor import Evidence
 from ostinato.runs import Config, Diverged, open_run, train
+from ostinato.runs.analysis.examination import gather
 from ostinato.runs.build import build_network, build_task
-from ostinato.runs.examination import gather
 from ostinato.tasks import Task, Text
 from ostinato.wiring import Network
 

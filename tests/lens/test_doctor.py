@@ -11,7 +11,7 @@ from ostinato.cli import app
 from ostinato.lens.doctor import RULES, Evidence, diagnose, look_at_batches
 from ostinato.lens.doctor.finding import again
 from ostinato.runs import Config, train
-from ostinato.runs.examination import gather
+from ostinato.runs.analysis.examination import gather
 from ostinato.tasks import Text
 
 from .doctor_cases import CASES, FAULTS, HEALTHY, rounded

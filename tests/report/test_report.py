@@ -32,8 +32,8 @@ from ostinato.report.of_run import page_of
 from ostinato.report.page import html
 from ostinato.report.subject import course, subject
 from ostinato.runs import Config, Saved, examine, open_run, train
-from ostinato.runs.checkpoints import Checkpoint, Progress
-from ostinato.runs.examination import gather
+from ostinato.runs.analysis.examination import gather
+from ostinato.runs.folder.checkpoints import Checkpoint, Progress
 from ostinato.tasks import Xor
 from ostinato.wiring import Network, Readout
 

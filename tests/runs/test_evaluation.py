@@ -9,7 +9,7 @@ import pytest
 from ostinato.cells import GRU, LSTM
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.runs.evaluation import (
+from ostinato.runs.analysis.evaluation import (
     dynamic_evaluate,
     evaluate,
     measured,

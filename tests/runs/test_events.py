@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from ostinato.runs import events
-from ostinato.runs.events import (
+from ostinato.runs.folder import events
+from ostinato.runs.folder.events import (
     FIELDS,
     KINDS,
     Train,
@@ -60,10 +60,6 @@ def test_kinds_and_fields_of_somebody_else_are_kept():
         assert read(event) == event
 
 
-def test_an_event_that_had_another_name_is_read_by_its_own():
-    assert read({**DIVERGED, "kind": "trouble"}) == DIVERGED
-
-
 @pytest.mark.parametrize("line", [None, 3, "train", [], {}, {"kind": "train"}, {"step": 3}])
 def test_what_is_no_event_is_left_out(line):
     assert read(line) is None
@@ -106,7 +102,8 @@ def test_every_field_with_everything():
                 found = read({**event, name: value})
                 if found is not None and found["kind"] in FIELDS:
                     checks = FIELDS[found["kind"]]
-                    assert all(checks[key](x) for key, x in found.items() if key in checks)
+                    known = ((x, checks[key]) for key, x in found.items() if key in checks)
+                    assert all(events._is_sound(*pair) for pair in known)
 
 
 def test_a_type_and_its_check_agree():

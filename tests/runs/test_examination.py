@@ -10,9 +10,9 @@ import pytest
 from ostinato.cells import Feedforward
 from ostinato.lens import gradient_by_lag, saturation
 from ostinato.runs import Config, Diverged, evaluate, examine, open_run, train
+from ostinato.runs.analysis.examination import gather
 from ostinato.runs.build import build_network, build_task
-from ostinato.runs.examination import gather
-from ostinato.runs.probe import Lens
+from ostinato.runs.loop.probe import Lens
 from ostinato.wiring import Network, Readout
 from sound_cells import SRU
 

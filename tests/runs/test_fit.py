@@ -11,9 +11,9 @@ from ostinato.cells import CELLS
 from ostinato.errors import BadInput
 from ostinato.learning.hessian_free.curvature_batch import curvature_size
 from ostinato.runs import Config, fit
-from ostinato.runs.budget import network_shapes, parameter_count, units_for, units_of
 from ostinato.runs.build import build_learner, build_network, build_task
-from ostinato.runs.parts import Sizes
+from ostinato.runs.network.budget import network_shapes, parameter_count, units_for, units_of
+from ostinato.runs.network.parts import Sizes
 from ostinato.tasks import Text
 from ostinato.weights import count_parameters
 

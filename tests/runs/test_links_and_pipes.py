@@ -12,8 +12,8 @@ from ostinato.experiments import RECIPES, Job, reproduce
 from ostinato.files import read_regular
 from ostinato.report.write import write_report
 from ostinato.runs import Config, open_run, train
-from ostinato.runs.listing import listed
-from ostinato.runs.toml import read_toml
+from ostinato.runs.config.toml import read_toml
+from ostinato.runs.folder.listing import listed
 
 SMALL = Config(
     task="adding", length=5, cell="simple", units=3, batch=2, steps=3, checkpoint_every=1

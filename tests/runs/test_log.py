@@ -6,11 +6,11 @@ import warnings
 
 import pytest
 
-from ostinato.runs.digest import Digest
-from ostinato.runs.events import KINDS, Look, Train, Valid, of_form
-from ostinato.runs.listing import listed
-from ostinato.runs.log import CHUNK, Log, add_event, read_events
-from ostinato.runs.summary import Summary
+from ostinato.runs.folder.digest import Digest
+from ostinato.runs.folder.events import KINDS, Look, Train, Valid, of_form
+from ostinato.runs.folder.listing import listed
+from ostinato.runs.folder.log import CHUNK, Log, add_event, read_events
+from ostinato.runs.folder.summary import Summary
 from ostinato.studio.follow import Watcher
 from studio.serving import START, train_event, write_run
 
@@ -109,12 +109,6 @@ def test_a_last_line_that_lacks_only_its_end_counts(tmp_path):
 def test_a_kind_of_somebody_else_does_no_harm(tmp_path):
     mine = {"kind": "mine", "step": 1, "seconds": "many", "value": [1, 2]}
     check(write_run(tmp_path / "run", [GOOD[0], mine, *GOOD[1:]]), [GOOD[0], mine, *GOOD[1:]])
-
-
-def test_the_earlier_name_of_a_divergence(tmp_path):
-    run = write_run(tmp_path / "run", [START, {"kind": "trouble", "step": 2, "words": "oh"}])
-    assert read_events(run)[-1] == {"kind": "diverged", "step": 2, "words": "oh"}
-    assert listed(run).state == "diverged" and Digest(run).read().diverged["words"] == "oh"
 
 
 def test_the_best_before_a_resume_is_found_among_many_validations(tmp_path):

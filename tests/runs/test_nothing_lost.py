@@ -19,7 +19,8 @@ from ostinato.cells import LSTM, Simple
 from ostinato.contrast.training import outcome_of
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover, is_locked, locked, write_whole
-from ostinato.runs import Config, examine, folder, open_run, train
+from ostinato.runs import Config, examine, open_run, train
+from ostinato.runs.folder import manifest
 from ostinato.runs.many import is_over
 from ostinato.tasks import Adding, Text
 from ostinato.weights import notes_of
@@ -68,7 +69,7 @@ def edit(path: Path, **changes) -> None:
     """Change a JSON file, as another version might have written it."""
     found = {**json.loads(path.read_text()), **changes}
     if "sha256" in found:
-        found["sha256"] = folder._checksum({k: v for k, v in found.items() if k != "sha256"})
+        found["sha256"] = manifest._checksum({k: v for k, v in found.items() if k != "sha256"})
     path.write_text(json.dumps(found))
 
 
@@ -174,11 +175,12 @@ def test_a_task_of_ones_own(config, tmp_path):
         pass
 
     adding = Config(task="adding", cell="simple", **SMALL)
-    run = train(adding, tmp_path / "own", task=Mine(8))
+    run = train(adding, tmp_path / "own", task=Mine(length=8))
     refused(run.path, adding, "from Python with its own task, .* pass it again")
     refused(run.path, adding, "another task", task=Adding(length=8))
-    refused(run.path, adding, "data of adding are not, or no longer, what", task=Mine(8, seed=1))
-    assert train(adding, run.path, resume=True, task=Mine(8)).steps()[-1] == 6
+    other = Mine(length=8, seed=1)
+    refused(run.path, adding, "data of adding are not, or no longer, what", task=other)
+    assert train(adding, run.path, resume=True, task=Mine(length=8)).steps()[-1] == 6
     run = train(config, tmp_path / "text", task=Text.of(TEXT[::-1], length=8))
     refused(run.path, config, "from Python with its own task, .* pass it again")
 

@@ -14,10 +14,10 @@ import pytest
 from test_training import TEXT, numbers, same
 
 from ostinato.errors import BadInput
-from ostinato.runs import Config, many, open_run, pack, train
-from ostinato.runs.many import is_over, side_by_side, train_many
-from ostinato.runs.pack import Barrier
-from ostinato.runs.step import SharedSteps
+from ostinato.runs import Config, open_run, train
+from ostinato.runs.loop.step import SharedSteps
+from ostinato.runs.many import is_over, many, pack, side_by_side, train_many
+from ostinato.runs.many.barrier import Barrier
 
 WAYS = {"mapped": (4, 1), "beside": (1, 2)}
 
@@ -254,7 +254,7 @@ def test_rows_are_given_up_by_halves():
 @pytest.mark.slow
 def test_killed_runs_go_on_to_the_same_numbers(configs, separate, tmp_path):
     code = (
-        "import sys; from ostinato.runs import many, Config\n"
+        "import sys; from ostinato.runs import Config; from ostinato.runs.many import many\n"
         "many.side_by_side = lambda config, count: (count, 1)\n"
         "import jax; jax.config.update('jax_enable_x64', True)\n"
         "import json; configs = [Config.from_json(x) for x in json.loads(sys.argv[1])]\n"

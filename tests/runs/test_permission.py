@@ -13,10 +13,10 @@ from ostinato.errors import BadInput
 from ostinato.evolve import Budget, Plan, evolve
 from ostinato.evolve.source import source_of
 from ostinato.runs import Config, allow, open_run, train
-from ostinato.runs import members as finding
-from ostinato.runs.config import flattened
-from ostinato.runs.members import find
-from ostinato.runs.permission import allowed
+from ostinato.runs.config import members as finding
+from ostinato.runs.config.config import flattened
+from ostinato.runs.config.members import find
+from ostinato.runs.config.permission import allowed
 from ostinato.studio import worker
 
 EVIL = """

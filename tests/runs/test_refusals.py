@@ -6,9 +6,9 @@ import pytest
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_task
-from ostinato.runs.network import make_network
-from ostinato.runs.parts import Sizes
-from ostinato.runs.refusals import MEMBERS, NETWORK, RUN, SETTINGS
+from ostinato.runs.config.refusals import MEMBERS, NETWORK, RUN, SETTINGS
+from ostinato.runs.network.models import make_network
+from ostinato.runs.network.parts import Sizes
 
 SETTING_ROWS = [
     ({"first": "sgd"}, "first is a setting of hf, saddle-free; the learner is adam"),

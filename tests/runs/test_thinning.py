@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from ostinato.runs import reading
-from ostinato.runs.digest import Digest, Sparse
-from ostinato.runs.events import Train, Valid, of_form
-from ostinato.runs.log import read_events
-from ostinato.runs.reading import NUMBERS, pieces
-from ostinato.runs.thinning import Thinned, extremes
+from ostinato.runs.folder.digest import Digest
+from ostinato.runs.folder.events import Train, Valid, of_form
+from ostinato.runs.folder.log import read_events
+from ostinato.runs.folder.thinning import Sparse, Thinned, extremes
+from ostinato.runs.folder.train_columns import NUMBERS, pieces
 from ostinato.studio.views import course_of
 from studio.serving import START, a_log, train_event, write_run
 
@@ -113,10 +112,7 @@ def test_a_digest_says_the_same_as_the_log(tmp_path):
     assert digest.offset == (run / "events.jsonl").stat().st_size
 
 
-@pytest.mark.parametrize("installed", [True, False])
-def test_damaged_lines_and_odd_values_are_skipped(installed, monkeypatch):
-    if not installed:
-        monkeypatch.setattr(reading, "msgspec", None)
+def test_damaged_lines_and_odd_values_are_skipped():
     good = json.dumps(train_event(3)).encode()
     odd = [b"", b"no json", b"[1]", b'{"kind": 3}', b'{"kind": "train", "step": -1, "loss": 1.0}']
     odd += [b'{"kind": "train", "step": 2}', b'{"kind": "train", "step": 2, "loss": true}']
@@ -127,18 +123,6 @@ def test_damaged_lines_and_odd_values_are_skipped(installed, monkeypatch):
     lost = b'{"kind": "train", "step": 4, "loss": null, "norm": 1.0}\n'
     (piece,) = pieces(lost)
     assert piece.steps.tolist() == [4] and np.isnan(piece.values[0, NUMBERS.index("loss")])
-
-
-def test_a_log_is_the_same_without_msgspec(tmp_path, monkeypatch):
-    lines = [json.dumps(event).encode() for event in [START, *a_log(40)]]
-    lines[5] = b'{"kind": "train", "step": 5, "loss": null, "norm": 3, "more": "words"}'
-    chunk = b"\n".join(lines) + b"\n"
-    found = []
-    for decoder in (reading.msgspec, None):
-        monkeypatch.setattr(reading, "msgspec", decoder)
-        monkeypatch.setattr(reading, "_with_care", lambda _: pytest.fail("line by line"))
-        found.append([(p.steps.tolist(), p.values.tobytes(), p.other) for p in pieces(chunk)])
-    assert found[0] == found[1] and len(found[0]) > 3
 
 
 def test_sparse_events_include_the_last():

@@ -19,8 +19,10 @@ import safetensors.numpy
 from ostinato import settings as all_settings
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover
-from ostinato.runs import Config, Diverged, checkpoints, loop, open_run, train
-from ostinato.runs.events import KINDS, event_of
+from ostinato.runs import Config, Diverged, open_run, train
+from ostinato.runs.folder import checkpoints
+from ostinato.runs.folder.events import KINDS, event_of
+from ostinato.runs.loop import loop
 from ostinato.tasks import SquaredError
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40

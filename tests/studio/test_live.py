@@ -44,7 +44,7 @@ def test_a_list_reads_only_what_changed(tmp_path, monkeypatch):
     folder = Folder(tmp_path)
     folder.rows()
     read = []
-    from ostinato.runs.summary import Summary
+    from ostinato.runs.folder.summary import Summary
 
     monkeypatch.setattr(Summary, "read", lambda self: read.append(self.log.path))
     folder.rows()

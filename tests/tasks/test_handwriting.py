@@ -13,7 +13,7 @@ from ostinato.errors import BadInput
 from ostinato.lens.doctor import look_at_batches
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
-from ostinato.runs.probe import looked_at
+from ostinato.runs.loop.probe import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.pen_strokes import inks

@@ -24,7 +24,7 @@ import scipy.io
 from ostinato.cells import Simple
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.runs.evaluation import evaluate, measured
+from ostinato.runs.analysis.evaluation import evaluate, measured
 from ostinato.tasks import (
     NARMA10,
     TASKS,

@@ -3,18 +3,18 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
-from ..runs.permission import allow as allow_file
-from .output import print_json, writing
-from .paths import path
+from ..runs.config.permission import allow as allow_file
+from .arguments import Json, path
+from .output import answer
 
 
 def allow(
     file: Annotated[
         Path, Argument(help="the file with the code, which you have read", parser=path)
     ],
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Allow run folders to name a file of Python code, as it is now.
 
@@ -26,7 +26,4 @@ def allow(
         ostinato allow mine.py
     """
     found = allow_file(file)
-    if as_json:
-        return print_json({"allowed": str(found)})
-    with writing():
-        print(f"allowed: {found}")
+    answer({"allowed": str(found)}, lambda: print(f"allowed: {found}"), as_json)

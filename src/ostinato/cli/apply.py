@@ -14,13 +14,13 @@ from typer import Argument, Option
 from ..runs import open_run
 from ..tasks.applying import ApplyOptions, check_options
 from ..tasks.pictures import Picture
+from .arguments import RunFolder, check_new_folder, path
 from .output import print_json, writing
-from .paths import check_new_folder, path
 from .progress import progress
 
 
 def apply(
-    run: Annotated[Path, Argument(help="the run folder", parser=path)],
+    run: RunFolder,
     file: Annotated[
         Path | None,
         Argument(help="what to read", show_default="standard input", parser=path),

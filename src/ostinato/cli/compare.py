@@ -9,10 +9,9 @@ from typer import Argument, Option
 from ..contrast.comparison import comparison_page, read_logs, results_table, settings_table
 from ..files import write_whole
 from ..runs import open_run
-from .output import print_json, writing
-from .paths import check_new_file, path
+from .arguments import Json, check_new_file, path
+from .output import print_json, show_table, writing
 from .progress import progress
-from .tables import show_table
 
 PAGE = "comparison.html"
 
@@ -22,7 +21,7 @@ def compare(
     html: Annotated[
         Path | None, Option(help="where to write the page", show_default=PAGE, parser=path)
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Draw runs on one page: their curves, and what differs in their settings.
 

@@ -17,12 +17,10 @@ from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
 from ..contrast.training import train_here
 from ..contrast.write import PAGE, comparisons_table, entries_table
 from ..errors import BadInput
-from ..runs.signals import Interrupted
-from .changes import changes
-from .output import print_json, writing
-from .paths import check_new_folder, path
+from ..runs.loop.signals import Interrupted
+from .arguments import Json, changes, check_new_folder, names_of, next_folder, path
+from .output import answer, show_table, writing
 from .progress import progress
-from .tables import show_table
 
 FOLDER = "contrasts"
 LEFT_OUT = ("95 % interval", "best validation", "gradient-equivalents")  # on narrow terminals
@@ -75,7 +73,7 @@ def contrast(
         str | None,
         Option(help="train on a Ray cluster: its address, auto for this one, local to start one"),
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare cells, wirings, learners and tasks fairly, and test the differences.
 
@@ -91,9 +89,9 @@ def contrast(
         ostinato contrast --out contrasts/deep --resume
     """
     options = {
-        "cells": _listed(cells, "--cells"),
-        "learners": _listed(learners, "--learners"),
-        "tasks": _listed(tasks, "--tasks"),
+        "cells": names_of(cells, "--cells"),
+        "learners": names_of(learners, "--learners"),
+        "tasks": names_of(tasks, "--tasks"),
         "budget": budget,
         "seeds": seeds,
         "trials": trials,
@@ -114,7 +112,7 @@ def contrast(
         spec = _spec(file, given, flat)
     if out is None:
         check_new_folder(Path(FOLDER), "--out")
-        out = _next_folder()
+        out = next_folder(f"{FOLDER}/")
     else:
         check_new_folder(out, "--out")
     train: Any = train_here
@@ -133,11 +131,7 @@ def contrast(
             with writing():
                 print(f"interrupted; continue with: ostinato contrast --out {out} --resume")
         raise typer.Exit(128 + stopped.number) from None
-    if as_json:
-        print_json({"folder": str(out), **result.as_json()})
-    else:
-        with writing():
-            _show(result, out)
+    answer({"folder": str(out), **result.as_json()}, lambda: _show(result, out), as_json)
 
 
 def _spec(file: Path | None, given: dict[str, Any], settings: dict[str, Any]) -> Spec:
@@ -149,22 +143,6 @@ def _spec(file: Path | None, given: dict[str, Any], settings: dict[str, Any]) ->
     if file is not None:
         settings = {**settings, "file": str(file)}
     return Spec.from_dict({**given, "settings": settings})
-
-
-def _listed(words: str | None, option: str) -> list[str] | None:
-    if words is None:
-        return None
-    found = [part.strip() for part in words.split(",") if part.strip()]
-    if not found:
-        raise BadInput(f"{option} is names separated by commas; got {words!r:.60}")
-    return found
-
-
-def _next_folder() -> Path:
-    number = 1
-    while (folder := Path(FOLDER) / f"{number}").exists():
-        number += 1
-    return folder
 
 
 class _Results:

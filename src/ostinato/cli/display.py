@@ -16,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..lens.names import plain_name
-from ..runs.events import OPENING
-from ..runs.loss_scale import shown_loss
+from ..runs.folder.events import OPENING
 
 
 @contextmanager
@@ -142,6 +141,28 @@ def _opening(start: dict) -> str:
         f"{word}: {start['task']}, {start['parameters']:,} parameters, on {start['device']}; "
         f"to beat: {_baselines(start)}"
     )
+
+
+def shown_loss(loss: float | None, metric: str, factor: float | None) -> str:
+    """A training loss as text, with its unit.
+
+    Args:
+        loss: the value that is minimised; `None` if it is not finite.
+        metric: the name of the task's metric.
+        factor: metric = factor × loss; `None` if they measure different things.
+
+    Example:
+        >>> shown_loss(1.386, "bits per character", 1 / math.log(2))
+        '2.000 bits per character'
+        >>> shown_loss(0.6931, "accuracy", None)
+        'loss 0.6931'
+    """
+    if loss is None:
+        return "loss not finite"
+    if factor is None:
+        return f"loss {loss:.4g}"
+    value = factor * loss
+    return f"{value:.3f} {metric}" if metric.startswith("bits") else f"{value:.4g} {metric}"
 
 
 def _numbers(event: dict, start: dict) -> str:

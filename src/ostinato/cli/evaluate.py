@@ -14,16 +14,15 @@ from ..errors import BadInput
 from ..progress import Report, each
 from ..runs import Run, evaluation, open_run
 from ..tasks import Task, perplexity
-from .output import print_json, writing
-from .paths import path
+from .arguments import Json, RunFolder, check_seed, path
+from .output import answer
 from .progress import progress
-from .seeds import check_seed
 
 SAMPLES, MAX_SAMPLES = 10_000, 10_000_000
 
 
 def evaluate(
-    run: Annotated[Path, Argument(help="the run folder", parser=path)],
+    run: RunFolder,
     file: Annotated[
         Path | None,
         Argument(help="another file to evaluate on", show_default="the run's data", parser=path),
@@ -52,7 +51,7 @@ def evaluate(
         Option(help="characters to generate for the word fail rate", show_default=str(SAMPLES)),
     ] = None,
     seed: Annotated[int, Option(help="random seed of the generated text")] = 0,
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Measure a trained network: bits per character, perplexity, spelling, or its task's metric.
 
@@ -94,11 +93,7 @@ def evaluate(
         if found.vocabulary is not None and count:
             known = _training_words(found) if words is None else _listed(words)
             result |= evaluation.spelling(network, found.vocabulary, known, count, seed, report)
-    if as_json:
-        print_json(result)
-    else:
-        with writing():
-            _show(result)
+    answer(result, lambda: _show(result), as_json)
 
 
 def _measured(

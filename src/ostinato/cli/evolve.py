@@ -1,7 +1,6 @@
 """`ostinato evolve`: search for a new recurrent cell."""
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,10 +13,9 @@ from ..evolve import evolve as search
 from ..evolve.ancestry import read_ancestry
 from ..evolve.search import BEST, TASKS
 from ..report.of_evolution import write_evolution
-from .output import print_json, writing
-from .paths import check_new_folder, path
+from .arguments import check_new_folder, check_seed, next_folder, path
+from .output import answer
 from .progress import progress
-from .seeds import check_seed
 
 MEMORY = {
     "gated": "a state is kept by addition, with a gate",
@@ -94,11 +92,8 @@ def evolve(
         )
     best = best_of(entries)
     page = write_evolution(folder) if best else None
-    if as_json:
-        print_json(_about(folder, entries, page))
-    else:
-        with writing():
-            _tell(folder, entries, page, signal)
+    about = _about(folder, entries, page)
+    answer(about, lambda: _tell(folder, entries, page, signal), as_json)
     if signal is not None:
         raise typer.Exit(128 + signal)
 
@@ -116,24 +111,15 @@ def _plan(
     if folder is not None and not resume:
         check_new_folder(folder, "--folder")
     plan = read_plan(folder) if resume and folder is not None else Plan()
-    if given["seed"] is not None:
-        check_seed(given["seed"])
+    check_seed(given["seed"])
     names = None if tasks is None else tuple(word for word in tasks.split(",") if word)
     plan = _with(plan, tasks=names, budget=_with(plan.budget, **budget), **given)
-    return plan, folder or _next_folder()
+    return plan, folder or next_folder("runs/evolve-")
 
 
 def _with(settings: Any, **given: Any) -> Any:
     changes = {name: value for name, value in given.items() if value is not None}
     return dataclasses.replace(settings, **changes)
-
-
-def _next_folder() -> Path:
-    """The first of `runs/evolve-1`, `-2`, … that does not exist yet."""
-    number = 1
-    while os.path.lexists(folder := Path("runs") / f"evolve-{number}"):
-        number += 1
-    return folder
 
 
 def _line(entries: Sequence[Entry]) -> str:

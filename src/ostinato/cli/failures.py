@@ -30,7 +30,7 @@ def explained(error: BaseException) -> tuple[str, int] | None:
         return f"{where}{error.strerror or error}", 2
     if isinstance(error, MemoryError):
         return _of_memory(str(error)), 2
-    from ..runs.divergence import Diverged  # late, because it imports JAX
+    from ..runs.loop.divergence import Diverged  # late, because it imports JAX
 
     if isinstance(error, Diverged):
         return str(error), 3

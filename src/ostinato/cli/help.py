@@ -34,20 +34,21 @@ OWN = {  # the options of `train` that are no settings
     "tensorboard": "also write the metrics for TensorBoard",
     "json": "print one JSON document at the end and nothing else",
 }
+SECTIONS = "runs.config.sections"
 # The options that most people need: by panel, the modules whose sources have their help.
 COMMON: dict[str, dict[str, tuple[str, ...]]] = {
     "Data and task": {
         "tasks.series": ("target", "horizon", "length", "split"),
     },
     "Network": {
-        "runs.network": ("units", "layers", "budget", "bidirectional", "dropout", "layer_norm"),
+        SECTIONS: ("units", "layers", "budget", "bidirectional", "dropout", "layer_norm"),
     },
     "Learning": {
         "learning.first_order": ("rate", "schedule", "warmup", "clip", "weight_decay"),
-        "runs.sections": ("batch",),
+        SECTIONS: ("batch",),
     },
     "Run": {
-        "runs.sections": ("steps", "epochs", "patience", "minutes", "seed", "precision"),
+        SECTIONS: ("steps", "epochs", "patience", "minutes", "seed", "precision"),
     },
 }
 
@@ -96,7 +97,7 @@ def front_page() -> str:
 
 def train_page() -> str:
     """The page of `ostinato train --help`: the options that most people need."""
-    from ..runs.members import REGISTRIES
+    from ..runs.config.members import REGISTRIES
 
     task, cell, learner = map(_usual, ("task", "cell", "learner"))
     panels: dict[str, list[Row]] = {
@@ -129,7 +130,7 @@ def train_page() -> str:
 
 def topic_page(topic: str) -> str:
     """The page of `ostinato train --help TOPIC`."""
-    from ..runs.members import REGISTRIES
+    from ..runs.config.members import REGISTRIES
 
     if topic in REGISTRIES:
         return list_page(topic)
@@ -137,7 +138,7 @@ def topic_page(topic: str) -> str:
     if roles:
         return members_page(dict.fromkeys(roles, topic))
     if topic in ("network", "training"):
-        from ..runs.sections import SHARED
+        from ..runs.config.sections import SHARED
 
         words = [_first_paragraph(SHARED[topic].__doc__)]
         panels = {topic.capitalize(): list(settings_rows(SHARED[topic]))}
@@ -153,7 +154,7 @@ def topic_page(topic: str) -> str:
 
 def list_page(role: str) -> str:
     """All tasks, cells or learners, a line each."""
-    from ..runs.members import REGISTRIES
+    from ..runs.config.members import REGISTRIES
 
     members = REGISTRIES[role]
     rows = [Row(name, _docstring_of(members, name)) for name in members]
@@ -167,8 +168,8 @@ def list_page(role: str) -> str:
 
 def members_page(names: Mapping[str, str]) -> str:
     """The options of some members, by section, each in a panel."""
-    from ..runs.members import find
-    from ..runs.sections import ROLES
+    from ..runs.config.members import find
+    from ..runs.config.sections import ROLES
 
     panels, words = {}, []
     for section, name in names.items():
@@ -307,15 +308,15 @@ def _sentence(words: str) -> str:
 
 def _usual(section: str) -> str:
     """The name of the task, cell or learner that is taken where none is named."""
-    for node in ast.parse(_source("runs.sections")).body:
+    for node in ast.parse(_source(SECTIONS)).body:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "USUAL" and node.value:
             return ast.literal_eval(node.value)[section]
-    raise AssertionError("runs.sections has no USUAL")
+    raise AssertionError("runs.config.sections has no USUAL")
 
 
 def _role_of(name: str) -> str:
     """Whether a class of one's own is a task, a cell or a learner."""
-    from ..runs.members import REGISTRIES, find
+    from ..runs.config.members import REGISTRIES, find
 
     problem: BadInput | None = None
     for role in REGISTRIES:

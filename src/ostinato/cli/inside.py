@@ -17,8 +17,8 @@ from typer import Argument, Option
 from ..errors import BadInput
 from ..lens import memory_length
 from ..runs import Inside, look_inside, open_run
-from .output import print_json, writing
-from .paths import path
+from .arguments import Json, RunFolder, path
+from .output import answer
 from .progress import progress
 
 SHOWN = 600
@@ -27,7 +27,7 @@ RED, BLUE = (214, 39, 40), (31, 119, 180)
 
 
 def inside(
-    run: Annotated[Path, Argument(help="the run folder", parser=path)],
+    run: RunFolder,
     text: Annotated[
         str | None, Argument(help="what to read", show_default="the validation part")
     ] = None,
@@ -52,7 +52,7 @@ def inside(
     begin: Annotated[int, Option(help="the first piece to show")] = 0,
     show: Annotated[int, Option(help="how many pieces of the text to show")] = SHOWN,
     limit: Annotated[int, Option(help="how many pieces to read, at most")] = 100_000,
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Look at a trained network from inside, while it reads a text.
 
@@ -88,11 +88,7 @@ def inside(
             found["at"] = looked.pieces(at, at + 1)[0] | {"reach": looked.reach(at)}
         if similar is not None:
             found["similar"] = looked.similar(similar, top)
-    if as_json:
-        print_json(found)
-        return
-    with writing():
-        _show(Console(highlight=False), looked, found, top)
+    answer(found, lambda: _show(Console(highlight=False), looked, found, top), as_json)
 
 
 def _show(console: Console, looked: Inside, found: dict[str, Any], top: int) -> None:

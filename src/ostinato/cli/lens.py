@@ -5,18 +5,18 @@ from typing import Annotated
 
 from rich.console import Console
 from rich.text import Text
-from typer import Argument, Option
+from typer import Option
 
 from ..lens.doctor.finding import Finding
 from ..report import write_report
 from ..runs import examine, open_run
+from .arguments import Json, RunFolder, check_new_folder, path
 from .output import print_json, writing
-from .paths import check_new_folder, path
 from .progress import progress
 
 
 def lens(
-    run: Annotated[Path, Argument(help="the run folder", parser=path)],
+    run: RunFolder,
     data: Annotated[
         Path | None,
         Option(help="another file to measure on", show_default="the validation part", parser=path),
@@ -25,7 +25,7 @@ def lens(
         Path | None,
         Option(help="folder for the report", show_default="the run folder", parser=path),
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Say what looks wrong with a run, and write a report: report.html and each chart as PNG.
 

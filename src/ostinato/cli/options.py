@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BadInput
-from ..runs.members import REGISTRIES, find
-from ..runs.sections import ALIASES, ROLES, SHARED, USUAL
-from ..runs.toml import parsed_toml
+from ..runs.config.members import REGISTRIES, find
+from ..runs.config.sections import ALIASES, ROLES, SHARED, USUAL
+from ..runs.config.toml import parsed_toml
 from ..settings import Setting, read_numbers, settings_of
 from .help import FILE, described
 
@@ -133,7 +133,7 @@ def _choice(section: str) -> inspect.Parameter:
     panel, usual = PANELS[ROLES[section]], USUAL[section]
     words = HELP[section] + (f" (default: {usual})" if usual else "")
     option = typer.Option(help=words, rich_help_panel=panel, show_default=False)
-    return _keyword(section, Annotated[str | None, option], None)
+    return keyword(section, Annotated[str | None, option], None)
 
 
 def _parameter(
@@ -154,7 +154,7 @@ def _parameter(
         )
     else:
         given = typer.Option(help=words, rich_help_panel=panel, show_default=False)
-    return _keyword(setting.name, Annotated[kind | None, given], None)
+    return keyword(setting.name, Annotated[kind | None, given], None)
 
 
 def _numbers(given: Any) -> Any:
@@ -165,6 +165,6 @@ def _numbers(given: Any) -> Any:
         raise typer.BadParameter(str(error)) from None
 
 
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, keyword, annotation=annotation, default=default)

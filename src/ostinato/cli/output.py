@@ -4,14 +4,20 @@ import codecs
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import BadInput
 from .compiled import DAMAGED, forget_compiled
 from .progress import aside
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..report.page import Table
+
+WIDE = 120  # characters, for all columns of a table
 LONGEST = 2000  # characters of an error message; the names of all claims fit
 
 
@@ -26,7 +32,7 @@ def mend_streams() -> bool:
     would get its number, and with it everything that libraries print. Characters that a stream
     cannot encode are escaped; undecodable bytes of a path are written unchanged.
     """
-    there = sys.stdout is not None
+    present = sys.stdout is not None
     for number in range(3):
         try:
             os.fstat(number)
@@ -39,7 +45,7 @@ def mend_streams() -> bool:
     codecs.register_error("ostinato", _escaped)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="ostinato")
-    return there
+    return present
 
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -101,6 +107,40 @@ def print_json(document: Any, indent: int | None = None) -> None:
     """Print one JSON document to standard output."""
     with redirect_stdout(_alone[-1] if _alone else sys.stdout), writing():
         print(json.dumps(document, indent=indent, allow_nan=False))
+
+
+def answer(document: Any, show: Callable[[], None], as_json: bool) -> None:
+    """Print a JSON document, or show the same in words."""
+    if as_json:
+        print_json(document)
+    else:
+        with writing():
+            show()
+
+
+def show_table(console: "Console", table: "Table", left_out: tuple[str, ...] = ()) -> None:
+    """Print a table of a page, with its caption below it.
+
+    Args:
+        console: where to.
+        table: of a page.
+        left_out: columns that a narrow terminal does not show.
+    """
+    from rich.box import SIMPLE_HEAD  # late, because help does without it
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    kept = [i for i, x in enumerate(table.columns) if console.width >= WIDE or x not in left_out]
+    console.print(Text(table.heading, style="bold"))
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False)
+    for i in kept:
+        shown.add_column(table.columns[i], justify="right" if i else "left", overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(Text(row[i]) for i in kept))
+    console.print(shown)
+    if table.caption:
+        console.print(Text(table.caption, style="dim"))
+    console.print()
 
 
 def let_go() -> None:

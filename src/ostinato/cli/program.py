@@ -13,14 +13,12 @@ from ..errors import BadInput
 from ..symbolic import EXAMPLES, Program, compile_program, example_text, load_program
 from ..symbolic.execution import ComparedState, Comparison, State, compare
 from ..symbolic.picture import write_network_picture
+from .arguments import Json, check_new_file, path
 from .output import print_json, writing
-from .paths import check_new_file, path
 
 app = typer.Typer(
     no_args_is_help=True, help="Compile programs to recurrent networks, and run them."
 )
-
-Json = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 
 
 @app.command("run")

@@ -15,10 +15,9 @@ from ..experiments import RECIPES, Job, Recipe, Result, collect, recipe
 from ..experiments import reproduce as repeat
 from ..experiments.page import table_of, verdict_of
 from ..runs.folder import is_run
-from ..runs.signals import Interrupted
-from .changes import changes
-from .output import print_json, writing
-from .paths import check_new_folder, path
+from ..runs.loop.signals import Interrupted
+from .arguments import Json, changes, check_new_folder, names_of, path
+from .output import answer, print_json, writing
 from .progress import progress
 
 
@@ -49,7 +48,7 @@ def reproduce(
     page: Annotated[
         bool, Option("--page", help="train nothing; write the page of the results in the folder")
     ] = False,
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Repeat a published experiment, and write a page with published numbers beside obtained ones.
 
@@ -71,9 +70,7 @@ def reproduce(
     check_new_folder(where, "--folder")
     if is_run(where):
         raise BadInput(f"--folder {where} is the folder of a run; give another one")
-    names = None if rows is None else [x.strip() for x in rows.split(",") if x.strip()]
-    if names == []:
-        raise BadInput(f"--rows is names separated by commas, as in lstm,mlstm; got {rows!r:.60}")
+    names = names_of(rows, "--rows", ", as in lstm,mlstm")
     job = Job(where, quick, seeds, names, minutes, changes(settings or []), corpus)
     if page:
         results = collect(found, where)
@@ -88,12 +85,9 @@ def reproduce(
             else:
                 print("stopped and saved; the same command continues", file=sys.stderr)
             raise Exit(128 + end.number) from None
-    if as_json:
-        rows_found = [dataclasses.asdict(result) for result in results]
-        print_json({"experiment": name, "page": str(where / "report.html"), "results": rows_found})
-    else:
-        with writing():
-            _show(found, results, where)
+    rows_found = [dataclasses.asdict(result) for result in results]
+    about = {"experiment": name, "page": str(where / "report.html"), "results": rows_found}
+    answer(about, lambda: _show(found, results, where), as_json)
 
 
 def _list(as_json: bool) -> None:

@@ -11,9 +11,9 @@ from rich.text import Text
 from typer import Argument, Option
 
 from ..errors import BadInput
-from ..runs.listing import Listed, listed, run_folders
-from .output import print_json, writing
-from .paths import path
+from ..runs.folder.listing import Listed, listed, run_folders
+from .arguments import Json, path
+from .output import answer
 
 NEVER_BROKEN = ("task", "cell", "learner", "parameters", "steps", "best", "seconds")
 COLUMNS = ("run", "task", "cell", "learner", "parameters", "steps", "best", "state", "seconds")
@@ -30,7 +30,7 @@ def runs(
     sort: Annotated[
         str | None, Option(help=f"sort by a column: {', '.join(COLUMNS)}", show_default="run")
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """List run folders: what was trained, how far, how well, and how it ended.
 
@@ -53,14 +53,8 @@ def runs(
     shown = [one for one in found if all(_matches(one, *pair) for pair in wanted)]
     if sort is not None:
         shown.sort(key=lambda one: _order(getattr(one, sort)))
-    if as_json:
-        rows = [
-            {k: v for k, v in dataclasses.asdict(one).items() if k != "settings"} for one in shown
-        ]
-        print_json(rows)
-        return
-    with writing():
-        _show(shown, len(found), folder)
+    rows = [{k: v for k, v in dataclasses.asdict(one).items() if k != "settings"} for one in shown]
+    answer(rows, lambda: _show(shown, len(found), folder), as_json)
 
 
 def _filter(words: str) -> tuple[str, str]:

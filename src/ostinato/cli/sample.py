@@ -4,24 +4,22 @@ import math
 import sys
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any
 
 import jax
 import numpy as np
-from typer import Argument, Option
+from typer import Option
 
 from .. import decoding
 from ..errors import BadInput
 from ..runs import open_run, play_run
+from .arguments import Json, RunFolder, check_seed
 from .output import print_json, writing
-from .paths import path
 from .progress import progress
-from .seeds import check_seed
 
 
 def sample(
-    run: Annotated[Path, Argument(help="the run folder", parser=path)],
+    run: RunFolder,
     prompt: Annotated[str, Option(help="text to continue", show_default="a newline")] = "",
     length: Annotated[int, Option(help="how many characters (or bytes) to generate")] = 1000,
     temperature: Annotated[
@@ -43,7 +41,7 @@ def sample(
         int | None,
         Option(help="print each symbol on a line, with this many of the most probable"),
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Generate text from a trained network, and print it as it is generated.
 

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from ..errors import BadInput
 from ..studio.server import PORT, serve
-from .paths import path
+from .arguments import path
 
 
 def studio(

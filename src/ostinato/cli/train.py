@@ -1,7 +1,6 @@
 """`ostinato train`: train a network on a text or another task."""
 
 import inspect
-import os
 import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,13 +12,13 @@ from ..errors import BadInput
 from ..files import unlinked
 from ..runs import Config, open_run
 from ..runs import train as run_training
-from ..runs.tensorboard import tensorboard_writer
-from ..runs.toml import read_toml
+from ..runs.config.toml import read_toml
+from ..runs.loop.tensorboard import tensorboard_writer
+from .arguments import check_new_folder, next_folder, path
 from .display import display
 from .help import OWN
-from .options import parameters
+from .options import keyword, parameters
 from .output import print_json
-from .paths import check_new_folder, path
 
 RUNS = "runs"
 
@@ -76,7 +75,7 @@ def _train(
     else:
         config = Config(**asked)
         check_new_folder(run or Path(RUNS), "--run")
-        run = run or _next_folder(config)
+        run = run or next_folder(f"{RUNS}/{config.task}-{config.cell}-")
     with display(run, quiet=as_json) as show:
         listeners = [show]
         if tensorboard:
@@ -94,30 +93,15 @@ def _train(
         raise typer.Exit(128 + end.get("signal", signal.SIGINT))
 
 
-def _next_folder(config: Config) -> Path:
-    """The first of `runs/text-lstm-1`, `-2`, … that does not exist yet."""
-    number = 1
-    while os.path.lexists(folder := Path(RUNS) / f"{config.task}-{config.cell}-{number}"):
-        number += 1
-    return folder
-
-
 def _own_parameters() -> list[inspect.Parameter]:
     """The options of the command itself."""
-
-    def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(name, keyword, annotation=annotation, default=default)
-
-    run = typer.Option("--run", help=OWN["run"], parser=path)
-    config = typer.Option("--config", help=OWN["config"], parser=path)
-    resume = typer.Option("--resume", help=OWN["resume"])
-    board = typer.Option("--tensorboard", help=OWN["tensorboard"])
-    as_json = typer.Option("--json", help=OWN["json"])
-    return [
-        parameter("run", Annotated[Path | None, run], None),
-        parameter("config", Annotated[Path | None, config], None),
-        parameter("resume", Annotated[bool, resume], False),
-        parameter("tensorboard", Annotated[bool, board], False),
-        parameter("as_json", Annotated[bool, as_json], False),
-    ]
+    found = []
+    for name, words in OWN.items():
+        kind: Any = Path | None if name in ("run", "config") else bool
+        parser = None if kind is bool else path
+        option = typer.Option(f"--{name}", help=words, parser=parser)
+        default = False if kind is bool else None
+        found.append(
+            keyword("as_json" if name == "json" else name, Annotated[kind, option], default)
+        )
+    return found

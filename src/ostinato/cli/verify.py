@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..claims import Result, named
+from .arguments import Json
 from .output import print_json, writing
 from .progress import progress
 
@@ -20,7 +21,7 @@ def verify(
         bool,
         typer.Option("--falsehoods", help="also plant a falsehood in every check, to be refused"),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check claims from the literature by computation, and show the evidence.
 

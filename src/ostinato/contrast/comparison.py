@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ..progress import Report, each, silent
 from ..report.page import Section, Table, tables_page
 from ..runs import Run
-from ..runs.digest import Digest
+from ..runs.folder.digest import Digest
 from .curves import course_of, gradient_profiles, learning_curves, profile
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..report.charts import Chart, Lines, Series, numbers
-from ..runs.digest import Digest
+from ..runs.folder.digest import Digest
 
 if TYPE_CHECKING:
     from ..runs import Run

@@ -10,10 +10,10 @@ import equinox as eqx
 from ..errors import BadInput
 from ..names import class_name
 from ..runs import Config
-from ..runs.budget import units_of
 from ..runs.build import build_learner, build_network, build_task, precision
+from ..runs.config.sections import ROLES
 from ..runs.fit import check_fits
-from ..runs.sections import ROLES
+from ..runs.network.budget import units_of
 from .spec import Spec
 
 # Settings that are tuned by default: how far from their usual value, as a factor.

@@ -12,7 +12,7 @@ from ..files import read_regular, write_whole
 from ..lens import memory_length
 from ..progress import Report, each, silent
 from ..runs import Run, evaluate, open_run
-from ..runs.probe import Lens
+from ..runs.loop.probe import Lens
 from ..tasks import Task
 
 NAME = "measured.json"

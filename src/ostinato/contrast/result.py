@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ..runs import open_run
-from ..runs.events import opening
-from ..runs.log import read_events
+from ..runs.folder.events import opening
+from ..runs.folder.log import read_events
 from .curves import Course, Profile, course_of
 from .entries import Entry
 from .measures import measures

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 from ..errors import BadInput, NeedsExtra
 from ..progress import Report
 from ..runs import Config, Diverged
-from ..runs.config import flattened
-from ..runs.events import Divergence, Valid, of_form, opening, opens
-from ..runs.log import read_events
+from ..runs.config.config import flattened
+from ..runs.folder.events import Divergence, Valid, of_form, opening, opens
+from ..runs.folder.log import read_events
+from ..runs.loop.signals import Interrupted
 from ..runs.many import is_over, train_many
-from ..runs.signals import Interrupted
 from .measures import measure_all, measuring
 
 Listener = Callable[[Path, dict], None]

@@ -26,9 +26,9 @@ from ..errors import BadInput
 from ..files import is_leftover, locked, read_regular, remove_leftovers, write_whole
 from ..runs.build import build_task
 from ..runs.config import Config
-from ..runs.members import allow_members
-from ..runs.sections import from_text
-from ..runs.signals import Stop, stop_signals
+from ..runs.config.members import allow_members
+from ..runs.config.sections import from_text
+from ..runs.loop.signals import Stop, stop_signals
 from ..settings import settings_of
 from ..tasks import Task
 from .ancestry import Entry, add_entry, best_of, read_ancestry

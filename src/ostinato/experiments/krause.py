@@ -7,7 +7,7 @@ whole Penn Treebank; table 5.2 one of 21 million parameters on Wikipedia.
 from typing import Any
 
 from ..learning.hessian_free import Damping
-from ..runs.evaluation import measured
+from ..runs.analysis.evaluation import measured
 from ..tasks import streams
 from .page import learning_curves
 from .recipe import Corpus, Measurements, TableRow

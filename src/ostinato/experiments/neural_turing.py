@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..runs.evaluation import measured
+from ..runs.analysis.evaluation import measured
 from .page import learning_curves
 from .recipe import Measurements, TableRow
 from .trained import Trained, Trial

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..report.charts import Chart
-from ..runs.evaluation import measured, spelling, training_words
+from ..runs.analysis.evaluation import measured, spelling, training_words
 from .page import curves, learning_curves
 from .recipe import Corpus, Measurements, Recipe, Result, TableRow
 from .trained import Trained, Trial

@@ -21,7 +21,7 @@ from ..cells import Layer, Model
 from ..data import Vocabulary
 from ..errors import BadInput
 from ..report.charts import Chart, Lines, Series, numbers
-from ..runs.evaluation import measured
+from ..runs.analysis.evaluation import measured
 from ..through_time import unroll
 from .krause import WIKIPEDIA_TEXT
 from .page import learning_curves

@@ -10,10 +10,10 @@ from ..errors import BadInput
 from ..files import unlinked
 from ..progress import each
 from ..runs import Config, Run, open_run
-from ..runs.evaluation import measured
-from ..runs.events import Event, Train, Valid, of_form, opening
+from ..runs.analysis.evaluation import measured
+from ..runs.folder.events import Event, Train, Valid, of_form, opening
+from ..runs.loop.signals import Interrupted
 from ..runs.many import is_over, train_many
-from ..runs.signals import Interrupted
 from ..tasks import Task
 from ..weights import count_parameters
 from .recipe import Curve, Job, Measurements, Prepared, Recipe, Result, TableRow

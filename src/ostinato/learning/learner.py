@@ -1,6 +1,7 @@
 """The contract of a learner: how a network is updated on a batch."""
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -110,6 +111,11 @@ class Learner(abc.ABC):
     def fewer_copies(self) -> str:
         """How to make `copies` smaller, as a person would ask for it; empty if it cannot be."""
         return ""
+
+    @property
+    def rule(self) -> Callable | None:
+        """The function that says what the learner does, if its class does not say it."""
+        return None
 
     @property
     def carries_state(self) -> bool:

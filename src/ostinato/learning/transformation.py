@@ -72,6 +72,10 @@ class Transformation(Learner):
         return cls(made, objective, settings.method(), settings.rate)
 
     @property
+    def rule(self) -> Callable:
+        return self.transformation.update
+
+    @property
     def carries_state(self) -> bool:
         return self.gradient.carries_state
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..runs.events import E, Event, Opening, of_form, opening
+from ..runs.folder.events import E, Event, Opening, of_form, opening
 
 if TYPE_CHECKING:
     from ..tasks import Task

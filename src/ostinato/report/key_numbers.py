@@ -3,7 +3,7 @@
 from collections import Counter
 from statistics import median
 
-from ..runs.events import Train, Valid, ending, logged_steps, opens
+from ..runs.folder.events import Train, Valid, ending, logged_steps, opens
 from .course import Course
 from .subject import RunCourse
 

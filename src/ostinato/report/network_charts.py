@@ -22,7 +22,7 @@ from ..lens import (
 )
 from ..lens.names import weight_name
 from ..names import plain_name, state_name
-from ..runs.probe import Lens
+from ..runs.loop.probe import Lens
 from ..tasks.pictures import Picture
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers

@@ -3,7 +3,7 @@
 from ..lens.doctor.finding import Finding
 from ..progress import Report, silent
 from ..runs import Config, Saved
-from ..runs.events import Divergence, Valid
+from ..runs.folder.events import Divergence, Valid
 from .activity import reading
 from .course import Course
 from .key_numbers import key_numbers

@@ -9,9 +9,9 @@ import numpy as np
 from ..cells import Layer, Model
 from ..data import Batch
 from ..runs import Run
-from ..runs.events import KINDS
-from ..runs.examination import finite_checkpoint
-from ..runs.probe import first_counted, looked_at
+from ..runs.analysis.examination import finite_checkpoint
+from ..runs.folder.events import KINDS
+from ..runs.loop.probe import first_counted, looked_at
 from ..tasks import Task
 from ..wiring import Network
 from .course import Course, Goal, clipped_above, weights_of

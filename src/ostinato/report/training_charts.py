@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..names import state_name
-from ..runs.events import Divergence, Look, Train, Valid, logged_steps
+from ..runs.folder.events import Divergence, Look, Train, Valid, logged_steps
 from .charts import Chart, Heat, Lines, Series, numbers
 from .course import Course
 

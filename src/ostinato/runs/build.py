@@ -13,11 +13,11 @@ from ..errors import BadInput
 from ..learning import Hybrid, Learner, Objective, RunSize
 from ..tasks import Task
 from ..wiring import Network
-from .budget import Units, units_of
 from .config import Config
-from .network import make_network
-from .parts import Sizes
-from .refusals import RUN, refuse
+from .config.refusals import RUN, refuse
+from .network.budget import Units, units_of
+from .network.models import make_network
+from .network.parts import Sizes
 
 if TYPE_CHECKING:
     import optax

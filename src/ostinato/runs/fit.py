@@ -20,9 +20,9 @@ from ..memory import FLOAT, check_memory, memory_here
 from ..tasks import Task
 from ..weights import count_parameters
 from ..wiring import Network
-from .budget import Units, network_shapes, parameter_count, units_of
 from .build import build_learner, build_task, precision
 from .config import Config
+from .network.budget import Units, network_shapes, parameter_count, units_of
 
 SMALL = 16  # units of the network whose state and learner state are scaled up
 
@@ -60,15 +60,15 @@ def room(config: Config) -> int:
         >>> room(Config(task="adding", units=8)) > 20
         True
     """
-    there = memory_here()
-    if there is None:
+    available = memory_here()
+    if available is None:
         return 1
     with precision(config):
         task = build_task(config)
         bytes_each = sum(
             needed(config, task, build_learner(config, task), units_of(config, task)).values()
         )
-    return max(1, there // (2 * bytes_each))
+    return max(1, available // (2 * bytes_each))
 
 
 def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[str, int]:
@@ -82,7 +82,7 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     state = _state(small)
     more = _state(network_shapes(_small(config, 2 * SMALL), task)) - state
     state += more * (sum(config.network.sizes(units)) - SMALL) // SMALL
-    gradient = getattr(config.learner.settings, "gradient", "full")
+    gradient = vars(config.learner.settings).get("gradient", "full")
     if gradient == "rtrl":
         found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
     if gradient == "full":

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from ..errors import BadInput
 from ..files import is_locked
-from ..runs.digest import Digest
+from ..runs.folder.digest import Digest
 from .actions import Jobs, check_plain, next_name
 from .folder import Folder, NoRun
 from .follow import Follower

@@ -11,10 +11,9 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import is_locked, read_regular
-from ..runs.listing import run_folders
-from ..runs.log import NAME as LOG
-from ..runs.record import CONFIG, MODEL, member_name, read_settings
-from ..runs.summary import Summary
+from ..runs.folder.listing import CONFIG, MODEL, member_name, read_settings, run_folders
+from ..runs.folder.log import NAME as LOG
+from ..runs.folder.summary import Summary
 
 MAX = 5000  # runs in a list
 LARGEST = 8 << 20  # bytes of a file that is read whole
@@ -26,7 +25,7 @@ class NoRun(BadInput):
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A run in the list; see `ostinato.runs.listing.Listed` for what the fields mean.
+    """A run in the list; see `ostinato.runs.folder.listing.Listed` for what the fields mean.
 
     Attributes:
         name: the folder, relative to that of the studio.

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from ..runs.events import FIELDS, event_of
-from ..runs.log import NAME as LOG
-from ..runs.log import Log
+from ..runs.folder.events import FIELDS, event_of
+from ..runs.folder.log import NAME as LOG
+from ..runs.folder.log import Log
 
 EVERY = 1.0  # seconds between looks at a file
 BEAT = 15.0  # seconds after which a quiet connection gets a comment, so that a dead one is noticed

@@ -12,7 +12,7 @@ from ..errors import BadInput
 from ..lens.patterns import Pattern, labelled
 from ..report.charts import Lines, Series, numbers
 from ..runs import look_inside, open_run
-from ..runs.inside import Inside
+from ..runs.analysis.inside import Inside
 from .views import as_json
 
 KEPT = 3  # texts

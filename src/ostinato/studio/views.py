@@ -20,9 +20,9 @@ from ..report.training_charts import (
     speed_over_training,
     steps_taken,
 )
-from ..runs.digest import Digest
-from ..runs.log import NAME as LOG
-from ..runs.record import RunRecord
+from ..runs.folder.digest import Digest
+from ..runs.folder.listing import RunRecord
+from ..runs.folder.log import NAME as LOG
 from .folder import Row
 
 TOGETHER = 12  # runs on one chart

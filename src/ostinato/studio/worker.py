@@ -18,8 +18,8 @@ from ..errors import BadInput
 
 def form(request: dict) -> Any:
     """All members with their settings, as on the command line."""
-    from ..runs.members import REGISTRIES
-    from ..runs.sections import ROLES, SHARED, USUAL
+    from ..runs.config.members import REGISTRIES
+    from ..runs.config.sections import ROLES, SHARED, USUAL
     from ..settings import settings_of
 
     def fields(kind: Any) -> list[dict]:

@@ -10,14 +10,12 @@ line per problem. The checks, in the order in which they run:
 
     parts          the parameters, the arguments of the methods, `initial`
     methods        `inputs` and `step` on their own
-    running        `unroll` against a loop of steps
+    running        `unroll` against a loop of steps; padded and packed sequences against single ones
     derivatives    against finite differences, and by every method that computes them
-    packing        padded and packed sequences against single ones, derivatives included
 
 `check_task` does the same for a task: shapes, seeds, held-out sets, loss, metrics and baselines.
 """
 
-from ._explain import CellError as CellError
 from .case import BATCH as BATCH
 from .case import STEPS as STEPS
 from .case import Case as Case
@@ -26,4 +24,5 @@ from .check import TASK_CHECKS as TASK_CHECKS
 from .check import check_cell as check_cell
 from .check import check_task as check_task
 from .derivatives import every_parameter_is_reached as every_parameter_is_reached
+from .explain import CellError as CellError
 from .task_case import TaskError as TaskError

@@ -1,7 +1,7 @@
 """A cell under test, with inputs, states, tangents and its gradient."""
 
 from collections.abc import Callable
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, partial, wraps
 from typing import Any
 
 import equinox as eqx
@@ -12,11 +12,12 @@ import numpy as np
 from ..cells import Layer
 from ..cells.building import parameter_dtype, try_input_sizes
 from ..through_time import describe, unroll
-from ._explain import CellError, explain
-from ._trees import at, floats, is_float, like_normal, to_float64
+from .explain import CellError, explain
+from .trees import at, floats, is_float, like_normal, to_float64
 
 STEPS = 5
 BATCH = 2
+# The networks in a check are tiny, so compiling them takes most of the time.
 WITHOUT = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
@@ -244,6 +245,17 @@ def _moved(offset: Any, start: Any, traced: Any) -> Any:
     if not is_float(start):
         return offset
     return jnp.where(np.isfinite(start), traced + offset, offset)
+
+
+def of_steps(check: Callable[[Case], None]) -> Callable[[Case], None]:
+    """A check of `inputs` and `step`, which passes for a layer that has none."""
+
+    @wraps(check)
+    def only_with_steps(case: Case) -> None:
+        if case.can_step:
+            check(case)
+
+    return only_with_steps
 
 
 def quickly(function: Callable[..., Any]) -> Callable[..., Any]:

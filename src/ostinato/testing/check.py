@@ -1,11 +1,10 @@
-"""The lists of checks of a cell and of a task, and what runs them: `check_cell`, `check_task`."""
+"""The checks of a cell and of a task in their order, and `check_cell` and `check_task`."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import jax
 
-from ._explain import CellError, explain
 from .case import Case
 from .derivatives import (
     derivative_is_finite,
@@ -16,6 +15,7 @@ from .derivatives import (
     memory_changes_nothing,
     vmap_over_seeds_works,
 )
+from .explain import CellError, explain, raised
 from .methods import (
     batch_axes_are_kept_apart,
     inputs_keep_their_axes,
@@ -47,7 +47,7 @@ from .task_behaviour import (
     padding_does_not_count,
     right_answer_is_better_than_chance,
 )
-from .task_case import TaskCase, TaskError, called
+from .task_case import TaskCase, TaskError
 from .task_form import (
     attributes_are_there,
     batches_are_batches,
@@ -59,10 +59,11 @@ from .task_form import (
     symbols_are_in_range,
 )
 
-Check = Callable[[Case], None]
+C = TypeVar("C")
+Stages = tuple[tuple[Callable[[C], None], ...], ...]
 
 # If a check fails, the later stages are skipped, because they would fail for the same reason.
-STAGES: tuple[tuple[Check, ...], ...] = (
+STAGES: Stages[Case] = (
     (it_is_a_cell,),
     (parameters_can_be_trained,),
     (initial_gives_a_state,),
@@ -88,7 +89,23 @@ STAGES: tuple[tuple[Check, ...], ...] = (
     ),
 )
 
-CHECKS: tuple[Check, ...] = tuple(check for stage in STAGES for check in stage)
+CHECKS = tuple(check for stage in STAGES for check in stage)
+
+TASK_STAGES: Stages[TaskCase] = (
+    (it_is_a_task,),
+    (attributes_are_there,),
+    (batches_are_batches,),
+    (shapes_fit,),
+    (dtypes_fit,),
+    (symbols_are_in_range, numbers_are_finite, lengths_are_in_range),
+    (a_batch_is_its_number, other_numbers_are_other_batches, held_out_is_fixed_and_apart),
+    (loss_is_finite, padding_does_not_count),
+    (held_out_is_the_same_in_any_size, loss_and_metrics_add_up),
+    (right_answer_is_better_than_chance, chance_is_that_of_a_constant_answer),
+    (fingerprint_is_stable, artefacts_are_json, baselines_are_numbers),
+)
+
+TASK_CHECKS = tuple(check for stage in TASK_STAGES for check in stage)
 
 
 def check_cell(
@@ -116,34 +133,8 @@ def check_cell(
         True
     """
     case = Case(cell, inputs, state=state, noisy=noisy)
-
-    def problem(check: Check) -> str | None:
-        try:
-            check(case)
-        except Exception as error:  # report whatever the cell raises
-            return explain(error)
-        return None
-
     with jax.enable_x64(True):
-        return _passed(STAGES, cell, problem, CellError)
-
-
-TaskCheck = Callable[[TaskCase], None]
-TASK_STAGES: tuple[tuple[TaskCheck, ...], ...] = (
-    (it_is_a_task,),
-    (attributes_are_there,),
-    (batches_are_batches,),
-    (shapes_fit,),
-    (dtypes_fit,),
-    (symbols_are_in_range, numbers_are_finite, lengths_are_in_range),
-    (a_batch_is_its_number, other_numbers_are_other_batches, held_out_is_fixed_and_apart),
-    (loss_is_finite, padding_does_not_count),
-    (held_out_is_the_same_in_any_size, loss_and_metrics_add_up),
-    (right_answer_is_better_than_chance, chance_is_that_of_a_constant_answer),
-    (fingerprint_is_stable, artefacts_are_json, baselines_are_numbers),
-)
-
-TASK_CHECKS: tuple[TaskCheck, ...] = tuple(check for stage in TASK_STAGES for check in stage)
+        return _run(STAGES, case, cell, lambda error, _: explain(error), CellError)
 
 
 def check_task(task: Any) -> list[str]:
@@ -166,27 +157,30 @@ def check_task(task: Any) -> list[str]:
         >>> len(check_task(Adding(length=20))) == len(TASK_CHECKS)
         True
     """
-    case = TaskCase(task)
-
-    def problem(check: TaskCheck) -> str | None:
-        try:
-            called(check.__name__.replace("_", " "), lambda: check(case))
-        except TaskError as error:
-            return str(error)
-        return None
-
-    return _passed(TASK_STAGES, task, problem, TaskError)
+    return _run(TASK_STAGES, TaskCase(task), task, _explain_task, TaskError)
 
 
-def _passed(
-    stages: Sequence[Sequence[Callable]],
-    of: Any,
-    problem: Callable[[Callable], str | None],
-    error: type[Exception],
+def _explain_task(error: Exception, how: str) -> str:
+    return str(error) if isinstance(error, TaskError) else raised(error, how)
+
+
+def _run(
+    stages: Stages[C],
+    case: C,
+    member: Any,
+    explained: Callable[[Exception, str], str],
+    failure: type[Exception],
 ) -> list[str]:
-    """The names of all checks; an error with the problems of the first stage that has any."""
-    name = of.__name__ if isinstance(of, type) else type(of).__name__
+    """The names of all checks; raises `failure` with the problems of the first stage that fails."""
+    name = member.__name__ if isinstance(member, type) else type(member).__name__
     for stage in stages:
-        if problems := [line for check in stage if (line := problem(check))]:
-            raise error("\n".join(dict.fromkeys(f"{name}: {line}" for line in problems)))
+        problems: dict[str, None] = {}
+        for check in stage:
+            try:
+                check(case)
+            except Exception as error:  # report whatever the member raises
+                words = explained(error, check.__name__.replace("_", " "))
+                problems[f"{name}: {words}"] = None
+        if problems:
+            raise failure("\n".join(problems))
     return [check.__name__ for stage in stages for check in stage]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import jax
 import numpy as np
 
-from ._explain import CellError
-from ._trees import at, dot, norm
-from .case import Case, quickly
+from .case import Case, of_steps, quickly
+from .explain import CellError
+from .trees import at, dot, norm
 
 SIZES = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # step sizes of finite differences, most likely first
 ENTRIES = 64  # of an array, checked one by one where the function may have kinks
@@ -43,8 +43,8 @@ def derivative_is_right(case: Case) -> None:
     wrong: dict[str, tuple[float, float]] = {}
     for place, gradient in case.gradients.items():
         for i, name in enumerate(names):
-            if name not in wrong and (found := _compared(case, place, gradient, i)):
-                wrong[name] = found
+            if name not in wrong and (slopes := _compared(case, place, gradient, i)):
+                wrong[name] = slopes
     if not wrong:
         return
     (first, (claimed, measured)), *_ = wrong.items()
@@ -163,10 +163,9 @@ def _differ(gradient: tuple, from_gradient: tuple) -> bool:
     return not norm(apart) <= 1e-10 * max(1.0, norm(from_gradient))
 
 
+@of_steps
 def gradient_is_that_of_a_scan(case: Case) -> None:
     """The gradient of `unroll` is that of `jax.lax.scan` over the steps."""
-    if not case.can_step:
-        return
     plain = quickly(jax.grad(lambda moving: case.loss(case.run_scan(moving))))(case.moving)
     if _differ(case.gradient, plain):
         raise CellError("step: the gradient of unroll is not that of jax.lax.scan over step")

@@ -10,16 +10,15 @@ import numpy as np
 
 from ..cells.building import parameter_dtype
 from ..through_time import describe
-from ._explain import CellError, explain
-from ._trees import apart, at, distance, is_float, row, same_structure, scale
-from .case import BATCH, STEPS, Case
+from .case import BATCH, STEPS, Case, of_steps
+from .explain import CellError, explain
 from .parts import check_arrays
+from .trees import apart, at, distance, is_float, row, same_structure, scale
 
 
+@of_steps
 def inputs_keep_their_axes(case: Case) -> None:
     """`inputs` returns arrays with the leading axes of x, the same on every call."""
-    if not case.can_step:
-        return
     us = eqx.filter_eval_shape(lambda cell, x: cell.inputs(x), case.cell, case.xs)
     if us is None:
         raise CellError("inputs returned None: return what step needs of the input")
@@ -33,10 +32,9 @@ def inputs_keep_their_axes(case: Case) -> None:
     _refuse_nan(first, "inputs returns", "for ordinary inputs")
 
 
+@of_steps
 def state_keeps_its_shape(case: Case) -> None:
     """`step` returns an output and a state with the structure, shapes and dtypes of the old one."""
-    if not case.can_step:
-        return
     _check_step(case.cell, case.xs[0])
 
 
@@ -84,10 +82,9 @@ def _shapes(tree: Any) -> tuple:
     return jax.tree.structure(tree), [x.shape for x in jax.tree.leaves(tree)]
 
 
+@of_steps
 def own_dtypes_are_kept(case: Case) -> None:
     """The same holds in the cell's own dtypes, and in float64 nothing is rounded to fewer bits."""
-    if not case.can_step:
-        return
     with jax.enable_x64(case.wide):
         _check_step(case.own, case.own_inputs[0][0])
     _refuse_rounding(case)
@@ -128,15 +125,14 @@ def _rounded_to(jaxpr: Any) -> Any:
             list(equation.params.values()), is_leaf=lambda x: hasattr(x, "jaxpr")
         ):
             inner = getattr(inner, "jaxpr", inner)
-            if hasattr(inner, "eqns") and (found := _rounded_to(inner)) is not None:
-                return found
+            if hasattr(inner, "eqns") and (dtype := _rounded_to(inner)) is not None:
+                return dtype
     return None
 
 
+@of_steps
 def step_is_pure(case: Case) -> None:
     """The same state and input give the same result, compiled or not."""
-    if not case.can_step:
-        return
     before = jax.tree.map(lambda x: x, case.cell)
     state, u = case.start, case.cell.inputs(case.xs[0])
     first, second = case.cell.step(state, u), case.cell.step(state, u)
@@ -154,10 +150,9 @@ def step_is_pure(case: Case) -> None:
         )
 
 
+@of_steps
 def values_are_finite(case: Case) -> None:
     """Starting at `initial`, ordinary inputs change the state and give no NaN or infinity."""
-    if not case.can_step:
-        return
     state, still = case.start, True
     for t, x in enumerate(case.xs):
         new, y = jax.device_get(case.once(case.cell, state, x)[1])
@@ -190,10 +185,9 @@ def _refuse_nan(tree: Any, returns: str, where: str, before: Any = None) -> None
             )
 
 
+@of_steps
 def inputs_see_one_time(case: Case) -> None:
     """`inputs` for all steps at once equals `inputs` for each step."""
-    if not case.can_step:
-        return
     us = jax.device_get(case.cell.inputs(case.xs))
     for t in range(STEPS):
         if apart(at(us, t), case.once(case.cell, case.start, case.xs[t])[0]):

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Cell, Layer
-from ._explain import CellError, explain
-from ._trees import at, distance, is_float, plain, same_structure
 from .case import BATCH, Case
+from .explain import CellError, explain
+from .trees import at, distance, is_float, plain, same_structure
 
 ARGUMENTS = {"initial": ("batch",), "inputs": ("x",), "step": ("state", "u")}
 BATCHES = ((BATCH,), (), (2, 3))
@@ -101,10 +101,10 @@ def _fields(module: Any, path: str = "") -> Iterator[tuple[str, Any, bool, bool]
 
 def initial_gives_a_state(case: Case) -> None:
     """`initial(batch)` returns the same arrays on every call, with the batch axes first."""
-    found = {}
+    states = {}
     for batch in BATCHES:
         try:
-            found[batch] = jax.device_get(case.cell.initial(batch))
+            states[batch] = jax.device_get(case.cell.initial(batch))
         except Exception as error:
             if batch == (BATCH,):
                 raise
@@ -112,11 +112,11 @@ def initial_gives_a_state(case: Case) -> None:
                 f"{explain(error)}, for the batch axes {batch}: a batch is any tuple of axes, "
                 "write (*batch, units)"
             ) from None
-        if found[batch] is None:
+        if states[batch] is None:
             raise CellError("initial returned None: return the state, or () if there is none")
-        check_arrays(found[batch], f"initial({batch})", batch)
+        check_arrays(states[batch], f"initial({batch})", batch)
     again = jax.device_get(case.cell.initial((BATCH,)))
-    if not same_structure(found[(BATCH,)], again) or distance(found[(BATCH,)], again) > 0:
+    if not same_structure(states[(BATCH,)], again) or distance(states[(BATCH,)], again) > 0:
         raise CellError(
             "initial is not pure: called twice it gives different states; it must depend on batch "
             "and the parameters alone, so take random numbers from a key in a field"
@@ -126,10 +126,10 @@ def initial_gives_a_state(case: Case) -> None:
             raise CellError("initial returns NaN: give the state numbers, such as jnp.zeros")
     if not case.noisy:
         for batch in BATCHES:
-            first = found[batch]
+            first = states[batch]
             for _ in batch:
                 first = at(first, -1)
-            if distance(first, found[()]) > 1e-12:
+            if distance(first, states[()]) > 1e-12:
                 raise CellError(
                     f"initial({batch}) gives a sequence another state than initial(()): the state "
                     "of a sequence must not depend on its place in the batch"

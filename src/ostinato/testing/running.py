@@ -1,13 +1,13 @@
-"""Checks of a cell through time: `unroll` and its options against a plain loop of steps.
+"""Checks of a cell through time: streamed, saved, and padded or packed with other sequences.
 
-Padded and packed sequences give the same results as alone, derivatives included. Two sequences of 3
-steps, x and y, each have their own row:
+`unroll` is compared with a plain loop of steps. For padding and packing, two sequences of 3 steps,
+x and y, each have their own row:
 
     padded    x x x · ·        packed    x x x | · | ·
               y y y                      · | · | y y y
 
 Dots are other steps, which have no weight in the loss; bars are resets. The loss is a weighted sum
-of the outputs and the final state of y.
+of the outputs and the final state of y. Derivatives must be those of the sequences alone, too.
 """
 
 import tempfile
@@ -22,9 +22,9 @@ import numpy as np
 
 from ..through_time import unroll
 from ..weights import load_weights, save_weights
-from ._explain import CellError
-from ._trees import apart, at, distance, floats, is_float, like_normal, row, same_structure, zeros
-from .case import BATCH, STEPS, Case, quickly
+from .case import BATCH, STEPS, Case, of_steps, quickly
+from .explain import CellError
+from .trees import apart, at, distance, floats, is_float, like_normal, row, same_structure, zeros
 
 SHORT = STEPS - 2
 RESETS = ((0, SHORT, SHORT + 1), (0, 1, 2))  # the resets in each row
@@ -33,10 +33,9 @@ PACKED = ((0, SHORT), (STEPS - SHORT, STEPS))
 Places = tuple[tuple[int, int], tuple[int, int]]
 
 
+@of_steps
 def unroll_is_a_loop_of_steps(case: Case) -> None:
     """`unroll` and streaming one input at a time agree, in float64 and in the cell's own dtypes."""
-    if not case.can_step:
-        return
     loop = case.loop(case.cell, case.xs, case.state)
     if apart(case.unroll(case.xs, case.state), loop):
         raise CellError("unroll differs from a loop of step")
@@ -75,9 +74,7 @@ def lengths_give_each_sequence_alone(case: Case) -> None:
         ragged = case.unroll(case.xs, case.state, lengths=case.lengths, reverse=reverse)
         for i, length in enumerate(map(int, case.lengths)):
             xs, state = case.xs[:length], case.state
-            if (
-                not case.noisy
-            ):  # noise depends on the position in the batch, so keep the whole batch
+            if not case.noisy:  # noise depends on the position, so it needs the whole batch
                 xs, state = xs[:, i], at(state, i)
             if case.can_step:
                 alone = case.loop(case.cell, xs, state, reverse)
@@ -109,7 +106,7 @@ def weights_survive_a_file(case: Case) -> None:
         raise CellError("weights that were saved and loaded give other numbers in step or inputs")
 
 
-class Found(NamedTuple):
+class SequenceResult(NamedTuple):
     """The results of one run.
 
     Attributes:
@@ -142,29 +139,29 @@ def packing_changes_nothing(case: Case) -> None:
     _compare(case, packed, PACKED, "packed, unroll(..., resets)")
 
 
-def _compare(case: Case, found: Found, places: Places, how: str) -> None:
+def _compare(case: Case, result: SequenceResult, places: Places, how: str) -> None:
     """Refuse results that differ from those of the sequences alone, which are at `places`."""
     alone = [_alone(case, i) for i in (0, 1)]
     for i, (start, stop) in enumerate(places):
-        ys = jax.tree.map(lambda y: y[start:stop, i], found.ys)  # noqa: B023
+        ys = jax.tree.map(lambda y: y[start:stop, i], result.ys)  # noqa: B023
         if apart(ys, alone[i].ys):
             raise CellError(f"step: a sequence gives other outputs {how}, than alone")
-    if case.can_step and apart(jax.tree.map(lambda x: x[1], found.final), alone[1].final):
+    if case.can_step and apart(jax.tree.map(lambda x: x[1], result.final), alone[1].final):
         raise CellError(f"step: a sequence ends in another state {how}, than alone")
     total = jax.tree.map(np.add, alone[0].derivatives, alone[1].derivatives)
-    if apart(found.derivatives, total):
+    if apart(result.derivatives, total):
         raise CellError(f"step: sequences have other derivatives {how}, than alone")
 
 
-def _alone(case: Case, i: int) -> Found:
+def _alone(case: Case, i: int) -> SequenceResult:
     """x or y alone; if noise depends on the position in the batch, in its batch."""
     known = case.__dict__.setdefault("_alone", {})
     if i not in known:
         weights = _weights(case, PADDED, row=i, steps=SHORT)
         if case.noisy:
-            found = _run(case, case.xs[:SHORT], weights)
-            ys, final = row((found.ys, found.final), i)
-            known[i] = Found(ys, final, found.derivatives)
+            both = _run(case, case.xs[:SHORT], weights)
+            ys, final = row((both.ys, both.final), i)
+            known[i] = SequenceResult(ys, final, both.derivatives)
         else:
             known[i] = _run(case, case.xs[:SHORT, i], row(weights, i))
     return known[i]
@@ -177,10 +174,10 @@ def _weights(case: Case, places: Places, row: int | None = None, steps: int = ST
     counted = [row in (None, i) for i in (0, 1)]
 
     def at_places(w: np.ndarray) -> np.ndarray:
-        found = np.zeros((steps, *w.shape[1:]))
+        placed = np.zeros((steps, *w.shape[1:]))
         for i, (start, stop) in enumerate(places):
-            found[start:stop, i] = counted[i] * w[:SHORT, i]
-        return found
+            placed[start:stop, i] = counted[i] * w[:SHORT, i]
+        return placed
 
     def of_y(w: np.ndarray) -> np.ndarray:
         last = counted[1] and case.can_step  # the backward half of a layer does not end in y
@@ -189,17 +186,17 @@ def _weights(case: Case, places: Places, row: int | None = None, steps: int = ST
     return jax.tree.map(at_places, ys), jax.tree.map(of_y, final)
 
 
-def _run(case: Case, xs: np.ndarray, weights: tuple[Any, Any], **options: Any) -> Found:
+def _run(case: Case, xs: np.ndarray, weights: tuple[Any, Any], **options: Any) -> SequenceResult:
     if "_packing" not in case.__dict__:
-        case.__dict__["_packing"] = _found(case)
-    return Found(*jax.device_get(case.__dict__["_packing"](xs, weights, options)))
+        case.__dict__["_packing"] = _compiled(case)
+    return SequenceResult(*jax.device_get(case.__dict__["_packing"](xs, weights, options)))
 
 
-def _found(case: Case) -> Callable[..., tuple]:
+def _compiled(case: Case) -> Callable[..., tuple]:
     moving, fixed = eqx.partition(case.cell, is_float)
     direction = like_normal(25, moving)
 
-    def found(xs: Any, weights: Any, options: dict[str, Any]) -> Any:
+    def results(xs: Any, weights: Any, options: dict[str, Any]) -> Any:
         def run(moving: Any) -> tuple[Any, Any]:
             ys, final = unroll(eqx.combine(moving, fixed), xs, **options)
             return floats((ys, final)), (ys, final)
@@ -211,4 +208,4 @@ def _found(case: Case) -> Callable[..., tuple]:
         (derivatives,) = pull(slopes)
         return ys, final, derivatives
 
-    return quickly(found)
+    return quickly(results)

@@ -47,12 +47,12 @@ def held_out_is_fixed_and_apart(case: TaskCase) -> None:
 
 def held_out_is_the_same_in_any_size(case: TaskCase) -> None:
     for part in ("valid", "test"):
-        found = []
+        sums = []
         for size in (SIZE, 7):
             batches = case.held_out(part, size)
             weight = sum(float(np.sum(batch.counted)) for batch in batches)
-            found.append((weight, _value(case, batches)))
-        (weight, value), (other, others) = found
+            sums.append((weight, _value(case, batches)))
+        (weight, value), (other, others) = sums
         if abs(weight - other) > TOLERANCE * weight:
             raise TaskError(
                 f"the weights of the part {part} add up to {weight:g} in batches of {SIZE} and to "
@@ -175,18 +175,18 @@ def fingerprint_is_stable(case: TaskCase) -> None:
 
 
 def artefacts_are_json(case: TaskCase) -> None:
-    found = called("artefacts()", case.task.artefacts)
+    artefacts = called("artefacts()", case.task.artefacts)
     try:
-        again = json.loads(json.dumps(found, allow_nan=False))
+        again = json.loads(json.dumps(artefacts, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise TaskError(f"artefacts() must be plain JSON: {error}") from None
-    if again != found:
+    if again != artefacts:
         raise TaskError("artefacts() must be plain JSON: lists, and strings as keys")
 
 
 def baselines_are_numbers(case: TaskCase) -> None:
-    found = called("baselines()", case.task.baselines)
-    for name, value in found.items():
+    baselines = called("baselines()", case.task.baselines)
+    for name, value in baselines.items():
         if not isinstance(name, str) or not np.isfinite(value):
             raise TaskError(
                 f"baselines() must be finite numbers by name, got {name!r}: {value!r:.40}"

@@ -1,6 +1,5 @@
 """A task under test: its batches, answers to them, and how its errors are reported."""
 
-import traceback
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,8 +8,8 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..tasks import CTC, BinaryCrossEntropy, CrossEntropy, SquaredError, StepLoss, Task
-from ._explain import _is_library, _short
+from ..tasks import CTC, BinaryCrossEntropy, SquaredError, StepLoss, Task
+from .explain import raised
 
 SIZE = 4
 MANY = 2000
@@ -61,13 +60,11 @@ class TaskCase:
 
     def batches(self) -> list[tuple[str, Batch]]:
         """Some batches for training, validation and test, each with a description."""
-        found = [(f"batch({index}, {SIZE})", self.batch(index)) for index in (0, 1)]
+        batches = [(f"batch({index}, {SIZE})", self.batch(index)) for index in (0, 1)]
         for part in ("valid", "test"):
-            some = self.held_out(part, SIZE)
-            found += [
-                (f'batch {n} of held_out("{part}", {SIZE})', x) for n, x in enumerate(some[:3])
-            ]
-        return found
+            some = enumerate(self.held_out(part, SIZE)[:3])
+            batches += [(f'batch {n} of held_out("{part}", {SIZE})', batch) for n, batch in some]
+        return batches
 
     @property
     def per_step(self) -> bool:
@@ -85,7 +82,7 @@ class TaskCase:
     def right(self, batch: Batch) -> np.ndarray | None:
         """The best outputs for the targets of a batch, or `None` for an unknown loss."""
         targets, loss = np.asarray(batch.targets), self.task.loss
-        if isinstance(loss, CrossEntropy):
+        if loss.of_classes:
             return SURE * np.eye(self.task.outputs)[targets]
         if isinstance(loss, BinaryCrossEntropy):
             return SURE * (2 * targets - 1.0)
@@ -97,13 +94,13 @@ class TaskCase:
         """The constant outputs (or constant per step) with the lowest loss; `None` if unknown."""
         loss, weights = self.task.loss, np.asarray(batch.counted, float)[..., None]
         targets, axes = np.asarray(batch.targets), (1,) if per_step else (0, 1)
-        if isinstance(loss, CrossEntropy):
+        if loss.of_classes:
             targets = np.eye(self.task.outputs)[targets]
         elif not isinstance(loss, BinaryCrossEntropy | SquaredError):
             return None
         total = np.maximum(weights.sum(axes, keepdims=True), 1e-30)
         means = (weights * targets).sum(axes, keepdims=True) / total
-        if isinstance(loss, CrossEntropy):
+        if loss.of_classes:
             means = np.log(np.maximum(means, 1e-20))
         elif isinstance(loss, BinaryCrossEntropy):
             means = np.clip(means, 1e-20, 1 - 1e-16)
@@ -119,8 +116,8 @@ class TaskCase:
 
     def judged(self, outputs: Any, batch: Batch) -> tuple[Any, Any, list]:
         """The total and the weight of the loss, and the counts of all metrics."""
-        found = self._judged(np.asarray(outputs, np.float32), batch.arrays)
-        return jax.tree.map(lambda x: np.asarray(x, float), found)
+        judged = self._judged(np.asarray(outputs, np.float32), batch.arrays)
+        return jax.tree.map(lambda x: np.asarray(x, float), judged)
 
 
 def _path(batch: Batch) -> np.ndarray:
@@ -140,11 +137,7 @@ def called(how: str, function: Callable[[], Any]) -> Any:
     except TaskError:
         raise
     except Exception as error:  # report whatever the task raises
-        frames = traceback.extract_tb(error.__traceback__)
-        users = [frame for frame in frames if not _is_library(frame.filename)]
-        place = f" ({_short(users[-1].filename)}:{users[-1].lineno})" if users else ""
-        words = (str(error).strip().splitlines() or ["no message"])[0]
-        raise TaskError(f"{how} raised {type(error).__name__}: {words}{place}") from None
+        raise TaskError(raised(error, how)) from None
 
 
 def same(one: Batch, other: Batch) -> bool:

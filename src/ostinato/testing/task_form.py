@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..tasks import BinaryCrossEntropy, CrossEntropy, Loss, Metric, SquaredError, Task
+from ..tasks import BinaryCrossEntropy, Loss, Metric, SquaredError, Task
 from .task_case import SIZE, TaskCase, TaskError
 
 VECTOR_LOSSES = (BinaryCrossEntropy, SquaredError)
@@ -95,10 +95,10 @@ def shapes_fit(case: TaskCase) -> None:
                 raise TaskError(
                     f"{where}: a loss per step needs {steps} rows of weights, got {weights}"
                 )
-            if isinstance(task.loss, CrossEntropy | BinaryCrossEntropy | SquaredError):
+            of_classes = task.loss.of_classes
+            if of_classes or isinstance(task.loss, VECTOR_LOSSES):
                 shape = np.shape(batch.targets)
-                classes = isinstance(task.loss, CrossEntropy)
-                _check_shape(where, "targets", shape, (steps, size), task.outputs, classes)
+                _check_shape(where, "targets", shape, (steps, size), task.outputs, of_classes)
         _check_marks(where, batch, steps, size)
 
 
@@ -125,7 +125,7 @@ def dtypes_fit(case: TaskCase) -> None:
         if not isinstance(batch.inputs, tuple | list | dict):
             symbols = ("iu", "whole numbers, because symbolic is true") if task.symbolic else None
             kinds.append(("inputs", batch.inputs, *(symbols or ("f", "floats"))))
-        if isinstance(task.loss, CrossEntropy):
+        if task.loss.of_classes:
             kinds.append(("targets", batch.targets, "iu", "whole numbers, the classes"))
         elif isinstance(task.loss, VECTOR_LOSSES):
             kinds.append(("targets", batch.targets, "f", "floats"))
@@ -147,7 +147,7 @@ def symbols_are_in_range(case: TaskCase) -> None:
         checked = []
         if task.symbolic and not isinstance(batch.inputs, tuple | list | dict):
             checked.append(("inputs", batch.inputs, task.inputs))
-        if isinstance(task.loss, CrossEntropy):
+        if task.loss.of_classes:
             checked.append(("targets", batch.targets, task.outputs))
         for name, values, count in checked:
             low, high = int(np.min(values)), int(np.max(values))

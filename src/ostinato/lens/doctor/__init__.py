@@ -39,7 +39,7 @@ def diagnose(evidence: Evidence) -> list[Finding]:
 
     Example:
         >>> from dataclasses import replace
-        >>> evidence = ostinato.runs.examination.gather(run)
+        >>> evidence = ostinato.runs.analysis.examination.gather(run)
         >>> wrong = replace(evidence, data=replace(evidence.data, same=1.0, next=0.1))
         >>> diagnose(wrong)[0].words
         'The targets are inputs that the network has already seen.'

@@ -1,0 +1,117 @@
+"""Arguments that several verbs take, checked before any work is done."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import BadInput
+
+MAX_SEED = 2**32 - 1
+
+
+def path(given: str | Path) -> Path:
+    """Parse an option that is a path, and refuse what cannot be one."""
+    words = str(given) if isinstance(given, Path) else given
+    if not words:
+        raise typer.BadParameter("a path cannot be empty")
+    try:
+        os.fsencode(words)
+    except UnicodeEncodeError:
+        raise typer.BadParameter("a path cannot contain half of a surrogate pair") from None
+    if "\0" in words:
+        raise typer.BadParameter("a path cannot contain a null character")
+    return Path(words)
+
+
+def check_new_folder(folder: Path, option: str) -> None:
+    """Refuse a folder that cannot be created or written to.
+
+    Example:
+        >>> check_new_folder(Path("book.txt/run"), "--run")
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: --run book.txt/run cannot be created: book.txt is a file
+    """
+    above = folder
+    while not os.path.lexists(above) and above != above.parent:
+        above = above.parent
+    try:
+        if not above.exists():
+            os.stat(above)  # a broken link, or a cycle of links
+        os.stat(folder)  # fails if a name is too long
+    except FileNotFoundError:
+        if above.is_symlink():
+            raise BadInput(
+                f"{option} {folder} cannot be created: {above} is a broken link"
+            ) from None
+    except OSError as error:
+        if not isinstance(error, NotADirectoryError):
+            raise BadInput(f"{option} {folder} cannot be created: {error.strerror}") from None
+    if not above.is_dir():
+        if above == folder:
+            raise BadInput(f"{option} must be a folder; {folder} is a file")
+        raise BadInput(f"{option} {folder} cannot be created: {above} is a file")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise BadInput(f"{option} {folder} cannot be written to: no permission in {above}")
+
+
+def check_new_file(target: Path, option: str) -> None:
+    """Refuse a file that cannot be written because of where it is.
+
+    Example:
+        >>> check_new_file(Path("nowhere/page.html"), "--html")
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: --html must be a file in an existing folder, got nowhere/page.html
+    """
+    if target.is_dir() or not target.parent.is_dir():
+        raise BadInput(f"{option} must be a file in an existing folder, got {target}")
+
+
+def next_folder(beginning: str) -> Path:
+    """The first folder of a name that begins so and ends with 1, 2, … that does not exist yet."""
+    number = 1
+    while os.path.lexists(folder := Path(f"{beginning}{number}")):
+        number += 1
+    return folder
+
+
+def check_seed(seed: int | None) -> None:
+    """Refuse a seed of more than 32 bits, which JAX would truncate."""
+    if not 0 <= (seed or 0) <= MAX_SEED:
+        raise BadInput(f"--seed must be from 0 to {MAX_SEED}, got {seed}")
+
+
+def names_of(words: str | None, option: str, example: str = "") -> list[str] | None:
+    """The names of an option that takes several, separated by commas; `None` if it is not given."""
+    if words is None:
+        return None
+    names = [part.strip() for part in words.split(",") if part.strip()]
+    if not names:
+        raise BadInput(f"{option} is names separated by commas{example}; got {words!r:.60}")
+    return names
+
+
+def changes(given: list[str]) -> dict[str, Any]:
+    """The settings of --set by name; `from_text` says how values are written.
+
+    Example:
+        >>> changes(["units=20,10", "cell=gru", "validate-every=5"])
+        {'units': (20, 10), 'cell': 'gru', 'validate_every': 5}
+    """
+    from ..runs.config.sections import from_text  # late, because it imports JAX
+
+    found: dict[str, Any] = {}
+    for words in given:
+        name, equals, value = words.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise BadInput(f"--set is name=value, such as units=20; got {words!r:.60}")
+        if name in found:
+            raise BadInput(f"--set {name} is given twice")
+        found[name] = from_text(name, value)
+    return found
+
+
+Json = Annotated[bool, typer.Option("--json", help="print one JSON document")]
+RunFolder = Annotated[Path, typer.Argument(help="the run folder", parser=path)]

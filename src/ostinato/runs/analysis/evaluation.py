@@ -1,0 +1,259 @@
+"""Evaluation of a trained network: metrics, dynamic evaluation and the word fail rate."""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...cells import Model
+from ...cells.building import parameter_dtype
+from ...data import Batch, Vocabulary
+from ...decoding import opening, sample
+from ...errors import BadInput
+from ...progress import Report, each, silent
+from ...tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
+from ...tasks.metrics import counted, counted_together, values_of
+from ...weights import own_precision
+from ...weights import trained as trained_part
+from ...wiring import outputs_of
+
+RATE = 0.03
+
+
+def evaluate(network: Model, task: Task, part: str = "valid", size: int = 32) -> float:
+    """The task's metric on `"valid"` or `"test"`, with batches of `size` sequences.
+
+    A network of float64 computes in float64, whatever JAX is set to.
+
+    Example:
+        >>> 0 < evaluate(run.network(), run.task(), "test") < 10  # bits per character
+        True
+    """
+    (value,) = measured(network, task.held_out(part, size), (task.metric,))
+    if value is None:
+        raise BadInput(f"the {part} part of {task.name} is empty; there is nothing to score")
+    return value
+
+
+def measured(
+    network: Model, batches: Iterable[Batch], metrics: tuple[Metric, ...]
+) -> list[float | None]:
+    """The metrics over all batches; `None` for a metric that counted nothing.
+
+    The state is carried from batch to batch and is reset where `batch.first` is true. Noise is off.
+    The compiled function is reused for networks of the same structure.
+    """
+    network = eqx.nn.inference_mode(network)
+    state, counts = None, []
+    with own_precision(network):
+        for batch in batches:
+            if batch.first:
+                state = network.initial((batch.sequences,)) if network.can_step else None
+            outputs, state = _outputs(network, state, batch.arrays)
+            counts.append(counted(metrics, outputs, batch))  # does not block
+    return values_of(metrics, counts)
+
+
+@eqx.filter_jit
+def _outputs(network: Model, state: Any, batch: Batch) -> Any:
+    return outputs_of(network, batch, state)
+
+
+def measured_together(
+    networks: Model, batches: Sequence[Sequence[Batch]], metrics: tuple[Metric, ...]
+) -> list[list[float | None]]:
+    """`measured` for several networks at once.
+
+    Args:
+        networks: networks of the same structure as one; its arrays have a row for each.
+        batches: of each network; at each place they must have the same shapes (`alike`).
+        metrics: of all of them.
+    """
+    networks = eqx.nn.inference_mode(networks)
+    state, counts = None, []
+    with own_precision(networks):
+        for row in zip(*batches, strict=True):
+            batch = stacked([one.arrays for one in row])
+            outputs, state = _outputs_together(networks, state, batch, bool(row[0].first))
+            counts.append(counted_together(metrics, outputs, batch))
+    counts = jax.device_get(counts)
+    return [
+        values_of(metrics, jax.tree.map(lambda x, n=n: x[n], counts)) for n in range(len(batches))
+    ]
+
+
+def alike(batches: Sequence[Sequence[Batch]]) -> bool:
+    """Whether lists of batches agree in all shapes, and in where sequences begin."""
+    shapes = [[(bool(x.first), shapes_of(x.arrays)) for x in each] for each in batches]
+    return all(each == shapes[0] for each in shapes)
+
+
+def shapes_of(tree: Any) -> Any:
+    """The structure, shapes and dtypes of a tree of arrays, for comparison."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(np.shape(x), np.result_type(x)) for x in leaves]
+
+
+def stacked(trees: Sequence[Any]) -> Any:
+    """One tree from several, whose arrays have a row for each, on the host."""
+    return jax.tree.map(lambda *x: np.stack(x), *trees)
+
+
+@eqx.filter_jit
+def _outputs_together(networks: Model, state: Any, batch: Batch, first: bool) -> Any:
+    arrays, static = eqx.partition(networks, eqx.is_array)
+
+    def one(arrays: Any, state: Any, batch: Batch) -> Any:
+        network = eqx.combine(arrays, static)
+        if first:
+            state = network.initial((batch.sequences,)) if network.can_step else None
+        # Kernels cannot be mapped.
+        return outputs_of(network, batch, state, backend="scan")
+
+    return jax.vmap(one)(arrays, state, batch)
+
+
+def dynamic_evaluate(
+    network: Model,
+    symbols: np.ndarray,
+    *,
+    rate: float = RATE,
+    window: int = 20,
+    decay: float = 0.0,
+    report: Report = silent,
+) -> float:
+    """Bits per symbol of a network that keeps learning from the text it has just predicted.
+
+    The text is split into consecutive windows. Each window is scored, and then the weights take a
+    gradient step on its mean loss L before the next window is scored:
+
+        θ ← θ - rate ∂L/∂θ + decay (θ₀ - θ)
+
+    with θ₀ the trained weights. The state is carried over, the gradient stops at the start of the
+    window, and noise is off. With a rate of 0 this is static evaluation.
+
+    Source: Krause et al. (2018), the variant with gradient descent; Graves (2013).
+
+    Args:
+        network: reads symbols and outputs their logits. It is not modified.
+        symbols: the text, `(T,)`, integers below the network's number of symbols.
+        rate: the step size. The best one depends on network and text: also try a third of it, and
+            three times as much.
+        window: steps per window.
+        decay: fraction of the way back to the trained weights that each step takes, 0 to 1.
+        report: hears how many windows are done.
+
+    Example:
+        >>> bits = dynamic_evaluate(run.network(), run.task().parts["test"], rate=0.1)
+        >>> 0 < bits < 10
+        True
+    """
+    dtype = parameter_dtype(network)
+    if not 0 <= rate <= float(jnp.finfo(dtype).max):
+        raise BadInput(f"the rate must be 0 or a positive number, got {rate}")
+    symbols = np.asarray(symbols)
+    if symbols.ndim != 1:
+        raise BadInput(f"a text is symbols of shape (T,), got {symbols.shape}")
+    if symbols.size:
+        with own_precision(network):
+            network.as_layer().check_inputs(symbols)
+    if window < 1:
+        raise BadInput(f"the window must be at least 1, got {window}")
+    if not 0 <= decay <= 1:
+        raise BadInput(f"the decay must be from 0 to 1, got {decay}")
+    trained = moving = eqx.nn.inference_mode(network)
+    totals, weight = [], 0.0
+    with own_precision(network):
+        speed = jnp.asarray([rate, decay], dtype)
+        state = network.initial((1,))
+        windows = max(-(-(len(symbols) - 1) // window), 1)
+        for batch in each(streams(symbols, 1, window), report, "dynamic evaluation", windows):
+            total, moving, state = _learn_window(trained, moving, state, batch.arrays, speed)
+            totals.append(total)
+            weight += float(batch.weights.sum())
+    if not weight:
+        raise BadInput(f"an evaluation needs at least 2 symbols, got {len(symbols)}")
+    value = sum(float(total) for total in totals) / weight
+    if not np.isfinite(perplexity(value)):
+        raise BadInput(f"with a rate of {rate} the dynamic evaluation diverged; try a smaller one")
+    return value
+
+
+@eqx.filter_jit
+def _learn_window(trained: Any, moving: Any, state: Any, window: Batch, speed: jax.Array) -> Any:
+    rate, decay = speed
+    parameters, rest = trained_part(moving)
+
+    def loss(parameters: Any) -> Any:
+        outputs, after = outputs_of(eqx.combine(parameters, rest), window, state)
+        bits, _ = Bits().counts(outputs, window)
+        return CrossEntropy()(outputs, window), (bits, after)
+
+    gradient, (total, state) = jax.grad(loss, has_aux=True)(parameters)
+    start = trained_part(trained)[0]
+    parameters = jax.tree.map(
+        lambda slope, now, first: now - rate * slope + decay * (first - now),
+        gradient,
+        parameters,
+        start,
+    )
+    return total, eqx.combine(parameters, rest), state
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case: letters, and apostrophes between letters.
+
+    Example:
+        >>> words_of("Don’t say 'tis 42 o'clock.")
+        ["don't", 'say', 'tis', "o'clock"]
+    """
+    return _WORD.findall(text.replace("’", "'").lower())
+
+
+def word_fail_rate(text: str, words: Collection[str]) -> float | None:
+    """The fraction of a text's words that are not in `words`; `None` if it has no words.
+
+    Source: Delgado del Cerro (2021), section 5.2.5.
+
+    Example:
+        >>> round(word_fail_rate("The cat szat.", {"the", "cat", "sat"}), 2)
+        0.33
+    """
+    found = words_of(text)
+    return sum(word not in words for word in found) / len(found) if found else None
+
+
+def training_words(task: Task) -> set[str]:
+    """The words of the training part of a text."""
+    return set(words_of(task.vocabulary.decode(task.stream("train"))))
+
+
+def spelling(
+    network: Model,
+    vocabulary: Vocabulary,
+    known: Collection[str],
+    count: int,
+    seed: int,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """The word fail rate of `count` generated symbols, and the numbers of words.
+
+    The last word is left out, because it may be cut off. `report` hears how many symbols there are.
+
+    Example:
+        >>> sorted(spelling(run.network(), run.vocabulary, {"the"}, 20, seed=0))
+        ['generated_words', 'known_words', 'word_fail_rate']
+    """
+    key = jax.random.key(seed)
+    pieces = sample(network, opening(vocabulary), count, key=key)
+    symbols = np.concatenate([*each(pieces, report, "generating text", count, len)])
+    text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
+    rate, words = word_fail_rate(text, known), len(words_of(text))
+    return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known)}

@@ -1,0 +1,162 @@
+"""Gather what the doctor needs to know about a run, from its log, data and network."""
+
+from collections.abc import Iterator
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ...cells import Model
+from ...data import Batch
+from ...errors import BadInput
+from ...lens import ignored_before, saturation
+from ...lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_batches
+from ...lens.doctor import Network as Measured
+from ...progress import Report, silent
+from ...tasks import Task
+from ..build import build_learner
+from ..folder.events import Divergence, Event, Valid, logged_steps, of_form, opening
+from ..folder.run import Run, Saved
+from ..loop.probe import Lens, first_counted, looked_at
+from .evaluation import measured
+
+SEQUENCES = 64
+SYMBOLS_SCORED = 20_000
+# The fields that an entry of the log needs to be part of the history, and their names there.
+COURSE = {
+    "loss": "losses",
+    "norm": "norms",
+    "largest_norm": "largest",
+    "rate": "rates",
+    "clipped": "clipped",
+    "moved": "moved",
+    "largest_moved": "farthest",
+}
+
+
+def examine(
+    run: Run,
+    task: Task | None = None,
+    like: Model | None = None,
+    report: Report = silent,
+) -> list[Finding]:
+    """What the doctor finds wrong with a run, causes before their effects.
+
+    Args:
+        run: the run, finished or not.
+        task, like: the task and network given to `train`, if any.
+        report: hears what is measured now.
+
+    Example:
+        >>> for finding in examine(open_run("runs/text-mlstm-1")):
+        ...     print(finding.words)
+    """
+    return diagnose(gather(run, task, like, report))
+
+
+def gather(
+    run: Run,
+    task: Task | None = None,
+    like: Model | None = None,
+    report: Report = silent,
+) -> Evidence:
+    """The evidence for `diagnose`. The arguments are those of `examine`."""
+    report(0, None, "reading the log and the data")
+    task = run.task() if task is None else task
+    size = run.config.batch_size
+    first = first_counted(task, size)
+    one, two = task.batch(first, size), task.batch(first + 1, size)
+    events, kind = run.events(), run.config.learner.kind
+    with run.precision():
+        network = _measured(run, like, task, one, size, report) if run.steps() else None
+    return Evidence(
+        goal=_goal(task, events),
+        settings=run.config.non_default(),
+        history=_history(events),
+        data=look_at_batches(task, one, two, size),
+        network=network,
+        first_order=not (kind.exact or kind.epochs),  # a learner that fits once has no rate
+        remedy=build_learner(run.config, task).advice(0.0) if kind.epochs else None,
+    )
+
+
+def finite_checkpoint(run: Run, which: str, like: Model | None = None) -> Saved:
+    """A checkpoint as `Run.saved` gives it, with noise off; its weights must be finite."""
+    found = run.saved(which, like)
+    for path, weight in jax.tree_util.tree_leaves_with_path(found.network):
+        if eqx.is_inexact_array(weight) and not np.all(np.isfinite(weight)):
+            name = jax.tree_util.keystr(path).lstrip(".")
+            raise BadInput(
+                f"the {which} checkpoint of {run.path}, at step {found.step}, has weights that are "
+                f"not finite ({name}); there is nothing to measure. Train again"
+            )
+    return found._replace(network=eqx.nn.inference_mode(found.network))
+
+
+def _goal(task: Task, events: list[Event]) -> Goal:
+    start = opening(events)
+    return Goal(
+        metric=task.metric.name,
+        chance=task.chance,
+        higher_is_better=task.metric.higher_is_better,
+        solved=task.solved,
+        lag=task.lag,
+        baselines={n: x for n, x in start.get("baselines", {}).items() if n != "chance"},
+        loss_factor=task.metric.loss_factor,
+    )
+
+
+def _history(events: list[Event]) -> History:
+    logged = [entry for entry in logged_steps(events) if COURSE.keys() <= entry.keys()]
+    valid = ((event["step"], event["value"]) for event in of_form(events, Valid))
+    return History(
+        steps=[entry["step"] for entry in logged],
+        **{name: [_number(entry[key]) for entry in logged] for key, name in COURSE.items()},
+        validations=[(step, value) for step, value in valid if value is not None],
+        trouble=next((e["words"] for e in reversed(of_form(events, Divergence))), None),
+    )
+
+
+def _number(value: float | None) -> float:
+    """A number of the log, which has `None` in place of NaN and infinity."""
+    return float("nan") if value is None else float(value)
+
+
+def _measured(
+    run: Run, like: Model | None, task: Task, batch: Batch, size: int, report: Report
+) -> Measured:
+    found = finite_checkpoint(run, "last", like)
+    network = found.network
+    layer, few, state, at = looked_at(network, batch, SEQUENCES)
+    report(0, None, "measuring the gradient by lag")
+    errors = Lens(task.loss).errors(layer, few, state, at)
+    memory = None
+    if few.sequences > 1:
+        report(0, None, "measuring how far back the network looks")
+        memory = at - (ignored_before(layer, few.inputs, state, at=at) or 0)
+    report(0, None, "measuring saturation")
+    units = saturation(layer, few.inputs, state, **few.marks)
+    report(0, None, "scoring training batches")
+    kept = "kind", "high", "low", "always_high", "always_low"
+    return Measured(
+        step=found.step,
+        score=_score(network, task, size),
+        gradient={name: np.asarray(profile).tolist() for name, profile in errors.items()},
+        memory=memory,
+        gates={name: {key: getattr(x, key) for key in kept} for name, x in units.items()},
+    )
+
+
+def _score(network: Model, task: Task, size: int) -> float:
+    """The metric on the first training batches."""
+
+    def batches() -> Iterator[Batch]:
+        seen = index = 0
+        while seen < SYMBOLS_SCORED:
+            batch = task.batch(index, size)
+            yield batch
+            seen, index = seen + batch.size, index + 1
+
+    (value,) = measured(network, batches(), (task.metric,))
+    assert value is not None
+    return value

@@ -1,0 +1,73 @@
+"""Sample from a run symbol by symbol, with the alternatives of each."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...cells import Model
+from ...data import Vocabulary
+from ...decoding import Drawn, as_text, opening, play
+from ...errors import BadInput
+from ...tasks.task import checked_seed
+from ..folder.run import Run
+
+
+def play_run(
+    run: Run, prompt: str, count: int, *, seed: int = 0, network: Model | None = None, **how: Any
+) -> Iterator[dict[str, Any]]:
+    """Sample from a run on a text, symbol by symbol as it is made.
+
+    Args:
+        run: the run.
+        prompt: text to continue; if empty, a newline.
+        count: how many symbols.
+        seed: random seed.
+        network: that of the run, if it is at hand.
+        how: `temperature`, `top_k`, `top_p` and `alternatives`; see `decoding.play`.
+
+    Returns:
+        An iterator of dictionaries: the `piece` of text, its `probability`, and `alternatives`,
+        pairs of text and probability. A character of several bytes comes with its last byte.
+
+    Example:
+        >>> drawn = [*play_run(open_run("runs/text-mlstm-1"), "The ", 20, seed=1, top_k=3)]
+        >>> len(drawn), len("".join(one["piece"] for one in drawn))
+        (20, 20)
+    """
+    vocabulary = run.vocabulary
+    if vocabulary is None:
+        raise BadInput(
+            f"{run.path} was trained on the task {run.config.task}; only text is sampled"
+        )
+    with run.precision():
+        start = vocabulary.encode(prompt) if prompt else opening(vocabulary)
+        network = run.network() if network is None else network
+        drawn = play(network, start, count, key=jax.random.key(checked_seed(seed)), **how)
+    return _as_pieces(run, drawn, vocabulary)
+
+
+def _as_pieces(
+    run: Run, drawn: Iterator[Drawn], vocabulary: Vocabulary
+) -> Iterator[dict[str, Any]]:
+    held: list[Drawn] = []
+
+    def symbols() -> Iterator[np.ndarray]:
+        while True:
+            with run.precision():  # not while the caller has its turn
+                one = next(drawn, None)
+            if one is None:
+                return
+            held.append(one)
+            yield np.array([one.symbol])
+
+    def spelled(symbol: int) -> str:
+        text = vocabulary.decode([symbol])
+        return text if text != "\ufffd" else f"\\x{vocabulary.points[symbol]:02x}"
+
+    for piece in as_text(symbols(), vocabulary):
+        if held:  # otherwise it is what was left of an incomplete character
+            one = held.pop()
+            others = [[spelled(n), p] for n, p in one.alternatives]
+            yield {"piece": piece, "probability": one.probability, "alternatives": others}

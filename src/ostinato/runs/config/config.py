@@ -1,0 +1,248 @@
+"""The configuration of a run, shared by the command line, files and Python.
+
+It has a section for each part of a run, and each part keeps its settings beside its code:
+
+    task        what is learned           a name, and the settings of that task
+    network     layers, readout, noise    `NetworkSettings`
+    cell        the recurrent cell        a name, and the settings of that cell
+    learner     how the weights change    a name, and the settings of that learner
+    first       with hf or saddle-free:   a name and settings: the learner that takes turns with it
+    training    batches, steps, seed      `TrainingSettings`
+
+The names of settings are unique among the sections of a run, so in Python and on the command line
+they are written flat: `Config(task="adding", length=200, cell="gru", reset="after")`. A run folder
+keeps the sections as `config.json`, which is enough to run the same thing again.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from ...errors import BadInput
+from ...names import nearest
+from ...settings import as_json, checked, make, settings_of, shown
+from ...tasks import task_name_for
+from ..config.sections import NetworkSettings
+from .members import Member
+from .refusals import MEMBERS, SETTINGS, refuse
+from .sections import (
+    ALIASES,
+    ROLES,
+    SECTIONS,
+    USUAL,
+    TrainingSettings,
+    chosen_members,
+    owners,
+    settings_by_section,
+    unknown_setting_message,
+)
+
+
+@dataclasses.dataclass(frozen=True, init=False, eq=False)
+class Config:
+    """Everything that determines a run.
+
+    Attributes:
+        task, cell, learner, first: each a `Member`: `name`, `kind` (the class) and `settings`;
+            `first` may be `None`.
+        network, training: the settings that every run has.
+
+    A setting can also be read by its name alone, as in `config.units`.
+
+    Example:
+        >>> config = Config(task="adding", length=200, cell="gru", reset="after", units=64)
+        >>> config.cell.name, config.cell.settings.reset, config.network.units, config.length
+        ('gru', 'after', 64, 200)
+    """
+
+    task: Member
+    cell: Member
+    network: NetworkSettings
+    learner: Member
+    first: Member | None
+    training: TrainingSettings
+
+    def __init__(self, **given: Any):
+        """The flat settings; `task`, `cell`, `learner` and `first` are names.
+
+        Without a task, a file says by its suffix what it is for: `data.csv` is a series.
+        """
+        self._fill(given, chosen_members({**USUAL, **_members(_with_task(given))}))
+
+    @classmethod
+    def from_folder(cls, given: dict[str, Any]) -> "Config":
+        """The flat settings that a folder holds, which may not be the user's.
+
+        A class of one's own must have been imported, or its file allowed; see `members.find`.
+        """
+        config = object.__new__(cls)
+        names = {**USUAL, **_members(_with_task(given))}
+        config._fill(given, chosen_members(names, named=False))
+        return config
+
+    def _fill(self, given: dict[str, Any], chosen: dict[str, tuple[str, Any]]) -> None:
+        """Set all sections from flat settings and the chosen members."""
+        for section in SECTIONS:
+            member = Member(*chosen[section], None) if section in chosen else None
+            object.__setattr__(self, section, member)
+        refuse(MEMBERS, self)
+        kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+        sections = owners(kinds, chosen)
+        parts: dict[str, dict[str, Any]] = {section: {} for section in kinds}
+        for name, value in given.items():
+            if name not in ROLES:
+                if name not in sections:
+                    raise BadInput(unknown_setting_message(name, chosen))
+                parts[sections[name]][name] = value
+        for section in SECTIONS:
+            found = make(kinds[section], parts[section]) if section in kinds else None
+            if section in chosen:
+                found = Member(*chosen[section], found)
+            object.__setattr__(self, section, found)
+        refuse(SETTINGS, self)
+
+    @property
+    def batch_size(self) -> int:
+        """Sequences per batch: as configured, or the learner's default."""
+        return self.training.batch or self.learner.kind.usual_batch
+
+    def _sections(self) -> dict[str, Any]:
+        """The settings of each section that the run has."""
+        found = {}
+        for section in SECTIONS:
+            part = self.__dict__.get(section)
+            settings = part.settings if section in ROLES and part is not None else part
+            if settings is not None:
+                found[section] = settings
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            for settings in self._sections().values():
+                if name in settings_of(type(settings)):
+                    return getattr(settings, name)
+        raise AttributeError(f"this configuration has no setting {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self.flat() == other.flat()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.flat().items()))
+
+    def flat(self) -> dict[str, Any]:
+        """All settings by name, `Config(**config.flat()) == config`."""
+        found: dict[str, Any] = {}
+        sections = self._sections()
+        for section in SECTIONS:
+            if section in ROLES:
+                found[section] = getattr(self, section).name if section in sections else None
+            if section in sections:
+                settings = sections[section]
+                found |= {name: getattr(settings, name) for name in settings_of(type(settings))}
+        return found
+
+    def non_default(self) -> dict[str, Any]:
+        """The settings that differ from their defaults, by name."""
+        usual: dict[str, Any] = dict(USUAL)
+        for settings in self._sections().values():
+            usual |= {name: x.default for name, x in settings_of(type(settings)).items()}
+        return {name: value for name, value in self.flat().items() if value != usual[name]}
+
+    def replace(self, **changes: Any) -> "Config":
+        """The configuration with some settings changed.
+
+        Settings that a new task, cell or learner does not have are dropped.
+
+        Example:
+            >>> Config(cell="gru", reset="after", units=8).replace(cell="lstm").non_default()
+            {'cell': 'lstm', 'units': 8}
+        """
+        own = {section: getattr(self, section) for section in ROLES if section not in changes}
+        found = {section: (x.name, x.kind) for section, x in own.items() if x is not None}
+        found |= chosen_members(_members(changes))
+        chosen = {section: found[section] for section in ROLES if section in found}
+        kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+        known = {name for kind in kinds.values() for name in settings_of(kind)}
+        kept = {name: value for name, value in self.flat().items() if name in known}
+        config = object.__new__(Config)
+        config._fill({**kept, **changes}, chosen)
+        return config
+
+    def as_json(self) -> dict[str, dict[str, Any]]:
+        """The sections as plain JSON; the inverse of `from_json`."""
+        return {
+            section: {
+                **({"name": getattr(self, section).name} if section in ROLES else {}),
+                **as_json(settings),
+            }
+            for section, settings in self._sections().items()
+        }
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Config":
+        """A configuration from its JSON in a folder; unknown settings are refused."""
+        if not isinstance(found, dict):
+            raise BadInput(f"a configuration is one JSON object, got {shown(found)}")
+        return cls.from_folder(flattened(found, named=False))
+
+    @classmethod
+    def from_toml(cls, path: str | Path, **changes: Any) -> "Config":
+        """A configuration from a TOML file; `changes` override its settings.
+
+        Example:
+            >>> import tempfile
+            >>> with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            ...     print("[network]", "units = [30, 20]", sep="\\n", file=file, flush=True)
+            ...     Config.from_toml(file.name, steps=100).units
+            (30, 20)
+        """
+        from .toml import read_toml
+
+        return cls(**{**read_toml(path), **changes})
+
+    def __str__(self) -> str:
+        return json.dumps(self.as_json(), indent=1, allow_nan=False)
+
+
+def flattened(found: dict[str, Any], *, named: bool = True) -> dict[str, Any]:
+    """Nested settings made flat; each must belong to its section. `named` as in `members.find`."""
+    for section, part in found.items():
+        if section not in SECTIONS:
+            raise BadInput(f"{section!r:.40} is not a section; there are {', '.join(SECTIONS)}")
+        if not isinstance(part, dict):
+            raise BadInput(f"{section} must be a section with settings, got {shown(part)}")
+    names = {section: part["name"] for section, part in found.items() if "name" in part}
+    if strange := sorted(names.keys() - ROLES.keys()):
+        raise BadInput(f"[{strange[0]}] has no name")
+    if "first" in found and not isinstance(found["first"].get("name"), str):
+        raise BadInput("[first] needs the name of a learner")
+    chosen = chosen_members({**USUAL, **names}, named=named)
+    kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+    flat: dict[str, Any] = dict(names)
+    for section, part in found.items():
+        known = settings_of(kinds[section])
+        for name, value in part.items():
+            if name == "name" and section in ROLES:
+                continue
+            if name not in known:
+                of = f" of {chosen[section][0]}" if section in ROLES else ""
+                near = ALIASES.get(name) or nearest(name, known)
+                hint = f" (did you mean {near}?)" if near else ""
+                raise BadInput(f"[{section}] has {name!r:.40}, which is not a setting{of}{hint}")
+            try:
+                flat[name] = checked(known[name], value)
+            except BadInput as error:
+                raise BadInput(f"[{section}] {error}") from None
+    return flat
+
+
+def _with_task(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings with the task that a file is for, where they name none."""
+    if "task" in given or not isinstance(given.get("file"), str):
+        return given
+    return {"task": task_name_for(given["file"], given.get("sequence")), **given}
+
+
+def _members(given: dict[str, Any]) -> dict[str, Any]:
+    return {section: given[section] for section in ROLES if section in given}

@@ -1,0 +1,283 @@
+"""Combinations of options that are refused: tables of messages and conditions.
+
+    MEMBERS    what is wrong with the chosen task, cell and learners
+    SETTINGS   what is wrong with the settings together: there is no such `Config`
+    RUN        what is wrong with a configuration and its task, whatever the network
+    NETWORK    what is wrong with the network that is configured for a task
+
+A condition is a function of the `Case`, a configuration with its task or its sizes; in the first
+two tables there is no task yet. A message may name what belongs to the case, as in `{x.cell.name}`.
+What a single setting may be is said where it is declared.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from ...cells import CELLS
+from ...errors import BadInput
+from ...learning.gradients import gradient_named
+from ...settings import settings_of
+from ..network.parts import readout_kind
+from .members import REGISTRIES
+from .sections import memory_size
+
+Table = dict[str, Callable[["Case"], Any]]
+
+
+class Case:
+    """A configuration, perhaps with a task, and what conditions and messages ask of them."""
+
+    def __init__(self, config: Any, task: Any = None):
+        self.config, self.task = config, task
+        self.cell, self.network = config.cell, config.network
+        self.learner, self.first, self.training = config.learner, config.first, config.training
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are numbers of units for."""
+        units = self.network.units
+        return len(units) if isinstance(units, tuple) else self.network.layers
+
+    @property
+    def length(self) -> int | None:
+        """The length of sequences, where it is a setting of the task."""
+        return vars(self.config.task.settings).get("length")
+
+    @property
+    def first_gradient(self) -> str | None:
+        return None if self.first is None else vars(self.first.settings).get("gradient")
+
+    @property
+    def lstm1997(self) -> bool:
+        """Whether the gradient is that of 1997."""
+        return "lstm1997" in (vars(self.learner.settings).get("gradient"), self.first_gradient)
+
+    @property
+    def one_cell(self) -> bool:
+        net = self.network
+        return net.layers == 1 and not (net.skip or net.bidirectional or net.feedback)
+
+    @property
+    def model(self) -> str:
+        return "network" if self.task.model is None else self.task.model["kind"]
+
+    @property
+    def embedding(self) -> int:
+        """The size of learned input vectors; 0 for one-hot."""
+        given = self.network.embedding
+        return (self.task.model or {}).get("embedding", 0) if given is None else given
+
+    @property
+    def own_readout(self) -> bool:
+        return readout_kind(self.cell, self.network, self.task) == "own"
+
+    @property
+    def scales_recurrent(self) -> bool:
+        return self.network.incoming is not None or self.network.spectral_radius is not None
+
+    @property
+    def scales_input(self) -> bool:
+        return self.network.input_scale is not None
+
+    def initialises(self, name: str) -> Any:
+        """The initialiser of the cell's own settings, if it is given."""
+        return vars(self.cell.settings).get(name)
+
+    def lacks(self, name: str) -> bool:
+        """Whether the cell has no such setting."""
+        return name not in settings_of(self.cell.kind.Settings)
+
+    @property
+    def devices(self) -> int:
+        """How many there are here."""
+        return len(jax.devices())
+
+    @property
+    def turning(self) -> str:
+        """The learners that take turns with a first one."""
+        return _named(REGISTRIES["learner"], _takes_turns)
+
+    @property
+    def cells_of_1997(self) -> str:
+        return _named(CELLS, lambda kind: kind.memory_cell)
+
+    @property
+    def cells_that_read_out(self) -> str:
+        return _named(CELLS, lambda kind: kind.reads_out)
+
+
+def refuse(table: Table, config: Any, task: Any = None) -> None:
+    """Raise `BadInput` with the message of the first row whose condition holds."""
+    case = Case(config, task)
+    for words, holds in table.items():
+        if holds(case):
+            raise BadInput(words.format(x=case))
+
+
+def _named(kinds: Any, such: Callable[[Any], bool]) -> str:
+    return ", ".join(name for name, kind in kinds.items() if such(kind))
+
+
+def _takes_turns(kind: Any) -> bool:
+    return "first_steps" in settings_of(kind.Settings)
+
+
+def _each(names: Sequence[str], words: str, holds: Callable[[Case], Any]) -> Table:
+    """A row for each of some settings of the network, for which NAME stands in the message."""
+
+    def given(name: str) -> Callable[[Case], Any]:
+        return lambda x: vars(x.network)[name] and holds(x)
+
+    return {words.replace("NAME", name): given(name) for name in names}
+
+
+MEMBERS: Table = {
+    "first is a setting of {x.turning}; the learner is {x.learner.name}": lambda x: (
+        x.first is not None and not _takes_turns(x.learner.kind)
+    ),
+    "first must be a first-order learner, got {x.first.name}": lambda x: (
+        x.first is not None and x.first.kind.exact
+    ),
+}
+
+SETTINGS: Table = {
+    "units has {x.layers} numbers, one per layer, and layers is {x.network.layers}; leave layers "
+    "out": lambda x: x.network.layers != x.layers,
+    "give either units or budget, not both": lambda x: x.network.units and x.network.budget,
+    **_each(
+        ("skip", "bidirectional"),
+        "feedback cannot be combined with NAME; leave one of them out",
+        lambda x: x.network.feedback,
+    ),
+    "turing cannot be combined with bidirectional; leave one of them out": lambda x: (
+        x.network.turing and x.network.bidirectional
+    ),
+    "heads is a setting of --turing; give it a memory, such as 128x20": lambda x: (
+        x.network.turing is None and x.network.heads != 1
+    ),
+    "head_shift is a setting of --turing; give it a memory, such as 128x20": lambda x: (
+        x.network.turing is None and x.network.head_shift != 1
+    ),
+    "head_shift must be less than half of the memory's rows, {x.network.turing}; got "
+    "{x.network.head_shift}": lambda x: (
+        x.network.turing and 2 * x.network.head_shift >= memory_size(x.network.turing)[0]
+    ),
+    "give either steps or epochs, not both": lambda x: (
+        x.training.epochs and x.training.steps != type(x.training).steps
+    ),
+    "epochs cannot be combined with curriculum, which changes their length": lambda x: (
+        x.training.epochs and x.training.curriculum
+    ),
+    "curriculum is the initial length, so it must be at most the length of {x.length}, got "
+    "{x.training.curriculum}": lambda x: (
+        x.training.curriculum and x.length and x.training.curriculum > x.length
+    ),
+    "the learner {x.learner.name} needs --precision float32": lambda x: (
+        x.learner.kind.exact and x.training.precision == "bfloat16"
+    ),
+    "the learner {x.learner.name} needs --precision {x.learner.kind.precision}": lambda x: (
+        x.learner.kind.precision and x.training.precision == "bfloat16"
+    ),
+    "the gradient lstm1997 needs a single layer and --cell one of {x.cells_of_1997}": lambda x: (
+        x.lstm1997 and not (x.cell.kind.memory_cell and x.one_cell)
+    ),
+    **_each(
+        ("embedding", "layer_norm", "zoneout", "weight_noise", "dropout", "recurrent_dropout"),
+        "the gradient lstm1997 does not support NAME; leave it out",
+        lambda x: x.lstm1997,
+    ),
+    "--first with the learner {x.learner} needs --gradient full": lambda x: (
+        x.first_gradient and not gradient_named(x.first_gradient).carries_state
+    ),
+}
+
+RUN: Table = {
+    "curriculum is the initial length, so it must be at most the length of {x.task.length}, got "
+    "{x.training.curriculum}": lambda x: (
+        x.training.curriculum and x.training.curriculum > x.task.length
+    ),
+    "the task {x.task.name} draws new training data without end, so it has no epochs; give "
+    "--steps": lambda x: x.training.epochs and not x.task.epochs(1, x.config.batch_size),
+    "there are {x.devices} devices here, got --devices {x.training.devices}": lambda x: (
+        x.training.devices > x.devices
+    ),
+    "{x.training.devices} devices cannot share a batch of {x.config.batch_size} sequences "
+    "equally": lambda x: x.config.batch_size % x.training.devices,
+}
+
+NETWORK: Table = {
+    "the task {x.task.name} predicts its own next input, which a bidirectional network would see; "
+    "leave out --bidirectional": lambda x: x.network.bidirectional and x.task.predicts_next,
+    "the task {x.task.name} answers at every step; leave out --pool": lambda x: (
+        x.model != "network" and x.network.pool != "last"
+    ),
+    **_each(
+        ("readout_units", "expand", "output_feedback", "turing"),
+        "the task {x.task.name} has a network of its own kind; leave out NAME",
+        lambda x: x.model != "network",
+    ),
+    "the task {x.task.name} reads vectors, so it takes no embedding": lambda x: (
+        x.network.embedding and x.model == "network" and not x.task.symbolic
+    ),
+    "the task {x.task.name} needs a readout; give another cell or --readout bias": lambda x: (
+        x.model != "network" and x.own_readout
+    ),
+    "the readout own needs a cell that has one: {x.cells_that_read_out}; got "
+    "{x.cell.name}": lambda x: x.own_readout and not x.cell.kind.reads_out,
+    **_each(
+        ("skip", "bidirectional", "dropout", "layer_norm", "turing"),
+        "NAME changes the output of the last layer, which in a {x.cell.name} network is the "
+        "network's answer; leave it out, or read that layer with --readout bias",
+        lambda x: x.own_readout,
+    ),
+    "the output of {x.cell.name} is the answer; leave out --pool": lambda x: (
+        x.own_readout and x.network.pool == "mean"
+    ),
+    **_each(
+        ("readout_units", "expand", "output_feedback"),
+        "the output of {x.cell.name} is the answer; leave out NAME",
+        lambda x: x.own_readout,
+    ),
+    "output feedback needs inputs that are vectors, and layers with a step": lambda x: (
+        x.network.output_feedback and (x.task.symbolic or x.network.bidirectional)
+    ),
+    "the task {x.task.name} is bidirectional; leave out --feedback": lambda x: (
+        x.network.feedback and x.model == "tagger"
+    ),
+    "the task {x.task.name} needs an embedding of at least 1, got 0": lambda x: (
+        x.model == "tagger" and not x.embedding
+    ),
+    "{x.cell.name} has one unit per input; leave out --units and --budget": lambda x: (
+        not x.cell.kind.has_units and (x.network.units or x.network.budget)
+    ),
+    **_each(
+        ("skip", "bidirectional", "feedback"),
+        "{x.cell.name} is the whole network; leave out --NAME",
+        lambda x: not x.cell.kind.has_units,
+    ),
+    "{x.cell.name} is the whole network; leave out --layers and --readout": lambda x: (
+        not x.cell.kind.has_units
+        and (x.network.layers > 1 or x.network.readout not in (None, "own"))
+    ),
+    "give either recurrent or incoming, not both": lambda x: (
+        x.network.incoming and x.initialises("recurrent")
+    ),
+    "give either input or input_scale, not both": lambda x: (
+        x.scales_input and x.initialises("input")
+    ),
+    "incoming and spectral_radius need a recurrent matrix; {x.cell.name} has none": lambda x: (
+        x.scales_recurrent and not x.cell.kind.has_recurrent_matrix
+    ),
+    "the cell {x.cell.name} has no setting recurrent, which incoming, spectral_radius and "
+    "input_scale need": lambda x: x.scales_recurrent and x.lacks("recurrent"),
+    "the cell {x.cell.name} has no setting input, which incoming, spectral_radius and input_scale "
+    "need": lambda x: x.scales_input and x.lacks("input"),
+    "feedback needs a readout; the output of {x.cell.name} is the answer": lambda x: (
+        x.network.feedback and x.own_readout
+    ),
+    "tied needs an embedding; give --embedding a size": lambda x: (
+        (x.task.model or {}).get("tied") and not x.embedding
+    ),
+}

@@ -1,0 +1,133 @@
+"""The checkpoints of a run: `checkpoints/step-00000100.safetensors`, one file each.
+
+A checkpoint holds the network, the learner state and the carried state after a number of steps. The
+last two and the best one are kept; none is removed before a newer one has been written.
+"""
+
+import json
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...cells import Model
+from ...errors import BadInput
+from ...files import unlinked, write_whole
+from ...weights import CorruptFile, StructureMismatch, pack, unpack
+
+FORMAT = 3
+KEPT = 2
+_NAME = "step-{:08d}.safetensors"
+
+
+class Checkpoint(NamedTuple):
+    """All arrays needed to resume a run."""
+
+    network: Model
+    learner: Any
+    state: Any
+
+
+class Progress(NamedTuple):
+    """The numbers needed to resume a run.
+
+    Attributes:
+        step: number of completed steps.
+        best: the best validation so far, or `None`.
+        best_step: its step.
+        waited: validations since the best one.
+    """
+
+    step: int = 0
+    best: float | None = None
+    best_step: int = 0
+    waited: int = 0
+
+
+class Checkpoints:
+    """The checkpoints in a run folder. Each records its run, so another run's is refused."""
+
+    def __init__(self, run: Path, name: str):
+        self.run, self.folder, self.name = run, run / "checkpoints", name
+
+    def steps(self) -> list[int]:
+        """The steps of the existing checkpoints, in order."""
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            if self.folder.is_symlink():
+                raise BadInput(f"{self.folder} is a broken symbolic link") from None
+            return []
+        except OSError as error:
+            raise BadInput(f"{self.folder} cannot be read: {error.strerror}") from None
+        found = (re.fullmatch(r"step-(\d{8,})\.safetensors", name) for name in names)
+        return sorted(int(name[1]) for name in found if name)
+
+    def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
+        """Write a checkpoint, then remove earlier ones that are no longer needed."""
+        notes = {"format": str(FORMAT), "progress": json.dumps(progress._asdict())}
+        notes["run"] = self.name
+        unlinked(self.run, self.folder).mkdir(exist_ok=True)
+        write_whole(self.path(progress.step), *pack(checkpoint, notes))
+        before = [step for step in self.steps() if step <= progress.step]
+        for step in before[:-KEPT]:
+            if step != progress.best_step:
+                self.path(step).unlink(missing_ok=True)
+
+    def newest(self, like: Any, part: str = "") -> tuple[Any, Progress] | None:
+        """The newest readable checkpoint, or `None` if there are none at all.
+
+        A damaged checkpoint is skipped with a warning. Refused are an intact one that does not fit
+        `like`, and a folder in which no checkpoint can be read.
+        """
+        problems: list[str] = []
+        for step in reversed(self.steps()):
+            try:
+                found, notes = unpack(self.path(step), like, part)
+                progress = self._progress(notes, step)
+            except StructureMismatch as error:
+                raise BadInput(
+                    f"the checkpoint does not belong to this run: {error}; nothing was changed"
+                ) from None
+            except (CorruptFile, OSError) as error:
+                if isinstance(error, FileNotFoundError) and not self.path(step).is_symlink():
+                    return self.newest(like, part)  # the run removed it in the meantime
+                problems.append(_reason(error))
+            else:
+                for problem in problems:
+                    words = f"{problem}; using the checkpoint of step {step}"
+                    warnings.warn(words, RuntimeWarning, stacklevel=3)
+                return found, progress
+        if problems:
+            raise BadInput(
+                f"no checkpoint in {self.folder} can be read ({problems[0]}); restore a good "
+                "copy, or start again with another --run; nothing was changed"
+            )
+        return None
+
+    def read(self, step: int, like: Any, part: str = "") -> Any:
+        """The arrays of one checkpoint."""
+        return unpack(self.path(step), like, part)[0]
+
+    def path(self, step: int) -> Path:
+        return self.folder / _NAME.format(step)
+
+    def _progress(self, notes: dict[str, str], step: int) -> Progress:
+        """The numbers in the notes of a checkpoint, each of them checked."""
+        try:
+            found = Progress(**json.loads(notes["progress"]))
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise CorruptFile(f"{self.path(step)} has no readable notes") from None
+        whole = all(type(x) is int and x >= 0 for x in (found.step, found.best_step, found.waited))
+        if not whole or found.step != step or not isinstance(found.best, float | int | None):
+            raise CorruptFile(f"{self.path(step)} has invalid notes: {notes['progress']}")
+        if self.name != notes.get("run"):
+            raise StructureMismatch(f"{self.path(step)} is from another run")
+        return found
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename} cannot be read: {error.strerror}"
+    return str(error)

@@ -1,0 +1,279 @@
+"""What pages and tables need of a log, gathered in one pass and continued as the log grows.
+
+Memory is bounded whatever the length of the log: `train` and `valid` events are thinned, looks
+through the lens and samples are kept at ever wider intervals.
+"""
+
+import dataclasses
+import math
+import os
+from collections import deque
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from .events import (
+    Divergence,
+    Event,
+    Look,
+    Opening,
+    Train,
+    Valid,
+    goes_on_after,
+    opens,
+)
+from .log import NAME as LOG
+from .log import Log
+from .thinning import Sparse, Thinned
+from .train_columns import NUMBERS, pieces
+
+RECENT = 100  # events from which the speed is told
+LOOKS, SAMPLES, LONGEST = 128, 16, 4000  # looks and samples kept; characters of a sample
+NOW = ("seconds", "took", "symbols", "loss", "norm", "rate")
+STRETCHES, STRETCH, EDGE = 512, 1 << 11, 1 << 16  # of a sample: how many, and how many bytes
+# The numbers whose smallest and largest values are kept: those that charts show.
+TELLING = [place for place, name in enumerate(NUMBERS) if name not in ("seconds", "symbols")]
+UNKNOWN = float("nan")
+
+
+class Digest:
+    """A log, as far as it has been read.
+
+    Args:
+        path: the run folder.
+        first, last: only `train` events of these steps.
+        resumes: for a second pass, the steps at which the log goes on, one for each of its `start`
+            and `resume` events in order: what is after them in the events before does not count.
+
+    Attributes:
+        offset: bytes read so far.
+        whole: whether no event has been left out.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        first: float = 0,
+        last: float = math.inf,
+        resumes: list[int] | None = None,
+    ):
+        self.path, self.first, self.last = path, first, last
+        self.log = Log(path / LOG)
+        self.resumes, self.resumed = list(resumes or []), 0
+        self.inexact = False
+        self.places: list[tuple[int, float, int]] = []  # of chunks: bytes, first step, resumes
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self.train = Thinned(len(NUMBERS), telling=TELLING)
+        self.valid = Thinned(1)
+        self.lens: Sparse[Look] = Sparse(LOOKS)
+        self.samples: Sparse[Valid] = Sparse(SAMPLES)
+        self.start: Opening = {}
+        self.diverged: Divergence | None = None
+        self.recent: deque[tuple[float, ...]] = deque(maxlen=RECENT)  # step and NOW
+        self.seconds, self.latest = 0.0, 0.0  # of earlier sessions, and of this one
+        self.gradients = Counted()
+        self.best: dict | None = None
+
+    @property
+    def offset(self) -> int:
+        return self.log.offset
+
+    @property
+    def whole(self) -> bool:
+        return self.train.size == 1
+
+    def read(self) -> "Digest":
+        """Read what has been added to the log; a log that was replaced is read anew.
+
+        Returns:
+            The digest to use from now on.
+        """
+        try:
+            if self.log.is_another():
+                return Digest(self.path, self.first, self.last).read()
+        except FileNotFoundError:
+            return self if not self.offset else Digest(self.path)
+        self._read()
+        if self.inexact:  # a resume took back events that had been thinned: now it is known
+            return Digest(self.path, self.first, self.last, self.resumes).read()
+        return self
+
+    def _read(self, end: float = math.inf) -> None:
+        begin = self.offset
+        for chunk in self.log.chunks(end):
+            self._add(chunk, begin)
+            begin = self.offset
+
+    def _add(self, chunk: bytes, begin: int) -> None:
+        first, resumed = math.inf, self.resumed
+        for piece in pieces(chunk):
+            if len(piece.steps):
+                first = min(first, float(piece.steps[0]))
+                self._train(piece.steps, piece.values)
+            if piece.other is not None:
+                self._other(piece.other)
+        self.places.append((begin, first, resumed))
+
+    def _limit(self) -> float:
+        """The last step that no later `resume` supersedes, as far as those are known."""
+        return min(self.resumes[self.resumed :], default=math.inf)
+
+    def _train(self, steps: np.ndarray, values: np.ndarray) -> None:
+        if (limit := self._limit()) < math.inf:
+            values, steps = values[steps <= limit], steps[steps <= limit]
+        if not len(steps):
+            return
+        columns = dict(zip(NUMBERS, values.T, strict=True))
+        last = np.nan_to_num(columns["seconds"][-1])
+        self.latest = max(self.latest, float(last))
+        tail = slice(-RECENT, None)
+        now = [columns[name][tail].tolist() for name in NOW]
+        self.recent.extend(zip(steps[tail].tolist(), *now, strict=True))
+        self.gradients.add(steps, columns["gradients"], columns["took"])
+        inside = (steps >= self.first) & (steps <= self.last)
+        if inside.all():
+            self.train.add(steps, values)
+        elif inside.any():
+            self.train.add(steps[inside], values[inside])
+
+    def _other(self, event: Event) -> None:
+        if opens(event):
+            self._go_on(event)
+        elif event["step"] > self._limit():
+            return
+        elif event["kind"] == "valid":
+            self._valid(event)
+        elif event["kind"] == "lens":
+            self.lens.add(event)
+        elif event["kind"] == "diverged":
+            self.diverged = event
+        elif event["kind"] == "end":
+            self.latest = max(self.latest, event.get("seconds", 0.0))
+
+    def _go_on(self, event: Opening) -> None:
+        """A `start` takes back everything before it, a `resume` what is after its step."""
+        step = goes_on_after(event)
+        anew = step < 0
+        self.resumed += 1
+        if self.resumed > len(self.resumes):  # it was not known before
+            self.resumes.append(step)
+            if not anew:
+                exact = [part.forget_after(step) for part in (self.train, self.valid)]
+                self.inexact |= not all(exact) or self.gradients.before > step
+        if anew:
+            self._start_anew()
+        for part in (self.lens, self.samples, self.gradients):
+            part.forget_after(step)
+        self.start = {**event, **self.start}
+        if "steps" in event:
+            self.start["steps"] = event["steps"]
+        self.diverged = None
+        self.recent.clear()
+        self.seconds, self.latest = self.seconds + self.latest, 0.0
+        if self.best is not None and self.best["step"] > step:
+            self.best = None
+            for at, value, _, _ in self.gradients.at:
+                self._compare(at, value)
+
+    def _valid(self, event: Valid) -> None:
+        value = event["value"]
+        self.valid.add(np.array([float(event["step"])]), np.array([[_float(value)]]))
+        self.gradients.note(event["step"], value)
+        self._compare(event["step"], value)
+        if event.get("preview"):
+            self.samples.add({**event, "preview": event["preview"][:LONGEST]})
+
+    def _compare(self, step: int, value: float | None) -> None:
+        sign = -1 if self.start.get("higher_is_better") else 1
+        if value is not None and (self.best is None or sign * value < sign * self.best["value"]):
+            self.best = {"step": step, "value": value}
+
+    def zoomed(self, first: float, last: float) -> "Digest":
+        """The same log with all `train` events of a range of steps, thinned anew.
+
+        Only the part of the file is read that can have them.
+        """
+        found = Digest(self.path, first, last, self.resumes)
+        ends = [*self.places[1:], (self.offset, math.inf, 0)]
+        for (begin, low, resumed), (end, high, _) in zip(self.places, ends, strict=True):
+            if low <= last and (high >= first or high < low):
+                found.log.offset, found.resumed = begin, resumed
+                found._read(end)
+        found.start, found.diverged = self.start, self.diverged
+        found.valid, found.samples, found.lens = self.valid, self.samples, self.lens
+        return found
+
+    @classmethod
+    def sampled(cls, path: Path) -> "Digest":
+        """A first impression of a long log, from short stretches of it at equal intervals."""
+        found = cls(path)
+        with found.log.open() as file:
+            size = os.fstat(file.fileno()).st_size
+            ends = [(0, EDGE), (max(EDGE, size - EDGE), EDGE)]
+            step = max(1, (size - 2 * EDGE) // STRETCHES)
+            between = [(place, STRETCH) for place in range(EDGE, size - EDGE, step)]
+            kept = []
+            for place, length in [ends[0], *between, ends[1]]:
+                file.seek(place)
+                data = file.read(length)
+                first = data.find(b"\n") + 1 if place else 0
+                last = data.rfind(b"\n") + 1
+                if last > first:
+                    kept.append(data[first:last])
+                    end = place + last
+        if kept:
+            found._add(b"".join(kept), 0)  # at once: thinning takes as long for few events
+            found.log.offset = end
+        return found
+
+    def events(self) -> list[Event]:
+        """What is kept, as events in the order of their steps."""
+        found: list[Event] = [self.start] if self.start else []
+        steps, values = self.train.rows()
+        for step, row in zip(steps.tolist(), values.tolist(), strict=True):
+            pairs = zip(NUMBERS, row, strict=True)
+            known = {name: x for name, x in pairs if x == x}
+            found.append(cast(Train, {"kind": "train", "step": int(step), "loss": None, **known}))
+        texts = {event["step"]: event["preview"] for event in self.samples.events()}
+        steps, values = self.valid.rows()
+        for step, value in zip(map(int, steps), values[:, 0].tolist(), strict=True):
+            text: Any = {"preview": texts[step]} if step in texts else {}
+            known_value = value if value == value else None
+            found.append({"kind": "valid", "step": step, "value": known_value, **text})
+        found += self.lens.events()
+        found.sort(key=lambda event: event["step"])
+        return found + ([self.diverged] if self.diverged else [])
+
+
+@dataclasses.dataclass
+class Counted:
+    """Gradient-equivalents and seconds spent until each validation, counted over all events."""
+
+    before: float = 0.0
+    total: float = 0.0
+    seconds: float = 0.0
+    at: list[tuple[int, float | None, float, float]] = dataclasses.field(default_factory=list)
+
+    def add(self, steps: np.ndarray, per_step: np.ndarray, took: np.ndarray) -> None:
+        """Count `train` events; an event without a number of gradients has one per step."""
+        each = np.where(np.isnan(per_step), 1.0, per_step)
+        self.total += float(np.sum(np.diff(steps, prepend=self.before) * each))
+        self.seconds += float(np.nansum(took))
+        self.before = float(steps[-1])
+
+    def note(self, step: int, value: float | None) -> None:
+        """Remember where a validation is; of very many, every other one is forgotten."""
+        self.at.append((step, value, self.total, self.seconds))
+        if len(self.at) > 4096:
+            self.at = [*self.at[:-1:2], self.at[-1]]
+
+    def forget_after(self, step: int) -> None:
+        """Drop the validations after a step; what was spent after it is counted anew later."""
+        self.at = [one for one in self.at if one[0] <= step]
+
+
+def _float(value: float | None) -> float:
+    return UNKNOWN if value is None else float(value)

@@ -1,0 +1,177 @@
+"""Run folders as their files describe them, for lists and pages: JAX is not needed.
+
+Nothing is checked but the form: a folder may be someone else's, damaged, or not complete yet.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...files import is_locked, read_regular
+from ...names import class_name
+from .log import NAME as LOG
+from .summary import Summary
+
+CONFIG, MODEL = "config.json", "model.json"
+LARGEST = 16 << 20  # bytes of a file
+
+
+@dataclasses.dataclass(frozen=True)
+class RunRecord:
+    """The settings of a run, and what it was made with.
+
+    Attributes:
+        settings: all settings by name, and the names of task, cell and learner by theirs.
+        used: the values that the run uses; see `values_used`.
+        versions: those of the packages that it was made with.
+
+    Example:
+        >>> record = RunRecord.read(Path("runs/text-mlstm-1"))
+        >>> record.settings["units"], record.batch
+        (8, 4)
+    """
+
+    settings: dict[str, Any]
+    used: dict[str, Any]
+    versions: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> "RunRecord":
+        """The record of a folder, as far as its files can be read; links are not followed."""
+        try:
+            settings = read_settings(path, links=False)
+        except (OSError, ValueError):
+            settings = {}
+        try:
+            made = _plain(_read(path / MODEL, links=False).get("made"))
+        except (OSError, ValueError):
+            made = {}
+        return cls(settings, _plain(made.get("used")), _plain(made.get("versions")))
+
+    @property
+    def batch(self) -> int:
+        """The sequences per batch, as far as the folder says."""
+        found = self.used.get("batch")
+        return found if isinstance(found, int) and not isinstance(found, bool) else 1
+
+
+def read_settings(path: Path, *, links: bool = True) -> dict[str, Any]:
+    """All settings of a run folder by name; `links` as in `open_regular`.
+
+    Raises:
+        OSError, ValueError: the file cannot be read, or is not what a run writes.
+    """
+    found: dict[str, Any] = {}
+    for section, part in _read(path / CONFIG, links).items():
+        if not isinstance(part, dict):
+            raise ValueError(f"{section} is not a section")
+        found |= {name: value for name, value in part.items() if name != "name"}
+        if "name" in part:
+            found[section] = part["name"]
+    return found
+
+
+def member_name(settings: dict[str, Any], role: str) -> str | None:
+    """The name of a task, cell or learner, short; `None` if there is none."""
+    found = settings.get(role)
+    return class_name(found) if isinstance(found, str) else None
+
+
+def _read(path: Path, links: bool) -> dict[str, Any]:
+    """A JSON object in a file; `OSError` or `ValueError` if it is not one."""
+    try:
+        found = json.loads(read_regular(path, LARGEST, links=links))
+    except RecursionError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path.name} is not one JSON object")
+    return found
+
+
+def _plain(found: Any) -> dict[str, Any]:
+    return found if isinstance(found, dict) else {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Listed:
+    """What a list says about a run folder.
+
+    Attributes:
+        run: the folder.
+        task, cell, learner: their names; `None` if the folder is broken.
+        parameters, steps: how many; `None` if unknown.
+        best: the best validation.
+        metric: what was validated.
+        state: `running`, `done`, `no gain` (early stopping), `diverged`, `interrupted`, `not
+            started`, or `broken` with the reason.
+        seconds: of the last session.
+        settings: all settings by name.
+    """
+
+    run: str
+    task: str | None = None
+    cell: str | None = None
+    learner: str | None = None
+    parameters: int | None = None
+    steps: int | None = None
+    best: float | None = None
+    metric: str | None = None
+    state: str = "broken"
+    seconds: float | None = None
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+
+def run_folders(folder: Path) -> Iterator[Path]:
+    """All run folders below a folder, broken ones too, in the order of their names.
+
+    A folder is a run if it has a file that only runs have; folders within runs are not looked at.
+    """
+    for here, inside, files in os.walk(folder):
+        if CONFIG in files or MODEL in files or LOG in files:
+            inside.clear()
+            yield Path(here)
+        else:
+            inside.sort()
+
+
+def listed(folder: Path) -> Listed:
+    """What a list says about a run folder.
+
+    Example:
+        >>> found = listed(Path("runs/text-mlstm-1"))
+        >>> found.task, found.cell, found.steps, found.state
+        ('text', 'mlstm', 4, 'done')
+    """
+    name, path = str(folder), Path(os.path.realpath(folder / LOG))
+    log = Summary(path)
+    try:
+        settings = read_settings(folder)
+        if path.is_file():
+            log.read()
+    except FileNotFoundError:
+        return Listed(name, state=f"broken: it has no {CONFIG}")
+    except OSError as error:
+        return Listed(name, state=f"broken: {error.strerror}")
+    except ValueError:
+        return Listed(name, state=f"broken: its {CONFIG} is not what a run writes")
+    if not (folder / MODEL).is_file():
+        return Listed(name, state=f"broken: it has no {MODEL}")
+    state = "running" if is_locked(folder) else log.state
+    if log.damaged and not log.start and not log.values:
+        state = f"broken: its {LOG} cannot be read"
+    return Listed(
+        run=name,
+        task=member_name(settings, "task"),
+        cell=member_name(settings, "cell"),
+        learner=member_name(settings, "learner"),
+        parameters=log.start.get("parameters"),
+        steps=log.timed["step"] if log.timed else None,
+        best=log.best,
+        metric=log.start.get("metric"),
+        state=state,
+        seconds=log.timed["seconds"] if log.timed else None,
+        settings=settings,
+    )

@@ -1,0 +1,147 @@
+"""The log of a run: an append-only file with one JSON object per line.
+
+A run that continues from a checkpoint logs a `resume` event, which supersedes the events of later
+steps; so nothing is ever removed from the file. A log may have a gigabyte, and it may grow while it
+is read: `Log` gives what is new as chunks of whole lines, of which `event_of` makes events. Whoever
+reads a log does so by these two.
+"""
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ...files import append_line, open_regular
+from .events import Event, event_of, goes_on_after, opens
+
+NAME = "events.jsonl"
+CHUNK = 1 << 20  # bytes; other requests wait while one is decoded
+
+
+class Log:
+    """A log, from where it was left.
+
+    Args:
+        path: the file. A link or a pipe is an `OSError` when it is opened.
+        offset: bytes that have been read.
+        longest: bytes of a line; one that is longer is not an event, and left out.
+
+    Attributes:
+        changed: when the file was changed last, in seconds since 1970.
+    """
+
+    def __init__(self, path: Path, offset: int = 0, longest: float = CHUNK):
+        self.path, self.offset, self.longest = path, offset, longest
+        self.changed = 0.0
+        self._file: tuple[int, int] | None = None
+
+    def open(self) -> BinaryIO:
+        return open_regular(self.path, links=False)
+
+    def size(self) -> int:
+        """The bytes of the file, 0 if there is none."""
+        try:
+            return os.lstat(self.path).st_size
+        except OSError:
+            return 0
+
+    def is_another(self) -> bool:
+        """Whether it is no longer the file that was read: what was read is then to be forgotten."""
+        with self.open() as file:
+            found = os.fstat(file.fileno())
+        before, self._file = self._file, (found.st_dev, found.st_ino)
+        self.changed = found.st_mtime
+        return found.st_size < self.offset or before not in (None, self._file)
+
+    def chunks(self, end: float = math.inf) -> Iterator[bytes]:
+        """The whole lines up to an offset, or as far as there are any; `offset` moves with them.
+
+        An incomplete last line is left for later, unless it lacks nothing but its end.
+        """
+        with self.open() as file:
+            parts: list[bytes] = []  # of a line that has not ended yet
+            waiting, skipping = 0, False
+            file.seek(self.offset)
+            while data := file.read(max(0, int(min(CHUNK, end - self.offset - waiting)))):
+                before, newline, rest = data.rpartition(b"\n")
+                if newline:
+                    whole = b"".join([*parts, before, newline])
+                    self.offset += len(whole)
+                    yield whole.partition(b"\n")[2] if skipping else whole
+                    parts, waiting, skipping = [], 0, False
+                parts.append(rest)
+                waiting += len(rest)
+                if waiting >= self.longest:
+                    self.offset += waiting
+                    parts, waiting, skipping = [], 0, True
+                    yield b""
+            last = b"".join(parts)
+            if not skipping and event_of(last) is not None:
+                self.offset += len(last)
+                yield last
+
+    def lines(self, end: float = math.inf) -> Iterator[tuple[int, bytes]]:
+        """The same line by line, each with the offset after it."""
+        for chunk in self.chunks(end):
+            place = self.offset - len(chunk)
+            for line in lines_of(chunk):
+                place = min(place + len(line) + 1, self.offset)
+                yield place, line
+
+
+def lines_of(chunk: bytes) -> list[bytes]:
+    """The lines of a chunk.
+
+    Example:
+        >>> lines_of(b"one\\n\\ntwo\\n"), lines_of(b"")
+        ([b'one', b'', b'two'], [])
+    """
+    return chunk.removesuffix(b"\n").split(b"\n") if chunk else []
+
+
+def read_events(folder: Path) -> list[Event]:
+    """The events in order; damaged and incomplete lines are skipped.
+
+    Every event has a `kind` and a `step`. Events of a resumed run supersede those of the same steps
+    before.
+
+    Example:
+        >>> sorted({event["kind"] for event in read_events(run.path)})
+        ['end', 'lens', 'start', 'train', 'valid']
+    """
+    path = Path(os.path.realpath(folder / NAME))
+    found: list[Event] = []
+    damaged = []
+    lines = Log(path, longest=math.inf).lines() if path.is_file() else iter(())
+    for number, (_, line) in enumerate(lines, 1):
+        event = event_of(line)
+        if event is None:
+            damaged += [number] if line.strip() else []
+            continue
+        if opens(event):
+            last = goes_on_after(event)
+            found = [earlier for earlier in found if earlier["step"] <= last]
+        found.append(event)
+    if damaged:
+        words = f"line {damaged[0]}" if len(damaged) == 1 else f"{len(damaged)} lines"
+        warnings.warn(
+            f"{folder / NAME}: {words} cannot be read; skipped", RuntimeWarning, stacklevel=3
+        )
+    return found
+
+
+def add_event(folder: Path, event: Mapping[str, Any]) -> None:
+    """Append an event to the log."""
+    append_line(folder / NAME, json.dumps(_finite(event), allow_nan=False).encode())
+
+
+def _finite(value: Any) -> Any:
+    """Replace NaN and infinity, which JSON does not have, by `None`."""
+    if isinstance(value, dict):
+        return {name: _finite(x) for name, x in value.items()}
+    if isinstance(value, list):
+        return [_finite(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,158 @@
+"""`model.json`: what a run was made with, written once and checked whenever the run is opened.
+
+format, sha256    of the file
+sizes             what the network knows about its task
+artefacts         what the network needs from the data; see `Task.artefacts`
+made              the manifest: name, versions, descriptions and settings of the run
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from ...data import Vocabulary
+from ...errors import BadInput
+from ...files import read_regular, write_whole
+from ..config import Config
+from ..network.models import check_numbers
+from ..network.parts import Sizes
+from .checkpoints import FORMAT
+
+# What may differ between a run and its continuation; the fingerprint of the data covers the file.
+MAY_CHANGE = ("steps", "epochs", "minutes", "file")
+LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
+Size = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
+
+
+class _Sizes(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    inputs: Size
+    outputs: Size
+    symbolic: bool
+    readout_bias: bool = True
+    model: dict | None = None
+    predicts_next: bool = False
+
+
+class _Used(msgspec.Struct):
+    units: Size | Annotated[list[Size], msgspec.Meta(min_length=1)] = 1
+
+
+class _Manifest(msgspec.Struct):
+    run: str
+    versions: dict
+    task: dict
+    network: Any
+    learner: Any
+    given: list
+    used: _Used
+    config: dict
+
+
+class _Model(msgspec.Struct):
+    """What the file must hold."""
+
+    sizes: _Sizes
+    artefacts: dict
+    made: _Manifest
+
+
+def write_model(path: Path, sizes: Sizes, artefacts: Any, manifest: dict) -> tuple[dict, dict]:
+    """Write the file; artefacts and manifest as they will be read."""
+    model = {
+        "format": FORMAT,
+        "sizes": sizes._asdict(),
+        "artefacts": artefacts,
+        "made": manifest,
+    }
+    model["sha256"] = _checksum(model)
+    write_whole(path / "model.json", json.dumps(model).encode())
+    artefacts, manifest = json.loads(json.dumps((artefacts, manifest)))
+    return artefacts, manifest
+
+
+def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
+    """The configuration, sizes, artefacts and manifest of a run folder, all of them checked."""
+    model = read_json(path / "model.json")
+    _check_format(path, model.get("format"))
+    try:
+        config = Config.from_json(read_json(path / "config.json"))
+    except BadInput as error:
+        raise BadInput(f"{path / 'config.json'}: {error}") from None
+    try:
+        if model.pop("sha256") != _checksum(model):
+            raise ValueError("its checksum is wrong")
+        msgspec.convert(model, _Model)
+        sizes, artefacts, manifest = Sizes(**model["sizes"]), model["artefacts"], model["made"]
+        if sizes.model is not None:
+            check_numbers(sizes.model)
+        if "vocabulary" in artefacts:
+            Vocabulary.from_json(artefacts["vocabulary"])
+        if "task" not in manifest["given"]:
+            inputs, outputs = config.task.kind.check_artefacts(artefacts)
+            if inputs not in (None, sizes.inputs) or outputs not in (None, sizes.outputs):
+                raise ValueError("its sizes do not agree")
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
+    _check_unchanged(path, config, manifest)
+    return config, sizes, artefacts, manifest
+
+
+def _check_format(path: Path, found: Any) -> None:
+    """Refuse the folder of another version of Ostinato."""
+    if type(found) is int and 1 <= found < FORMAT:
+        raise BadInput(
+            f"{path} was written by an earlier version of Ostinato (format {found}, this one reads "
+            f"format {FORMAT}); train it again"
+        )
+    if type(found) is not int or found != FORMAT:
+        raise BadInput(
+            f"{path} was written by a newer version of Ostinato (format {found!r:.40}, this one "
+            f"reads up to {FORMAT}); install that version"
+        )
+
+
+def _checksum(model: dict) -> str:
+    return hashlib.sha256(json.dumps(model, sort_keys=True).encode()).hexdigest()
+
+
+def _check_unchanged(path: Path, config: Config, made: dict) -> None:
+    """Refuse a configuration that was edited."""
+    try:
+        own = Config.from_json(made["config"])
+    except BadInput as error:
+        raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
+    if found := changed_setting(own, config):
+        name, value, now = found
+        raise BadInput(
+            f"{path / 'config.json'} has been changed: {name} = {now}, but the run was made with "
+            f"{value}; change it back"
+        )
+
+
+def changed_setting(own: Config, other: Config) -> tuple[str, Any, Any] | None:
+    """The first setting that must not change but did: its name and both values."""
+    one, two = own.flat(), other.flat()
+    for name in {**two, **one}:
+        if name not in MAY_CHANGE and one.get(name) != two.get(name):
+            return name, one.get(name), two.get(name)
+    return None
+
+
+def read_json(path: Path) -> dict:
+    try:
+        found = json.loads(read_regular(path, LARGEST))
+    except FileNotFoundError:
+        raise BadInput(
+            f"{path.parent} is not a complete run folder: it has no {path.name}"
+        ) from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} cannot be read as JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadInput(f"{path} is not what a run writes: it should hold one JSON object")
+    return found

@@ -1,0 +1,322 @@
+"""The run folder: configuration, events and checkpoints.
+
+    config.json       the configuration, enough to repeat the run
+    model.json        what was built: network, task, vocabulary, values and versions
+    events.jsonl      the log, one event per line
+    checkpoints/      step-00000100.safetensors: network, learner state and carried state
+
+Only one process at a time trains in it; any number may read it meanwhile.
+"""
+
+import dataclasses
+import secrets
+import warnings
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...cells import Model
+from ...data import Vocabulary
+from ...errors import BadInput
+from ...files import check_appendable, is_leftover, remove_leftovers, write_whole
+from ...learning import Learner
+from ...tasks import Task
+from ...weights import CorruptFile, StructureMismatch
+from ..build import build_task, precision
+from ..config import Config
+from ..config.members import allow_members
+from ..network.budget import Units, network_shapes
+from ..network.parts import Sizes
+from .checkpoints import Checkpoint, Checkpoints, Progress
+from .events import Event
+from .log import NAME as LOG
+from .log import add_event, read_events
+from .manifest import changed_setting, read_json, read_model, write_model
+from .provenance import described, described_learner, described_task, difference, versions
+
+
+class Saved(NamedTuple):
+    """The network of a checkpoint.
+
+    Attributes:
+        step: the training steps that it had done.
+        network: with the weights of that step.
+    """
+
+    step: int
+    network: Model
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """An existing run folder.
+
+    Attributes:
+        path: the folder.
+        config: the settings.
+        sizes: what the network knows about its task.
+        artefacts: what the network needs from the data, as JSON; see `Task.artefacts`.
+        manifest: what the run was made with, as plain JSON: its name `run`, the `network`, `task`
+            and `learner`, which of them were `given`, the values `used`, `versions` and `config`.
+
+    Example:
+        >>> run = open_run("runs/text-mlstm-1")
+        >>> network = run.network()
+        >>> run.steps()[-1]  # of the last checkpoint
+        4
+    """
+
+    path: Path
+    config: Config
+    sizes: Sizes
+    artefacts: dict
+    manifest: dict
+
+    def with_steps(self, config: Config) -> "Run":
+        """The same run with another number of steps or minutes; nothing else may change.
+
+        Steps that are done cannot be taken back, so there must be at least as many.
+        """
+        if found := changed_setting(self.config, config):
+            name, own, asked = found
+            raise BadInput(
+                f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
+                "only steps and minutes can change"
+            )
+        done = max(self.steps(), default=0)
+        if config.steps < done:
+            raise BadInput(
+                f"{self.path} has done {done} steps, so it cannot continue to step {config.steps}; "
+                f"give at least {done} steps, or start again with another --run"
+            )
+        return dataclasses.replace(self, config=config)
+
+    def task(self) -> Task:
+        """The task with the run's own data, which must be unchanged."""
+        if "task" in self.manifest["given"]:
+            raise BadInput(
+                f"{self.path} was started from Python with its own task, which is not in the "
+                "folder: pass it again, as in examine(run, task=...)"
+            )
+        with self.precision():
+            task = build_task(self.config, self.artefacts)
+            self._check_task(task)
+        return task
+
+    def task_on(self, path: Path) -> Task:
+        """The task on another file; the run's own data are not needed."""
+        task = self.config.task
+        with self.precision():
+            return task.kind.on_file(path, task.settings, self.artefacts)
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The vocabulary of a text; `None` for other tasks."""
+        found = self.artefacts.get("vocabulary")
+        return None if found is None else Vocabulary.from_json(found)
+
+    def check(self, task: Task, network: Model, used: dict, learner: Learner) -> None:
+        """Refuse to continue with another task, network or learner, or with other values."""
+        self._check_task(task)
+        self._check_network(network)
+        if found := difference(self.manifest["learner"], described_learner(learner)):
+            raise BadInput(
+                f"{self.path} was started with another learner: {found}{self._given('learner')}"
+            )
+        for name, value in used.items():
+            recorded = self.manifest["used"].get(name, value)
+            if recorded != value:
+                raise BadInput(
+                    f"{self.path} was started with {name} = {recorded}, which would now be {value}"
+                )
+        for name, value in versions().items():
+            recorded = self.manifest["versions"].get(name, value)
+            if recorded != value:
+                warnings.warn(
+                    f"{self.path} was started with {name} {recorded}, and this is {value}: results "
+                    "may differ in their last digits",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+
+    def _check_task(self, task: Task) -> None:
+        recorded, now = self.manifest["task"], described_task(task)
+        if found := difference({**recorded, "data": now["data"]}, now):
+            raise BadInput(f"{self.path} was trained on another task: {found}{self._given('task')}")
+        if recorded.get("data") != now["data"]:
+            raise BadInput(
+                f"{task.source} not, or no longer, what {self.path} was trained on"
+                f"{self._given('task')}"
+            )
+
+    def _check_network(self, network: Model) -> None:
+        if found := difference(self.manifest["network"], described(network)):
+            raise BadInput(
+                f"{self.path} was made with another network: {found}{self._given('network')}"
+            )
+
+    def _given(self, what: str) -> str:
+        """Advice if the run was given its own task, network or learner from Python."""
+        given = what in self.manifest["given"]
+        return f"; it was started from Python with its own {what}: pass it again" if given else ""
+
+    def network(self, which: str | int = "best", like: Model | None = None) -> Model:
+        """The network of a checkpoint; the arguments are those of `saved`."""
+        return self.saved(which, like).network
+
+    def saved(self, which: str | int = "best", like: Model | None = None) -> "Saved":
+        """The network of a checkpoint, and the step that it is from.
+
+        Args:
+            which: `"best"`, `"last"`, or the step of a checkpoint that exists; see `steps`.
+            like: a network of the same structure; a run that was given its own network needs it.
+
+        Example:
+            >>> open_run("runs/text-mlstm-1").saved().step
+            4
+        """
+        with self.precision():
+            return self._saved(which, like)
+
+    def _saved(self, which: str | int, like: Model | None) -> "Saved":
+        steps = self.steps()
+        if not steps:
+            raise BadInput(f"{self.path} has no checkpoint yet; continue with --resume")
+        if which not in ("best", "last") and (type(which) is not int or which not in steps):
+            there = ", ".join(map(str, steps))
+            raise BadInput(
+                f"{self.path} has no checkpoint {which!r:.40}; there are 'best', 'last' and the "
+                f"steps {there}"
+            )
+        if like is None:
+            like = network_shapes(self.config, self.sizes, self.units)
+        self._check_network(like)
+        if isinstance(which, int):
+            try:
+                return Saved(which, self.checkpoints.read(which, like, "network"))
+            except (CorruptFile, StructureMismatch, OSError) as error:
+                raise BadInput(f"{error}; ask for another step") from None
+        found = self.checkpoints.newest(like, "network")
+        if found is None:  # removed in the meantime
+            raise BadInput(f"{self.path} has no checkpoint any more")
+        network, progress = found
+        if which == "best" and progress.best_step in steps:
+            try:
+                best = self.checkpoints.read(progress.best_step, like, "network")
+                return Saved(progress.best_step, best)
+            except (CorruptFile, OSError) as error:
+                warnings.warn(f"{error}; using the last checkpoint", RuntimeWarning, stacklevel=3)
+        return Saved(progress.step, network)
+
+    @property
+    def units(self) -> Units | None:
+        """The number of units that the run was started with, if known."""
+        found = self.manifest["used"].get("units")
+        return tuple(found) if isinstance(found, list) else found
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.path, self.name)
+
+    @property
+    def name(self) -> str:
+        """A random name that marks the files of this run."""
+        return self.manifest["run"]
+
+    def precision(self) -> AbstractContextManager:
+        """A context in which numbers and products have the precision that the run needs."""
+        return precision(self.config)
+
+    def steps(self) -> list[int]:
+        """The steps of the existing checkpoints, in order."""
+        return self.checkpoints.steps()
+
+    def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
+        """Write a checkpoint, then remove those that are no longer needed."""
+        self.checkpoints.save(checkpoint, progress)
+
+    def go_on(self) -> None:
+        """Record the new number of steps, and clean up after a killed process."""
+        if Config.from_json(read_json(self.path / "config.json")) != self.config:
+            write_whole(self.path / "config.json", str(self.config).encode())
+        for folder in (self.path, self.checkpoints.folder):
+            remove_leftovers(folder)
+
+    def check_log(self) -> None:
+        """Refuse to add to the log of another run, or to what is no file."""
+        check_appendable(self.path / LOG)
+        for event in self.events():
+            if event.get("run", self.name) != self.name:
+                raise BadInput(f"{self.path / 'events.jsonl'} is from another run; restore its own")
+
+    def events(self) -> list[Event]:
+        """The events of the log; see `read_events`."""
+        return read_events(self.path)
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        """Append an event to the log."""
+        add_event(self.path, event)
+
+
+def create_run(
+    path: Path,
+    config: Config,
+    task: Task,
+    network: Model,
+    used: dict,
+    given: list[str],
+    learner: Learner,
+) -> Run:
+    """Create a run in an empty folder whose lock is held.
+
+    Args:
+        path: the folder.
+        config, task, network, learner: what is trained, and how.
+        used: the values that the run uses; see `values_used`.
+        given: which of task, network and learner were given instead of built from `config`.
+    """
+    check_free(path)
+    allow_members((config.task, config.cell, config.learner, config.first))
+    sizes = Sizes.of(task)
+    manifest = {
+        "run": secrets.token_hex(8),
+        "versions": versions(),
+        "task": described_task(task),
+        "network": described(network),
+        "learner": described_learner(learner),
+        "given": given,
+        "used": used,
+        "config": config.as_json(),
+    }
+    artefacts, manifest = write_model(path, sizes, task.artefacts(), manifest)
+    write_whole(path / "config.json", str(config).encode())  # last: now the folder is a run
+    return Run(path, config, sizes, artefacts, manifest)
+
+
+def check_free(path: Path) -> None:
+    """Refuse a folder for a new run unless it is empty, except for what a killed start left."""
+    if not path.exists() and not path.is_symlink():
+        return
+    if path.is_dir() and all(_is_beginning(entry.name) for entry in path.iterdir()):
+        return
+    what = "is already a run; continue with --resume" if is_run(path) else "is not an empty folder"
+    raise BadInput(f"{path} {what}, or choose another --run")
+
+
+def _is_beginning(name: str) -> bool:
+    return name in ("model.json", ".lock") or is_leftover(name)
+
+
+def is_run(path: Path) -> bool:
+    return (path / "config.json").is_file()
+
+
+def open_run(path: str | Path) -> Run:
+    """Open an existing run folder and check it."""
+    path = Path(path)
+    if not path.is_dir():
+        raise BadInput(f"there is no run folder {path}")
+    if not is_run(path):
+        raise BadInput(f"{path} is not a run folder: it has no config.json")
+    return Run(path, *read_model(path))

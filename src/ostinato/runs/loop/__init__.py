@@ -1,0 +1,12 @@
+"""The training loop, from the first step to the last checkpoint."""
+
+from typing import TYPE_CHECKING
+
+from ..._lazy import attach
+
+if TYPE_CHECKING:
+    from .divergence import Diverged as Diverged
+    from .loop import Training as Training
+    from .training import train as train
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,12 @@
+"""Many runs at once, and what they share."""
+
+from typing import TYPE_CHECKING
+
+from ..._lazy import attach
+
+if TYPE_CHECKING:
+    from .many import is_over as is_over
+    from .many import side_by_side as side_by_side
+    from .many import train_many as train_many
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,207 @@
+"""How the parts of a network are put together, by the kind of model that a task needs.
+
+A task names its model in `Task.model`, a dictionary with a `kind` and the numbers that this kind
+needs; `None` is a plain `Network`. A new kind is one function here and one line in `MODELS`.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...cells.initialisers import normal
+from ...reservoir import MLP, Expansion, OutputFeedback
+from ...settings import Setting, checked
+from ...tasks import Task
+from ...wiring import (
+    ATTENTION,
+    Bridge,
+    Captioner,
+    Convolutions,
+    DeepReadout,
+    Drop,
+    Dropped,
+    Embedding,
+    EncoderDecoder,
+    Mean,
+    Network,
+    Stack,
+    Tagger,
+    can_hand_over,
+)
+from ..config.refusals import NETWORK, refuse
+from .parts import Parts, Sizes, readout_kind
+
+EMBEDDED = 0.1  # standard deviation: a tied readout needs small numbers
+
+
+def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
+    """An encoding of symbols, if the task has them, layers and a readout."""
+    task = parts.task
+    body, out, symbols = jax.random.split(key, 3)
+    encoding, size, one_hot = None, task.inputs, 0
+    if task.symbolic:
+        encoding, size = parts.encoding(task.inputs, symbols)
+        one_hot = encoding.one_hot
+    if readout_kind(parts.cell, parts.settings, task) == "own":
+        made, _ = parts.layers(size, body, symbols=one_hot, last={"outputs": task.outputs})
+        return Network(made, None, encoding)
+    fed_back = parts.settings.output_feedback
+    made, width = parts.layers(size + fed_back * task.outputs, body, symbols=one_hot)
+    if parts.settings.pool == "mean":
+        made = Stack([made, Mean(width)])
+    if parts.settings.expand is not None:
+        made = Expansion(made, parts.settings.expand, key=jax.random.fold_in(body, 1))
+        width = made.width
+    readout: Any = parts.readout(width, task.outputs, out)
+    if parts.settings.readout_units is not None:
+        readout = MLP(width, parts.settings.readout_units, task.outputs, key=out)
+    return OutputFeedback(made, readout) if fed_back else Network(made, readout, encoding)
+
+
+def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
+    """An encoder of `inputs` symbols and a decoder of `outputs` symbols.
+
+    The numbers of the model: `attention`, the name of one or `None`; `tied`, whether the readout
+    is the decoder's embedding; `embedding`, the size of both embeddings.
+    """
+    task = parts.task
+    keys = iter(jax.random.split(key, 12))
+    source: Any
+    target: Any
+    source, size = parts.encoding(task.inputs, next(keys), EMBEDDED)
+    target, width = parts.encoding(task.outputs, next(keys), EMBEDDED)
+    layers, memory = parts.layers(size, next(keys), symbols=source.one_hot)
+    decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
+    drop = parts.settings.dropout
+    if drop:
+        source, target = (Dropped(x, Drop(drop, key=next(keys))) for x in (source, target))
+        readout = readout.dropping(Drop(drop, key=next(keys)))
+    encoder = Network(layers, None, source)
+    return EncoderDecoder(encoder, decoder, target, bridge, attention, readout)
+
+
+def captioner(parts: Parts, key: jax.Array) -> Captioner:
+    """Convolutions and a decoder of `outputs` symbols.
+
+    The numbers of the model: `picture`, height, width and channels; `attention`, `tied` and
+    `embedding` as for an encoder-decoder.
+    """
+    keys = iter(jax.random.split(key, 12))
+    drop = parts.settings.dropout
+    pictures = Convolutions(
+        (parts.task.model or {})["picture"],
+        key=next(keys),
+        drop=Drop(drop, key=next(keys)) if drop else None,
+    )
+    target: Any
+    target, width = parts.encoding(parts.task.outputs, next(keys), EMBEDDED)
+    decoder, bridge, attention, readout = _decoding(
+        parts, target, width, pictures, pictures.size, keys
+    )
+    if drop:
+        target = Dropped(target, Drop(drop, key=next(keys)))
+        readout = readout.dropping(Drop(drop, key=next(keys)))
+    return Captioner(pictures, decoder, target, bridge, attention, readout)
+
+
+def _decoding(
+    parts: Parts, target: Any, width: int, encoder: Any, memory: int, keys: Iterator[jax.Array]
+) -> tuple[Any, Bridge | None, Any, DeepReadout]:
+    """A decoder, the bridge to it, its attention and its readout.
+
+    Args:
+        parts: what they are made of.
+        target: the decoder's embedding, of `width` numbers.
+        width: see `target`.
+        encoder: its final state starts the decoder.
+        memory: size of the vectors that attention looks at.
+        keys: random keys for the initial weights.
+    """
+    task, model = parts.task, parts.task.model or {}
+    attention, reads = None, width
+    if model["attention"] is not None:
+        reads += memory if model["attention"] == "additive" else 0
+    decoder, units = parts.layers(reads, next(keys), symbols=target.one_hot, both_ways=False)
+    if model["attention"] is not None:
+        attention = ATTENTION[model["attention"]](units, memory, units, key=next(keys))
+    bridge = None
+    if not can_hand_over(encoder, decoder):
+        bridge = Bridge(encoder, decoder, key=next(keys))
+    hidden = parts.readout(units + (memory if attention else 0), width, next(keys))
+    V = None if model["tied"] else parts.readout(width, task.outputs, next(keys)).V
+    return decoder, bridge, attention, DeepReadout(hidden, V, jnp.zeros(task.outputs), None)
+
+
+def tagger(parts: Parts, key: jax.Array) -> Tagger:
+    """Words and their characters, bidirectional layers and a readout.
+
+    Its numbers: `letters`, how many characters there are; `letter`, the size of a character's
+    vector; `spelling`, the units of the cell that reads a word's characters; `embedding`.
+    """
+    task, settings, numbers = parts.task, parts.settings, parts.task.model or {}
+    one, two, three, four, five, six = jax.random.split(key, 6)
+    size = numbers["embedding"] if settings.embedding is None else settings.embedding
+    # Short vectors, so that a rare word, whose vector is hardly learned, is known by its spelling.
+    words = Embedding(task.inputs, size, key=one, init=normal(0.1))
+    letters = Embedding(numbers["letters"], numbers["letter"], key=two)
+    single = dataclasses.replace(settings, units=None, layers=1, skip=False, dropout=0.0)
+    small = Parts(parts.cell, single, task, numbers["spelling"])
+    spelling, more = small.layers(numbers["letter"], three, both_ways=True)
+    layers, width = parts.layers(size + more, four, both_ways=True)
+    network = Network(layers, parts.readout(width, task.outputs, five))
+    return Tagger(words, letters, spelling, network, key=six, rate=settings.dropout)
+
+
+def _size(name: str, least: int = 1) -> Setting:
+    return Setting(name, int, False, None, min=least)
+
+
+_DECODER = (
+    Setting("attention", str, True, None, among=tuple(ATTENTION)),
+    Setting("tied", bool, False, None),
+    _size("embedding", least=0),
+)
+# The numbers of each kind of model, as a task gives them and a run folder holds them.
+NUMBERS: dict[str, tuple[Setting, ...]] = {
+    "network": (Setting("embedding", int, True, None, min=0),),
+    "encoder-decoder": _DECODER,
+    "tagger": (_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
+    "captioner": (*_DECODER, Setting("picture", tuple, False, None, min=1)),
+}
+
+
+def check_numbers(model: Any) -> None:
+    """Raise `ValueError` for what is not a `Task.model`."""
+    if not isinstance(model, dict) or model.get("kind") not in NUMBERS:
+        raise ValueError(f"there is no model {model!r:.40}")
+    for one in NUMBERS[model["kind"]]:
+        checked(one, model.get(one.name) if one.optional else model[one.name])
+    if "picture" in model and len(model["picture"]) != 3:
+        raise ValueError("its pictures have no height, width and channels")
+
+
+MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {
+    "network": network,
+    "encoder-decoder": encoder_decoder,
+    "tagger": tagger,
+    "captioner": captioner,
+}
+
+
+def make_network(
+    config: Any, task: Task | Sizes, units: int | Sequence[int], key: jax.Array
+) -> Any:
+    """A newly initialised network, wired as the task needs it (`models.MODELS`).
+
+    Args:
+        config: the `Config`, of which the cell and the network count.
+        task: determines the sizes of inputs and outputs, and the wiring.
+        units: per layer: one number for all layers, or one for each.
+        key: random key for the initial weights.
+    """
+    refuse(NETWORK, config, task)
+    kind = "network" if task.model is None else task.model["kind"]
+    return MODELS[kind](Parts(config.cell, config.network, task, units), key)

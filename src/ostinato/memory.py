@@ -27,9 +27,9 @@ def check_memory(parts: Mapping[str, int], tips: Mapping[str, str], devices: int
 
 def memory_here() -> int | None:
     """The bytes of the device that computes, or `None` where that cannot be known."""
-    found: Any = jax.devices()[0].memory_stats() or {}
-    if "bytes_limit" in found:
-        return int(found["bytes_limit"])
+    stats: Any = jax.devices()[0].memory_stats() or {}
+    if "bytes_limit" in stats:
+        return int(stats["bytes_limit"])
     return _physical()
 
 

@@ -62,5 +62,5 @@ def did_you_mean(word: str, names: Iterable[str], count: int = 1, cutoff: float 
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
 
 
-def _numbered(found: re.Match) -> str:
-    return f", {found[1]} {int(found[2]) + 1}"
+def _numbered(match: re.Match) -> str:
+    return f", {match[1]} {int(match[2]) + 1}"

@@ -67,8 +67,8 @@ def own_precision(module: Any) -> AbstractContextManager:
 
 def trained_names(network: Any) -> list[str]:
     """The names of the parameters that learning changes, in the order of their leaves."""
-    found = jax.tree_util.tree_leaves_with_path(trained(network)[0])
-    return [jax.tree_util.keystr(path).lstrip(".") for path, _ in found]
+    leaves = jax.tree_util.tree_leaves_with_path(trained(network)[0])
+    return [jax.tree_util.keystr(path).lstrip(".") for path, _ in leaves]
 
 
 def _is_trained(network: Any) -> Any:
@@ -169,11 +169,11 @@ def unpack(path: str | os.PathLike, like: Module, part: str = "") -> tuple[Modul
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             _check_fit(path, file, {n for n in file.keys() if n.startswith(inside)}, expected, like)
-            found = [file.get_tensor(name) for name in expected]
+            tensors = [file.get_tensor(name) for name in expected]
     except (safetensors.SafetensorError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFile(f"{path} cannot be read: {error}") from None
     arrays, rest = eqx.partition(like, _has_shape)
-    loaded = jax.tree.unflatten(jax.tree.structure(arrays), jax.device_put(found))
+    loaded = jax.tree.unflatten(jax.tree.structure(arrays), jax.device_put(tensors))
     return eqx.combine(loaded, rest), notes
 
 
@@ -206,11 +206,11 @@ def notes_of(path: str | os.PathLike) -> dict[str, str]:
     return notes
 
 
-def _check_fit(path: Any, file: Any, found: set[str], expected: dict, like: Any) -> None:
+def _check_fit(path: Any, file: Any, names: set[str], expected: dict, like: Any) -> None:
     """Compare names, shapes and dtypes, reading only the header."""
-    if missing := sorted(expected.keys() - found):
+    if missing := sorted(expected.keys() - names):
         raise StructureMismatch(f"{path} has no {missing[0]}, which {type(like).__name__} needs")
-    if extra := sorted(found - expected.keys()):
+    if extra := sorted(names - expected.keys()):
         raise StructureMismatch(f"{path} has {extra[0]}, which {type(like).__name__} does not have")
     for name, x in expected.items():
         shape, dtype = tuple(file.get_slice(name).get_shape()), file.get_slice(name).get_dtype()
@@ -238,8 +238,8 @@ def _marked(data: bytes, old: str, new: str) -> bytes:
 
 def _named(tree: Any) -> dict[str, jax.Array]:
     arrays = eqx.filter(tree, _has_shape)
-    found = jax.tree_util.tree_leaves_with_path(arrays)
-    return {jax.tree_util.keystr(path).lstrip("."): x for path, x in found}
+    leaves = jax.tree_util.tree_leaves_with_path(arrays)
+    return {jax.tree_util.keystr(path).lstrip("."): x for path, x in leaves}
 
 
 def _has_shape(leaf: Any) -> bool:

@@ -110,10 +110,10 @@ def _version() -> str:
 def _say(error: Exception, as_json: bool) -> int:
     from .failures import explained
 
-    found = explained(error)
-    words, code = found or (f"internal error: {type(error).__name__}: {error}", 1)
+    known = explained(error)
+    words, code = known or (f"internal error: {type(error).__name__}: {error}", 1)
     words = one_line(words)
-    if found and words:
+    if known and words:
         print(f"ostinato: {words}", file=sys.stderr)
     try:
         if as_json:
@@ -125,7 +125,7 @@ def _say(error: Exception, as_json: bool) -> int:
         OSError,
     ):  # standard output cannot be written to; the line above must do
         let_go()
-    if found is None:
+    if known is None:
         raise error  # a bug: keep the traceback
     return code
 

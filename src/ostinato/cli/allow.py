@@ -25,5 +25,5 @@ def allow(
     Examples:
         ostinato allow mine.py
     """
-    found = allow_file(file)
-    answer({"allowed": str(found)}, lambda: print(f"allowed: {found}"), as_json)
+    allowed = allow_file(file)
+    answer({"allowed": str(allowed)}, lambda: print(f"allowed: {allowed}"), as_json)

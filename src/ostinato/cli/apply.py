@@ -86,15 +86,15 @@ def apply(
     if pictures is not None:
         check_new_folder(pictures, "--pictures")
         asked["pictures"] = True
-    found = open_run(run)
-    task = found.config.task
+    trained = open_run(run)
+    task = trained.config.task
     answering = task.kind.answering()
     check_options(answering, asked)
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
-    with found.precision(), progress(quiet=as_json or typed) as report:
+    with trained.precision(), progress(quiet=as_json or typed) as report:
         report(0, None, "reading the network and the input")
-        how = ApplyOptions(file, task.settings, found.artefacts, report=report, **asked)
-        for number, answer in enumerate(answering.apply(found.network(), how), 1):
+        how = ApplyOptions(file, task.settings, trained.artefacts, report=report, **asked)
+        for number, answer in enumerate(answering.apply(trained.network(), how), 1):
             if pictures is not None and "picture" in answer:
                 _draw(answer["picture"], pictures, number)
             if as_json:

@@ -101,16 +101,16 @@ def changes(given: list[str]) -> dict[str, Any]:
     """
     from ..runs.config.sections import from_text  # late, because it imports JAX
 
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for words in given:
         name, equals, value = words.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
             raise BadInput(f"--set is name=value, such as units=20; got {words!r:.60}")
-        if name in found:
+        if name in settings:
             raise BadInput(f"--set {name} is given twice")
-        found[name] = from_text(name, value)
-    return found
+        settings[name] = from_text(name, value)
+    return settings
 
 
 Json = Annotated[bool, typer.Option("--json", help="print one JSON document")]

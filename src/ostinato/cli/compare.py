@@ -32,14 +32,14 @@ def compare(
         ostinato compare runs/text-lstm-1 runs/text-gru-1
         ostinato compare runs/* --html all.html
     """
-    found = [open_run(run) for run in runs]
+    opened = [open_run(run) for run in runs]
     target = html or Path(PAGE)
     check_new_file(target, "--html")
     with progress(quiet=as_json) as report:
-        logs = read_logs(found, report)
+        logs = read_logs(opened, report)
         report(0, None, "drawing the page")
-        results, settings = results_table(found, logs), settings_table(found)
-        write_whole(target, comparison_page(found, logs).encode(errors="backslashreplace"))
+        results, settings = results_table(opened, logs), settings_table(opened)
+        write_whole(target, comparison_page(opened, logs).encode(errors="backslashreplace"))
     if as_json:
         rows = [dict(zip(results.columns, row, strict=True)) for row in results.rows]
         differ = {row[0]: row[1:] for row in settings.rows}

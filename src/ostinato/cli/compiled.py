@@ -49,12 +49,12 @@ def _own_folder() -> Path | None:
     folder = _folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return None
     if os.name == "posix":
-        writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if found.st_uid != os.geteuid() or writable or not stat.S_ISDIR(found.st_mode):
+        writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if status.st_uid != os.geteuid() or writable or not stat.S_ISDIR(status.st_mode):
             return None
     return folder
 
@@ -75,8 +75,8 @@ def _prune(folder: Path, max_bytes: int) -> None:
         for entry in os.scandir(folder):
             with suppress(OSError):  # another process may have removed it
                 if entry.is_file(follow_symlinks=False):
-                    found = entry.stat(follow_symlinks=False)
-                    entries.append((found.st_mtime, found.st_size, entry.path))
+                    status = entry.stat(follow_symlinks=False)
+                    entries.append((status.st_mtime, status.st_size, entry.path))
     size = sum(each for _, each, _ in entries)
     for _, each, path in sorted(entries):
         if size <= max_bytes:

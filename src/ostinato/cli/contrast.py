@@ -104,10 +104,10 @@ def contrast(
     if resume and out is None:
         raise BadInput("--resume needs --out, the folder of the contrast to continue")
     if resume and out is not None and file is None:
-        found = spec_of(out)
-        own = found.as_json()
+        begun = spec_of(out)
+        own = begun.as_json()
         changed = {**own, **given, "settings": {**own["settings"], **flat}}
-        spec = Spec.from_dict(changed, found.source)
+        spec = Spec.from_dict(changed, begun.source)
     else:
         spec = _spec(file, given, flat)
     if out is None:

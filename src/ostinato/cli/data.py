@@ -21,11 +21,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
     """List the data sets, with source, size and licence."""
-    found = [_about(name) for name in DATASETS]
+    sets = [_about(name) for name in DATASETS]
     if as_json:
-        return print_json(found, indent=2)
+        return print_json(sets, indent=2)
     with writing():
-        for x in found:
+        for x in sets:
             here = "downloaded" if x["here"] else "not downloaded"
             print(f"{x['name']}  ({x['bytes'] / 1e6:.1f} MB, {here})")
             print(f"    {x['description']}\n    from {x['source']}\n    licence: {x['licence']}")

@@ -121,18 +121,18 @@ class _Panel:
 
 
 def _rows(start: dict, train: dict, lens: dict, valid: dict) -> list[tuple[str, str]]:
-    found = [("network", f"{start['parameters']:,} parameters, on {start['device']}")]
+    rows = [("network", f"{start['parameters']:,} parameters, on {start['device']}")]
     if train:
-        found.append(("training", _numbers(train, start)))
+        rows.append(("training", _numbers(train, start)))
         if "remark" in train:
-            found.append((f"step {train['step']}", train["remark"]))
+            rows.append((f"step {train['step']}", train["remark"]))
     if lens:
-        found.append(("lens", _seen(lens)))
+        rows.append(("lens", _seen(lens)))
     if valid:
-        found.append(("validation", _against(valid, start)))
+        rows.append(("validation", _against(valid, start)))
     else:
-        found.append(("to beat", _baselines(start)))
-    return found
+        rows.append(("to beat", _baselines(start)))
+    return rows
 
 
 def _opening(start: dict) -> str:
@@ -204,8 +204,8 @@ def _seen(lens: dict) -> str:
 
 def _against(valid: dict, start: dict) -> str:
     """All metrics of a validation; the first one with what it is to beat."""
-    found = {name: x for name, x in valid["metrics"].items() if x is not None}
-    others = [f"{x:.4g} {name}" for name, x in found.items() if name != start["metric"]]
+    values = {name: x for name, x in valid["metrics"].items() if x is not None}
+    others = [f"{x:.4g} {name}" for name, x in values.items() if name != start["metric"]]
     first = f"{valid['value']:.4g} {start['metric']} ({_baselines(start)})"
     return ", ".join([first, *others])
 

@@ -73,28 +73,30 @@ def evaluate(
     if file is not None and part is not None:
         raise BadInput("--part is for the run's own data; give either --part or a file")
     check_seed(seed)
-    found = open_run(run)
-    with found.precision(), progress(quiet=as_json) as report:
-        if found.vocabulary is None:
+    trained = open_run(run)
+    with trained.precision(), progress(quiet=as_json) as report:
+        if trained.vocabulary is None:
             textual = {"--dynamic": dynamic, "--words": words, "--samples": samples}
             for name, value in textual.items():
                 if value:
-                    raise BadInput(f"{name} is for texts; {run} was trained on {found.sizes.name}")
+                    raise BadInput(
+                        f"{name} is for texts; {run} was trained on {trained.sizes.name}"
+                    )
         if words is not None:
             check_file(words, "list of words")
         where = part or "valid"
         report(0, None, "reading the data and the network")
-        task = found.task() if file is None else found.task_on(file)
-        step, network = found.saved()
+        task = trained.task() if file is None else trained.task_on(file)
+        step, network = trained.saved()
         result: dict[str, Any] = {"run": str(run), "step": step}
         result["on"] = where if file is None else str(file)
-        result |= _measured(found, network, task, where, report, own=file is None)
+        result |= _measured(trained, network, task, where, report, own=file is None)
         if dynamic:
             result["dynamic"] = _dynamic(network, task, where, rate, report)
         count = SAMPLES if samples is None else samples
-        if found.vocabulary is not None and count:
-            known = _training_words(found) if words is None else _listed(words)
-            result |= evaluation.spelling(network, found.vocabulary, known, count, seed, report)
+        if trained.vocabulary is not None and count:
+            known = _training_words(trained) if words is None else _listed(words)
+            result |= evaluation.spelling(network, trained.vocabulary, known, count, seed, report)
     answer(result, lambda: _show(result), as_json)
 
 
@@ -150,14 +152,14 @@ def _training_words(run: Run) -> set[str]:
 def _listed(words: Path) -> set[str]:
     """The words of a file, one per line."""
     try:
-        found = set(evaluation.words_of(words.read_text(encoding="utf-8")))
+        known = set(evaluation.words_of(words.read_text(encoding="utf-8")))
     except OSError as error:
         raise BadInput(f"cannot read the word list {words}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput(f"the word list {words} is not UTF-8 text") from None
-    if not found:
+    if not known:
         raise BadInput(f"the word list {words} has no words; it should have one per line")
-    return found
+    return known
 
 
 def _show(result: dict) -> None:

@@ -148,12 +148,12 @@ def _tell(folder: Path, entries: list[Entry], page: Path | None, signal: int | N
 
 
 def _about(folder: Path, entries: list[Entry], page: Path | None) -> dict[str, Any]:
-    found: dict[str, Any] = {"folder": str(folder), "cells": len(entries)}
+    about: dict[str, Any] = {"folder": str(folder), "cells": len(entries)}
     if page is not None:
         (best,) = best_of(entries)
-        found |= {
+        about |= {
             "best": {**best.as_json(), "equations": str(best.graph).splitlines()},
             "source": str(folder / BEST),
             "page": str(page),
         }
-    return found
+    return about

@@ -111,8 +111,8 @@ def train_page() -> str:
     }
     for panel, modules in COMMON.items():
         for module, names in modules.items():
-            found = declared(module)
-            panels[panel] += [found[name] for name in names]
+            settings = declared(module)
+            panels[panel] += [settings[name] for name in names]
     values = {"run": " FOLDER", "config": " FILE"}
     panels["Run"] += [Row(f"--{name}{values.get(name, '')}", words) for name, words in OWN.items()]
     panels[MORE] = [
@@ -194,10 +194,10 @@ def settings_rows(kind: type) -> Iterator[Row]:
 
 def described(name: str, words: str, default: Any, *notes: str) -> str:
     """The help of an option, with notes and its default."""
-    found = [note for note in notes if note]
+    remarks = [note for note in notes if note]
     if default is not None and default is not False:
-        found.append(f"default: {f'--{name}' if default is True else default}")
-    return words + (f" ({'; '.join(found)})" if found else "")
+        remarks.append(f"default: {f'--{name}' if default is True else default}")
+    return words + (f" ({'; '.join(remarks)})" if remarks else "")
 
 
 def declared(module: str) -> dict[str, Row]:
@@ -205,7 +205,7 @@ def declared(module: str) -> dict[str, Row]:
 
     Help that is put together when the module runs is cut where that begins.
     """
-    found = {}
+    rows = {}
     for node in ast.walk(ast.parse(_source(module))):
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call):
             if ast.unparse(node.value.func) == "setting":
@@ -213,8 +213,8 @@ def declared(module: str) -> dict[str, Row]:
                 usual = default.value if isinstance(default, ast.Constant) else None
                 kind = ast.unparse(node.annotation)
                 kind = "tuple" if "tuple" in kind else kind.partition(" ")[0]
-                found[name] = _row(name, kind, usual, described(name, _text(words), usual))
-    return found
+                rows[name] = _row(name, kind, usual, described(name, _text(words), usual))
+    return rows
 
 
 def _text(node: ast.expr) -> str:
@@ -279,8 +279,8 @@ def _coloured(name: str) -> str:
 
 def _source(module: str) -> str:
     """The text of one of our modules, which need not be imported for it."""
-    found = importlib.util.find_spec(f"ostinato.{module}")
-    return found.loader.get_source(found.name)  # type: ignore[union-attr]
+    spec = importlib.util.find_spec(f"ostinato.{module}")
+    return spec.loader.get_source(spec.name)  # type: ignore[union-attr]
 
 
 def _first_line(verb: str) -> str:

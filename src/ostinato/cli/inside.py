@@ -74,39 +74,39 @@ def inside(
         for name, place in (("--at", at), ("--similar", similar)):
             if place is not None and not 0 <= place < size:
                 raise BadInput(f"{name} is a piece from 0 to {size - 1}, got {place}")
-        found: dict[str, Any] = {"run": str(run), "step": looked.step, "text": looked.where}
-        found["pieces_read"] = size
+        answers: dict[str, Any] = {"run": str(run), "step": looked.step, "text": looked.where}
+        answers["pieces_read"] = size
         if find is not None:
-            found["find"] = looked.find(find, top)
-            unit = unit or found["find"]["units"][0]["unit"]
+            answers["find"] = looked.find(find, top)
+            unit = unit or answers["find"]["units"][0]["unit"]
         end = min(begin + show, size)
-        found["pieces"] = looked.pieces(begin, end)
+        answers["pieces"] = looked.pieces(begin, end)
         if unit is not None:
             values = looked.unit(unit)
-            found["unit"] = {"name": unit, "values": values[begin:end]}
+            answers["unit"] = {"name": unit, "values": values[begin:end]}
         if at is not None:
-            found["at"] = looked.pieces(at, at + 1)[0] | {"reach": looked.reach(at)}
+            answers["at"] = looked.pieces(at, at + 1)[0] | {"reach": looked.reach(at)}
         if similar is not None:
-            found["similar"] = looked.similar(similar, top)
-    answer(found, lambda: _show(Console(highlight=False), looked, found, top), as_json)
+            answers["similar"] = looked.similar(similar, top)
+    answer(answers, lambda: _show(Console(highlight=False), looked, answers, top), as_json)
 
 
-def _show(console: Console, looked: Inside, found: dict[str, Any], top: int) -> None:
+def _show(console: Console, looked: Inside, answers: dict[str, Any], top: int) -> None:
     console.print(f"{looked.where}, with the weights of step {looked.step:,}", soft_wrap=True)
-    if found["pieces"]:
-        _show_text(console, found)
-    if "find" in found:
-        _show_found(console, found["find"])
-    if "at" in found:
-        _show_at(console, found["at"], looked.passage.unit, top)
-    for place in found.get("similar", []):
+    if answers["pieces"]:
+        _show_text(console, answers)
+    if "find" in answers:
+        _show_found(console, answers["find"])
+    if "at" in answers:
+        _show_at(console, answers["at"], looked.passage.unit, top)
+    for place in answers.get("similar", []):
         words = Text(f"{place['at']:>7}  cosine {place['cosine']:.3f}  ")
         words.append_text(_around(looked.passage.pieces, place["at"]))
         console.print(words, soft_wrap=True)
 
 
-def _show_text(console: Console, found: dict[str, Any]) -> None:
-    pieces, unit = found["pieces"], found.get("unit")
+def _show_text(console: Console, answers: dict[str, Any]) -> None:
+    pieces, unit = answers["pieces"], answers.get("unit")
     if unit is None:
         values = [piece["surprise"] or 0.0 for piece in pieces]
         title = "surprise: the darker, the less expected"
@@ -125,10 +125,10 @@ def _show_text(console: Console, found: dict[str, Any]) -> None:
         console.print(f"mean surprise {sum(told) / len(told):.3f} bits", soft_wrap=True)
 
 
-def _show_found(console: Console, found: dict[str, Any]) -> None:
-    binary = found["units"][0]["threshold"] is not None
+def _show_found(console: Console, search: dict[str, Any]) -> None:
+    binary = search["units"][0]["threshold"] is not None
     table = Table("unit", "chosen on", "score", *(("F1", "area", "rule") if binary else ("sign",)))
-    for one in found["units"]:
+    for one in search["units"]:
         row = [one["unit"], f"{one['chosen']:.3f}", f"{one['score']:.3f}"]
         if binary:
             rule = f"{'above' if one['sign'] > 0 else 'below'} {one['threshold']:.3g}"
@@ -137,10 +137,10 @@ def _show_found(console: Console, found: dict[str, Any]) -> None:
             row.append("+" if one["sign"] > 0 else "-")
         table.add_row(*map(Text, row))
     console.print(table)
-    chance, before = found["chance"], found["untrained"]
+    chance, before = search["chance"], search["untrained"]
     words = (
-        f"{found['pattern']}: {found['measure']} on the second half of {found['pieces']:,} pieces, "
-        f"{found['searched']} units; the best by chance {chance['mean']:.3f} on average, "
+        f"{search['pattern']}: {search['measure']} on the second half of {search['pieces']:,} "
+        f"pieces, {search['searched']} units; the best by chance {chance['mean']:.3f} on average, "
         f"{chance['highest']:.3f} at most ({chance['draws']} rotations of the pattern)"
     )
     if before is not None:
@@ -148,12 +148,12 @@ def _show_found(console: Console, found: dict[str, Any]) -> None:
     console.print(Text(words), soft_wrap=True)
 
 
-def _show_at(console: Console, found: dict[str, Any], unit: str, top: int) -> None:
-    reach = found["reach"]
-    expected = ", ".join(f"{_quoted(name)} {p:.1%}" for name, p in found["expected"])
-    surprise = "" if found["surprise"] is None else f", surprise {found['surprise']:.2f} bits"
+def _show_at(console: Console, place: dict[str, Any], unit: str, top: int) -> None:
+    reach = place["reach"]
+    expected = ", ".join(f"{_quoted(name)} {p:.1%}" for name, p in place["expected"])
+    surprise = "" if place["surprise"] is None else f", surprise {place['surprise']:.2f} bits"
     console.print(
-        Text(f"{unit} {found['at']}, {_quoted(found['piece'])}{surprise}; expected {expected}"),
+        Text(f"{unit} {place['at']}, {_quoted(place['piece'])}{surprise}; expected {expected}"),
         soft_wrap=True,
     )
     moved = reach["moved"]

@@ -35,17 +35,17 @@ def lens(
         ostinato lens runs/text-mlstm-1
         ostinato lens runs/text-mlstm-1 --data other.txt --out report
     """
-    found = open_run(run)
+    opened = open_run(run)
     if out is not None:
         check_new_folder(out, "--out")
     with progress(quiet=as_json) as report:
         if data is not None:
-            found.task_on(data)  # so that an error in it is reported first
-        findings = examine(found, found.task(), report=report)
+            opened.task_on(data)  # so that an error in it is reported first
+        findings = examine(opened, opened.task(), report=report)
         if not as_json:
             with writing():
                 _show(findings)
-        page = write_report(found, findings, out, data, report=report)
+        page = write_report(opened, findings, out, data, report=report)
     if as_json:
         told = [finding._asdict() for finding in findings]
         print_json({"run": str(run), "findings": told, "report": str(page)})

@@ -35,22 +35,22 @@ RESERVED = ("run", "resume", "tensorboard", "json", "as_json", "config", "help",
 
 def parameters(arguments: Iterable[str] = ()) -> list[inspect.Parameter]:
     """The parameters of the command, for a command line that may name the user's classes."""
-    found: dict[str, inspect.Parameter] = {}
+    options: dict[str, inspect.Parameter] = {}
     own = _own_classes(list(arguments))
     for part in ORDER:
         if part in SHARED:
             for setting in settings_of(SHARED[part]).values():
-                found[setting.name] = _parameter(setting, PANELS[part])
+                options[setting.name] = _parameter(setting, PANELS[part])
             continue
         sections = [section for section, role in ROLES.items() if role == part]
         for section in sections:
-            found[section] = _choice(section)
-        _add_role(found, part, [own[section] for section in sections if section in own])
+            options[section] = _choice(section)
+        _add_role(options, part, [own[section] for section in sections if section in own])
     for other, name in ALIASES.items():
-        if other not in found:
-            option = found[name].annotation.__metadata__[0]
+        if other not in options:
+            option = options[name].annotation.__metadata__[0]
             option.param_decls = (*(option.param_decls or (_spelt(name),)), _spelt(other))
-    return list(found.values())
+    return list(options.values())
 
 
 def _spelt(name: str) -> str:
@@ -83,18 +83,18 @@ def _own_classes(arguments: list[str]) -> dict[str, tuple[str, Any]]:
 
 def _last(arguments: list[str], option: str) -> str | None:
     """The last value of an option on a command line that is not parsed yet."""
-    found = None
+    value = None
     for place, word in enumerate(arguments):
         if word == "--":
             break
         if word == option and place + 1 < len(arguments):
-            found = arguments[place + 1]
+            value = arguments[place + 1]
         elif word.startswith(f"{option}="):
-            found = word.partition("=")[2]
-    return found
+            value = word.partition("=")[2]
+    return value
 
 
-def _add_role(found: dict[str, inspect.Parameter], role: str, own: list[tuple[str, Any]]) -> None:
+def _add_role(options: dict[str, inspect.Parameter], role: str, own: list[tuple[str, Any]]) -> None:
     """The options of all tasks, cells or learners."""
     members = REGISTRIES[role]
     owners: dict[str, list[tuple[str, Any]]] = {}
@@ -110,17 +110,17 @@ def _add_role(found: dict[str, inspect.Parameter], role: str, own: list[tuple[st
         elif len(names) <= len(members) // 2:
             few = ", ".join(names)
         same = len({setting.default for setting in settings}) == 1
-        found[name] = _parameter(settings[0], panel, few, same)
+        options[name] = _parameter(settings[0], panel, few, same)
     for whole, kind in own:
         for setting in settings_of(kind.Settings).values():
             if setting.name in RESERVED:
                 raise BadInput(
                     f"{whole} has a setting {setting.name}, which is an option of train; rename it"
                 )
-            if setting.name in owners and _same(found[setting.name], setting):
+            if setting.name in owners and _same(options[setting.name], setting):
                 continue
             panel = f"{PANELS[role]}: {whole.rpartition(':')[2]}"
-            found[setting.name] = _parameter(setting, panel)
+            options[setting.name] = _parameter(setting, panel)
 
 
 def _same(option: inspect.Parameter, setting: Setting) -> bool:

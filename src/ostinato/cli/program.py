@@ -60,31 +60,31 @@ def run_(
     network = compile_program(program, "float64" if float64 else "float32")
     if picture is not None:
         write_network_picture(network, picture)
-    found = compare(network, given, steps)
+    comparison = compare(network, given, steps)
     if not as_json:
         with writing():
-            _show(program, network.units, found)
+            _show(program, network.units, comparison)
             if picture is not None:
                 print(f"picture: {picture}")
-    if not found.halted:
+    if not comparison.halted:
         raise BadInput(
-            f"{program.name} has not halted after {found.steps} steps of the network; "
+            f"{program.name} has not halted after {comparison.steps} steps of the network; "
             "give more --steps, or it may run forever"
         )
     if as_json:
-        print_json(_about(program, given, found, len(network.units)), indent=2)
-    if found.differs is not None:
+        print_json(_about(program, given, comparison, len(network.units)), indent=2)
+    if comparison.differs is not None:
         raise typer.Exit(1)
 
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
     """List the examples."""
-    found = {name: example_text(name).splitlines()[0].lstrip("# ") for name in EXAMPLES}
+    examples = {name: example_text(name).splitlines()[0].lstrip("# ") for name in EXAMPLES}
     if as_json:
-        return print_json([{"name": n, "description": words} for n, words in found.items()])
+        return print_json([{"name": n, "description": words} for n, words in examples.items()])
     with writing():
-        for name, words in found.items():
+        for name, words in examples.items():
             print(f"{name:16}{words}")
 
 
@@ -99,21 +99,21 @@ def show_(name: Annotated[str, typer.Argument(help=f"one of {', '.join(EXAMPLES)
 
 def _values(given: list[str]) -> dict[str, int]:
     """`a=3 b=4` as a dictionary."""
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for word in given:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise BadInput(f"an input is written as variable=number, like a=3; got {word!r:.60}")
         if not re.fullmatch("[0-9]{1,300}", value):
             raise BadInput(f"an input is a whole number from 0 on; got {word!r:.60}")
-        if name in found:
+        if name in values:
             raise BadInput(f"the input {name} is given twice")
-        found[name] = int(value)
-    return found
+        values[name] = int(value)
+    return values
 
 
-def _show(program: Program, units: tuple[str, ...], found: Comparison) -> None:
-    rows = [*found.first, *found.last]
+def _show(program: Program, units: tuple[str, ...], comparison: Comparison) -> None:
+    rows = [*comparison.first, *comparison.last]
     widths = [
         max(len(name), *(len(str(state.values[i])) for row in rows for state in row[1:]))
         for i, name in enumerate(program.variables)
@@ -127,8 +127,8 @@ def _show(program: Program, units: tuple[str, ...], found: Comparison) -> None:
         names = aligned(program.variables)
         table.add_column(f"{title}\n{names}", no_wrap=True, min_width=len(names))
     for number, row in enumerate(rows):
-        if number == len(found.first) and found.between:
-            table.add_row("…", f"({found.between:,} more)", "…", "…")
+        if number == len(comparison.first) and comparison.between:
+            table.add_row("…", f"({comparison.between:,} more)", "…", "…")
         network = Text(aligned(row.network.values), "" if row[1] == row[2] else "bold red")
         where = _where(program, row.network)
         if row.network.position != row.interpreted.position:
@@ -138,9 +138,11 @@ def _show(program: Program, units: tuple[str, ...], found: Comparison) -> None:
     least = Console(width=10_000).measure(table).minimum
     console = Console()
     Console(width=max(console.width, least)).print(table)
-    verdict = "the traces agree" if found.differs is None else "THE TRACES DIFFER"
+    verdict = "the traces agree" if comparison.differs is None else "THE TRACES DIFFER"
     console.print(
-        f"{len(units)} units, {found.steps:,} steps; {verdict}", highlight=False, soft_wrap=True
+        f"{len(units)} units, {comparison.steps:,} steps; {verdict}",
+        highlight=False,
+        soft_wrap=True,
     )
 
 
@@ -151,7 +153,7 @@ def _where(program: Program, state: State) -> str:
     return f"{instruction.line}: {instruction}"
 
 
-def _about(program: Program, inputs: dict, found: Comparison, units: int) -> dict:
+def _about(program: Program, inputs: dict, comparison: Comparison, units: int) -> dict:
     def told(row: ComparedState) -> dict:
         values = (dict(zip(program.variables, s.values, strict=True)) for s in row[1:])
         where = row.network.position
@@ -162,11 +164,11 @@ def _about(program: Program, inputs: dict, found: Comparison, units: int) -> dic
     return {
         "program": program.name,
         "inputs": inputs,
-        "variables": dict(zip(program.variables, found.values, strict=True)),
+        "variables": dict(zip(program.variables, comparison.values, strict=True)),
         "units": units,
-        "steps": found.steps,
-        "agree": found.differs is None,
-        "first": [told(row) for row in found.first],
-        "between": found.between,
-        "last": [told(row) for row in found.last],
+        "steps": comparison.steps,
+        "agree": comparison.differs is None,
+        "first": [told(row) for row in comparison.first],
+        "between": comparison.between,
+        "last": [told(row) for row in comparison.last],
     }

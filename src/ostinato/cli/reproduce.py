@@ -65,20 +65,20 @@ def reproduce(
         if any(x not in (None, False) for x in given):
             raise BadInput("options need the name of an experiment; ostinato reproduce lists them")
         return _list(as_json)
-    found = recipe(name)
-    where = folder or Path("reproduce") / (f"{name}-quick" if quick and found.trains else name)
+    chosen = recipe(name)
+    where = folder or Path("reproduce") / (f"{name}-quick" if quick and chosen.trains else name)
     check_new_folder(where, "--folder")
     if is_run(where):
         raise BadInput(f"--folder {where} is the folder of a run; give another one")
     names = names_of(rows, "--rows", ", as in lstm,mlstm")
     job = Job(where, quick, seeds, names, minutes, changes(settings or []), corpus)
     if page:
-        results = collect(found, where)
+        results = collect(chosen, where)
     else:
         try:
             with progress(quiet=as_json) as report:
-                hear = _Validations(found, report.note)
-                results = repeat(found, dataclasses.replace(job, listener=hear, report=report))
+                hear = _Validations(chosen, report.note)
+                results = repeat(chosen, dataclasses.replace(job, listener=hear, report=report))
         except Interrupted as end:
             if as_json:
                 print_json({"experiment": name, "folder": str(where), "reason": "interrupted"})
@@ -86,8 +86,8 @@ def reproduce(
                 print("stopped and saved; the same command continues", file=sys.stderr)
             raise Exit(128 + end.number) from None
     rows_found = [dataclasses.asdict(result) for result in results]
-    about = {"experiment": name, "page": str(where / "report.html"), "results": rows_found}
-    answer(about, lambda: _show(found, results, where), as_json)
+    document = {"experiment": name, "page": str(where / "report.html"), "results": rows_found}
+    answer(document, lambda: _show(chosen, results, where), as_json)
 
 
 def _list(as_json: bool) -> None:
@@ -117,11 +117,11 @@ class _Validations:
 
 
 def _show(about: Recipe, results: list[Result], where: Path) -> None:
-    found = table_of(about, results)
+    whole = table_of(about, results)
     # Pairs of columns, published and obtained, become one, because a terminal is narrow.
-    names = [name.removesuffix(" (published)") for name in found.columns[1::2]]
+    names = [name.removesuffix(" (published)") for name in whole.columns[1::2]]
     table = Table("published → obtained", *names, title=f"{about.title} ({about.source})")
-    for title, *cells in found.rows:
+    for title, *cells in whole.rows:
         pairs = zip(cells[::2], cells[1::2], strict=True)
         table.add_row(title, *(f"{published} → {obtained}" for published, obtained in pairs))
     console = Console()

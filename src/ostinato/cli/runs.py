@@ -46,15 +46,15 @@ def runs(
     if sort is not None and sort not in COLUMNS:
         raise BadInput(f"--sort must be one of {', '.join(COLUMNS)}; got {sort}")
     wanted = [_filter(words) for words in filters or []]
-    found = [listed(one) for one in run_folders(folder)]
+    listed_runs = [listed(one) for one in run_folders(folder)]
     for name, _ in wanted:
-        if found and not any(_has(one, name) for one in found):
+        if listed_runs and not any(_has(one, name) for one in listed_runs):
             raise BadInput(f"--filter {name}: no run has a setting or column of that name")
-    shown = [one for one in found if all(_matches(one, *pair) for pair in wanted)]
+    shown = [one for one in listed_runs if all(_matches(one, *pair) for pair in wanted)]
     if sort is not None:
         shown.sort(key=lambda one: _order(getattr(one, sort)))
     rows = [{k: v for k, v in dataclasses.asdict(one).items() if k != "settings"} for one in shown]
-    answer(rows, lambda: _show(shown, len(found), folder), as_json)
+    answer(rows, lambda: _show(shown, len(listed_runs), folder), as_json)
 
 
 def _filter(words: str) -> tuple[str, str]:
@@ -70,14 +70,14 @@ def _has(one: Listed, name: str) -> bool:
 
 def _matches(one: Listed, name: str, value: str) -> bool:
     if name in COLUMNS:
-        found = getattr(one, name)
+        own = getattr(one, name)
         if name == "state":
-            return found is not None and found.partition(":")[0] == value
+            return own is not None and own.partition(":")[0] == value
     elif name in one.settings:
-        found = one.settings[name]
+        own = one.settings[name]
     else:
         return False
-    return _words(found) == value or _is_number(found, value)
+    return _words(own) == value or _is_number(own, value)
 
 
 def _words(value: Any) -> str:
@@ -86,10 +86,10 @@ def _words(value: Any) -> str:
     return {None: "none", True: "true", False: "false"}.get(value, str(value))
 
 
-def _is_number(found: Any, value: str) -> bool:
+def _is_number(own: Any, value: str) -> bool:
     """Whether two numbers are equal, however they are written: 0.001 and 1e-3."""
     try:
-        return not isinstance(found, bool) and math.isclose(float(found), float(value))
+        return not isinstance(own, bool) and math.isclose(float(own), float(value))
     except (TypeError, ValueError):
         return False
 

@@ -62,18 +62,18 @@ def sample(
     if stop == "":
         raise BadInput("--stop needs a text to stop at, got an empty one")
     check_seed(seed or 0)
-    found = open_run(run)
+    trained = open_run(run)
     if alternatives is not None:
         how: dict[str, Any] = {"temperature": 1.0 if temperature is None else temperature}
         how |= {"top_k": top_k, "top_p": top_p, "seed": seed or 0}
-        step, network = found.saved()
-        drawn = play_run(found, prompt, length, network=network, alternatives=alternatives, **how)
+        step, network = trained.saved()
+        drawn = play_run(trained, prompt, length, network=network, alternatives=alternatives, **how)
         _show_steps({"run": str(run), "step": step, "prompt": prompt, **how}, drawn, as_json)
         return
-    with found.precision():
-        vocabulary, start = beginning(found, prompt)
+    with trained.precision():
+        vocabulary, start = beginning(trained, prompt)
         pieces: Iterator[np.ndarray]
-        step, network = found.saved()
+        step, network = trained.saved()
         result: dict = {"run": str(run), "step": step, "prompt": prompt}
         if beam is None:
             heat = 1.0 if temperature is None else temperature

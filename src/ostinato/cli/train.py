@@ -57,11 +57,11 @@ def command(arguments: Iterable[str] = ()) -> Callable:
             asked = {**read_toml(config), **asked}
         _train(asked, run, resume, tensorboard, as_json)
 
-    found = parameters(arguments)
-    names = {parameter.name for parameter in found}
-    found += [parameter for parameter in _own_parameters() if parameter.name not in names]
-    train.__signature__ = inspect.Signature(found)  # type: ignore[attr-defined]
-    train.__annotations__ = {parameter.name: parameter.annotation for parameter in found}
+    options = parameters(arguments)
+    names = {parameter.name for parameter in options}
+    options += [parameter for parameter in _own_parameters() if parameter.name not in names]
+    train.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    train.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     return train
 
 
@@ -95,13 +95,13 @@ def _train(
 
 def _own_parameters() -> list[inspect.Parameter]:
     """The options of the command itself."""
-    found = []
+    options = []
     for name, words in OWN.items():
         kind: Any = Path | None if name in ("run", "config") else bool
         parser = None if kind is bool else path
         option = typer.Option(f"--{name}", help=words, parser=parser)
         default = False if kind is bool else None
-        found.append(
+        options.append(
             keyword("as_json" if name == "json" else name, Annotated[kind, option], default)
         )
-    return found
+    return options

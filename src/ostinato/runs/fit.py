@@ -76,7 +76,7 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     small = network_shapes(_small(config), task)
     memory = eqx.filter_eval_shape(learner.initial, small)
     copies = 2 + count_parameters(memory) // count_parameters(small) + learner.copies
-    found = {"weights": copies * FLOAT * parameter_count(config, task, units)}
+    parts = {"weights": copies * FLOAT * parameter_count(config, task, units)}
     steps, size = task.batch_shape(config.batch_size)
     # The state grows with the units, but for the memory of a neural Turing machine.
     state = _state(small)
@@ -84,17 +84,17 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     state += more * (sum(config.network.sizes(units)) - SMALL) // SMALL
     gradient = vars(config.learner.settings).get("gradient", "full")
     if gradient == "rtrl":
-        found["influence"] = FLOAT * parameter_count(config, task, units) * size * state
+        parts["influence"] = FLOAT * parameter_count(config, task, units) * size * state
     if gradient == "full":
         # A second-order learner and --memory sqrt process their chunks one at a time.
         kept = steps if config.training.memory == "all" else math.isqrt(steps)
         together = min(size, learner.chunk or size)
-        found["states"] = FLOAT * kept * together * state
+        parts["states"] = FLOAT * kept * together * state
         if config.training.memory == "all":
-            found["outputs"] = FLOAT * steps * together * task.outputs
+            parts["outputs"] = FLOAT * steps * together * task.outputs
     numbers = 3 if task.symbolic else task.inputs + task.outputs + 1
-    found["sequences"] = FLOAT * numbers * steps * max(size, task.held_out_together)
-    return found
+    parts["sequences"] = FLOAT * numbers * steps * max(size, task.held_out_together)
+    return parts
 
 
 def _small(config: Config, units: int = SMALL) -> Config:

@@ -271,8 +271,8 @@ def word_fail_rate(text: str, words: Collection[str]) -> float | None:
         >>> round(word_fail_rate("The cat szat.", {"the", "cat", "sat"}), 2)
         0.33
     """
-    found = words_of(text)
-    return sum(word not in words for word in found) / len(found) if found else None
+    said = words_of(text)
+    return sum(word not in words for word in said) / len(said) if said else None
 
 
 def training_words(task: Task) -> set[str]:

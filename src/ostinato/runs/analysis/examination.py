@@ -83,15 +83,15 @@ def gather(
 
 def finite_checkpoint(run: Run, which: str, like: Model | None = None) -> Saved:
     """A checkpoint as `Run.saved` gives it, with noise off; its weights must be finite."""
-    found = run.saved(which, like)
-    for path, weight in jax.tree_util.tree_leaves_with_path(found.network):
+    saved = run.saved(which, like)
+    for path, weight in jax.tree_util.tree_leaves_with_path(saved.network):
         if eqx.is_inexact_array(weight) and not np.all(np.isfinite(weight)):
             name = jax.tree_util.keystr(path).lstrip(".")
             raise BadInput(
-                f"the {which} checkpoint of {run.path}, at step {found.step}, has weights that are "
+                f"the {which} checkpoint of {run.path}, at step {saved.step}, has weights that are "
                 f"not finite ({name}); there is nothing to measure. Train again"
             )
-    return found._replace(network=eqx.nn.inference_mode(found.network))
+    return saved._replace(network=eqx.nn.inference_mode(saved.network))
 
 
 def _goal(task: Task, events: list[Event]) -> Goal:
@@ -126,8 +126,8 @@ def _number(value: float | None) -> float:
 def _measured(
     run: Run, like: Model | None, task: Task, batch: Batch, size: int, report: Report
 ) -> Measured:
-    found = finite_checkpoint(run, "last", like)
-    network = found.network
+    saved = finite_checkpoint(run, "last", like)
+    network = saved.network
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
     report(0, None, "measuring the gradient by lag")
     errors = Lens(task.loss).errors(layer, few, state, at)
@@ -140,7 +140,7 @@ def _measured(
     report(0, None, "scoring training batches")
     kept = "kind", "high", "low", "always_high", "always_low"
     return Measured(
-        step=found.step,
+        step=saved.step,
         score=_score(network, task, size),
         gradient={name: np.asarray(profile).tolist() for name, profile in errors.items()},
         memory=memory,

@@ -80,8 +80,8 @@ class Inside:
     def gate_units(self) -> dict[str, int]:
         """The number of units of each gate, by name, from the first pieces of the text."""
         with self.run.precision():
-            found = read_gates(self.network, self.passage.first(1))
-        return {name: x.shape[1] for name, x in found.items()}
+            gates = read_gates(self.network, self.passage.first(1))
+        return {name: x.shape[1] for name, x in gates.items()}
 
     def unit(self, name: str) -> list[float]:
         """A state, memory or gate after each piece: `h[12]`, `layer 2, c[3]`, `forget gate[3]`."""
@@ -94,15 +94,15 @@ class Inside:
 
         `surprise` is `None`, and `expected` empty, where nothing was expected or known.
         """
-        found, names = self.reading, self.passage.names
+        reading, names = self.reading, self.passage.names
         return [
             {
                 "at": at,
                 "piece": self.passage.pieces[at],
-                "surprise": None if np.isnan(found.surprise[at]) else float(found.surprise[at]),
+                "surprise": None if np.isnan(reading.surprise[at]) else float(reading.surprise[at]),
                 "expected": [
                     [names[n], float(p)]
-                    for n, p in zip(found.expected[at], found.probabilities[at], strict=True)
+                    for n, p in zip(reading.expected[at], reading.probabilities[at], strict=True)
                     if n >= 0
                 ],
             }
@@ -150,8 +150,8 @@ class Inside:
         """
         if self._before is None:
             return None
-        found = find_unit(self._before.values, self._pattern(name).values, count=1, draws=0)
-        (best,) = self._named(found, self._before)
+        ranking = find_unit(self._before.values, self._pattern(name).values, count=1, draws=0)
+        (best,) = self._named(ranking, self._before)
         return best
 
     def _pattern(self, name: str | Pattern) -> Pattern:
@@ -172,17 +172,17 @@ class Inside:
     def reach(self, at: int, window: int = WINDOW) -> dict[str, Any]:
         """How far back the loss of a piece reaches; see `lens.reach`."""
         with self.run.precision():
-            found = reach(self.network, self.passage, at, window=window)
+            reached = reach(self.network, self.passage, at, window=window)
         pieces = self.passage.pieces
         return {
             "at": at,
             "piece": pieces[at],
-            "target": self.passage.names[found.target],
-            "loss": found.loss,
-            "by_lag": {name: profile.tolist() for name, profile in found.by_lag.items()},
+            "target": self.passage.names[reached.target],
+            "loss": reached.loss,
+            "by_lag": {name: profile.tolist() for name, profile in reached.by_lag.items()},
             "moved": [
                 {"at": int(n), "piece": pieces[n], "norm": float(x)}
-                for n, x in zip(found.places, found.moved, strict=True)
+                for n, x in zip(reached.places, reached.moved, strict=True)
             ],
         }
 
@@ -190,10 +190,12 @@ class Inside:
         """Where the network was in a similar state, by the cosine of all h."""
         states = self.reading.states
         own = [x for name, x in states.items() if name.rpartition(", ")[2] == "h"]
-        found = similar_states(
+        places = similar_states(
             np.concatenate(own or [*states.values()], axis=1), at, count=count, apart=apart
         )
-        return [{"at": n, "cosine": cosine, "piece": self.passage.pieces[n]} for n, cosine in found]
+        return [
+            {"at": n, "cosine": cosine, "piece": self.passage.pieces[n]} for n, cosine in places
+        ]
 
 
 def look_inside(

@@ -96,10 +96,10 @@ class Config:
                     raise BadInput(unknown_setting_message(name, chosen))
                 parts[sections[name]][name] = value
         for section in SECTIONS:
-            found = make(kinds[section], parts[section]) if section in kinds else None
+            part = make(kinds[section], parts[section]) if section in kinds else None
             if section in chosen:
-                found = Member(*chosen[section], found)
-            object.__setattr__(self, section, found)
+                part = Member(*chosen[section], part)
+            object.__setattr__(self, section, part)
         refuse(SETTINGS, self)
 
     @property
@@ -109,13 +109,13 @@ class Config:
 
     def _sections(self) -> dict[str, Any]:
         """The settings of each section that the run has."""
-        found = {}
+        sections = {}
         for section in SECTIONS:
             part = self.__dict__.get(section)
             settings = part.settings if section in ROLES and part is not None else part
             if settings is not None:
-                found[section] = settings
-        return found
+                sections[section] = settings
+        return sections
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
@@ -132,15 +132,15 @@ class Config:
 
     def flat(self) -> dict[str, Any]:
         """All settings by name, `Config(**config.flat()) == config`."""
-        found: dict[str, Any] = {}
+        flat: dict[str, Any] = {}
         sections = self._sections()
         for section in SECTIONS:
             if section in ROLES:
-                found[section] = getattr(self, section).name if section in sections else None
+                flat[section] = getattr(self, section).name if section in sections else None
             if section in sections:
                 settings = sections[section]
-                found |= {name: getattr(settings, name) for name in settings_of(type(settings))}
-        return found
+                flat |= {name: getattr(settings, name) for name in settings_of(type(settings))}
+        return flat
 
     def non_default(self) -> dict[str, Any]:
         """The settings that differ from their defaults, by name."""
@@ -159,9 +159,9 @@ class Config:
             {'cell': 'lstm', 'units': 8}
         """
         own = {section: getattr(self, section) for section in ROLES if section not in changes}
-        found = {section: (x.name, x.kind) for section, x in own.items() if x is not None}
-        found |= chosen_members(_members(changes))
-        chosen = {section: found[section] for section in ROLES if section in found}
+        members = {section: (x.name, x.kind) for section, x in own.items() if x is not None}
+        members |= chosen_members(_members(changes))
+        chosen = {section: members[section] for section in ROLES if section in members}
         kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
         known = {name for kind in kinds.values() for name in settings_of(kind)}
         kept = {name: value for name, value in self.flat().items() if name in known}
@@ -180,11 +180,11 @@ class Config:
         }
 
     @classmethod
-    def from_json(cls, found: Any) -> "Config":
+    def from_json(cls, sections: Any) -> "Config":
         """A configuration from its JSON in a folder; unknown settings are refused."""
-        if not isinstance(found, dict):
-            raise BadInput(f"a configuration is one JSON object, got {shown(found)}")
-        return cls.from_folder(flattened(found, named=False))
+        if not isinstance(sections, dict):
+            raise BadInput(f"a configuration is one JSON object, got {shown(sections)}")
+        return cls.from_folder(flattened(sections, named=False))
 
     @classmethod
     def from_toml(cls, path: str | Path, **changes: Any) -> "Config":
@@ -205,22 +205,22 @@ class Config:
         return json.dumps(self.as_json(), indent=1, allow_nan=False)
 
 
-def flattened(found: dict[str, Any], *, named: bool = True) -> dict[str, Any]:
+def flattened(sections: dict[str, Any], *, named: bool = True) -> dict[str, Any]:
     """Nested settings made flat; each must belong to its section. `named` as in `members.find`."""
-    for section, part in found.items():
+    for section, part in sections.items():
         if section not in SECTIONS:
             raise BadInput(f"{section!r:.40} is not a section; there are {', '.join(SECTIONS)}")
         if not isinstance(part, dict):
             raise BadInput(f"{section} must be a section with settings, got {shown(part)}")
-    names = {section: part["name"] for section, part in found.items() if "name" in part}
+    names = {section: part["name"] for section, part in sections.items() if "name" in part}
     if strange := sorted(names.keys() - ROLES.keys()):
         raise BadInput(f"[{strange[0]}] has no name")
-    if "first" in found and not isinstance(found["first"].get("name"), str):
+    if "first" in sections and not isinstance(sections["first"].get("name"), str):
         raise BadInput("[first] needs the name of a learner")
     chosen = chosen_members({**USUAL, **names}, named=named)
     kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
     flat: dict[str, Any] = dict(names)
-    for section, part in found.items():
+    for section, part in sections.items():
         known = settings_of(kinds[section])
         for name, value in part.items():
             if name == "name" and section in ROLES:

@@ -195,23 +195,23 @@ def _known(role: str, where: str, attribute: str) -> ModuleType | None:
         with contextlib.suppress(ImportError):
             importlib.import_module(where)
     module = sys.modules.get(where)
-    found = getattr(module, "__dict__", {}).get(attribute)
-    if isinstance(found, type):
-        return module if issubclass(found, BASES[role]) else None
-    library = str(getattr(found, "__module__", "")).split(".")[0] == optax.__name__
-    return module if library or isinstance(found, optax.GradientTransformation) else None
+    member = getattr(module, "__dict__", {}).get(attribute)
+    if isinstance(member, type):
+        return module if issubclass(member, BASES[role]) else None
+    library = str(getattr(member, "__module__", "")).split(".")[0] == optax.__name__
+    return module if library or isinstance(member, optax.GradientTransformation) else None
 
 
 def _file_of_module(name: str) -> Path | None:
     """The file with the source of a module, without importing it or the packages it is in."""
     path: list[str] | None = [os.getcwd(), *sys.path]
-    found, parts = None, name.split(".")
+    spec, parts = None, name.split(".")
     for count in range(1, len(parts) + 1):
-        found = importlib.machinery.PathFinder.find_spec(".".join(parts[:count]), path)
-        if found is None:
+        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[:count]), path)
+        if spec is None:
             return None
-        path = list(found.submodule_search_locations or [])
-    file = None if found is None else found.origin
+        path = list(spec.submodule_search_locations or [])
+    file = None if spec is None else spec.origin
     return Path(os.path.realpath(file)) if file is not None and file.endswith(".py") else None
 
 
@@ -316,45 +316,45 @@ def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
-def _checked(role: str, name: str, found: Any) -> Any:
+def _checked(role: str, name: str, kind: Any) -> Any:
     """The class, if a configuration can construct it."""
     base: Any = BASES[role]
-    if role == "learner" and not isinstance(found, type) and _may_be_transformation(found):
+    if role == "learner" and not isinstance(kind, type) and _may_be_transformation(kind):
         from ...learning.transformation import learner_of
 
-        return learner_of(found)
-    if not isinstance(found, type) or not issubclass(found, base):
-        what = "is not a class" if not isinstance(found, type) else f"is not a {role}"
+        return learner_of(kind)
+    if not isinstance(kind, type) or not issubclass(kind, base):
+        what = "is not a class" if not isinstance(kind, type) else f"is not a {role}"
         needed = ", ".join(sorted(base.__abstractmethods__))
         raise BadInput(f"{name} {what}: it must be a subclass of {base.__name__} with {needed}")
-    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
         raise BadInput(f"{name} is not a complete {role}: it lacks {', '.join(missing)}")
     try:
-        known = settings_of(found.Settings)  # type: ignore[attr-defined]
+        known = settings_of(kind.Settings)  # type: ignore[attr-defined]
     except BadInput as error:
         raise BadInput(f"the settings of {name}: {error}") from None
     except (AttributeError, TypeError) as error:
         raise BadInput(f"the settings of {name} cannot be read: {error}") from None
-    _check_call(role, name, found, known)
-    return found
+    _check_call(role, name, kind, known)
+    return kind
 
 
-def _may_be_transformation(found: Any) -> bool:
+def _may_be_transformation(value: Any) -> bool:
     import optax
 
-    return callable(found) or isinstance(found, optax.GradientTransformation)
+    return callable(value) or isinstance(value, optax.GradientTransformation)
 
 
-def _check_call(role: str, name: str, found: Any, known: dict) -> None:
+def _check_call(role: str, name: str, kind: Any, known: dict) -> None:
     """Refuse a class whose constructor does not take what a configuration gives it."""
     base: Any = BASES[role]
-    if role != "cell" and found.from_settings.__func__ is not base.from_settings.__func__:
+    if role != "cell" and kind.from_settings.__func__ is not base.from_settings.__func__:
         return  # it defines how it is constructed
     positional = {"task": 0, "cell": 2, "learner": 1}[role]
     named = {"task": ["seed"], "cell": ["key"], "learner": []}[role]
     given = dict.fromkeys([*named, *known])
     try:
-        inspect.signature(found.__init__).bind(None, *[None] * positional, **given)
+        inspect.signature(kind.__init__).bind(None, *[None] * positional, **given)
     except TypeError as error:
         how = ", ".join([HOW[role], *(f"{setting}=…" for setting in known)])
-        raise BadInput(f"{name} must be constructed as {found.__name__}({how}): {error}") from None
+        raise BadInput(f"{name} must be constructed as {kind.__name__}({how}): {error}") from None

@@ -32,9 +32,9 @@ def allow(path: str | os.PathLike) -> Path:
         >>> allow("mine.py").name
         'mine.py'
     """
-    found = Path(os.path.realpath(path))
-    keep(found, code_of(found))
-    return found
+    file = Path(os.path.realpath(path))
+    keep(file, code_of(file))
+    return file
 
 
 def keep(path: Path, source: bytes) -> None:
@@ -54,11 +54,11 @@ def allowed(path: Path) -> str | None:
     """The sha256 of the content with which a file was allowed; `None` if it never was."""
     entry = _entry(path)
     try:
-        found = {} if entry is None else json.loads(read_regular(entry, 1 << 20))
+        note = {} if entry is None else json.loads(read_regular(entry, 1 << 20))
     except (OSError, ValueError, RecursionError):
         return None
-    sound = isinstance(found, dict) and found.get("file") == str(path)
-    return found.get("sha256") if sound else None
+    sound = isinstance(note, dict) and note.get("file") == str(path)
+    return note.get("sha256") if sound else None
 
 
 def code_of(path: Path) -> bytes:

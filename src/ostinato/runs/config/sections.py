@@ -48,12 +48,12 @@ def memory_size(words: str) -> tuple[int, int]:
         >>> memory_size("128x20")
         (128, 20)
     """
-    found = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", words)
-    if found is None:
+    size = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", words)
+    if size is None:
         raise BadInput(
             f"turing must be rows x columns of the memory, such as 128x20, got {as_words(words)}"
         )
-    return int(found[1]), int(found[2])
+    return int(size[1]), int(size[2])
 
 
 READOUTS = ("bias", "plain", "own")
@@ -202,11 +202,11 @@ def settings_by_section(kinds: dict[str, Any]) -> dict[str, type]:
 
 def all_settings(role: str) -> dict[str, list[str]]:
     """The settings of all tasks, cells or learners, and which members have each."""
-    found: dict[str, list[str]] = {}
+    having: dict[str, list[str]] = {}
     for member, kind in REGISTRIES[role].items():
         for name in settings_of(kind.Settings):
-            found.setdefault(name, []).append(member)
-    return found
+            having.setdefault(name, []).append(member)
+    return having
 
 
 def from_text(name: str, text: str) -> Any:
@@ -231,24 +231,24 @@ def from_text(name: str, text: str) -> Any:
         with suppress(BadInput):
             return read_numbers(text)
     with suppress(tomllib.TOMLDecodeError, RecursionError):
-        if len(found := tomllib.loads(f"x = {text}")) == 1:
-            return found["x"]
+        if len(parsed := tomllib.loads(f"x = {text}")) == 1:
+            return parsed["x"]
     return text
 
 
 def owners(kinds: dict[str, type], chosen: dict[str, tuple[str, Any]]) -> dict[str, str]:
     """The section of every setting; names must be unique."""
-    found: dict[str, str] = {}
+    sections: dict[str, str] = {}
     for section, kind in kinds.items():
         for name in settings_of(kind):
-            if name in found or name in ROLES:
-                other = found.get(name, name)
+            if name in sections or name in ROLES:
+                other = sections.get(name, name)
                 raise BadInput(
                     f"both {section} ({chosen.get(section, (section,))[0]}) and {other} "
                     f"({chosen.get(other, (other,))[0]}) have a setting {name}; rename yours"
                 )
-            found[name] = section
-    return found
+            sections[name] = section
+    return sections
 
 
 def unknown_setting_message(name: str, chosen: dict[str, tuple[str, Any]]) -> str:

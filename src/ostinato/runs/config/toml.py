@@ -26,9 +26,9 @@ LARGEST = 16 << 20  # bytes
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The settings of a TOML file, flat and checked."""
-    found = parsed_toml(path)
+    sections = parsed_toml(path)
     try:
-        return flattened(found)
+        return flattened(sections)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
 
@@ -36,15 +36,15 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 def parsed_toml(path: str | Path) -> dict[str, Any]:
     """The sections of a TOML file; paths to a text or a class may be relative to the file."""
     path = Path(path)
-    _, found = toml_text(path)
-    for section, part in found.items():
+    _, sections = toml_text(path)
+    for section, part in sections.items():
         if section in ROLES and isinstance(part, dict) and isinstance(part.get("name"), str):
             part["name"] = beside(path, part["name"])
-    task = found.get("task")
+    task = sections.get("task")
     if isinstance(task, dict) and isinstance(task.get("file"), str):
         if (file := path.parent / task["file"]).is_file():
             task["file"] = str(file)
-    return found
+    return sections
 
 
 def toml_text(path: Path) -> tuple[str, dict[str, Any]]:

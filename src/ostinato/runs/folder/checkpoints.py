@@ -61,8 +61,8 @@ class Checkpoints:
             return []
         except OSError as error:
             raise BadInput(f"{self.folder} cannot be read: {error.strerror}") from None
-        found = (re.fullmatch(r"step-(\d{8,})\.safetensors", name) for name in names)
-        return sorted(int(name[1]) for name in found if name)
+        matches = (re.fullmatch(r"step-(\d{8,})\.safetensors", name) for name in names)
+        return sorted(int(name[1]) for name in matches if name)
 
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         """Write a checkpoint, then remove earlier ones that are no longer needed."""
@@ -84,7 +84,7 @@ class Checkpoints:
         problems: list[str] = []
         for step in reversed(self.steps()):
             try:
-                found, notes = unpack(self.path(step), like, part)
+                arrays, notes = unpack(self.path(step), like, part)
                 progress = self._progress(notes, step)
             except StructureMismatch as error:
                 raise BadInput(
@@ -98,7 +98,7 @@ class Checkpoints:
                 for problem in problems:
                     words = f"{problem}; using the checkpoint of step {step}"
                     warnings.warn(words, RuntimeWarning, stacklevel=3)
-                return found, progress
+                return arrays, progress
         if problems:
             raise BadInput(
                 f"no checkpoint in {self.folder} can be read ({problems[0]}); restore a good "
@@ -116,15 +116,17 @@ class Checkpoints:
     def _progress(self, notes: dict[str, str], step: int) -> Progress:
         """The numbers in the notes of a checkpoint, each of them checked."""
         try:
-            found = Progress(**json.loads(notes["progress"]))
+            progress = Progress(**json.loads(notes["progress"]))
         except (KeyError, TypeError, ValueError, RecursionError):
             raise CorruptFile(f"{self.path(step)} has no readable notes") from None
-        whole = all(type(x) is int and x >= 0 for x in (found.step, found.best_step, found.waited))
-        if not whole or found.step != step or not isinstance(found.best, float | int | None):
+        whole = all(
+            type(x) is int and x >= 0 for x in (progress.step, progress.best_step, progress.waited)
+        )
+        if not whole or progress.step != step or not isinstance(progress.best, float | int | None):
             raise CorruptFile(f"{self.path(step)} has invalid notes: {notes['progress']}")
         if self.name != notes.get("run"):
             raise StructureMismatch(f"{self.path(step)} is from another run")
-        return found
+        return progress
 
 
 def _reason(error: Exception) -> str:

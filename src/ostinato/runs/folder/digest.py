@@ -196,21 +196,21 @@ class Digest:
 
         Only the part of the file is read that can have them.
         """
-        found = Digest(self.path, first, last, self.resumes)
+        digest = Digest(self.path, first, last, self.resumes)
         ends = [*self.places[1:], (self.offset, math.inf, 0)]
         for (begin, low, resumed), (end, high, _) in zip(self.places, ends, strict=True):
             if low <= last and (high >= first or high < low):
-                found.log.offset, found.resumed = begin, resumed
-                found._read(end)
-        found.start, found.diverged = self.start, self.diverged
-        found.valid, found.samples, found.lens = self.valid, self.samples, self.lens
-        return found
+                digest.log.offset, digest.resumed = begin, resumed
+                digest._read(end)
+        digest.start, digest.diverged = self.start, self.diverged
+        digest.valid, digest.samples, digest.lens = self.valid, self.samples, self.lens
+        return digest
 
     @classmethod
     def sampled(cls, path: Path) -> "Digest":
         """A first impression of a long log, from short stretches of it at equal intervals."""
-        found = cls(path)
-        with found.log.open() as file:
+        digest = cls(path)
+        with digest.log.open() as file:
             size = os.fstat(file.fileno()).st_size
             ends = [(0, EDGE), (max(EDGE, size - EDGE), EDGE)]
             step = max(1, (size - 2 * EDGE) // STRETCHES)
@@ -225,27 +225,27 @@ class Digest:
                     kept.append(data[first:last])
                     end = place + last
         if kept:
-            found._add(b"".join(kept), 0)  # at once: thinning takes as long for few events
-            found.log.offset = end
-        return found
+            digest._add(b"".join(kept), 0)  # at once: thinning takes as long for few events
+            digest.log.offset = end
+        return digest
 
     def events(self) -> list[Event]:
         """What is kept, as events in the order of their steps."""
-        found: list[Event] = [self.start] if self.start else []
+        events: list[Event] = [self.start] if self.start else []
         steps, values = self.train.rows()
         for step, row in zip(steps.tolist(), values.tolist(), strict=True):
             pairs = zip(NUMBERS, row, strict=True)
             known = {name: x for name, x in pairs if x == x}
-            found.append(cast(Train, {"kind": "train", "step": int(step), "loss": None, **known}))
+            events.append(cast(Train, {"kind": "train", "step": int(step), "loss": None, **known}))
         texts = {event["step"]: event["preview"] for event in self.samples.events()}
         steps, values = self.valid.rows()
         for step, value in zip(map(int, steps), values[:, 0].tolist(), strict=True):
             text: Any = {"preview": texts[step]} if step in texts else {}
             known_value = value if value == value else None
-            found.append({"kind": "valid", "step": step, "value": known_value, **text})
-        found += self.lens.events()
-        found.sort(key=lambda event: event["step"])
-        return found + ([self.diverged] if self.diverged else [])
+            events.append({"kind": "valid", "step": step, "value": known_value, **text})
+        events += self.lens.events()
+        events.sort(key=lambda event: event["step"])
+        return events + ([self.diverged] if self.diverged else [])
 
 
 @dataclasses.dataclass

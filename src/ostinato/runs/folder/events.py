@@ -210,22 +210,22 @@ def event_of(line: bytes) -> Event | None:
         >>> event_of(b'{"kind": "train", "step": 3, "lo')
     """
     try:
-        found = json.loads(line)
+        event = json.loads(line)
     except (ValueError, RecursionError):  # includes UnicodeDecodeError
         return None
-    kind = found.get("kind") if isinstance(found, dict) else None
-    if not isinstance(kind, str) or not _is_sound(found.get("step"), Count):
+    kind = event.get("kind") if isinstance(event, dict) else None
+    if not isinstance(kind, str) or not _is_sound(event.get("step"), Count):
         return None
     if kind not in KINDS:
-        return cast(Event, found)
+        return cast(Event, event)
     try:
         DECODERS[kind].decode(line)
     except ValueError:  # now field by field
         fields = FIELDS[kind]
-        found = {n: x for n, x in found.items() if n not in fields or _is_sound(x, fields[n])}
-        if not KINDS[kind].__required_keys__ <= found.keys():
+        event = {n: x for n, x in event.items() if n not in fields or _is_sound(x, fields[n])}
+        if not KINDS[kind].__required_keys__ <= event.keys():
             return None
-    return cast(Event | None, _consistent(found))
+    return cast(Event | None, _consistent(event))
 
 
 def _is_sound(value: Any, kind: Any) -> bool:
@@ -257,10 +257,10 @@ def logged_steps(events: Iterable[Any]) -> list[dict]:
         [1, 2, 3, 4]
     """
     events = list(events)
-    found = [dict(event) for event in of_form(events, Train)]
+    entries = [dict(event) for event in of_form(events, Train)]
     for diverged in of_form(events, Divergence):
         columns = [cast(dict[str, Any], diverged).get(name, ()) for name in DIVERGED]
         for step, values in enumerate(zip(*columns, strict=True), diverged["step"]):
             entry = {"step": step, **dict(zip(DIVERGED, values, strict=True))}
-            found.append(entry | {"largest_norm": entry["norm"], "largest_moved": entry["moved"]})
-    return found
+            entries.append(entry | {"largest_norm": entry["norm"], "largest_moved": entry["moved"]})
+    return entries

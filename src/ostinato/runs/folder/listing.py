@@ -54,8 +54,8 @@ class RunRecord:
     @property
     def batch(self) -> int:
         """The sequences per batch, as far as the folder says."""
-        found = self.used.get("batch")
-        return found if isinstance(found, int) and not isinstance(found, bool) else 1
+        size = self.used.get("batch")
+        return size if isinstance(size, int) and not isinstance(size, bool) else 1
 
 
 def read_settings(path: Path, *, links: bool = True) -> dict[str, Any]:
@@ -64,35 +64,35 @@ def read_settings(path: Path, *, links: bool = True) -> dict[str, Any]:
     Raises:
         OSError, ValueError: the file cannot be read, or is not what a run writes.
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for section, part in _read(path / CONFIG, links).items():
         if not isinstance(part, dict):
             raise ValueError(f"{section} is not a section")
-        found |= {name: value for name, value in part.items() if name != "name"}
+        settings |= {name: value for name, value in part.items() if name != "name"}
         if "name" in part:
-            found[section] = part["name"]
-    return found
+            settings[section] = part["name"]
+    return settings
 
 
 def member_name(settings: dict[str, Any], role: str) -> str | None:
     """The name of a task, cell or learner, short; `None` if there is none."""
-    found = settings.get(role)
-    return class_name(found) if isinstance(found, str) else None
+    name = settings.get(role)
+    return class_name(name) if isinstance(name, str) else None
 
 
 def _read(path: Path, links: bool) -> dict[str, Any]:
     """A JSON object in a file; `OSError` or `ValueError` if it is not one."""
     try:
-        found = json.loads(read_regular(path, LARGEST, links=links))
+        content = json.loads(read_regular(path, LARGEST, links=links))
     except RecursionError:
-        found = None
-    if not isinstance(found, dict):
+        content = None
+    if not isinstance(content, dict):
         raise ValueError(f"{path.name} is not one JSON object")
-    return found
+    return content
 
 
-def _plain(found: Any) -> dict[str, Any]:
-    return found if isinstance(found, dict) else {}
+def _plain(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,10 +51,10 @@ class Log:
     def is_another(self) -> bool:
         """Whether it is no longer the file that was read: what was read is then to be forgotten."""
         with self.open() as file:
-            found = os.fstat(file.fileno())
-        before, self._file = self._file, (found.st_dev, found.st_ino)
-        self.changed = found.st_mtime
-        return found.st_size < self.offset or before not in (None, self._file)
+            status = os.fstat(file.fileno())
+        before, self._file = self._file, (status.st_dev, status.st_ino)
+        self.changed = status.st_mtime
+        return status.st_size < self.offset or before not in (None, self._file)
 
     def chunks(self, end: float = math.inf) -> Iterator[bytes]:
         """The whole lines up to an offset, or as far as there are any; `offset` moves with them.
@@ -113,7 +113,7 @@ def read_events(folder: Path) -> list[Event]:
         ['end', 'lens', 'start', 'train', 'valid']
     """
     path = Path(os.path.realpath(folder / NAME))
-    found: list[Event] = []
+    events: list[Event] = []
     damaged = []
     lines = Log(path, longest=math.inf).lines() if path.is_file() else iter(())
     for number, (_, line) in enumerate(lines, 1):
@@ -123,14 +123,14 @@ def read_events(folder: Path) -> list[Event]:
             continue
         if opens(event):
             last = goes_on_after(event)
-            found = [earlier for earlier in found if earlier["step"] <= last]
-        found.append(event)
+            events = [earlier for earlier in events if earlier["step"] <= last]
+        events.append(event)
     if damaged:
         words = f"line {damaged[0]}" if len(damaged) == 1 else f"{len(damaged)} lines"
         warnings.warn(
             f"{folder / NAME}: {words} cannot be read; skipped", RuntimeWarning, stacklevel=3
         )
-    return found
+    return events
 
 
 def add_event(folder: Path, event: Mapping[str, Any]) -> None:

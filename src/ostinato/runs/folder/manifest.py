@@ -101,16 +101,16 @@ def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
     return config, sizes, artefacts, manifest
 
 
-def _check_format(path: Path, found: Any) -> None:
+def _check_format(path: Path, version: Any) -> None:
     """Refuse the folder of another version of Ostinato."""
-    if type(found) is int and 1 <= found < FORMAT:
+    if type(version) is int and 1 <= version < FORMAT:
         raise BadInput(
-            f"{path} was written by an earlier version of Ostinato (format {found}, this one reads "
-            f"format {FORMAT}); train it again"
+            f"{path} was written by an earlier version of Ostinato (format {version}, this one "
+            f"reads format {FORMAT}); train it again"
         )
-    if type(found) is not int or found != FORMAT:
+    if type(version) is not int or version != FORMAT:
         raise BadInput(
-            f"{path} was written by a newer version of Ostinato (format {found!r:.40}, this one "
+            f"{path} was written by a newer version of Ostinato (format {version!r:.40}, this one "
             f"reads up to {FORMAT}); install that version"
         )
 
@@ -125,8 +125,8 @@ def _check_unchanged(path: Path, config: Config, made: dict) -> None:
         own = Config.from_json(made["config"])
     except BadInput as error:
         raise BadInput(f"{path / 'model.json'} is not what a run writes: {error}") from None
-    if found := changed_setting(own, config):
-        name, value, now = found
+    if change := changed_setting(own, config):
+        name, value, now = change
         raise BadInput(
             f"{path / 'config.json'} has been changed: {name} = {now}, but the run was made with "
             f"{value}; change it back"
@@ -144,7 +144,7 @@ def changed_setting(own: Config, other: Config) -> tuple[str, Any, Any] | None:
 
 def read_json(path: Path) -> dict:
     try:
-        found = json.loads(read_regular(path, LARGEST))
+        content = json.loads(read_regular(path, LARGEST))
     except FileNotFoundError:
         raise BadInput(
             f"{path.parent} is not a complete run folder: it has no {path.name}"
@@ -153,6 +153,6 @@ def read_json(path: Path) -> dict:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read as JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise BadInput(f"{path} is not what a run writes: it should hold one JSON object")
-    return found
+    return content

@@ -84,13 +84,13 @@ def described_function(function: Any) -> Any:
         if not cells or id(part) in seen:
             return described(part)
         seen.add(id(part))
-        found = dict(_code(part))
+        description = dict(_code(part))
         for name, cell in zip(part.__code__.co_freevars, cells, strict=True):
             try:
-                found[name] = walk(cell.cell_contents)
+                description[name] = walk(cell.cell_contents)
             except ValueError:  # an empty cell
                 continue
-        return found
+        return description
 
     return walk(function)
 
@@ -104,16 +104,16 @@ def values_used(config: Config, task: Task, learner: Learner, units: Units | Non
     """The values that follow from the budget, the task or the learner instead of a setting."""
     batch = task.batch(0, config.batch_size)
     length, size = batch.steps, batch.sequences
-    found: dict[str, Any] = {"batch": size, "length": length, **learner.chosen_values()}
+    used: dict[str, Any] = {"batch": size, "length": length, **learner.chosen_values()}
     if units is not None:
-        found["units"] = list(units) if isinstance(units, tuple) else units
-    return found
+        used["units"] = list(units) if isinstance(units, tuple) else units
+    return used
 
 
 def versions() -> dict[str, str]:
     """The versions of everything that may affect a run's results."""
-    found = {name: version(name) for name in (OURS, "jax", "jaxlib", "equinox", "optax")}
-    return {**found, "python": platform.python_version(), "machine": platform.machine()}
+    packages = {name: version(name) for name in (OURS, "jax", "jaxlib", "equinox", "optax")}
+    return {**packages, "python": platform.python_version(), "machine": platform.machine()}
 
 
 def difference(recorded: Any, now: Any, where: str = "") -> str | None:
@@ -124,13 +124,13 @@ def difference(recorded: Any, now: Any, where: str = "") -> str | None:
     """
     if isinstance(recorded, dict) and isinstance(now, dict) and _same_class(recorded, now):
         for name in (name for name in recorded if name in now):
-            if found := difference(recorded[name], now[name], f"{where}.{name}".lstrip(".")):
-                return found
+            if differs := difference(recorded[name], now[name], f"{where}.{name}".lstrip(".")):
+                return differs
         return None
     if isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
         for i, pair in enumerate(zip(recorded, now, strict=True)):
-            if found := difference(*pair, f"{where}[{i}]"):
-                return found
+            if differs := difference(*pair, f"{where}[{i}]"):
+                return differs
         return None
     if recorded == now:
         return None
@@ -155,10 +155,10 @@ def _code(of: type | Callable) -> dict[str, str]:
     """The name of a class or function, and a fingerprint of its source if it is user code."""
     if _root(of) == OURS:
         return {"class": of.__qualname__}
-    found = {"class": f"{of.__module__}.{of.__qualname__}"}
+    description = {"class": f"{of.__module__}.{of.__qualname__}"}
     if _root(of) not in _LIBRARIES and (source := _source(of)):
-        found["code"] = hashlib.sha256(source.encode()).hexdigest()[:16]
-    return found
+        description["code"] = hashlib.sha256(source.encode()).hexdigest()[:16]
+    return description
 
 
 def _root(of: type | Callable) -> str:

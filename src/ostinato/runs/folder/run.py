@@ -78,8 +78,8 @@ class Run:
 
         Steps that are done cannot be taken back, so there must be at least as many.
         """
-        if found := changed_setting(self.config, config):
-            name, own, asked = found
+        if change := changed_setting(self.config, config):
+            name, own, asked = change
             raise BadInput(
                 f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
                 "only steps and minutes can change"
@@ -113,16 +113,16 @@ class Run:
     @property
     def vocabulary(self) -> Vocabulary | None:
         """The vocabulary of a text; `None` for other tasks."""
-        found = self.artefacts.get("vocabulary")
-        return None if found is None else Vocabulary.from_json(found)
+        kept = self.artefacts.get("vocabulary")
+        return None if kept is None else Vocabulary.from_json(kept)
 
     def check(self, task: Task, network: Model, used: dict, learner: Learner) -> None:
         """Refuse to continue with another task, network or learner, or with other values."""
         self._check_task(task)
         self._check_network(network)
-        if found := difference(self.manifest["learner"], described_learner(learner)):
+        if differs := difference(self.manifest["learner"], described_learner(learner)):
             raise BadInput(
-                f"{self.path} was started with another learner: {found}{self._given('learner')}"
+                f"{self.path} was started with another learner: {differs}{self._given('learner')}"
             )
         for name, value in used.items():
             recorded = self.manifest["used"].get(name, value)
@@ -142,8 +142,10 @@ class Run:
 
     def _check_task(self, task: Task) -> None:
         recorded, now = self.manifest["task"], described_task(task)
-        if found := difference({**recorded, "data": now["data"]}, now):
-            raise BadInput(f"{self.path} was trained on another task: {found}{self._given('task')}")
+        if differs := difference({**recorded, "data": now["data"]}, now):
+            raise BadInput(
+                f"{self.path} was trained on another task: {differs}{self._given('task')}"
+            )
         if recorded.get("data") != now["data"]:
             raise BadInput(
                 f"{task.source} not, or no longer, what {self.path} was trained on"
@@ -151,9 +153,9 @@ class Run:
             )
 
     def _check_network(self, network: Model) -> None:
-        if found := difference(self.manifest["network"], described(network)):
+        if differs := difference(self.manifest["network"], described(network)):
             raise BadInput(
-                f"{self.path} was made with another network: {found}{self._given('network')}"
+                f"{self.path} was made with another network: {differs}{self._given('network')}"
             )
 
     def _given(self, what: str) -> str:
@@ -197,10 +199,10 @@ class Run:
                 return Saved(which, self.checkpoints.read(which, like, "network"))
             except (CorruptFile, StructureMismatch, OSError) as error:
                 raise BadInput(f"{error}; ask for another step") from None
-        found = self.checkpoints.newest(like, "network")
-        if found is None:  # removed in the meantime
+        newest = self.checkpoints.newest(like, "network")
+        if newest is None:  # removed in the meantime
             raise BadInput(f"{self.path} has no checkpoint any more")
-        network, progress = found
+        network, progress = newest
         if which == "best" and progress.best_step in steps:
             try:
                 best = self.checkpoints.read(progress.best_step, like, "network")
@@ -212,8 +214,8 @@ class Run:
     @property
     def units(self) -> Units | None:
         """The number of units that the run was started with, if known."""
-        found = self.manifest["used"].get("units")
-        return tuple(found) if isinstance(found, list) else found
+        units = self.manifest["used"].get("units")
+        return tuple(units) if isinstance(units, list) else units
 
     @property
     def checkpoints(self) -> Checkpoints:

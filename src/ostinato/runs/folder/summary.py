@@ -66,9 +66,9 @@ class Summary:
                 if (event := event_of(line)) is not None:
                     self._hear(event)
         for size in (TAIL, CHUNK):  # where lines are long, of more
-            found = [event_of(line) for line in self._tail(size)]
-            events = [event for event in found if event is not None]
-            self.damaged = len(events) < len(found)
+            last = [event_of(line) for line in self._tail(size)]
+            events = [event for event in last if event is not None]
+            self.damaged = len(events) < len(last)
             self.step = max((event["step"] for event in events), default=self.step)
             for event in reversed(events):
                 if (event["kind"] == "train" or event["kind"] == "end") and "seconds" in event:
@@ -106,12 +106,12 @@ class Summary:
 
     def _losses(self) -> list[float]:
         """The losses of events that are evenly spaced in the file."""
-        found = []
+        losses = []
         with self.log.open() as file:
             for i in range(POINTS):
                 file.seek(i * self.log.offset // POINTS)
                 lines = file.read(4096).split(b"\n")
                 for event in map(event_of, lines[1:3] if i else lines[:3]):
                     if event is not None and event["kind"] == "train" and event["loss"] is not None:
-                        found.append(event["loss"])
-        return found
+                        losses.append(event["loss"])
+        return losses

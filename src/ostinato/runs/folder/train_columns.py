@@ -69,10 +69,10 @@ def pieces(chunk: bytes) -> Iterator[Piece]:
 
 def _decoded(chunk: bytes) -> list[Any]:
     """The events of a chunk of which every line is one; raises `ValueError` for any other."""
-    found = _DECODER.decode_lines(chunk)
-    if len(found) != chunk.count(b"\n") + (not chunk.endswith(b"\n")):  # two in a line
+    events = _DECODER.decode_lines(chunk)
+    if len(events) != chunk.count(b"\n") + (not chunk.endswith(b"\n")):  # two in a line
         raise ValueError
-    return found
+    return events
 
 
 def _lines(chunk: bytes, kinds: list[str], places: list[int]) -> list[bytes]:
@@ -80,17 +80,17 @@ def _lines(chunk: bytes, kinds: list[str], places: list[int]) -> list[bytes]:
 
     A log writes all its events in the same way, so that their beginnings can be searched for.
     """
-    found = []
+    begins = []
     for kind in dict.fromkeys(kinds):
         words = b'{"kind": ' + json.dumps(kind).encode()
         place = chunk.find(words)
         while place >= 0:
             if not place or chunk[place - 1] == ord("\n"):
-                found.append(place)
+                begins.append(place)
             place = chunk.find(words, place + 1)
-    if len(found) == len(kinds):
-        ends = (chunk.find(b"\n", place) for place in sorted(found))
-        return [chunk[a : b if b >= 0 else None] for a, b in zip(sorted(found), ends, strict=True)]
+    if len(begins) == len(kinds):
+        ends = (chunk.find(b"\n", place) for place in sorted(begins))
+        return [chunk[a : b if b >= 0 else None] for a, b in zip(sorted(begins), ends, strict=True)]
     every = [line for line in lines_of(chunk) if line.strip()]
     return [every[place] for place in places]
 
@@ -101,9 +101,9 @@ def _columns(events: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     steps = np.fromiter(map(attrgetter("step"), events), float, count)
     values = np.full((count, len(NUMBERS)), MISSING)
     for place, name in enumerate(NUMBERS):
-        found = map(attrgetter(name), events)
+        numbers = map(attrgetter(name), events)
         try:
-            column = np.fromiter(found, float, count)
+            column = np.fromiter(numbers, float, count)
         except TypeError:  # some are `None`, which becomes NaN
             column = np.array([getattr(event, name) for event in events], float)
         values[:, place] = column

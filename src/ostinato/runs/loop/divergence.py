@@ -63,8 +63,8 @@ def _listed(norms: Sequence[float]) -> str:
     return ", ".join(f"{norm:.3g}" for norm in norms)
 
 
-def _largest(found: Any, names: Sequence[str]) -> str:
-    norms = np.asarray(found, float)
+def _largest(norms_of_parts: Any, names: Sequence[str]) -> str:
+    norms = np.asarray(norms_of_parts, float)
     if (wrong := np.flatnonzero(~np.isfinite(norms))).size:
         return f"Not finite: the gradient of {', '.join(names[i] for i in wrong[:4])}."
     largest = int(np.argmax(norms))

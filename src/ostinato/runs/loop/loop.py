@@ -115,8 +115,8 @@ class Training:
     def train(self) -> Run:
         try:
             return self._run_from_checkpoint()
-        except _Unsound as found:
-            warnings.warn(str(found), RuntimeWarning, stacklevel=3)
+        except _Unsound as unsound:
+            warnings.warn(str(unsound), RuntimeWarning, stacklevel=3)
         self._without_kernels()
         return self._run_from_checkpoint()
 
@@ -414,8 +414,8 @@ class Training:
             progress = progress._replace(waited=progress.waited + 1)
         event: Valid = {"kind": "valid", "step": progress.step, "value": value}
         event["metrics"] = {
-            metric.name: None if found is None else _plain(found)
-            for metric, found in zip(metrics, values, strict=True)
+            metric.name: None if number is None else _plain(number)
+            for metric, number in zip(metrics, values, strict=True)
         }
         key = jax.random.fold_in(jax.random.key(self.config.seed), progress.step)
         network, memory, _ = checkpoint = self.stepper.checkpoint(now)

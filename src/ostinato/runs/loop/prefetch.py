@@ -47,24 +47,24 @@ class Prefetch(Generic[Made]):
 
     def __call__(self, step: int) -> Made:
         if self.ahead is not None and self.ahead[0] == step:
-            found = self.ahead[1].result()
+            made = self.ahead[1].result()
         else:
-            found = self._measured(step)
+            made = self._measured(step)
         if self.pool is not None:
             self.ahead = step + 1, in_background(self.pool, lambda: self.make(step + 1))
-        return found
+        return made
 
     def _measured(self, step: int) -> Made:
         """Make one in turn, and decide after some whether to go on so."""
         now = time.perf_counter()
         if self.calls == 1:  # the first step compiles: measure from the second one on
             self.started, self.spent = now, 0.0
-        found = self.make(step)
+        made = self.make(step)
         self.spent += time.perf_counter() - now
         self.calls += 1
         if self.calls == TRIAL and self.spent > SHARE * (time.perf_counter() - self.started):
             self.pool = ThreadPoolExecutor(1, thread_name_prefix="batches")
-        return found
+        return made
 
     def close(self) -> None:
         """End the thread; what it has made ahead is dropped."""

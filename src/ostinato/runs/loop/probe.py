@@ -48,13 +48,13 @@ class Lens:
     def look(self, network: Model, batch: Batch, state: Any) -> dict[str, Any]:
         """The measurements, as plain numbers for the event log."""
         layer, few, state, at = looked_at(eqx.nn.inference_mode(network), batch, SEQUENCES, state)
-        found = jax.device_get(self.errors(layer, few, state, at))
+        profiles = jax.device_get(self.errors(layer, few, state, at))
         lags = spread_lags(at)
         units = saturation(layer, few.inputs, state, **few.marks)
         return {
             "lags": lags.tolist(),
-            "gradient": {name: profile[lags].tolist() for name, profile in found.items()},
-            "memory": {name: memory_length(profile) for name, profile in found.items()},
+            "gradient": {name: profile[lags].tolist() for name, profile in profiles.items()},
+            "memory": {name: memory_length(profile) for name, profile in profiles.items()},
             "saturated": {name: round(x.high + x.low, 4) for name, x in units.items()},
         }
 

@@ -83,8 +83,8 @@ def is_over(folder: Path) -> bool:
     """Whether a folder holds a run that has nothing left to do: it has ended or diverged."""
     if not is_run(folder):
         return False
-    found = ending(read_events(folder))
-    return found is not None and found.get("reason") != "interrupted"
+    end = ending(read_events(folder))
+    return end is not None and end.get("reason") != "interrupted"
 
 
 class _Group:

@@ -82,12 +82,12 @@ def _row(tree: Any, index: Any) -> Any:
 class Reports:
     """The reports of a step of all runs, fetched from the device at once."""
 
-    def __init__(self, found: Any):
-        self.found = found
+    def __init__(self, reports: Any):
+        self.reports = reports
 
     @functools.cached_property
     def fetched(self) -> Any:
-        return jax.device_get(self.found)
+        return jax.device_get(self.reports)
 
     def of(self, index: int) -> dict:
         return jax.tree.map(lambda x: x[index], self.fetched)
@@ -190,8 +190,8 @@ class Pack(RunGroup):
             arrays = stack.arrays
         size = len(jax.tree.leaves(arrays)[0])
         every = [calls[rows.index(row) if row in rows else 0].batches for row in range(size)]
-        found = measured_together(eqx.combine(arrays, static), every, metrics)
-        return [found[row] for row in rows]
+        values = measured_together(eqx.combine(arrays, static), every, metrics)
+        return [values[row] for row in rows]
 
     def _stack(self, calls: list[_Step]) -> tuple[Stack, list[int]]:
         """The stack of some runs, and the row of each in it."""

@@ -186,12 +186,12 @@ def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:
 def _options(cell: Any, settings: Any) -> dict[str, Any]:
     """The options of the cell's constructor: its own settings, and the network's initialisers."""
     given = options(cell.settings)
-    found: dict[str, Initialiser] = {}
+    initialisers: dict[str, Initialiser] = {}
     if settings.incoming is not None:
-        found["recurrent"] = incoming(settings.incoming)
+        initialisers["recurrent"] = incoming(settings.incoming)
     if settings.spectral_radius is not None:
-        base = found.get("recurrent", given.get("recurrent"))
-        found["recurrent"] = spectral_radius(settings.spectral_radius, base)
+        base = initialisers.get("recurrent", given.get("recurrent"))
+        initialisers["recurrent"] = spectral_radius(settings.spectral_radius, base)
     if settings.input_scale is not None:
-        found["input"] = normal(settings.input_scale)
-    return {**given, **found}
+        initialisers["input"] = normal(settings.input_scale)
+    return {**given, **initialisers}

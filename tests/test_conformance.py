@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from members import CELLS, WIRINGS
-from ostinato.testing import CHECKS, every_parameter_is_reached
+from ostinato.testing.check import CHECKS
+from ostinato.testing.derivatives import every_parameter_is_reached
 
 MEMBERS = CELLS | WIRINGS
 

@@ -12,7 +12,7 @@ from ostinato.cells import Simple
 from ostinato.cells.initialisers import glorot
 from ostinato.data import Batch
 from ostinato.learning import Objective
-from ostinato.tasks import CrossEntropy
+from ostinato.losses import CrossEntropy
 from ostinato.weights import pack, unpack
 from ostinato.wiring import Network, OneHot, Readout
 

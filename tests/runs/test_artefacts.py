@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ostinato.decoding import opening
+from ostinato.decoding.text import opening
 from ostinato.errors import BadInput
 from ostinato.runs import Config, look_inside, open_run
 from ostinato.runs.build import build_learner, build_network, build_task

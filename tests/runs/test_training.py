@@ -19,11 +19,11 @@ import safetensors.numpy
 from ostinato import settings as all_settings
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover
+from ostinato.losses import SquaredError
 from ostinato.runs import Config, Diverged, open_run, train
 from ostinato.runs.folder import checkpoints
 from ostinato.runs.folder.events import KINDS, event_of
 from ostinato.runs.loop import loop
-from ostinato.tasks import SquaredError
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 

@@ -24,7 +24,7 @@ import scipy.io
 from ostinato.cells import Simple
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.runs.analysis.evaluation import evaluate, measured
+from ostinato.runs.analysis.evaluation import evaluate_network, measured
 from ostinato.tasks import (
     NARMA10,
     TASKS,
@@ -914,7 +914,7 @@ def test_nothing_is_measured_where_there_is_nothing(name):
         task.metrics
     )
     with pytest.raises(BadInput, match="is empty; there is nothing to score"):
-        evaluate(network(task), task)
+        evaluate_network(network(task), task)
     assert task.scores(None, "valid") == {}
     assert task.yardsticks("valid") == {}
     assert set(task.baselines()) == {"chance"}

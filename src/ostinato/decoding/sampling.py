@@ -9,7 +9,7 @@ of them with a total probability of at least `top_p` (Holtzman et al., 2020). `b
 probable continuation instead, and `most_probable` the best label of each step.
 
 Example:
-    >>> from ostinato.decoding import as_text
+    >>> from ostinato.decoding.text import as_text
     >>> network, vocabulary = run.network(), run.vocabulary
     >>> prompt = vocabulary.encode("The name")
     >>> pieces = sample(network, prompt, 40, key=jax.random.key(0), temperature=0.8, top_p=0.95)
@@ -31,7 +31,8 @@ from ..data import Batch
 from ..errors import BadInput
 from ..settings import MAX as MAX
 from ..settings import checked_float, checked_int
-from ..through_time import starting_state, unroll
+from ..through_time import unroll
+from ..through_time.running import starting_state
 from ..wiring import outputs_of
 
 # Start small for latency, then double.
@@ -269,7 +270,7 @@ class NotFinite(BadInput):
 def checked(network: Model, prompt: Any, count: int) -> tuple[Layer, jax.Array]:
     """What is stepped, and the prompt `(T,)` in int32, after checks of both and the count."""
     if not network.can_step:
-        raise ValueError("generating needs a network with a step, got one that reads both ways")
+        raise BadInput("generating needs a network with a step, got one that reads both ways")
     given = np.asarray(prompt)
     if given.ndim != 1 or not given.size:
         raise BadInput(f"a prompt is at least one symbol, (T,), got shape {given.shape}")

@@ -54,7 +54,7 @@ class EvolutionStrategy(Learner):
         schedule: how the rate changes.
 
     Example:
-        >>> from ostinato.tasks import SquaredError
+        >>> from ostinato.losses import SquaredError
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
         >>> learner = EvolutionStrategy(Objective(SquaredError()), steps=100, directions=4)
         >>> memory, state = learner.initial(network), learner.start(network, batch)

@@ -40,7 +40,7 @@ class Transformation(Learner):
         rate: the rate to report; by default the norm of the update over that of the gradient.
 
     Example:
-        >>> from ostinato.tasks import CrossEntropy
+        >>> from ostinato.losses import CrossEntropy
         >>> learner = Transformation(optax.lion(1e-4), Objective(CrossEntropy()))
         >>> learner.rate is None
         True

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from .arithmetic import Adding as Adding
     from .arithmetic import Multiplication as Multiplication
     from .arrays import Arrays as Arrays
-    from .bit_vectors import BitsPerSequence as BitsPerSequence
-    from .bit_vectors import WrongBits as WrongBits
     from .bouncing_balls import BouncingBalls as BouncingBalls
     from .captions import Captions as Captions
     from .chaos import Lorenz as Lorenz
@@ -19,31 +17,12 @@ if TYPE_CHECKING:
     from .classification import Classify as Classify
     from .continuing import closed_loop as closed_loop
     from .copy import Copy as Copy
-    from .ctc import CTC as CTC
-    from .ctc import check_transcripts as check_transcripts
-    from .edit_distance import LabelErrorRate as LabelErrorRate
-    from .edit_distance import edit_distances as edit_distances
     from .execution import Addition as Addition
     from .execution import Execute as Execute
-    from .from_files import task_name_for as task_name_for
     from .handwriting import Handwriting as Handwriting
     from .handwriting import recognise as recognise
-    from .losses import BinaryCrossEntropy as BinaryCrossEntropy
-    from .losses import CrossEntropy as CrossEntropy
-    from .losses import Loss as Loss
-    from .losses import SquaredError as SquaredError
-    from .losses import StepLoss as StepLoss
     from .memorisation import Memorisation as Memorisation
     from .memory_capacity import MemoryCapacity as MemoryCapacity
-    from .metrics import F1 as F1
-    from .metrics import Accuracy as Accuracy
-    from .metrics import Bits as Bits
-    from .metrics import MeanSquaredError as MeanSquaredError
-    from .metrics import Metric as Metric
-    from .metrics import NatsPerStep as NatsPerStep
-    from .metrics import Perplexity as Perplexity
-    from .metrics import StepMean as StepMean
-    from .metrics import perplexity as perplexity
     from .mnist import PermutedMNIST as PermutedMNIST
     from .mnist import SequentialMNIST as SequentialMNIST
     from .music import Chorales as Chorales
@@ -55,22 +34,13 @@ if TYPE_CHECKING:
     from .ntm_sort import NTMSort as NTMSort
     from .pairs import Pairs as Pairs
     from .permutation import Permutation as Permutation
-    from .quantiles import Coverage as Coverage
-    from .quantiles import Pinball as Pinball
-    from .quantiles import PinballInUnits as PinballInUnits
     from .recall import Recall as Recall
-    from .regression import AbsoluteError as AbsoluteError
-    from .regression import ErrorInUnits as ErrorInUnits
-    from .regression import NormalisedError as NormalisedError
-    from .regression import RSquared as RSquared
     from .series import Series as Series
     from .tagging import Tagging as Tagging
     from .task import Task as Task
     from .temporal_order import TemporalOrder as TemporalOrder
     from .temporal_order import TemporalOrder3 as TemporalOrder3
     from .text import Text as Text
-    from .text import embedded_text as embedded_text
-    from .text import streams as streams
     from .translate import Translate as Translate
     from .xor import Xor as Xor
 

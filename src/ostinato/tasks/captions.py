@@ -17,7 +17,7 @@ from ..data.splits import PARTS, divided_at_random, shares
 from ..data.tokens import END, UNKNOWN, Tokens
 from ..errors import BadInput
 from ..settings import setting
-from ..wiring import ATTENTION
+from ..wiring.attention import ATTENTION
 from .applying import ApplyOptions
 from .captioning import apply_to_file, check_size, moved, nearest, written
 from .file_task import FileSettings, FileTask, Reading

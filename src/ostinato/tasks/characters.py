@@ -10,7 +10,7 @@ from ..data import Batch
 from ..data.ink import Ink
 from ..data.pen import pen_steps, steps_of_drawings
 from ..data.strokes import read_drawings
-from ..decoding import most_probable
+from ..decoding.sampling import most_probable
 from .applying import ApplyOptions
 from .losses import CrossEntropy
 from .metrics import F1, Accuracy

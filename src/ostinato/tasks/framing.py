@@ -11,7 +11,7 @@ import numpy as np
 from ..data import Batch
 from ..data.padding import columns
 from ..data.tokens import END
-from ..wiring import Pair
+from ..wiring.encoder_decoder import Pair
 
 
 def at_last(length: int, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

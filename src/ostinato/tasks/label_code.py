@@ -12,7 +12,7 @@ from ..data import Batch
 from ..data.kept import kept_whole
 from ..data.padding import columns, multiple_above
 from ..data.words import Words
-from ..decoding import most_probable
+from ..decoding.sampling import most_probable
 from ..errors import BadInput
 from ..progress import Report, each, silent
 from .answers import TargetCodec

@@ -14,7 +14,7 @@ from ..data.kept import kept_texts
 from ..data.padding import columns, rounded
 from ..data.spelling import Spellings
 from ..data.words import Words
-from ..decoding import most_probable
+from ..decoding.sampling import most_probable
 from ..errors import BadInput
 from ..progress import Report, silent
 

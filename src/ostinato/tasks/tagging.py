@@ -16,7 +16,7 @@ from ..data.padding import rounded
 from ..data.spelling import Spellings
 from ..data.splits import shares
 from ..data.words import UNKNOWN
-from ..decoding import most_probable
+from ..decoding.sampling import most_probable
 from ..errors import BadInput
 from ..settings import setting
 from .applying import ApplyOptions

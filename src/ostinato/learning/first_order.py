@@ -227,13 +227,15 @@ class FirstOrder(Learner):
     def initial(self, network: Model) -> State:
         parameters, _ = trained(network)
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
-        return State(
+        state = State(
             jnp.zeros((), jnp.int32),
             self._method.direction(_optax(), self.momentum).init(parameters),
             self._search.init(parameters) if self.schedule == "line-search" else (),
             no_average(),
             start,
         )
+        # No weak types, or the state after the first step would have the step compiled again.
+        return jax.tree.map(lambda x: jnp.asarray(x, x.dtype), state)
 
     def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)

@@ -106,7 +106,7 @@ class Hybrid(Learner):
             raise BadInput(f"steps must be at least 1, got {self.steps}")
 
     def initial(self, network: Model) -> State:
-        nothing = jnp.asarray(jnp.inf)
+        nothing = jnp.full_like(jnp.ones(()), jnp.inf)
         begin = jnp.zeros((), jnp.int32)
         return State(
             self.first.initial(network), self.second.initial(network), begin, nothing, nothing

@@ -70,7 +70,7 @@ def test_a_task_on_a_file_of_the_user(tmp_path, monkeypatch, folder):
     task = run.task()
     assert isinstance(task, kind) and task.length == max(map(len, rows))
     assert "right_answer_is_better_than_chance" in check_task(task)
-    assert np.isfinite(evaluate(run.network(), task))
+    assert all(np.isfinite(value) for value in evaluate(run).values())
 
 
 def test_a_learner(tmp_path, monkeypatch, folder):

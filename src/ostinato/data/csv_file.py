@@ -20,8 +20,7 @@ import numpy as np
 
 from ..errors import BadInput
 from .number_forms import Forms, conflicts
-from .table import MISSING, Fault, Table, first_twice
-from .times import is_time
+from .table import MISSING, Fault, Table, first_twice, is_time
 
 DELIMITERS = ("\t", ";", ",")
 LOOKED_AT = 20  # lines

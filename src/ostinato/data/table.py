@@ -1,6 +1,7 @@
 """Tables: columns with names, from a CSV or a Parquet file."""
 
 import dataclasses
+import re
 import unicodedata
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -11,10 +12,28 @@ import numpy as np
 
 from ..errors import BadInput, NeedsExtra
 from .files import check_file, check_unpacked
-from .times import is_time
 
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?")
 FLOAT64 = 8  # bytes
+TIMES = (  # names of columns that say when a row was, from the coarse to the fine
+    *("year", "quarter", "qtr", "month", "week", "day", "date", "ds", "datetime", "timestamp"),
+    *("time", "hour", "hr", "minute", "second", "sec"),
+)
+
+
+def is_time(name: str) -> bool:
+    """Whether a column of this name says when a row was.
+
+    Example:
+        >>> is_time("Date Time"), is_time("temperature")
+        (True, False)
+    """
+    return time_word(name) in TIMES
+
+
+def time_word(name: str) -> str:
+    """The name of a column as it is compared with `TIMES`."""
+    return re.sub(r"[\s_-]", "", name).lower()
 
 
 class Fault(NamedTuple):

@@ -12,36 +12,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, time
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import BadInput
-
-if TYPE_CHECKING:
-    from .table import Table
+from .table import MISSING, TIMES, Table, is_time, time_word
 
 WHOLE = ("time", "timestamp", "datetime", "date", "ds", "year")  # numbers tell all of the time
-PARTS = (  # from the coarse to the fine
-    *("year", "quarter", "qtr", "month", "week", "day", "date", "ds", "datetime", "timestamp"),
-    *("time", "hour", "hr", "minute", "second", "sec"),
-)
 DATE, NUMBER, CLOCK, PART = range(4)  # the order in which columns are compared
 NUMBERS = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})(?:[ T]+(.*))?", re.ASCII)
 MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 
 
-def is_time(name: str) -> bool:
-    """Whether a column of this name says when a row was.
-
-    Example:
-        >>> is_time("Date Time"), is_time("temperature")
-        (True, False)
-    """
-    return _word(name) in PARTS
-
-
-def check_order(table: "Table", groups: Sequence[np.ndarray], without: Iterable[str] = ()) -> None:
+def check_order(table: Table, groups: Sequence[np.ndarray], without: Iterable[str] = ()) -> None:
     """Refuse rows whose times do not increase.
 
     Args:
@@ -51,7 +35,7 @@ def check_order(table: "Table", groups: Sequence[np.ndarray], without: Iterable[
     """
     skipped = {*without}
     names = [name for name in table.names if is_time(name) and name not in skipped]
-    names.sort(key=lambda name: PARTS.index(_word(name)))
+    names.sort(key=lambda name: TIMES.index(time_word(name)))
     read = {name: list(_readings(table, name)) for name in names}
     ranks = {name: found[0].rank for name, found in read.items() if found}
     first = min(ranks.values(), default=PART)
@@ -77,11 +61,7 @@ def check_order(table: "Table", groups: Sequence[np.ndarray], without: Iterable[
     )
 
 
-def _word(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).lower()
-
-
-def _cell(table: "Table", name: str, row: int) -> str:
+def _cell(table: Table, name: str, row: int) -> str:
     return str(table.texts[name][row]) if name in table.texts else f"{table.numbers[name][row]:g}"
 
 
@@ -92,10 +72,10 @@ class _Reading(NamedTuple):
     rank: int
 
 
-def _readings(table: "Table", name: str) -> Iterator[_Reading]:
+def _readings(table: Table, name: str) -> Iterator[_Reading]:
     """A column in each way that it can be read."""
     if name in table.numbers:
-        word = _word(name)  # a number called time may be the time of day, beside a date
+        word = time_word(name)  # a number called time may be the time of day, beside a date
         rank = PART if word not in WHOLE else CLOCK if word == "time" else NUMBER
         yield _Reading(table.numbers[name], rank)
         return
@@ -109,8 +89,6 @@ def _readings(table: "Table", name: str) -> Iterator[_Reading]:
 
 
 def _read(cells: list[str], read: Callable[[str], float]) -> np.ndarray | None:
-    from .table import MISSING
-
     try:
         return np.array([np.nan if x.lower() in MISSING else read(x) for x in cells], float)
     except (ValueError, OverflowError):

@@ -21,7 +21,7 @@ from pathlib import Path
 from measure import machine, publish, table
 from ostinato.contrast import Spec, contrast
 from ostinato.contrast.training import train_here
-from ostinato.learning import FIRST_ORDER
+from ostinato.learning.first_order import FIRST_ORDER
 
 DATA = Path(os.environ.get("OSTINATO_DATA", ".")) / "timeseries"
 SEEDS = 2

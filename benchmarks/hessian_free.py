@@ -30,7 +30,7 @@ from ostinato.cells import MLSTM
 from ostinato.data import Batch
 from ostinato.learning import Objective
 from ostinato.learning.hessian_free import REASONS, Damping, HessianFree, OnBatch
-from ostinato.tasks import CrossEntropy
+from ostinato.losses import CrossEntropy
 from ostinato.wiring import Network, OneHot, Readout
 
 SYMBOLS, UNITS, LENGTH = 70, 170, 200

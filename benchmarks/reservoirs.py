@@ -30,10 +30,11 @@ from measure import machine, table
 from ostinato import unroll
 from ostinato.data import Batch
 from ostinato.learning import Objective
+from ostinato.losses import SquaredError
 from ostinato.reservoir import Reservoir, Ridge
 from ostinato.reservoir.parameter_search import validation_error
 from ostinato.runs import Config, train
-from ostinato.tasks import MackeyGlass, SquaredError
+from ostinato.tasks import MackeyGlass
 from ostinato.wiring import Network, Readout
 
 RIDGE = {"cell": "reservoir", "learner": "ridge"}
@@ -267,7 +268,7 @@ def stream(steps, units=100):
                 peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         jax.block_until_ready(memory)
         seconds = time.perf_counter() - started
-        from ostinato.reservoir import fitted
+        from ostinato.reservoir.moments import fitted
 
         solved = np.asarray(fitted(sums, jnp.array([1e-4]), bias=True)[1])
         whole = [batch(n) for n in range(part)]

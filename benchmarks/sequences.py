@@ -19,7 +19,7 @@ from pathlib import Path
 
 from measure import machine, table
 from ostinato.experiments import bai_table
-from ostinato.runs import Config, evaluate, open_run, train
+from ostinato.runs import Config, evaluate_network, open_run, train
 from ostinato.weights import count_parameters
 
 DIGITS = {**bai_table.DIGITS, **bai_table.POOLED}
@@ -62,7 +62,7 @@ def measured(name, settings):
         run = open_run(Path(folder) / "run")
         network, task = run.network(), run.task()
         with run.precision():
-            value = evaluate(network, task, "test", 500)
+            value = evaluate_network(network, task, "test", 500)
     shown = f"{100 * value:.2f} %" if task.metric.higher_is_better else f"{value:.3f}"
     count = f"{count_parameters(network):,}"
     return [name, str(config.cell), count, shown, PUBLISHED[name], f"{seconds:.0f}"]

@@ -31,7 +31,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from measure import machine, table
 from ostinato.data import find_data
-from ostinato.runs import Config, evaluate, train
+from ostinato.runs import Config, evaluate_network, train
 from ostinato.runs.build import build_learner, build_network, build_task
 from ostinato.runs.loop.step import compiled_step
 from ostinato.weights import count_parameters
@@ -177,7 +177,7 @@ def accuracy(seconds, seed):
         run = train(made.replace(steps=steps, validate_every=per_epoch), f"{folder}/tag", task=task)
         minutes = (time.perf_counter() - started) / 60
         network = run.network()
-        valid, test = (evaluate(network, task, part) for part in ("valid", "test"))
+        valid, test = (evaluate_network(network, task, part) for part in ("valid", "test"))
     common = task.baselines()["most frequent tag"]
     row = [f"{trainer.parameters:,}", f"{steps / per_epoch:.1f}", f"{minutes:.1f}", seed]
     print(

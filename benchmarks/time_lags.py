@@ -38,9 +38,11 @@ from measure import machine
 from ostinato.cells import Simple
 from ostinato.cells.initialisers import incoming, normal, spectral_radius
 from ostinato.data import Batch
-from ostinato.learning import FIRST_ORDER, Objective
+from ostinato.learning import Objective
+from ostinato.learning.first_order import FIRST_ORDER
 from ostinato.learning.hessian_free import REASONS, Damping, HessianFree
-from ostinato.tasks import TASKS, SquaredError
+from ostinato.losses import SquaredError
+from ostinato.tasks import TASKS
 from ostinato.wiring import Network, OneHot, Readout
 
 NAMES = ("adding", "multiplication", "temporal-order", "permutation", "memorisation")

@@ -36,7 +36,8 @@ from ostinato.runs import Config, train
 from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.folder.checkpoints import Checkpoints
 from ostinato.runs.loop.step import compiled_step
-from ostinato.tasks import Text, embedded_text
+from ostinato.tasks import Text
+from ostinato.tasks.text.text import embedded_text
 
 WARM = 10  # steps
 STEPS, CHARACTERS = 12, 2000

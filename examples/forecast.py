@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ostinato import Config, evaluate, train
 from ostinato.data import read_table
-from ostinato.runs import Config, train
-from ostinato.runs.analysis.evaluation import measured
 from ostinato.tasks import Series, closed_loop
 
 SEASON = 11  # years
@@ -46,9 +45,8 @@ with tempfile.TemporaryDirectory() as folder:
         carry=False,
     )
     run = train(config, f"{folder}/intervals", task=task)
-    found = measured(run.network(), task.evaluated("test"), task.metrics)
-    for metric, value in zip(task.metrics, found, strict=True):
-        print(f"{metric.name}: {value:.3g}")
+    for name, value in evaluate(run, "test", task=task).items():
+        print(f"{name}: {value:.3g}")
     for name, value in task.yardsticks("test").items():
         print(f"{task.metric.name} of {name}: {value:.3g}")
 

@@ -7,7 +7,7 @@ import tempfile
 
 import numpy as np
 
-from ostinato.runs import Config, evaluate, train
+from ostinato import Config, evaluate, train
 from ostinato.tasks import Arrays, Series
 
 rng = np.random.default_rng(0)
@@ -25,7 +25,7 @@ task = Arrays(waves, labels)
 with tempfile.TemporaryDirectory() as folder:
     config = Config(cell="lstm", units=16, batch=32, steps=150, rate=0.01)
     run = train(config, f"{folder}/waves", task=task)
-    accuracy = evaluate(run.network(), task, "test")
+    accuracy = evaluate(run, "test", task=task)["accuracy"]
     print(f"accuracy on the test part: {accuracy:.2f}, chance {task.chance:.2f}")
 
     # A series of two columns: forecast three steps of the first.
@@ -33,5 +33,5 @@ with tempfile.TemporaryDirectory() as folder:
     series = np.stack([np.sin(time / 4) + 0.1 * rng.normal(size=1000), np.cos(time / 4)], axis=1)
     forecast = Series(series, targets=[0], names=["height", "slope"], horizon=3, length=25)
     run = train(config, f"{folder}/series", task=forecast)
-    error = evaluate(run.network(), forecast, "test")
+    error = evaluate(run, "test", task=forecast)[forecast.metric.name]
     print(f"{forecast.metric.name} {error:.3f}, baselines {forecast.baselines()}")

@@ -8,9 +8,10 @@ import tempfile
 
 import numpy as np
 
-from ostinato.data import Batch
-from ostinato.runs import Config, evaluate, train
-from ostinato.tasks import Accuracy, CrossEntropy, Task
+from ostinato import Batch, Config, evaluate, train
+from ostinato.losses import CrossEntropy
+from ostinato.metrics import Accuracy
+from ostinato.tasks import Task
 from ostinato.testing import check_task
 
 
@@ -49,5 +50,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         config = Config(cell="gru", units=16, steps=300, rate=0.01)
         run = train(config, folder, task=task)
-        accuracy = evaluate(run.network(), task, "test")
+        accuracy = evaluate(run, "test", task=task)["accuracy"]
     print(f"accuracy {accuracy:.2f}, chance {task.chance:.2f}")

@@ -14,9 +14,8 @@ import tempfile
 import jax
 import jax.numpy as jnp
 
-from ostinato import Cell, Network, Readout
+from ostinato import Cell, Config, Network, Readout, evaluate, train
 from ostinato.cells import LSTM
-from ostinato.runs import Config, evaluate, train
 from ostinato.tasks import TemporalOrder
 from ostinato.wiring import OneHot
 
@@ -58,7 +57,8 @@ def main():
         )
         with tempfile.TemporaryDirectory() as folder:
             run = train(config, folder, task=task, network=network)
-            accuracy = evaluate(run.network(like=network), task, "test")
+            network = run.network(like=network)
+            accuracy = evaluate(run, "test", task=task, network=network)["accuracy"]
         print(f"{cell.__name__}: accuracy {accuracy:.2f}, chance {task.chance:.2f}")
 
 

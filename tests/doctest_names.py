@@ -23,6 +23,8 @@ ROOMS = (
     "cells",
     "wiring",
     "tasks",
+    "losses",
+    "metrics",
     "learning",
     "runs",
     "through_time",

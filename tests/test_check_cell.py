@@ -8,7 +8,8 @@ import pytest
 
 from ostinato.cells import LSTM, Cell, Jordan
 from ostinato.cells.building import input_size
-from ostinato.testing import CHECKS, CellError, check_cell
+from ostinato.testing import CellError, check_cell
+from ostinato.testing.check import CHECKS
 from planted_faults import FAULTS, Mine, parameter
 from planted_faults._numbers import scaled
 from planted_faults._purity import NoiseByPlace

@@ -8,8 +8,11 @@ import pytest
 
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.tasks import Accuracy, Arrays, CrossEntropy, Loss, MeanSquaredError, Series, Task
-from ostinato.testing import TASK_CHECKS, TaskError, check_task
+from ostinato.losses import CrossEntropy, Loss
+from ostinato.metrics import Accuracy, MeanSquaredError
+from ostinato.tasks import Arrays, Series, Task
+from ostinato.testing import TaskError, check_task
+from ostinato.testing.check import TASK_CHECKS
 
 RNG = np.random.default_rng(0)
 

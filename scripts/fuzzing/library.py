@@ -73,7 +73,7 @@ def generating(case: Case) -> str:
 
 
 def scoring(case: Case) -> str:
-    from ostinato.runs.analysis.evaluation import dynamic_evaluate, evaluate, word_fail_rate
+    from ostinato.runs.analysis.evaluation import dynamic_evaluate, evaluate_network, word_fail_rate
     from ostinato.tasks import Text
 
     chance, speaker = case.chance, _speaker(case.chance.randrange(2))
@@ -90,8 +90,8 @@ def scoring(case: Case) -> str:
             mostly(chance, ("valid", "test", "train", "no"), 0.9),
             mostly(chance, (1, 4, 0, -1)),
         )
-        case.what = f"evaluate(network, task, {part!r:.40}, {size!r:.40})"
-        value = attempt(lambda: evaluate(speaker, task, part, size))
+        case.what = f"evaluate_network(network, task, {part!r:.40}, {size!r:.40})"
+        value = attempt(lambda: evaluate_network(speaker, task, part, size))
     else:
         symbols = np.array([chance.randrange(SYMBOLS) for _ in range(chance.choice((0, 1, 2, 45)))])
         given = mostly(chance, (symbols, symbols, symbols + 3, symbols * 1.0, symbols[None]), 0.95)
@@ -163,9 +163,8 @@ def initialising(case: Case) -> str:
 
 def planning(case: Case) -> str:
     """Schedules, clipping and curriculum."""
-    from ostinato.learning import SCHEDULES, length_at
     from ostinato.learning.clipping import clip_factor, no_average
-    from ostinato.learning.schedules import factor
+    from ostinato.learning.schedules import SCHEDULES, factor, length_at
 
     chance = case.chance
     kind = chance.choice(("schedule", "clip", "length"))
@@ -198,7 +197,7 @@ def learning(case: Case) -> str:
     """A step of a learner on a small batch: finite, and of the same structure."""
     from ostinato import learning as l
     from ostinato.data import Batch
-    from ostinato.tasks import CrossEntropy
+    from ostinato.losses import CrossEntropy
 
     chance, speaker = case.chance, _speaker(0)
     options: dict[str, Any] = {}

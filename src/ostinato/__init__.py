@@ -1,6 +1,13 @@
 """Ostinato: recurrent networks written as equations, run fast and differentiated exactly.
 
 A name is imported when it is first used, so `import ostinato` takes no time.
+
+Example:
+    >>> run = ostinato.train(ostinato.Config(file="book.txt", units=8, steps=4), "runs/book")
+    >>> len(ostinato.sample(run, "The ", 20))
+    20
+    >>> [*ostinato.evaluate(run, "test")]
+    ['bits per character', 'perplexity per character']
 """
 
 from typing import TYPE_CHECKING, Any
@@ -16,11 +23,10 @@ if TYPE_CHECKING:
     from . import errors as errors
     from . import evolve as evolve
     from . import experiments as experiments
-    from . import files as files
     from . import learning as learning
     from . import lens as lens
-    from . import memory as memory
-    from . import names as names
+    from . import losses as losses
+    from . import metrics as metrics
     from . import report as report
     from . import reservoir as reservoir
     from . import runs as runs
@@ -33,6 +39,14 @@ if TYPE_CHECKING:
     from . import weights as weights
     from . import wiring as wiring
     from .cells import Cell as Cell
+    from .data import Batch as Batch
+    from .runs import Config as Config
+    from .runs import Run as Run
+    from .runs import evaluate as evaluate
+    from .runs import open_run as open_run
+    from .runs import sample as sample
+    from .runs import train as train
+    from .runs import train_many as train_many
     from .through_time.unroll import taps as taps
     from .through_time.unroll import unroll as unroll
     from .weights import count_parameters as count_parameters

@@ -14,7 +14,7 @@ from typing import Any
 def attach(
     package: str, *here: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package.
+    """`__getattr__`, `__dir__` and `__all__` of a package or module.
 
     Its public names are those `here`, which it defines itself, and those that its source imports
     for type checkers:
@@ -30,12 +30,13 @@ def attach(
     def get(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        where = sys.modules[package].__package__
         if names[name] is None:
-            found = importlib.import_module(f"{package}.{name}")
+            value = importlib.import_module(f".{name}", where)
         else:  # as `from package.module import name` does it
-            found = getattr(__import__(f"{package}.{names[name]}", fromlist=[name]), name)
-        setattr(sys.modules[package], name, found)
-        return found
+            value = getattr(__import__(f"{where}.{names[name]}", fromlist=[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return get, lambda: public, public
 
@@ -43,13 +44,13 @@ def attach(
 def _declared(package: str) -> dict[str, str | None]:
     """Each name with the module that it comes from; `None` for a module."""
     loader: Any = sys.modules[package].__spec__.loader  # type: ignore[union-attr]
-    found: dict[str, str | None] = {}
+    declared: dict[str, str | None] = {}
     for block in ast.parse(loader.get_source(package)).body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for line in block.body:
                 if isinstance(line, ast.ImportFrom) and line.level == 1:
-                    found |= {one.asname or one.name: line.module for one in line.names}
-    return found
+                    declared |= {one.asname or one.name: line.module for one in line.names}
+    return declared
 
 
 class Members(Mapping[str, Any]):
@@ -79,9 +80,9 @@ class Members(Mapping[str, Any]):
         return name in self._classes
 
     def __or__(self, other: "Members") -> "Members":
-        found = Members("", {})
-        found._classes = {**self._classes, **other._classes}
-        return found
+        both = Members("", {})
+        both._classes = {**self._classes, **other._classes}
+        return both
 
     def where(self, name: str) -> tuple[str, str]:
         """The names of a class's module and of the class, which is not imported for this."""

@@ -166,14 +166,14 @@ def from_arguments(kind: type, given: Mapping[str, Any], ready: Any = None) -> A
     Example:
         >>> from_arguments(NoSettings, {"depth": 2})
         Traceback (most recent call last):
-        TypeError: there is no setting 'depth'; there are none
+        ostinato.errors.BadInput: there is no setting 'depth'; there are none
     """
     if ready is not None and not given:
         return ready
     known = {} if ready is not None else _arguments(kind)
     for name in given:
         if name not in known:
-            raise TypeError(f"there is no setting {name!r}; there are {', '.join(known) or 'none'}")
+            raise BadInput(f"there is no setting {name!r}; there are {', '.join(known) or 'none'}")
     return kind(
         **{
             name: value

@@ -19,6 +19,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from .errors import BadInput
 from .files import write_whole
 
 Module = TypeVar("Module")
@@ -27,11 +28,11 @@ _BLANK = "0" * 64
 _LARGEST_HEADER = 100_000_000  # the limit of the format
 
 
-class CorruptFile(ValueError):
+class CorruptFile(BadInput):
     """A weights file that cannot be read, or whose checksum is wrong."""
 
 
-class StructureMismatch(ValueError):
+class StructureMismatch(BadInput):
     """A weights file whose structure is not that of the module."""
 
 

@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 from ostinato.cli import app
 from ostinato.errors import BadInput
+from ostinato.metrics import Bits
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.analysis.evaluation import dynamic_evaluate, measured
-from ostinato.tasks import Bits, streams
+from ostinato.tasks.text.text import streams
 
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 

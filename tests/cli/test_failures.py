@@ -93,7 +93,7 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch, capsys, run):
     def broken(*_):
         raise ZeroDivisionError("of ours")
 
-    monkeypatch.setattr("ostinato.decoding.opening", broken)
+    monkeypatch.setattr("ostinato.runs.analysis.playing.opening", broken)
     monkeypatch.setattr(sys, "argv", ["ostinato", "sample", str(run), "--json"])
     with pytest.raises(ZeroDivisionError):
         cli.main()
@@ -107,7 +107,7 @@ def test_the_machine_s_limits(ostinato, monkeypatch, run, error):
     def failing(*_):
         raise error
 
-    monkeypatch.setattr("ostinato.decoding.opening", failing)
+    monkeypatch.setattr("ostinato.runs.analysis.playing.opening", failing)
     code, _, err = ostinato("sample", run)
     assert code == 2 and err.count("\n") == 1
     assert "out of memory (Unable to allocate 9 GiB)" in err or "some/file: broken" in err

@@ -109,7 +109,7 @@ def test_names_belong_to_one_role():
 
 
 def test_members_have_the_names_of_their_classes():
-    from ostinato.learning import FIRST_ORDER
+    from ostinato.learning.first_order import FIRST_ORDER
 
     assert all(kind.name == name for name, kind in TASKS.items())
     assert set(FIRST_ORDER) == {

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ostinato.cli import program as verb
-from ostinato.symbolic import EXAMPLES, State, compile_program, parse
+from ostinato.symbolic import State, compile_program, parse
+from ostinato.symbolic.language import EXAMPLES
 from ostinato.symbolic.picture import _figure
 
 ENDLESS = "again: inc x\ngoto again\n"

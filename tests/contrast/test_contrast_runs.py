@@ -7,7 +7,8 @@ import time
 import pytest
 
 from everyday import some
-from ostinato.contrast import Spec, contrast, spec_of
+from ostinato.contrast import Spec, contrast
+from ostinato.contrast.run import spec_of
 from ostinato.contrast.training import finish, is_over
 from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run

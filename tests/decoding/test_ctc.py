@@ -6,7 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from ostinato.decoding import NotFinite, ctc_beam, ctc_greedy
+from ostinato.decoding import ctc_beam, ctc_greedy
+from ostinato.decoding.sampling import NotFinite
 from ostinato.errors import BadInput
 
 

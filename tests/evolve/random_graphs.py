@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from ostinato.evolve import KNOWN, Graph, Node, crossed, mutated
+from ostinato.evolve import KNOWN, Graph, Node
+from ostinato.evolve.mutation import crossed, mutated
 
 
 @st.composite

@@ -9,7 +9,8 @@ import pytest
 import ostinato
 from ostinato import cells
 from ostinato.errors import BadInput
-from ostinato.evolve import KNOWN, Graph, GraphCell, Node, canonical, memory_kind, simplified
+from ostinato.evolve import KNOWN, Graph, GraphCell, Node, memory_kind
+from ostinato.evolve.canonical_form import canonical, simplified
 
 KEY = jax.random.key(3)
 

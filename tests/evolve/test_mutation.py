@@ -7,8 +7,9 @@ from hypothesis import given, settings
 
 import ostinato
 from evolve.random_graphs import graphs, shuffled
-from ostinato.evolve import KNOWN, MUTATIONS, Graph, GraphCell, canonical, mutated, source_of
-from ostinato.evolve.mutation import Draft, fits
+from ostinato.evolve import KNOWN, Graph, GraphCell, source_of
+from ostinato.evolve.canonical_form import canonical
+from ostinato.evolve.mutation import MUTATIONS, Draft, fits, mutated
 from ostinato.runs.config.members import find
 from ostinato.testing import check_cell
 

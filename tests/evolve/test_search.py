@@ -16,11 +16,11 @@ from ostinato.evolve import (
     evolve,
     line_of,
     read_ancestry,
-    read_plan,
     search,
 )
 from ostinato.evolve.ancestry import FILE
 from ostinato.evolve.cell import SIMPLE
+from ostinato.evolve.search import read_plan
 
 TINY = Budget(rungs=2, steps=2, batch=4, units=3, seeds=1, rates=(0.01,))
 PLAN = Plan(("adding:length=4",), population=3, budget=TINY)

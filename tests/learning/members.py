@@ -7,8 +7,6 @@ A member is a function of the objective. It must halve the loss of `test_conform
 import optax
 
 from ostinato.learning import (
-    FIRST_ORDER,
-    SCHEDULES,
     Damping,
     EvolutionStrategy,
     FirstOrder,
@@ -17,7 +15,9 @@ from ostinato.learning import (
     SaddleFree,
     Transformation,
 )
+from ostinato.learning.first_order import FIRST_ORDER
 from ostinato.learning.gradients import gradient_named
+from ostinato.learning.schedules import SCHEDULES
 
 STEPS = 60
 RATES = {"adagrad": 0.3, "adadelta": 50.0, "rmsprop": 0.05, "adam": 0.1, "adamw": 0.1}

@@ -8,7 +8,7 @@ from ostinato.data import Batch
 from ostinato.learning import FirstOrder, Objective
 from ostinato.learning.clipping import norm_of, norms_of
 from ostinato.learning.gradients import Gradient
-from ostinato.tasks import SquaredError
+from ostinato.losses import SquaredError
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e17, 1e19, 1e30, 1e37])

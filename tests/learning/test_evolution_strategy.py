@@ -11,7 +11,7 @@ from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import EvolutionStrategy, Objective
 from ostinato.learning.evolution_strategy import centred_ranks
-from ostinato.tasks import SquaredError
+from ostinato.losses import SquaredError
 from ostinato.weights import trained
 from ostinato.wiring import Network, Readout
 

@@ -8,11 +8,12 @@ import pytest
 
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.learning import FIRST_ORDER, FirstOrder, Objective, length_at
+from ostinato.learning import FirstOrder, Objective
 from ostinato.learning.clipping import clip_factor, no_average
+from ostinato.learning.first_order import FIRST_ORDER
 from ostinato.learning.gradients import Gradient
-from ostinato.learning.schedules import factor
-from ostinato.tasks import SquaredError
+from ostinato.learning.schedules import factor, length_at
+from ostinato.losses import SquaredError
 
 
 class Given(Gradient):

@@ -8,7 +8,7 @@ import pytest
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import FirstOrder, Hybrid, Learner, Objective
-from ostinato.tasks import SquaredError
+from ostinato.losses import SquaredError
 
 OBJECTIVE = Objective(SquaredError())
 BATCH = Batch(None, None, jnp.ones((1, 1)))

@@ -10,8 +10,8 @@ from ostinato.cells import LSTM, Jordan, Simple
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective, Perceptron
+from ostinato.losses import CrossEntropy, SquaredError
 from ostinato.runs import Config, train
-from ostinato.tasks import CrossEntropy, SquaredError
 from ostinato.wiring import Network, Readout
 
 KEY = jax.random.key(0)

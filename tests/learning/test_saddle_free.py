@@ -14,7 +14,7 @@ from ostinato.learning import FirstOrder, Objective
 from ostinato.learning.hessian_free import OnBatch
 from ostinato.learning.hessian_free.curvature_batch import curvature_batch
 from ostinato.learning.saddle_free import SaddleFree, lanczos
-from ostinato.tasks import CrossEntropy, SquaredError
+from ostinato.losses import CrossEntropy, SquaredError
 from ostinato.wiring import Network, Readout
 
 

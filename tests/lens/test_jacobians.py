@@ -19,7 +19,7 @@ from ostinato.lens.bounds import (
     preactivation_jacobian_norms,
     singular_value_bound,
 )
-from ostinato.testing import BATCH
+from ostinato.testing.case import BATCH
 from ostinato.wiring import Bidirectional, Network, Readout, Stack
 
 MEMBERS = CELLS | WIRINGS

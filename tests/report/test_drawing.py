@@ -15,11 +15,10 @@ from ostinato.report.charts import (
     Lines,
     Plane,
     Series,
-    extent,
-    logarithms,
+    Weights,
     numbers,
-    thinned,
 )
+from ostinato.report.drawing import thinned
 from ostinato.report.figures import figure
 from ostinato.report.pictures import picture, write_picture
 
@@ -62,7 +61,8 @@ BARS = Bars(
 )
 PLANE = Plane(name="plane", **WORDS, points={"R": [1 + 1j, 1 - 1j, -0.5 + 0j]})
 EMPTY = Lines(name="empty", **WORDS, series=[Series("none", [], [])], x_title="x", y_title="y")
-CHARTS = [LINES, MAP, UNITS, BARS, PLANE, EMPTY]
+LOOKS = Weights(name="looks", **WORDS, columns=["a", "b"], rows=["c"], values=[[0.2, 0.8]])
+CHARTS = [LINES, MAP, UNITS, BARS, PLANE, LOOKS, EMPTY]
 
 
 def test_a_picture_is_not_written_through_a_link(tmp_path):
@@ -155,19 +155,19 @@ def test_a_level_is_seen_beside_a_single_point():
 
 
 def test_maps():
-    values, low, high = logarithms(MAP)
+    values, low, high = MAP.logarithms()
     assert values[0] == [0.0, -1.0] and values[1] == [None, None]
     assert values[2] == pytest.approx([-3, -30]) and (low, high) == (-8, 0)
     (trace,) = figure(MAP)["data"]
     assert trace["z"] == values and trace["customdata"] == MAP.values
     assert trace["text"][2][1] == "step 20, lag 3"
     (trace,) = figure(UNITS)["data"]
-    assert (trace["zmin"], trace["zmax"]) == (-0.5, 0.5) and extent(UNITS) == (-0.5, 0.5)
+    assert (trace["zmin"], trace["zmax"]) == (-0.5, 0.5) and UNITS.extent() == (-0.5, 0.5)
     weights = dataclasses.replace(UNITS, values=[[0.5, None]])
     (trace,) = figure(weights)["data"]
     assert (trace["zmin"], trace["zmax"]) == (0, 0.5) and trace["colorscale"][0][1] == "#f7f7f7"
     assert picture(weights).axes[0].images[0].get_clim() == (0, 0.5)
-    assert extent(dataclasses.replace(UNITS, values=[[0.0, None]])) == (0, 1)
+    assert dataclasses.replace(UNITS, values=[[0.0, None]]).extent() == (0, 1)
 
 
 def test_bars_and_plane():

@@ -28,7 +28,7 @@ def test_epochs_are_what_was_read_of_the_text(settings, tmp_path):
     for step in range(60):
         length = None
         if "curriculum" in settings:
-            from ostinato.learning import length_at
+            from ostinato.learning.schedules import length_at
 
             length = length_at(step, 60, 5, 20)
         one = found.task.batch(step, batch, length)

@@ -11,10 +11,10 @@ from ostinato import unroll
 from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective
+from ostinato.losses import BinaryCrossEntropy, SquaredError
 from ostinato.report.activity import activity
 from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
 from ostinato.reservoir.moments import errors, fitted, no_moments, solutions, with_steps
-from ostinato.tasks import BinaryCrossEntropy, SquaredError
 from ostinato.wiring import Network, Readout
 
 KEY = jax.random.key(5)
@@ -37,10 +37,10 @@ def batches(windows):
 
 
 def learned(learner, start, windows):
-    found, memory, state = start, learner.initial(start), None
+    found, memory, state, step = start, learner.initial(start), None, jax.jit(learner.step)
     for batch in batches(windows):
         state = learner.start(start, batch) if batch.first else state
-        found, memory, state, report = learner.step(found, memory, state, batch.arrays)
+        found, memory, state, report = step(found, memory, state, batch.arrays)
     return found.readout, report, memory
 
 
@@ -124,7 +124,7 @@ def test_classes_are_fitted_as_vectors():
     learner, start = Ridge(Objective(SquaredError()), 1, 0.1), network(False)
     one_hot = Batch(XS, np.eye(2)[labels], WEIGHTS).arrays
     by_vector = learner.step(start, learner.initial(start), None, one_hot)[0]
-    from ostinato.tasks import CrossEntropy
+    from ostinato.losses import CrossEntropy
 
     learner = Ridge(Objective(CrossEntropy()), 1, 0.1)
     by_label = learner.step(start, learner.initial(start), None, batch.arrays)[0]

@@ -9,7 +9,8 @@ import pytest
 from ostinato import unroll
 from ostinato.cells import Leaky
 from ostinato.errors import BadInput
-from ostinato.reservoir import BlockSparse, Expansion, Liquid, Reservoir
+from ostinato.reservoir import Expansion, Liquid, Reservoir
+from ostinato.reservoir.sparse import BlockSparse
 from ostinato.weights import trained_names
 from ostinato.wiring import Network, Readout
 

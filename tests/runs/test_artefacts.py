@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ostinato.decoding import opening
+from ostinato.decoding.text import opening
 from ostinato.errors import BadInput
 from ostinato.runs import Config, look_inside, open_run
 from ostinato.runs.build import build_learner, build_network, build_task
@@ -192,7 +192,7 @@ def attacked(kind: str, files: Path, path: Path, count: int | None, apply: bool)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_wrong_types_with_a_right_checksum(kind, files, tmp_path):
-    assert attacked(kind, files, tmp_path / "run", 20, apply=False) == []
+    assert attacked(kind, files, tmp_path / "run", 8, apply=False) == []
 
 
 @pytest.mark.slow

@@ -246,6 +246,42 @@ def test_steps_do_not_wait_for_the_baselines(undisturbed, config, tmp_path, monk
     same(undisturbed, run)
 
 
+def test_the_first_validation_is_compiled_beside_the_steps(
+    undisturbed, config, tmp_path, monkeypatch
+):
+    """It waits for a later step here, so a loop that compiled it in turn would never get there."""
+    steps, shown, threads = threading.Event(), Text.preview, []
+    advance = Alone.advance
+
+    def preview(self, network, key):
+        threads.append(threading.current_thread())
+        assert steps.wait(60), "the loop waited for the preview"
+        return shown(self, network, key)
+
+    def counted(self, now, fresh, batch, step):
+        if step == 5:
+            steps.set()
+        return advance(self, now, fresh, batch, step)
+
+    monkeypatch.setattr(Text, "preview", preview)
+    monkeypatch.setattr(Alone, "advance", counted)
+    monkeypatch.setattr(loop, "WORTHWHILE", 0)
+    run = train(config, tmp_path / "run")
+    assert threads[0] is not threading.main_thread()
+    assert set(threads[1:]) == {threading.main_thread()}
+    same(undisturbed, run)
+
+
+def test_a_preview_that_fails_ends_the_run_also_from_a_thread(config, tmp_path, monkeypatch):
+    def preview(self, network, key):
+        raise RuntimeError("nothing to see")
+
+    monkeypatch.setattr(Text, "preview", preview)
+    monkeypatch.setattr(loop, "WORTHWHILE", 0)
+    with pytest.raises(RuntimeError, match="nothing to see"):
+        train(config, tmp_path / "run")
+
+
 SIZE, SPEED = 157e6, 20e6  # bytes of a checkpoint, and bytes per second of a slow disk
 
 

@@ -9,24 +9,17 @@ import pytest
 from ostinato.cells import GRU, LSTM
 from ostinato.data import Batch
 from ostinato.errors import BadInput
+from ostinato.metrics import Bits, NormalisedError, perplexity
 from ostinato.runs.analysis.evaluation import (
     dynamic_evaluate,
-    evaluate,
+    evaluate_network,
     measured,
     measured_together,
     word_fail_rate,
     words_of,
 )
-from ostinato.tasks import (
-    TASKS,
-    Bits,
-    MackeyGlass,
-    NormalisedError,
-    NTMCopy,
-    Text,
-    perplexity,
-    streams,
-)
+from ostinato.tasks import TASKS, MackeyGlass, NTMCopy, Text
+from ostinato.tasks.text.text import streams
 from ostinato.through_time import unroll
 from ostinato.wiring import Dropout, Network, OneHot, Readout
 
@@ -92,23 +85,23 @@ def test_of_a_text_and_of_another_task():
     symbols = task.parts["test"]
     logits, _ = unroll(made, jnp.asarray(symbols[:-1], jnp.int32))
     expected = float(jnp.mean(task.metric.score(logits, jnp.asarray(symbols[1:], jnp.int32))))
-    assert evaluate(made, task, "test", 1) == pytest.approx(expected, rel=1e-12)
+    assert evaluate_network(made, task, "test", 1) == pytest.approx(expected, rel=1e-12)
 
     adding = TASKS["adding"](length=10)
     cell = GRU(adding.inputs, 4, key=ONE)
-    value = evaluate(Network(cell, Readout(4, adding.outputs, key=TWO)), adding, "valid", 8)
+    value = evaluate_network(Network(cell, Readout(4, adding.outputs, key=TWO)), adding, "valid", 8)
     assert 0 < value < 10
 
     whole = Text.of(TEXT, split=(1.0, 0.0, 0.0))
     with pytest.raises(BadInput, match="the valid part of text is empty"):
-        evaluate(made, whole)
+        evaluate_network(made, whole)
 
 
 def test_noise_is_off():
     task = Text.of(TEXT, length=10)
     plain = network(task.inputs)
     noisy = eqx.tree_at(lambda n: n.cell, plain, Dropout(plain.cell, 0.5, key=ONE))
-    assert evaluate(noisy, task) == evaluate(plain, task)
+    assert evaluate_network(noisy, task) == evaluate_network(plain, task)
     symbols = task.parts["train"][:50]
     still = dynamic_evaluate(plain, symbols, rate=0.1, window=10)
     assert dynamic_evaluate(noisy, symbols, rate=0.1, window=10) == pytest.approx(still, rel=1e-12)
@@ -124,9 +117,9 @@ def test_compiles_once():
 
     task.metrics = (Traced(),)
     made = network(task.inputs)
-    first = evaluate(made, task, "valid", 2)
+    first = evaluate_network(made, task, "valid", 2)
     changed = eqx.tree_at(lambda n: n.readout.b, made, made.readout.b + jnp.arange(task.inputs))
-    assert evaluate(changed, task, "valid", 2) != first
+    assert evaluate_network(changed, task, "valid", 2) != first
     assert traced == [(10, 2, task.inputs)]
 
 
@@ -141,9 +134,9 @@ def test_a_network_of_float64_stays_one_where_jax_has_no_float64():
 
     def numbers():
         return (
-            evaluate(made, text),
+            evaluate_network(made, text),
             dynamic_evaluate(made, text.parts["valid"], rate=0.1, window=5),
-            evaluate(forecaster, series),
+            evaluate_network(forecaster, series),
             measured_together(_pair(forecaster), [[*series.held_out("valid", 1)]] * 2, METRIC),
             series.scores(forecaster, "valid"),
             copying.scores(copier, "valid"),

@@ -9,7 +9,7 @@ import pytest
 
 from ostinato.cells import Feedforward
 from ostinato.lens import gradient_by_lag, saturation
-from ostinato.runs import Config, Diverged, evaluate, examine, open_run, train
+from ostinato.runs import Config, Diverged, evaluate_network, examine, open_run, train
 from ostinato.runs.analysis.examination import gather
 from ostinato.runs.build import build_network, build_task
 from ostinato.runs.loop.probe import Lens
@@ -30,7 +30,7 @@ def test_history_is_that_of_the_events(run):
     assert history.losses == [event["loss"] for event in logged]
     assert history.moved == [event["moved"] for event in logged]
     assert [value for _, value in history.validations][-1] == pytest.approx(
-        evaluate(run.network("last"), run.task()), rel=1e-5
+        evaluate_network(run.network("last"), run.task()), rel=1e-5
     )
     assert history.trouble is None
 

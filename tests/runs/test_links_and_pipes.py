@@ -7,7 +7,7 @@ import pytest
 
 from ostinato.contrast import Spec, contrast
 from ostinato.errors import BadInput
-from ostinato.evolve import read_plan
+from ostinato.evolve.search import read_plan
 from ostinato.experiments import RECIPES, Job, reproduce
 from ostinato.files import read_regular
 from ostinato.report.write import write_report

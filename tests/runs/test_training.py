@@ -19,11 +19,11 @@ import safetensors.numpy
 from ostinato import settings as all_settings
 from ostinato.errors import BadInput
 from ostinato.files import is_leftover
+from ostinato.losses import SquaredError
 from ostinato.runs import Config, Diverged, open_run, train
 from ostinato.runs.folder import checkpoints
 from ostinato.runs.folder.events import KINDS, event_of
 from ostinato.runs.loop import loop
-from ostinato.tasks import SquaredError
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -167,7 +167,8 @@ def test_ctrl_c_saves_and_resume_goes_on_to_the_same_numbers(undisturbed, config
     check_log(run, "start", "train", "valid", "end", "resume")
 
 
-@pytest.mark.parametrize("learner", ["hf", pytest.param("saddle-free", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["hf", "saddle-free"])
 def test_a_second_order_run_resumes_to_the_same_numbers(text, tmp_path, learner):
     """With noise, a carried state, and a curvature batch of its own."""
     config = Config(

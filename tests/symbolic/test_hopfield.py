@@ -13,7 +13,7 @@ import ostinato
 from ostinato.cells import Hopfield
 from ostinato.errors import BadInput
 from ostinato.learning import Hebb, Objective, PseudoInverse
-from ostinato.runs import Config, evaluate, examine, train
+from ostinato.runs import Config, evaluate_network, examine, train
 from ostinato.symbolic import capacity, energy, recall, store
 from ostinato.tasks import Recall
 from ostinato.wiring import Network
@@ -122,7 +122,7 @@ def test_a_run_is_a_run(tmp_path):
     part = train(config, tmp_path / "part", resume=True)
     np.testing.assert_array_equal(part.network().cell.R, whole.network().cell.R)
     assert np.any(whole.network().cell.R)
-    assert evaluate(whole.network(), whole.task(), "test") > 0.99
+    assert evaluate_network(whole.network(), whole.task(), "test") > 0.99
     assert examine(whole) == []
 
 

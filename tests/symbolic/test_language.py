@@ -3,7 +3,8 @@
 import pytest
 
 from ostinato.errors import BadInput
-from ostinato.symbolic import EXAMPLES, example_text, load_program, parse
+from ostinato.symbolic import load_program, parse
+from ostinato.symbolic.language import EXAMPLES, example_text
 
 
 def test_labels_comments_and_spaces():

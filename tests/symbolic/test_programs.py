@@ -9,15 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ostinato.errors import BadInput
-from ostinato.symbolic import (
-    EXAMPLES,
-    compile_program,
-    interpret,
-    load_program,
-    network_trace,
-    parse,
-)
+from ostinato.symbolic import compile_program, interpret, load_program, network_trace, parse
 from ostinato.symbolic.execution import SPARSE_ABOVE
+from ostinato.symbolic.language import EXAMPLES
 
 from .random_programs import programs
 

@@ -6,8 +6,10 @@ import pytest
 
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.tasks import TASKS, CrossEntropy
-from ostinato.testing import TASK_CHECKS, check_task
+from ostinato.losses import CrossEntropy
+from ostinato.tasks import TASKS
+from ostinato.testing import check_task
+from ostinato.testing.check import TASK_CHECKS
 
 from .members import MEMBERS, OTHERS, TRANSCRIBED, Member, write_data
 

@@ -12,7 +12,9 @@ from ostinato.cells import Simple
 from ostinato.data import Batch
 from ostinato.decoding import ctc_beam
 from ostinato.errors import BadInput
-from ostinato.tasks import CTC, LabelErrorRate, check_transcripts, edit_distances
+from ostinato.losses import CTC
+from ostinato.metrics import LabelErrorRate
+from ostinato.tasks.ctc import check_transcripts, edit_distances
 from ostinato.tasks.scores import edit_distance
 from ostinato.wiring import Bidirectional, Network, Readout, outputs_of
 

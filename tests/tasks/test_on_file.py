@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ostinato.tasks import TASKS, NormalisedError, Task
+from ostinato.metrics import NormalisedError
+from ostinato.tasks import TASKS, Task
 from ostinato.tasks.metrics import ExactMatch
 
 RNG = np.random.default_rng(0)

@@ -11,6 +11,7 @@ from jax.random import key
 
 import ostinato
 from ostinato.cells import GRU, LSTM, Cell, Simple
+from ostinato.errors import BadInput
 from ostinato.wiring import Bidirectional, Stack
 
 INPUTS, UNITS, STEPS, BATCH = 2, 3, 5, 4
@@ -94,36 +95,36 @@ def says(error, expected, given, call):
 @pytest.mark.parametrize(("cell", "name"), [(GATED, "GRU"), (STACK, "LSTM"), (BOTH, "LSTM")])
 def test_wrong_input_size(cell, name):
     expected = f"{name} expects inputs of shape (..., 2)"
-    says(ValueError, expected, "got (5, 4, 7)", lambda: ostinato.unroll(cell, jnp.ones((5, 4, 7))))
+    says(BadInput, expected, "got (5, 4, 7)", lambda: ostinato.unroll(cell, jnp.ones((5, 4, 7))))
 
 
 def test_integer_inputs():
     expected = "GRU expects floating-point inputs of shape (..., 2)"
     given = "got int64 of shape (5, 4, 2)"
-    says(TypeError, expected, given, lambda: ostinato.unroll(GATED, XS.astype(int)))
+    says(BadInput, expected, given, lambda: ostinato.unroll(GATED, XS.astype(int)))
 
 
 def test_inputs_of_a_higher_precision():
     expected = "GRU has float32 parameters and expects inputs of that dtype"
     given = "got float64 of shape (5, 4, 2)"
-    says(TypeError, expected, given, lambda: ostinato.unroll(to_float32(GATED), XS))
+    says(BadInput, expected, given, lambda: ostinato.unroll(to_float32(GATED), XS))
 
 
 @pytest.mark.parametrize(("cell", "name"), [(GATED, "GRU"), (BOTH, "Bidirectional")])
 def test_too_few_axes(cell, name):
     expected = f"{name} expects inputs of shape (T, *batch, inputs)"
-    says(ValueError, expected, "got (5,)", lambda: ostinato.unroll(cell, jnp.ones(5)))
+    says(BadInput, expected, "got (5,)", lambda: ostinato.unroll(cell, jnp.ones(5)))
 
 
 @pytest.mark.parametrize(
     ("error", "lengths", "expected", "given"),
     [
-        (ValueError, [1, 2], "(4,)", "got (2,)"),
-        (ValueError, 3, "(4,)", "got ()"),
-        (TypeError, [1.0, 2.0, 3.0, 4.0], "integers of shape (4,)", "got float64"),
-        (TypeError, [True, True, False, True], "integers of shape (4,)", "got bool"),
-        (ValueError, [1, 2, 3, 6], "from 0 to T = 5", "got 6"),
-        (ValueError, [1, -2, 3, 4], "from 0 to T = 5", "got -2"),
+        (BadInput, [1, 2], "(4,)", "got (2,)"),
+        (BadInput, 3, "(4,)", "got ()"),
+        (BadInput, [1.0, 2.0, 3.0, 4.0], "integers of shape (4,)", "got float64"),
+        (BadInput, [True, True, False, True], "integers of shape (4,)", "got bool"),
+        (BadInput, [1, 2, 3, 6], "from 0 to T = 5", "got 6"),
+        (BadInput, [1, -2, 3, 4], "from 0 to T = 5", "got -2"),
     ],
 )
 @pytest.mark.parametrize("cell", [GATED, BOTH])
@@ -134,18 +135,18 @@ def test_lengths(cell, error, lengths, expected, given):
 @pytest.mark.parametrize(
     ("error", "lengths", "expected", "given"),
     [
-        (ValueError, np.array([1, 2, 3, 2**32 + 3]), "from 0 to T = 5", "got 4294967299"),
-        (ValueError, np.array([1, 2, 3, 2**63 + 1], np.uint64), "from 0 to T", f"got {2**63 + 1}"),
-        (ValueError, [1, 2, 3, 2**70], "from 0 to T = 5", f"got {2**70}"),
-        (ValueError, [1, 2, 3, -(2**40)], "from 0 to T = 5", f"got {-(2**40)}"),
-        (ValueError, [[1, 2], [3]], "(4,)", "got [[1, 2], [3]]"),
-        (ValueError, [[1, 2], [3, 4]], "(4,)", "got (2, 2)"),
-        (TypeError, [1, 2, 3, None], "integers of shape (4,)", "got None"),
-        (TypeError, [1, 2, 3, True], "integers of shape (4,)", "got True"),
-        (TypeError, [1, 2, 3, 4.0], "integers of shape (4,)", "got 4.0"),
-        (TypeError, [1, 2, 3, "4"], "integers of shape (4,)", "got '4'"),
-        (TypeError, np.array([1, 2, 3, np.nan]), "integers of shape (4,)", "got float64"),
-        (TypeError, np.array([1, 2, 3, None]), "integers of shape (4,)", "got None"),
+        (BadInput, np.array([1, 2, 3, 2**32 + 3]), "from 0 to T = 5", "got 4294967299"),
+        (BadInput, np.array([1, 2, 3, 2**63 + 1], np.uint64), "from 0 to T", f"got {2**63 + 1}"),
+        (BadInput, [1, 2, 3, 2**70], "from 0 to T = 5", f"got {2**70}"),
+        (BadInput, [1, 2, 3, -(2**40)], "from 0 to T = 5", f"got {-(2**40)}"),
+        (BadInput, [[1, 2], [3]], "(4,)", "got [[1, 2], [3]]"),
+        (BadInput, [[1, 2], [3, 4]], "(4,)", "got (2, 2)"),
+        (BadInput, [1, 2, 3, None], "integers of shape (4,)", "got None"),
+        (BadInput, [1, 2, 3, True], "integers of shape (4,)", "got True"),
+        (BadInput, [1, 2, 3, 4.0], "integers of shape (4,)", "got 4.0"),
+        (BadInput, [1, 2, 3, "4"], "integers of shape (4,)", "got '4'"),
+        (BadInput, np.array([1, 2, 3, np.nan]), "integers of shape (4,)", "got float64"),
+        (BadInput, np.array([1, 2, 3, None]), "integers of shape (4,)", "got None"),
     ],
 )
 @pytest.mark.parametrize("wide", [True, False])
@@ -176,26 +177,26 @@ def test_state_of_another_cell():
     expected = "GRU expects a state float64(4, 3)"
     given = "got (float64(4, 3), float64(4, 3))"
     state = MEMORY.initial((BATCH,))
-    says(ValueError, expected, given, lambda: ostinato.unroll(GATED, XS, state))
+    says(BadInput, expected, given, lambda: ostinato.unroll(GATED, XS, state))
 
 
 def test_state_of_another_batch():
     expected = "LSTM expects a state (float64(4, 3), float64(4, 3))"
     given = "got (float64(9, 3), float64(9, 3))"
     state = MEMORY.initial((9,))
-    says(ValueError, expected, given, lambda: ostinato.unroll(MEMORY, XS, state))
+    says(BadInput, expected, given, lambda: ostinato.unroll(MEMORY, XS, state))
 
 
 def test_state_of_another_dtype():
     expected, given = "GRU expects a state float64(4, 3)", "got float32(4, 3)"
     state = to_float32(GATED.initial((BATCH,)))
-    says(ValueError, expected, given, lambda: ostinato.unroll(GATED, XS, state))
+    says(BadInput, expected, given, lambda: ostinato.unroll(GATED, XS, state))
 
 
 def test_state_with_names():
     cell = WithNames()
     state = cell.initial((9,))
-    says(ValueError, "float64(4, 3)", "float64(9, 3)", lambda: ostinato.unroll(cell, XS, state))
+    says(BadInput, "float64(4, 3)", "float64(9, 3)", lambda: ostinato.unroll(cell, XS, state))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def test_state_with_names():
 )
 def test_memory(memory):
     expected = "memory must be 'all', 'sqrt' or a number of steps"
-    says(ValueError, expected, f"got {memory!r}", lambda: ostinato.unroll(GATED, XS, memory=memory))
+    says(BadInput, expected, f"got {memory!r}", lambda: ostinato.unroll(GATED, XS, memory=memory))
 
 
 @pytest.mark.parametrize("memory", [np.int64(2), 2**80])
@@ -216,27 +217,27 @@ def test_memory_of_any_kind_of_integer(memory):
 def test_compute(compute):
     expected = "compute must be a floating dtype such as 'bfloat16', 'float16' or 'float32'"
     call = partial(ostinato.unroll, GATED, XS, compute=compute)
-    says(ValueError, expected, f"got {compute!r}", call)
+    says(BadInput, expected, f"got {compute!r}", call)
 
 
 def test_compute_in_64_bits():
     with jax.enable_x64(False):
         xs = jnp.ones((STEPS, BATCH, INPUTS))
         call = partial(ostinato.unroll, NARROW, xs, compute="float64")
-        says(ValueError, "compute='float64' needs jax_enable_x64", "off", call)
+        says(BadInput, "compute='float64' needs jax_enable_x64", "off", call)
 
 
 @pytest.mark.parametrize("reverse", ["no", 2, None, np.array([True])])
 def test_reverse(reverse):
     call = partial(ostinato.unroll, GATED, XS, reverse=reverse)
-    says(ValueError, "reverse must be True or False", f"got {reverse!r}", call)
+    says(BadInput, "reverse must be True or False", f"got {reverse!r}", call)
 
 
 @pytest.mark.parametrize("memory", ["sqrt", 2])
 def test_taps_with_less_memory(memory):
     offsets = ostinato.taps(GATED, XS)
     says(
-        ValueError,
+        BadInput,
         "taps need memory='all'",
         repr(memory),
         lambda: ostinato.unroll(GATED, XS, taps=offsets, memory=memory),
@@ -245,7 +246,7 @@ def test_taps_with_less_memory(memory):
 
 def test_taps_of_other_names():
     offsets = ostinato.taps(zeros(Simple), XS)
-    with pytest.raises((ValueError, KeyError)) as raised:
+    with pytest.raises((BadInput, KeyError)) as raised:
         ostinato.unroll(GATED, XS, taps=offsets)
     message = str(raised.value)
     assert "\n" not in message
@@ -255,39 +256,39 @@ def test_taps_of_other_names():
 
 def test_taps_of_another_shape():
     offsets = ostinato.taps(GATED, jnp.ones((STEPS + 1, BATCH, INPUTS)))
-    says(ValueError, "(5, 4, 6)", "(6, 4, 6)", lambda: ostinato.unroll(GATED, XS, taps=offsets))
+    says(BadInput, "(5, 4, 6)", "(6, 4, 6)", lambda: ostinato.unroll(GATED, XS, taps=offsets))
 
 
 def test_taps_of_another_dtype():
     offsets = to_float32(ostinato.taps(GATED, XS))
     expected, given = "'.R': 'float64(5, 4, 6)'", "'.R': 'float32(5, 4, 6)'"
-    says(ValueError, expected, given, lambda: ostinato.unroll(GATED, XS, taps=offsets))
+    says(BadInput, expected, given, lambda: ostinato.unroll(GATED, XS, taps=offsets))
 
 
 def test_taps_of_a_layer_without_a_step():
     expected, given = "taps must be those of taps(cell, xs): expected {'.R'", "got {}"
-    says(ValueError, expected, given, lambda: ostinato.unroll(BOTH, XS, taps={}))
+    says(BadInput, expected, given, lambda: ostinato.unroll(BOTH, XS, taps={}))
 
 
 def test_bidirectional_with_the_state_of_one_direction():
     expected = "Bidirectional expects a state ((float64(4, 3), float64(4, 3)), float64(4, 3))"
     given = "got (float64(4, 3), float64(4, 3))"
     state = MEMORY.initial((BATCH,))
-    says(ValueError, expected, given, lambda: ostinato.unroll(BOTH, XS, state))
+    says(BadInput, expected, given, lambda: ostinato.unroll(BOTH, XS, state))
 
 
 def test_bidirectional_with_the_state_of_another_batch():
     expected, given = "GRU expects a state float64(4, 3)", "got float64(9, 3)"
     state = (MEMORY.initial((BATCH,)), GATED.initial((9,)))
-    says(ValueError, expected, given, lambda: ostinato.unroll(BOTH, XS, state))
+    says(BadInput, expected, given, lambda: ostinato.unroll(BOTH, XS, state))
 
 
 def test_a_step_that_changes_the_shape():
     expected = "User.step must keep the state's shape: expected float64(4, 3)"
-    says(ValueError, expected, "got float64(4, 6)", lambda: ostinato.unroll(User(), XS))
+    says(BadInput, expected, "got float64(4, 6)", lambda: ostinato.unroll(User(), XS))
 
 
 def test_a_step_that_changes_the_structure():
     expected = "Doubled.step must return a state built like the one it got: expected float64(4, 3)"
     given = "got (float64(4, 3), float64(4, 3))"
-    says(ValueError, expected, given, lambda: ostinato.unroll(Doubled(), XS))
+    says(BadInput, expected, given, lambda: ostinato.unroll(Doubled(), XS))

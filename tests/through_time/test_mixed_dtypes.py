@@ -11,6 +11,7 @@ from jax.random import key
 import ostinato
 from compare import same
 from ostinato.cells import LSTM, Cell
+from ostinato.errors import BadInput
 from ostinato.through_time import with_products
 from ostinato.wiring import Dropout, LayerNorm
 
@@ -214,7 +215,7 @@ def test_inputs_of_integers_in_lower_precision():
 
 def test_slopes_of_complex_states():
     cell, xs = CELLS["complex state"]
-    with pytest.raises(TypeError, match="watch='slopes' needs real states, got complex128"):
+    with pytest.raises(BadInput, match="watch='slopes' needs real states, got complex128"):
         ostinato.unroll(cell, xs, watch="slopes")
 
 
@@ -235,7 +236,7 @@ def whole(cell, n, u):
 def test_no_float_in_place_of_an_integer():
     cell = Written(jnp.sign(R).astype(int), W, lambda batch: jnp.ones((*batch, UNITS), int), whole)
     for wrapped in (LayerNorm(cell), Dropout(cell, recurrent=0.5, key=key(0))):
-        with pytest.raises(TypeError, match="int64") as raised:
+        with pytest.raises(BadInput, match="int64") as raised:
             ostinato.unroll(wrapped, COUNTS)
         assert "\n" not in str(raised.value)
     state, u = cell.initial((BATCH,)), COUNTS[0]
@@ -262,7 +263,7 @@ def refused(cell, xs, error, words, **options):
 def test_a_step_that_changes_the_dtype_of_its_state():
     for dtype, words in ((int, "int64 where step"), ("float32", "float32 where step")):
         cell = Written(R, W, zeros(dtype), tanh)
-        refused(cell, XS, ValueError, f"Written.initial returns {words} returns float64")
+        refused(cell, XS, BadInput, f"Written.initial returns {words} returns float64")
 
 
 @pytest.mark.parametrize("number", [0, 0.5, True, "text"])
@@ -271,10 +272,10 @@ def test_a_state_of_python_numbers(number):
         return jnp.zeros((*batch, UNITS)), number
 
     cell = Written(R, W, start, lambda c, s, u: ((jnp.tanh(s[0] @ c.R + u), s[1]), u))
-    refused(cell, XS, TypeError, f"Written.initial must return arrays, got {number!r}")
+    refused(cell, XS, BadInput, f"Written.initial must return arrays, got {number!r}")
     other = Written(R, W, lambda b: (jnp.zeros((*b, UNITS)), jnp.zeros(())), cell.rule)
     state = (jnp.zeros((BATCH, UNITS)), number)
-    refused(other, XS, TypeError, f"got {number!r} in it", state=state)
+    refused(other, XS, BadInput, f"got {number!r} in it", state=state)
 
 
 def scaled(cell, state, u):
@@ -291,8 +292,8 @@ def test_a_weakly_typed_state_whose_dtype_matters():
 
     xs = XS.astype("bfloat16")
     weak, sound = (Written(R.astype("bfloat16"), W, start(weak), scaled) for weak in (True, False))
-    refused(weak, xs, ValueError, "Written has a weakly typed state")
-    refused(sound, xs, ValueError, "weakly typed", state=weak.initial((BATCH,)))
+    refused(weak, xs, BadInput, "Written has a weakly typed state")
+    refused(sound, xs, BadInput, "weakly typed", state=weak.initial((BATCH,)))
     with jax.disable_jit():
         assert ostinato.unroll(sound, xs)[0].tolist() == loop(sound, xs)[0].tolist()
 
@@ -342,10 +343,10 @@ def test_lengths_need_the_axes_of_the_batch():
     refused(
         cell,
         (XS, XS[:, 0, 0]),
-        ValueError,
+        BadInput,
         "inputs must begin with the axes (4, 2)",
         lengths=[2, 4],
     )
     mixing = Written(R, W, zeros(), lambda c, h, u: (h, jnp.sum(u)))
     assert ostinato.unroll(mixing, XS)[0].shape == (STEPS,)
-    refused(mixing, XS, ValueError, "must begin with the axes (2,), got ()", lengths=[2, 4])
+    refused(mixing, XS, BadInput, "must begin with the axes (2,), got ()", lengths=[2, 4])

@@ -7,7 +7,7 @@ import pytest
 from jax.random import key
 
 from ostinato.cells import LSTM, Cell, Delay
-from ostinato.through_time._output import output_from
+from ostinato.through_time.output import output_from
 from ostinato.wiring import Dropout, Network, Readout, Stack
 
 UNITS = 2

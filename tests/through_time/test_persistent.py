@@ -18,7 +18,6 @@ from ostinato.through_time.backends.persistent import (
     Fit,
     Persistent,
     Unfit,
-    _backend,
     _fit,
     _kernel,
     _meeting,
@@ -74,17 +73,19 @@ PARTLY = ("simple step", "hopfield", "mean over time")
 @pytest.fixture
 def by(monkeypatch):
     """Let kernels be run by something else, and see that they are."""
-    calls = []
+    calls, prepare_scan = [], _run.prepare_scan
 
     def run_by(scan):
         def counted(*args, **options):
             def run():
                 calls.append(scan)
-                return scan(*args, **options)
+                with monkeypatch.context() as patch:  # `persistent_scan` is the kernels' own
+                    patch.setattr(_run, "prepare_scan", prepare_scan)
+                    return scan(*args, **options)
 
             return run
 
-        monkeypatch.setattr(_backend, "prepare_scan", counted)
+        monkeypatch.setattr(_run, "prepare_scan", counted)
 
     yield run_by
     assert calls, "nothing was run: another test has compiled the same, so take other sizes"
@@ -399,7 +400,7 @@ def test_the_kernels_can_be_compiled_for_a_gpu(name, memory, monkeypatch):
 @pytest.fixture
 def offers(monkeypatch):
     """As on a GPU of the measured kind: what the kernels say to every scan, in order."""
-    monkeypatch.setattr(_backend, "measured_gpu", lambda: True)
+    monkeypatch.setattr(_run, "measured_gpu", lambda: True)
     monkeypatch.setattr(_run, "multiprocessors", lambda: 132)
     found, offer = [], Persistent.offer
 
@@ -553,7 +554,7 @@ def test_sizes():
             return partial(lean_scan, body, carry, xs, reverse=reverse)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_backend, "prepare_scan", scan)
+            patch.setattr(_run, "prepare_scan", scan)
             cell = eqx.filter_eval_shape(LSTM, 3, units, key=key(0))
             xs = jax.ShapeDtypeStruct((2, batch, 3), jnp.float32)
             run = partial(ostinato.unroll, backend="persistent", compute=dtype)

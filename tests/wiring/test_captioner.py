@@ -11,19 +11,12 @@ from ostinato.cells import GRU, LSTM
 from ostinato.data import Batch
 from ostinato.decoding import beam_answers
 from ostinato.errors import BadInput
-from ostinato.tasks import CrossEntropy
+from ostinato.losses import CrossEntropy
 from ostinato.weights import trained
-from ostinato.wiring import (
-    ATTENTION,
-    Bridge,
-    Captioner,
-    Convolutions,
-    DeepReadout,
-    Embedding,
-    Pair,
-    Readout,
-    outputs_of,
-)
+from ostinato.wiring import Captioner, Embedding, Readout, outputs_of
+from ostinato.wiring.attention import ATTENTION
+from ostinato.wiring.captioner import Convolutions
+from ostinato.wiring.encoder_decoder import Bridge, DeepReadout, Pair
 
 PICTURE, SYMBOLS, WIDTH, UNITS = (6, 9, 3), 7, 4, 5
 KEYS = jax.random.split(jax.random.key(3), 8)

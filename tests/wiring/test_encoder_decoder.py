@@ -13,7 +13,9 @@ from ostinato.runs import Config
 from ostinato.runs.build import build_network
 from ostinato.tasks import Pairs
 from ostinato.weights import trained
-from ostinato.wiring import ATTENTION, Bidirectional, Bridge, Stack, can_hand_over, outputs_of
+from ostinato.wiring import Bidirectional, Stack, outputs_of
+from ostinato.wiring.attention import ATTENTION
+from ostinato.wiring.encoder_decoder import Bridge, can_hand_over
 
 KEY = jax.random.key(0)
 KINDS = {

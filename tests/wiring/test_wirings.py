@@ -10,6 +10,7 @@ import pytest
 
 from ostinato import Network, Readout, unroll
 from ostinato.cells import GRU, LSTM, Elman, Leaky, PeepholeLSTM, Simple
+from ostinato.errors import BadInput
 from ostinato.wiring import (
     Bidirectional,
     Dropout,
@@ -641,14 +642,14 @@ RUNS = {
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("name, kind", [("one-hot", "OneHot"), ("embedding", "Embedding")])
 def test_symbols_that_are_no_integers_are_refused(name, kind, run):
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(BadInput) as caught:
         RUNS[run](NETWORKS[name](), TEXT.astype(float))
     assert str(caught.value) == f"{kind} expects integer symbols, got float64(4, 2)"
 
 
 @pytest.mark.parametrize("name, kind", [("one-hot", "OneHot"), ("embedding", "Embedding")])
 def test_a_tuple_of_symbols_is_refused_while_jax_traces(name, kind):
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(BadInput) as caught:
         unroll(NETWORKS[name](), (TEXT, TEXT), memory=2)
     assert str(caught.value) == f"{kind} expects an array of integer symbols, got a tuple"
 

@@ -10,8 +10,6 @@ from .._lazy import Members, attach
 
 if TYPE_CHECKING:
     from . import initialisers as initialisers
-    from .activations import activation as activation
-    from .activations import slope as slope
     from .cell import Cell as Cell
     from .cell import Layer as Layer
     from .cell import Model as Model

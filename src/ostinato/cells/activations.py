@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
 from ..settings import setting
 
 Activation = Callable[[jax.Array], jax.Array]
@@ -26,9 +27,9 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def activation(name: str) -> Activation:
-    """The activation function called `name`; a `ValueError` lists the valid names."""
+    """The activation function called `name`; `BadInput` lists the valid names."""
     if name not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
+        raise BadInput(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
     return ACTIVATIONS[name]
 
 

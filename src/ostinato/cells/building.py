@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
 from .cell import Layer
 from .initialisers import Initialiser
 
@@ -19,19 +20,19 @@ def check_vectors(cell: eqx.Module, x: Any, weight: jax.Array) -> None:
     """Refuse an `x` that is not of shape `(..., inputs)` and of the dtype of `weight`."""
     name, size = type(cell).__name__, weight.shape[0]
     if not hasattr(x, "dtype") or not hasattr(x, "shape"):
-        raise TypeError(f"{name} expects an array of shape (..., {size}), got {type(x).__name__}")
+        raise BadInput(f"{name} expects an array of shape (..., {size}), got {type(x).__name__}")
     if not jnp.issubdtype(jnp.result_type(x), jnp.inexact):
-        raise TypeError(
+        raise BadInput(
             f"{name} expects floating-point inputs of shape (..., {size}), got "
             f"{jnp.result_type(x)} of shape {jnp.shape(x)}"
         )
     if jnp.promote_types(x.dtype, weight.dtype) != weight.dtype:
-        raise TypeError(
+        raise BadInput(
             f"{name} has {weight.dtype} parameters and expects inputs of that dtype, got "
             f"{x.dtype} of shape {x.shape}"
         )
     if x.ndim == 0 or x.shape[-1] != size:
-        raise ValueError(f"{name} expects inputs of shape (..., {size}), got {x.shape}")
+        raise BadInput(f"{name} expects inputs of shape (..., {size}), got {x.shape}")
 
 
 def project(
@@ -58,7 +59,7 @@ def of_rows(x: jax.Array, weight: jax.Array) -> jax.Array:
 def draw(init: Initialiser, key: jax.Array, rows: int, columns: int, blocks: int = 1) -> jax.Array:
     """`blocks` matrices of shape `(rows, columns)`, each initialised by itself, side by side."""
     if not (is_size(rows) and is_size(columns)):
-        raise ValueError(
+        raise BadInput(
             "the sizes of a cell must be whole numbers from 1 to 2³¹ - 1, got a weight matrix of "
             f"{rows!r} rows and {columns!r} columns"
         )
@@ -102,7 +103,7 @@ def input_size(cell: Layer) -> int:
     errors = list((in_step or in_inputs).values())
     if len({(type(error), str(error)) for error in errors}) == 1:
         raise errors[0]
-    raise ValueError(
+    raise BadInput(
         f"{type(cell).__name__} was expected to be a cell that reads vectors; it takes none of the "
         f"sizes of its parameters, {sorted(in_step | in_inputs)}"
     ) from errors[0]

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import BadInput
 from ..settings import NoSettings
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Model(eqx.Module):
     @property
     def outputs(self) -> int:
         """The size of an output; a network says it."""
-        raise TypeError(f"{type(self).__name__} does not say how many outputs it has")
+        raise BadInput(f"{type(self).__name__} does not say how many outputs it has")
 
     def parts(self) -> Parts:
         """The encoding, the cell and the readout, if it is made of them."""
@@ -84,7 +85,7 @@ class Model(eqx.Module):
 
     def as_layer(self) -> "Layer":
         """The model itself, if it can be unrolled over a sequence."""
-        raise TypeError(f"{type(self).__name__} reads more than a sequence, so it is no layer")
+        raise BadInput(f"{type(self).__name__} reads more than a sequence, so it is no layer")
 
     @abc.abstractmethod
     def prepare(self, run: Run, batch: "Batch") -> tuple["Layer", Any, Any]:
@@ -152,7 +153,7 @@ class Layer(Model):
 
     def memory_rules(self) -> MemoryRules:
         """The rules of a memory cell with state `(h, c)`; `online1997` learns by them."""
-        raise TypeError(f"{type(self).__name__} is no memory cell")
+        raise BadInput(f"{type(self).__name__} is no memory cell")
 
     def on_vectors(self, xs: jax.Array) -> tuple[jax.Array, "Layer"]:
         """The inputs as vectors, and the layer that reads vectors; only a network encodes them."""
@@ -186,11 +187,11 @@ class Layer(Model):
 
     def inputs(self, x: Any) -> Any:
         """The part of a step that depends only on the input; see `Cell`."""
-        raise TypeError(f"{type(self).__name__} must see the whole sequence, so it has no step")
+        raise BadInput(f"{type(self).__name__} must see the whole sequence, so it has no step")
 
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         """One step of time; see `Cell`."""
-        raise TypeError(f"{type(self).__name__} must see the whole sequence, so it has no step")
+        raise BadInput(f"{type(self).__name__} must see the whole sequence, so it has no step")
 
 
 class Cell(Layer):

@@ -76,7 +76,7 @@ class Delay(Cell):
         """
         activation(f)
         if not isinstance(delay, int) or delay < 1 or dt <= 0:
-            raise ValueError(
+            raise BadInput(
                 f"delay must be a whole number from 1 and dt positive, got {delay} and {dt}"
             )
         b, c = jax.random.split(key)
@@ -199,13 +199,13 @@ class AdditiveDelay(Cell):
         names = ("state_delays", "output_delays", "input_delays")
         for name, given, least in zip(names, self.delays, (0, 1, 0), strict=True):
             if not given or any(not isinstance(d, int) or d < least for d in given):
-                raise ValueError(
+                raise BadInput(
                     f"{name} must be whole numbers from {least}, one at least, got {given}"
                 )
             if len(set(given)) < len(given):
-                raise ValueError(f"{name} has the same delay twice, got {given}")
+                raise BadInput(f"{name} has the same delay twice, got {given}")
         if dt <= 0:
-            raise ValueError(f"dt must be positive, got {dt}")
+            raise BadInput(f"dt must be positive, got {dt}")
         b, w = jax.random.split(key)
         c, y, x = self.delays
         self.A = jnp.stack([-jnp.eye(units, dtype=zeros().dtype) * (d == 0) for d in c])

@@ -6,6 +6,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
+from ..errors import BadInput
 from ..settings import setting
 from .activations import activation, function_of
 from .building import draw, project, zeros
@@ -71,7 +72,7 @@ class Elman(Cell):
         """
         activation(f)
         if context not in CONTEXTS:
-            raise ValueError(f"context must be one of {', '.join(CONTEXTS)}, got {context!r}")
+            raise BadInput(f"context must be one of {', '.join(CONTEXTS)}, got {context!r}")
         w, r = jax.random.split(key)
         self.W = draw(input, w, inputs, units)
         self.b = zeros(units)

@@ -5,6 +5,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
 from .building import check_vectors, is_size, rest, zeros
 from .cell import Cell
 
@@ -49,9 +50,9 @@ class Hopfield(Cell):
             outputs: must be `inputs`.
         """
         if not is_size(inputs):
-            raise ValueError(f"a pattern has a positive number of bits, got {inputs!r}")
+            raise BadInput(f"a pattern has a positive number of bits, got {inputs!r}")
         if outputs not in (None, inputs):
-            raise ValueError(
+            raise BadInput(
                 f"its outputs are its {inputs} units, one per input, but the task has {outputs}"
             )
         self.R = zeros(inputs, inputs)

@@ -99,7 +99,7 @@ def incoming(count: int = 15, std: float = 1.0) -> Initialiser:
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         rows, _ = shape
         if count > rows:
-            raise ValueError(f"incoming({count}) needs at least {count} rows, got shape {shape}")
+            raise BadInput(f"incoming({count}) needs at least {count} rows, got shape {shape}")
         which, value = jax.random.split(key)
         rank = jnp.argsort(jax.random.uniform(which, shape), axis=0)
         return (rank < count) * (std * jax.random.normal(value, shape, dtype))
@@ -116,7 +116,7 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         if shape[0] != shape[1] or not shape[0]:
-            raise ValueError(f"spectral_radius needs a square matrix, got shape {shape}")
+            raise BadInput(f"spectral_radius needs a square matrix, got shape {shape}")
         matrix = base(key, shape, dtype)
         if isinstance(matrix, jax.core.Tracer):
             # JAX computes eigenvalues of a general matrix on the CPU only, hence the callback.
@@ -127,7 +127,7 @@ def spectral_radius(radius: float, base: Initialiser | None = None) -> Initialis
         else:
             largest = jnp.asarray(_largest_eigenvalue(matrix))
             if largest == 0:
-                raise ValueError(f"a matrix of spectral radius 0 cannot be scaled, shape {shape}")
+                raise BadInput(f"a matrix of spectral radius 0 cannot be scaled, shape {shape}")
         return matrix * (float(radius) / largest)
 
     return init

@@ -5,6 +5,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
 from .building import draw, of_rows, project, rest, zeros
 from .cell import Blocks, Cell, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, normal
@@ -78,5 +79,5 @@ def factor_size(inputs: int, factor_inputs: int | None) -> int:
     if factor_inputs is None:
         return inputs
     if not 0 < factor_inputs <= inputs:
-        raise ValueError(f"factor_inputs must be from 1 to {inputs}, got {factor_inputs}")
+        raise BadInput(f"factor_inputs must be from 1 to {inputs}, got {factor_inputs}")
     return factor_inputs

@@ -6,6 +6,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
+from ..errors import BadInput
 from ..settings import setting
 from .activations import activation, function_of
 from .building import draw, project, rest, zeros
@@ -117,7 +118,7 @@ class Leaky(Simple):
     ):
         """Args: those of `Simple`, and `alpha`, the fraction of the state that is kept (0 to 1)."""
         if not 0 <= alpha <= 1:
-            raise ValueError(f"alpha must be from 0 to 1, got {alpha}")
+            raise BadInput(f"alpha must be from 0 to 1, got {alpha}")
         super().__init__(inputs, units, key=key, f=f, input=input, recurrent=recurrent)
         self.alpha = alpha
 

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Simple, activation
+from ..cells import Simple
+from ..cells.activations import activation
 from ..lens import path_sum
 from .claim import Falsehood, Finding, Theme
 from .nets import Nets, drawn, gap, logistic, numbers, run

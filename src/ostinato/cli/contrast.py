@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from typer import Argument, Option
 
-from ..contrast import Spec, spec_of
+from ..contrast import Spec
 from ..contrast import contrast as run_contrast
 from ..contrast.result import Result
-from ..contrast.run import run_name
+from ..contrast.run import run_name, spec_of
 from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
 from ..contrast.training import train_here
 from ..contrast.write import PAGE, comparisons_table, entries_table

@@ -7,13 +7,15 @@ from typing import Annotated, Any
 import numpy as np
 from typer import Argument, Option
 
-from .. import decoding
 from ..cells import Model
-from ..data import check_file
+from ..data.files import check_file
+from ..decoding.sampling import NotFinite
 from ..errors import BadInput
 from ..progress import Report, each
-from ..runs import Run, evaluation, open_run
-from ..tasks import Task, perplexity
+from ..runs import Run, open_run
+from ..runs.analysis import evaluation
+from ..tasks import Task
+from ..tasks.metrics import perplexity
 from .arguments import Json, RunFolder, check_seed, path
 from .output import answer
 from .progress import progress
@@ -104,20 +106,15 @@ def _measured(
         int(np.count_nonzero(batch.counted))
         for batch in each(task.evaluated(part), report, f"reading the {part} part")
     ]
-    batches = each(task.evaluated(part), report, f"evaluating on the {part} part", len(predicted))
-    values = evaluation.measured(network, batches, task.metrics)
-    if values[0] is None:
-        raise BadInput(f"the {part} part of {run.path} is empty; there is nothing to score")
-    first, *others = zip(task.metrics, values, strict=True)
-    report(0, None, "scoring what the network writes")
-    more = {name: _or_none(value) for name, value in task.scores(network, part).items()}
+    values = evaluation.all_metrics(run, network, task, part, report, len(predicted))
+    value = values.pop(task.metric.name)
     return {
-        "metric": first[0].name,
-        "value": _finite(first[1]),
-        "higher_is_better": first[0].higher_is_better,
+        "metric": task.metric.name,
+        "value": _finite(value),
+        "higher_is_better": task.metric.higher_is_better,
         "chance": task.chance if own else None,
         "yardsticks": task.yardsticks(part),
-        "metrics": {metric.name: _or_none(value) for metric, value in others} | more,
+        "metrics": {name: _or_none(value) for name, value in values.items()},
         "predicted": sum(predicted),
     }
 
@@ -133,7 +130,7 @@ def _dynamic(network: Model, task: Task, part: str, rate: float | None, report: 
 
 def _finite(value: float | None) -> float:
     if value is None or not math.isfinite(value):
-        raise decoding.NotFinite
+        raise NotFinite
     return value
 
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BadInput
-from ..evolve import Entry, Plan, best_of, memory_kind, read_plan
+from ..evolve import Entry, Plan, best_of, memory_kind
 from ..evolve import evolve as search
 from ..evolve.ancestry import read_ancestry
-from ..evolve.search import BEST, TASKS
+from ..evolve.search import BEST, TASKS, read_plan
 from ..report.of_evolution import write_evolution
 from .arguments import check_new_folder, check_seed, next_folder, path
 from .output import answer

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import BadInput
-from ..symbolic import EXAMPLES, Program, compile_program, example_text, load_program
+from ..symbolic import Program, compile_program, load_program
 from ..symbolic.execution import ComparedState, Comparison, State, compare
+from ..symbolic.language import EXAMPLES, example_text
 from ..symbolic.picture import write_network_picture
 from .arguments import Json, check_new_file, path
 from .output import print_json, writing

@@ -11,8 +11,10 @@ import numpy as np
 from typer import Option
 
 from .. import decoding
+from ..decoding.text import as_text, until
 from ..errors import BadInput
 from ..runs import open_run, play_run
+from ..runs.analysis.playing import beginning
 from .arguments import Json, RunFolder, check_seed
 from .output import print_json, writing
 from .progress import progress
@@ -69,12 +71,7 @@ def sample(
         _show_steps({"run": str(run), "step": step, "prompt": prompt, **how}, drawn, as_json)
         return
     with found.precision():
-        vocabulary = found.vocabulary
-        if vocabulary is None:
-            raise BadInput(
-                f"{run} was trained on the task {found.config.task}; sample needs a text"
-            )
-        start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
+        vocabulary, start = beginning(found, prompt)
         pieces: Iterator[np.ndarray]
         step, network = found.saved()
         result: dict = {"run": str(run), "step": step, "prompt": prompt}
@@ -90,9 +87,7 @@ def sample(
                 symbols, log_probability = decoding.beam(network, start, length, beam)
             pieces = iter([symbols])
             result |= {"beam": beam, "bits": -log_probability / math.log(2)}
-        texts = decoding.as_text(pieces, vocabulary)
-        if stop is not None:
-            texts = decoding.until(texts, stop)
+        texts = until(as_text(pieces, vocabulary), stop)
         if as_json:
             print_json({**result, "text": "".join(texts)})
         else:

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
-    from . import curves as curves
-    from . import statistics as statistics
     from .comparison import comparison_page as comparison_page
     from .run import contrast as contrast
-    from .run import spec_of as spec_of
     from .spec import Spec as Spec
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -11,7 +11,7 @@ from ..errors import BadInput
 from ..files import read_regular, write_whole
 from ..lens import memory_length
 from ..progress import Report, each, silent
-from ..runs import Run, evaluate, open_run
+from ..runs import Run, evaluate_network, open_run
 from ..runs.loop.probe import Lens
 from ..tasks import Task
 
@@ -56,7 +56,7 @@ def _measured(run: Run, task: Task, lens: Lens) -> dict[str, Any]:
     except BadInput:  # it diverged before its first checkpoint
         return measured
     try:
-        measured["test"] = _finite(evaluate(network, task, "test"))
+        measured["test"] = _finite(evaluate_network(network, task, "test"))
     except BadInput:  # there is no test part
         pass
     batches = task.held_out("valid", SEQUENCES)

@@ -1,12 +1,10 @@
 """Vocabularies, file readers, and named data sets with their download."""
 
 from .batch import Batch as Batch
-from .files import check_file as check_file
 from .files import find_data as find_data
 from .npz import read_npy as read_npy
 from .npz import read_npz as read_npz
 from .reading import read_symbols as read_symbols
-from .scaling import Scaler as Scaler
 from .strokes import read_drawings as read_drawings
 from .table import Table as Table
 from .table import read_table as read_table

@@ -29,8 +29,11 @@ def as_text(pieces: Iterable[np.ndarray], vocabulary: Vocabulary) -> Iterator[st
     yield decoder.decode(b"", final=True)
 
 
-def until(texts: Iterable[str], stop: str) -> Iterator[str]:
-    """The text up to the first `stop`, which may span pieces and is not part of the result."""
+def until(texts: Iterable[str], stop: str | None) -> Iterator[str]:
+    """The text up to the first `stop`, if any; it may span pieces and is not part of the result."""
+    if stop is None:
+        yield from texts
+        return
     held = ""
     for text in texts:
         held += text

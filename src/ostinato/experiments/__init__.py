@@ -19,16 +19,11 @@ from . import (
     synthetic,
     time_lag,
 )
-from .recipe import Computed as Computed
 from .recipe import Job as Job
-from .recipe import Measurements as Measurements
 from .recipe import Recipe as Recipe
 from .recipe import Result as Result
-from .recipe import TableRow as TableRow
 from .results import collect as collect
 from .results import reproduce as reproduce
-from .trained import Trained as Trained
-from .trained import Trial as Trial
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe

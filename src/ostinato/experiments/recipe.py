@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from ..data import check_file
 from ..data.datasets import text_path
+from ..data.files import check_file
 from ..errors import BadInput
 from ..files import write_whole
 from ..progress import Report, silent

@@ -6,11 +6,7 @@ from .._lazy import Members, attach
 
 if TYPE_CHECKING:
     from .evolution_strategy import EvolutionStrategy as EvolutionStrategy
-    from .first_order import FIRST_ORDER as FIRST_ORDER
-    from .first_order import MOMENTUM as MOMENTUM
     from .first_order import FirstOrder as FirstOrder
-    from .gradients import GRADIENTS as GRADIENTS
-    from .gradients import gradient_named as gradient_named
     from .hessian_free import Damping as Damping
     from .hessian_free import HessianFree as HessianFree
     from .hybrid import Hybrid as Hybrid
@@ -20,12 +16,9 @@ if TYPE_CHECKING:
     from .objective import Objective as Objective
     from .perceptron import Perceptron as Perceptron
     from .saddle_free import SaddleFree as SaddleFree
-    from .schedules import SCHEDULES as SCHEDULES
-    from .schedules import length_at as length_at
     from .storage import Hebb as Hebb
     from .storage import PseudoInverse as PseudoInverse
     from .transformation import Transformation as Transformation
-    from .transformation import learner_of as learner_of
 
 __getattr__, __dir__, __all__ = attach(__name__, "LEARNERS")
 

@@ -72,7 +72,7 @@ def clip_factor(
         0.25
     """
     if jnp.ndim(norm):
-        raise ValueError(f"a norm is one number, got an array of shape {jnp.shape(norm)}")
+        raise BadInput(f"a norm is one number, got an array of shape {jnp.shape(norm)}")
     times = None
     if isinstance(clip, str):
         check_clip(clip)

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..errors import BadInput
-from ..through_time import output_from, sizes, starting_state
 from ..through_time.borders import find_borders, held, restarted, without_padding
+from ..through_time.check import sizes
+from ..through_time.output import output_from
+from ..through_time.running import starting_state
 
 
 def omega(

@@ -22,7 +22,7 @@ class Objective:
         backend, on_failure: the backend, and what to do if a kernel launch fails; see `unroll`.
 
     Example:
-        >>> from ostinato.tasks import SquaredError
+        >>> from ostinato.losses import SquaredError
         >>> batch = Batch(xs, ys, jnp.ones((10, 4)))
         >>> value, state = Objective(SquaredError()).value(network, batch, None)
         >>> value.shape

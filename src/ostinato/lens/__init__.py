@@ -22,7 +22,6 @@ from .paths import toy_contribution as toy_contribution
 from .patterns import pattern as pattern
 from .perturbation import ignored_before as ignored_before
 from .perturbation import influence_by_lag as influence_by_lag
-from .perturbation import spread_lags as spread_lags
 from .reach import reach as reach
 from .reading import read as read
 from .reading import similar_states as similar_states

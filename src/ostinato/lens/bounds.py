@@ -6,9 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..cells import Layer, Simple, slope
+from ..cells import Layer, Simple
+from ..cells.activations import slope
 from ..errors import BadInput
-from ..through_time import sizes, unroll
+from ..through_time import unroll
+from ..through_time.check import sizes
 from .jacobians import spectral_norms, steps_until
 
 

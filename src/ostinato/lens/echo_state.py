@@ -10,7 +10,8 @@ import numpy as np
 from ..cells import Layer
 from ..cells.building import input_size
 from ..errors import BadInput
-from ..through_time import sizes, unroll
+from ..through_time import unroll
+from ..through_time.check import sizes
 from .jacobians import check, step_jacobians
 from .spectrum import lyapunov_exponent, spectral_radius
 

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from ..cells import Layer
 from ..errors import BadInput
-from ..through_time import sizes
 from ..through_time.borders import find_borders
+from ..through_time.check import sizes
 
 
 class Ends(NamedTuple):

@@ -20,7 +20,6 @@ import jax.numpy as jnp
 
 from ..cells import Layer
 from ..errors import BadInput
-from ..through_time import sizes, starting_state
 from ..through_time.borders import (
     Borders,
     find_borders,
@@ -29,6 +28,8 @@ from ..through_time.borders import (
     where,
     without_padding,
 )
+from ..through_time.check import sizes
+from ..through_time.running import starting_state
 from .ends import find_ends
 
 

@@ -23,7 +23,8 @@ import numpy as np
 
 from ..cells import LSTM, PeepholeLSTM
 from ..errors import BadInput
-from ..through_time import starting_state, unroll
+from ..through_time import unroll
+from ..through_time.running import starting_state
 
 EDGE = 0.05  # closer than this to an end of its range, a unit is saturated or off
 

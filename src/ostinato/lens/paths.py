@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Simple, activation, slope
+from ..cells import Simple
+from ..cells.activations import activation, slope
 from ..errors import BadInput
-from ..through_time import sizes, unroll
+from ..through_time import unroll
+from ..through_time.check import sizes
 
 MAX = 1_000_000
 

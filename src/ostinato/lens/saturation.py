@@ -11,9 +11,9 @@ import numpy as np
 
 from ..cells import Layer
 from ..errors import BadInput
-from ..through_time import check_structure, sizes
 from ..through_time.borders import Borders, find_borders, without_padding
-from ._opened import Instrumented, open_cells
+from ..through_time.check import check_structure, sizes
+from .cells_in_turn import Instrumented, open_cells
 from .names import plain_name
 
 # Up to where an activation is low, and from where it is high.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..cells import Layer
 from ..errors import BadInput
-from ..through_time import sizes
+from ..through_time.check import sizes
 from .jacobians import OnVectors, check
 from .recurrent_matrices import zero_input
 

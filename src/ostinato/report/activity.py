@@ -9,7 +9,7 @@ import numpy as np
 
 from ..cells import Layer
 from ..data import Batch
-from ..decoding import as_text
+from ..decoding.text import as_text
 from ..through_time import unroll
 from .subject import Subject
 

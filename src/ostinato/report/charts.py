@@ -1,4 +1,4 @@
-"""Charts as plain numbers, independent of the library that draws them.
+"""Charts as plain numbers and words, independent of the library that draws them.
 
     Lines   named series, with reference levels
     Heat    a heat map
@@ -8,28 +8,38 @@
 A number that is not finite is `None`, as in a run's events.
 """
 
+import abc
 import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
-# Distinguishable with colour blindness, on white and on black (after Okabe and Ito).
-COLOURS = ("#2a7fbf", "#d9601a", "#12966f", "#c2699b", "#d99a1c", "#8a6fc0", "#5bb0dc", "#8c8c5a")
-
-# Colours of the parts of a bar: low, between, high.
-SHARES = ("#2a7fbf", "#b8b8b8", "#d9601a")
-
-# Styles of reference levels: a colour, a dash for plotly and one for matplotlib.
-LEVELS = (
-    ("#6b7280", "dash", "--"),
-    ("#94703c", "dot", ":"),
-    ("#7a4f8f", "dashdot", "-."),
-    ("#3f7f78", "longdash", (0, (8, 4))),
+from .drawing import (
+    BLUE_RED,
+    BLUES,
+    DECADES,
+    GREY,
+    LEVELS,
+    MARKED,
+    SHARES,
+    VIRIDIS,
+    WHITE_RED,
+    Axis,
+    Band,
+    Bar,
+    Cells,
+    Drawing,
+    Line,
+    Points,
+    bar_ticks,
+    colour,
+    log_ticks,
+    named_ticks,
+    positive,
 )
 
-# The range of a logarithmic heat map, in powers of ten.
-DECADES = 8
+NAMED = 60  # rows or columns that can all be named
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,45 +78,25 @@ class Series:
         return [x for x, _, _ in known], [a for _, a, _ in known], [b for _, _, b in known]
 
 
-class Entry(NamedTuple):
-    """How a series is shown: its name in the legend, its colour, whether it is the first so."""
-
-    name: str
-    colour: str
-    first: bool
-
-
-def entries(series: Sequence[Series]) -> list[Entry]:
-    """How each of the series is shown.
-
-    Example:
-        >>> lines = [Series(f"GRU, seed {n}", x=[1], y=[2.0], group="GRU") for n in range(2)]
-        >>> [(entry.name, entry.first) for entry in entries(lines)]
-        [('GRU', True), ('GRU', False)]
-    """
-    colours: dict[object, str] = {}
-    found = []
-    for i, one in enumerate(series):
-        key = i if one.group is None else one.group
-        first = key not in colours
-        colour = colours.setdefault(key, COLOURS[len(colours) % len(COLOURS)])
-        found.append(Entry(one.name if one.group is None else one.group, colour, first))
-    return found
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Chart:
+class Chart(abc.ABC):
     """The fields that all charts share.
 
     Attributes:
         name: for file names and links: lower case, without spaces.
         title: the heading.
         caption: what the chart shows and how to read it, in a sentence or two.
+        zooms: whether a part of it can be drawn with more detail.
     """
 
     name: str
     title: str
     caption: str
+    zooms: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def drawing(self) -> Drawing:
+        """What is drawn of it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,6 +119,64 @@ class Lines(Chart):
     log_y: bool = False
     from_zero: bool = False
     levels: dict[str, float] = dataclasses.field(default_factory=dict)
+    zooms: ClassVar[bool] = True
+
+    def drawing(self) -> Drawing:
+        heights = [y for one in self.series for y in one.y] + [*self.levels.values()]
+        log_y = self.log_y and any(positive(heights))
+        first, last = self.ends()
+        whole = not self.log_x and last - first <= 10  # steps and lags are integers
+        places = [x for one in self.series for x in one.x]
+        colours: dict[object, str] = {}
+        lines, bands = [], []
+        for i, one in enumerate(self.series):
+            name = one.name if one.group is None else one.group
+            key = i if one.group is None else one.group
+            entry = key not in colours
+            shade = colours.setdefault(key, colour(len(colours)))
+            x, low, high = one.band()
+            if x:
+                bands.append(Band(name=one.name, x=x, low=low, high=high, colour=shade))
+            lines.append(
+                Line(
+                    name=name,
+                    x=list(one.x),
+                    y=positive(one.y) if log_y else one.y,
+                    colour=shade,
+                    entry=entry,
+                    dash="dot" if one.dashed else "solid",
+                    marks=len(one.x) <= MARKED and not one.dashed,
+                    told=None if one.group is None else one.name,
+                )
+            )
+        levels = sorted(self.levels.items(), key=lambda pair: -pair[1])
+        for (name, level), (shade, dash) in zip(levels, itertools.cycle(LEVELS), strict=False):
+            label, ends, y = f"{name}: {level:.4g}", [first, last], [level, level]
+            style: dict[str, Any] = {"colour": shade, "dash": dash, "width": 1.5}
+            lines.append(Line(name=label, x=ends, y=[*y], measured=False, **style))
+        return Drawing(
+            x=Axis(
+                title=self.x_title,
+                log=self.log_x,
+                ticks=log_ticks(places) if self.log_x else None,
+                whole=whole,
+            ),
+            y=Axis(
+                title=self.y_title,
+                log=log_y,
+                ticks=log_ticks(heights) if log_y else None,
+                from_zero=self.from_zero,
+            ),
+            lines=lines,
+            bands=bands,
+            legend=sum(line.entry for line in lines) > 1,
+        )
+
+    def ends(self) -> tuple[float, float]:
+        """The first and last x of all series, widened if they are the same."""
+        places = [x for one in self.series for x in one.x] or [0, 1]
+        low, high = min(places), max(places)
+        return (low, high) if low < high else (low - 1, high + 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,6 +198,57 @@ class Heat(Chart):
     z_title: str
     log: bool = False
 
+    def drawing(self) -> Drawing:
+        z, (low, high) = self.values, self.extent()
+        scale, ticks = BLUE_RED if low < 0 else WHITE_RED, None
+        if self.log:
+            z, low, high = self.logarithms()
+            scale, ticks = VIRIDIS, bar_ticks(low, high)
+        names = [[f"{x:g}" for x in self.x], [f"{y:g}" for y in self.y]]
+        cells = Cells(
+            z=z,
+            low=low,
+            high=high,
+            scale=scale,
+            values=self.values,
+            digits=".3g",
+            words=[[f"{self.x_title} {x}, {self.y_title} {y}" for x in names[0]] for y in names[1]],
+            title=self.z_title,
+            ticks=ticks,
+        )
+        return Drawing(
+            x=Axis(title=self.x_title, ticks=named_ticks(names[0])),
+            y=Axis(title=self.y_title, ticks=named_ticks(names[1])),
+            cells=[cells],
+        )
+
+    def logarithms(self) -> tuple[list[list[float | None]], float, float]:
+        """The base-10 logarithms, and the lower and upper end of their colour scale.
+
+        Values that are not positive become `None`. The scale spans at most `DECADES` powers of ten.
+        """
+        logs = [
+            [None if x is None else math.log10(x) for x in positive(row)] for row in self.values
+        ]
+        known = [x for row in logs for x in row if x is not None] or [0.0]
+        top = max(known)
+        return logs, max(min(known), top - DECADES), top
+
+    def extent(self) -> tuple[float, float]:
+        """The lower and upper end of a linear colour scale.
+
+        The upper end is the largest absolute value, or 1 if all are zero. The lower end is its
+        negative, or 0 if no value is negative.
+
+        Example:
+            >>> words = {"name": "", "title": "", "caption": "", "x_title": "", "y_title": ""}
+            >>> Heat(**words, x=[0, 1], y=[0], values=[[0.5, 2.0]], z_title="").extent()
+            (0.0, 2.0)
+        """
+        known = [x for row in self.values for x in row if x is not None]
+        largest = max(map(abs, known), default=1.0) or 1.0
+        return (-largest if min(known, default=0.0) < 0 else 0.0), largest
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Weights(Chart):
@@ -159,6 +258,25 @@ class Weights(Chart):
     rows: list[str]
     values: list[list[float]]
 
+    def drawing(self) -> Drawing:
+        values: list[list[float | None]] = [[*row] for row in self.values]
+        cells = Cells(
+            z=values,
+            low=0,
+            high=1,
+            scale=BLUES,
+            values=values,
+            digits=".2f",
+            words=[[f"{row} ← {column}" for column in self.columns] for row in self.rows],
+            apart=True,
+        )
+        return Drawing(
+            x=Axis(title="", ticks=named_ticks(self.columns, NAMED), tilted=True),
+            y=Axis(title="", ticks=named_ticks(self.rows, NAMED), down=True),
+            cells=[cells],
+            height=max(360, 150 + 18 * min(len(self.rows), NAMED)),
+        )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Bars(Chart):
@@ -167,6 +285,19 @@ class Bars(Chart):
     bars: list[str]
     parts: dict[str, list[float]]
 
+    def drawing(self) -> Drawing:
+        left, bars = [0.0] * len(self.bars), []
+        for (part, shares), shade in zip(self.parts.items(), SHARES, strict=True):
+            bars.append(Bar(name=part, bars=self.bars, shares=shares, left=left, colour=shade))
+            left = [a + b for a, b in zip(left, shares, strict=True)]
+        return Drawing(
+            x=Axis(title="share", percent=True),
+            y=Axis(title="", down=True),
+            bars=bars,
+            legend=True,
+            height=130 + 36 * len(self.bars),
+        )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plane(Chart):
@@ -174,21 +305,29 @@ class Plane(Chart):
 
     points: dict[str, list[complex]]
 
-
-def level_lines(chart: Lines) -> list[tuple[str, float, tuple[str, str, Any]]]:
-    """The reference levels from highest to lowest: label, height and style."""
-    found = sorted(chart.levels.items(), key=lambda pair: -pair[1])
-    return [
-        (f"{name}: {level:.4g}", level, LEVELS[i % len(LEVELS)])
-        for i, (name, level) in enumerate(found)
-    ]
-
-
-def ends(chart: Lines) -> tuple[float, float]:
-    """The first and last x of all series, widened if they are the same."""
-    places = [x for one in chart.series for x in one.x] or [0, 1]
-    low, high = min(places), max(places)
-    return (low, high) if low < high else (low - 1, high + 1)
+    def drawing(self) -> Drawing:
+        turns = [2 * math.pi * k / 120 for k in range(121)]
+        circle = Line(
+            name="unit circle",
+            x=[math.cos(turn) for turn in turns],
+            y=[math.sin(turn) for turn in turns],
+            colour=GREY,
+            width=1.5,
+            entry=False,
+            measured=False,
+        )
+        return Drawing(
+            x=Axis(title="real part", include=(-1.1, 1.1)),
+            y=Axis(title="imaginary part", include=(-1.1, 1.1)),
+            lines=[circle],
+            points=[
+                Points(name=name, at=points, colour=colour(n))
+                for n, (name, points) in enumerate(self.points.items())
+            ],
+            legend=True,
+            square=True,
+            height=440 + 22 * len(self.points),
+        )
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:
@@ -198,57 +337,5 @@ def numbers(values: Iterable[Any]) -> list[float | None]:
         >>> numbers([1.0, float("nan")])
         [1.0, None]
     """
-    found = (None if x is None else float(x) for x in values)
-    return [x if x is not None and math.isfinite(x) else None for x in found]
-
-
-def logarithms(heat: Heat) -> tuple[list[list[float | None]], float, float]:
-    """The base-10 logarithms of a heat map, and the lower and upper end of its colour scale.
-
-    Values that are not positive become `None`. The scale spans at most `DECADES` powers of ten.
-    """
-    found = [[_logarithm(x) for x in row] for row in heat.values]
-    known = [x for row in found for x in row if x is not None] or [0.0]
-    top = max(known)
-    return found, max(min(known), top - DECADES), top
-
-
-def _logarithm(x: float | None) -> float | None:
-    return math.log10(x) if x is not None and x > 0 else None
-
-
-def extent(heat: Heat) -> tuple[float, float]:
-    """The lower and upper end of a linear colour scale.
-
-    The upper end is the largest absolute value, or 1 if all are zero. The lower end is its
-    negative, or 0 if no value is negative.
-
-    Example:
-        >>> words = {"name": "", "title": "", "caption": "", "x_title": "", "y_title": ""}
-        >>> extent(Heat(**words, x=[0, 1], y=[0], values=[[0.5, 2.0]], z_title=""))
-        (0.0, 2.0)
-    """
-    known = [x for row in heat.values for x in row if x is not None]
-    most = max(map(abs, known), default=1.0) or 1.0
-    return (-most if min(known, default=0.0) < 0 else 0.0), most
-
-
-def positive(values: Iterable[float | None]) -> list[float | None]:
-    """The values that a logarithmic axis can show; `None` for the others.
-
-    Example:
-        >>> positive([0.1, 0.0, None])
-        [0.1, None, None]
-    """
-    return [x if x is not None and x > 0 else None for x in values]
-
-
-def thinned(count: int, most: int = 12) -> list[int]:
-    """Indices of every 1st, 2nd, 5th, 10th, … of `count` ticks, at most `most` of them.
-
-    Example:
-        >>> thinned(50, 5)
-        [0, 10, 20, 30, 40]
-    """
-    steps = (k * 10**p for p in itertools.count() for k in (1, 2, 5))
-    return list(range(0, count, next(step for step in steps if count <= step * most)))
+    plain = (None if x is None else float(x) for x in values)
+    return [x if x is not None and math.isfinite(x) else None for x in plain]

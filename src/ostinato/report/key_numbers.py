@@ -49,7 +49,7 @@ def key_numbers(course: RunCourse) -> dict[str, str]:
 
 def epochs(course: RunCourse, steps: int) -> float | None:
     """How many epochs so many steps make; `None` if the training data are unlimited."""
-    from ..learning import length_at
+    from ..learning.schedules import length_at
 
     task, config = course.task, course.run.config
     lengths = Counter({task.length: steps})

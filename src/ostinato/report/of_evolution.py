@@ -5,10 +5,11 @@ from html import escape
 from pathlib import Path
 
 from ..errors import BadInput
-from ..evolve import Entry, Graph, best_of, line_of, memory_kind, read_ancestry, read_plan
+from ..evolve import Entry, Graph, best_of, line_of, memory_kind, read_ancestry
 from ..evolve.graph import STATE_NAMES
+from ..evolve.search import read_plan
 from ..files import write_whole
-from .charts import COLOURS
+from .drawing import COLOURS
 from .page import document
 
 PAGE = "evolution.html"

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..cells import Model
 from ..lens import largest_singular_value
-from ..reservoir import BlockSparse
+from ..reservoir.sparse import BlockSparse
 from .charts import Chart, Plane
 from .subject import Subject
 

@@ -2,38 +2,34 @@
 
 import io
 import math
-from functools import singledispatch
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..files import write_whole
-from .charts import (
-    COLOURS,
-    SHARES,
-    Bars,
-    Chart,
-    Heat,
-    Lines,
-    Plane,
-    Weights,
-    ends,
-    entries,
-    extent,
-    level_lines,
-    logarithms,
-    positive,
-    thinned,
-)
+from .charts import Chart
+from .drawing import OPACITY, Axis, Cells, Line, Ticks
 
 SIZE = 7.5, 4.2
-GREY = "0.5"
+DASHES: dict[str, Any] = {
+    "solid": "-",
+    "dot": ":",
+    "dash": "--",
+    "dashdot": "-.",
+    "longdash": (0, (8, 4)),
+}
+POINT = 0.75  # points per pixel
+MARK = 3.5  # points: the size of a mark
+WIDE = 100  # letters in a row of the legend
 
 
 def write_picture(chart: Chart, path: Path) -> None:
     """Draw a chart into a PNG file.
 
     Example:
-        >>> from ostinato.report.charts import Series
+        >>> from ostinato.report.charts import Lines, Series
         >>> loss = Series("training", x=[1, 2, 3], y=[4.6, 4.1, 3.9])
         >>> words = {"name": "loss", "title": "Loss", "caption": "", "x_title": "step"}
         >>> write_picture(Lines(**words, y_title="nats", series=[loss]), Path("loss.png"))
@@ -52,97 +48,92 @@ def picture(chart: Chart) -> Any:
 
     figure = Figure(figsize=SIZE, dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    _draw(chart, axes, figure)
+    axes, drawing = figure.subplots(), chart.drawing()
+    for band in drawing.bands:
+        axes.fill_between(
+            band.x, band.low, band.high, color=band.colour, alpha=OPACITY, linewidth=0
+        )
+    for line in drawing.lines:
+        _line(axes, line)
+    for points in drawing.points:
+        x, y = [z.real for z in points.at], [z.imag for z in points.at]
+        axes.plot(x, y, "o", markersize=MARK, color=points.colour, label=points.name, alpha=0.8)
+    for bar in drawing.bars:
+        axes.barh(bar.bars, bar.shares, left=bar.left, label=bar.name, color=bar.colour)
+    for cells in drawing.cells:
+        _cells(figure, axes, cells)
+    if not drawing.cells:
+        axes.grid(alpha=0.25, axis="x" if drawing.bars else "both")
+    if drawing.square:
+        axes.set_aspect("equal", adjustable="datalim")
+    _axis(axes, "x", drawing.x)
+    _axis(axes, "y", drawing.y)
+    names = axes.get_legend_handles_labels()[1]
+    if drawing.legend and names:
+        columns = max(1, min(len(names), 4, WIDE // max(map(len, names))))
+        figure.legend(loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
     axes.set_title(chart.title, fontsize=11, loc="left")
     return figure
 
 
-@singledispatch
-def _draw(chart: Chart, axes: Any, figure: Any) -> None:
-    raise TypeError(f"cannot draw a chart of type {type(chart).__name__}")
+def _line(axes: Any, line: Line) -> None:
+    axes.plot(
+        line.x,
+        [math.nan if y is None else y for y in line.y],
+        linestyle=DASHES[line.dash],
+        linewidth=POINT * line.width,
+        marker="o" if line.marks else "",
+        markersize=MARK,
+        color=line.colour,
+        label=line.name if line.entry else "_",  # the legend leaves out what begins so
+    )
 
 
-@_draw.register
-def _lines(chart: Lines, axes: Any, figure: Any) -> None:
-    log_y = chart.log_y and any(y for one in chart.series for y in positive(one.y))
-    of_legend = entries(chart.series)
-    for one, entry in zip(chart.series, of_legend, strict=True):
-        shown = positive(one.y) if log_y else one.y
-        y = [math.nan if value is None else value for value in shown]
-        mark = "o" if len(one.x) <= 30 and not one.dashed else ""
-        line = ":" if one.dashed else "-"
-        label = entry.name if entry.first else "_"  # the legend leaves out what begins so
-        axes.fill_between(*one.band(), color=entry.colour, alpha=0.16, linewidth=0)
-        axes.plot(one.x, y, line, marker=mark, markersize=3.5, color=entry.colour, label=label)
-    for name, level, (colour, _, dash) in level_lines(chart):
-        style = {"linestyle": dash, "color": colour, "linewidth": 1.2}
-        axes.plot(ends(chart), (level, level), label=name, **style)
-    if chart.log_x:
-        axes.set_xscale("log")
-    if log_y:
-        axes.set_yscale("log")
-    if chart.from_zero:
-        axes.set_ylim(bottom=0)
-    axes.set_xlabel(chart.x_title)
-    axes.set_ylabel(chart.y_title)
-    axes.grid(alpha=0.25)
-    count = sum(entry.first for entry in of_legend) + len(chart.levels)
-    if count > 1:
-        figure.legend(loc="outside lower center", ncols=min(count, 4), fontsize=8, frameon=False)
+def _cells(figure: Any, axes: Any, cells: Cells) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    shown = axes.imshow(
+        np.array([[math.nan if x is None else x for x in row] for row in cells.z]),
+        aspect="auto",
+        origin="lower",
+        interpolation="nearest",
+        cmap=LinearSegmentedColormap.from_list("scale", cells.scale),
+        vmin=cells.low,
+        vmax=cells.high,
+    )
+    if cells.title is not None:
+        bar = figure.colorbar(shown, ax=axes, label=cells.title)
+        _ticks(bar.ax.yaxis, cells.ticks)
 
 
-@_draw.register
-def _heat(chart: Heat, axes: Any, figure: Any) -> None:
-    import numpy as np
+def _axis(axes: Any, which: str, axis: Axis) -> None:
+    """Label and scale the `"x"` or the `"y"` axis; what lies on it has been drawn."""
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-    if chart.log:
-        values, low, high = logarithms(chart)
-        colours = {"cmap": "viridis", "vmin": low, "vmax": high}
-    else:
-        low, high = extent(chart)
-        reds = "RdBu_r" if low < 0 else "Reds"
-        values, colours = chart.values, {"cmap": reds, "vmin": low, "vmax": high}
-    table = np.array([[math.nan if x is None else x for x in row] for row in values])
-    shown = axes.imshow(table, aspect="auto", origin="lower", interpolation="nearest", **colours)
-    bar = figure.colorbar(shown, ax=axes)
-    bar.set_label(f"log₁₀ {chart.z_title}" if chart.log else chart.z_title)
-    for ticks, labels in ((axes.set_xticks, chart.x), (axes.set_yticks, chart.y)):
-        places = thinned(len(labels))
-        ticks(places, [f"{labels[i]:g}" for i in places])
-    axes.set_xlabel(chart.x_title)
-    axes.set_ylabel(chart.y_title)
-
-
-@_draw.register
-def _weights(chart: Weights, axes: Any, figure: Any) -> None:
-    axes.imshow(chart.values, aspect="auto", cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-    axes.set_xticks(range(len(chart.columns)), chart.columns, rotation=45, ha="right")
-    axes.set_yticks(range(len(chart.rows)), chart.rows)
-    axes.tick_params(labelsize=8 if max(len(chart.rows), len(chart.columns)) > 20 else 10)
+    drawn = {"x": axes.xaxis, "y": axes.yaxis}[which]
+    drawn.set_label_text(axis.title)
+    if axis.log:
+        axes.set(**{f"{which}scale": "log"})
+        drawn.minorticks_off()
+    if axis.whole:
+        drawn.set_major_locator(MaxNLocator(integer=True))
+    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
+    if axis.from_zero:
+        low = 0
+    if axis.percent:
+        low, high = 0, 1
+        drawn.set_major_formatter(PercentFormatter(1, decimals=0))
+    _ticks(drawn, axis.ticks)
+    if axis.tilted:
+        drawn.set_tick_params(rotation=45)
+        for label in drawn.get_ticklabels():
+            label.set_horizontalalignment("right")
+    if axis.include is None:  # what must be reached is drawn, and has a margin
+        axes.set(**{f"{which}lim": (high, low) if axis.down else (low, high)})
 
 
-@_draw.register
-def _bars(chart: Bars, axes: Any, figure: Any) -> None:
-    left = [0.0] * len(chart.bars)
-    for (part, shares), colour in zip(chart.parts.items(), SHARES, strict=True):
-        axes.barh(chart.bars, shares, left=left, label=part, color=colour)
-        left = [a + b for a, b in zip(left, shares, strict=True)]
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_xlabel("share")
-    figure.legend(loc="outside lower center", ncols=len(chart.parts), fontsize=8, frameon=False)
-
-
-@_draw.register
-def _plane(chart: Plane, axes: Any, figure: Any) -> None:
-    turns = [2 * math.pi * k / 200 for k in range(201)]
-    axes.plot([math.cos(t) for t in turns], [math.sin(t) for t in turns], color=GREY, linewidth=1)
-    for i, (name, points) in enumerate(chart.points.items()):
-        x, y = [z.real for z in points], [z.imag for z in points]
-        axes.scatter(x, y, s=9, color=COLOURS[i % len(COLOURS)], label=name, alpha=0.8)
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel("real part")
-    axes.set_ylabel("imaginary part")
-    axes.grid(alpha=0.25)
-    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+def _ticks(drawn: Any, ticks: Ticks | None) -> None:
+    if ticks is not None:
+        places, words = ticks
+        raised = [re.sub(r"^10\^(-?\d+)$", r"$10^{\1}$", word) for word in words]
+        drawn.set_ticks(places, raised, fontsize=8 if len(places) > 20 else 10)

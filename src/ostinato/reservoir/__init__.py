@@ -5,18 +5,14 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
-    from .expansion import EXPANSIONS as EXPANSIONS
     from .expansion import MLP as MLP
     from .expansion import Expansion as Expansion
     from .feedback import OutputFeedback as OutputFeedback
     from .liquid import Liquid as Liquid
-    from .moments import Moments as Moments
-    from .moments import fitted as fitted
     from .parameter_search import search as search
     from .reservoir import Reservoir as Reservoir
     from .ridge import Ridge as Ridge
     from .rls import RecursiveLeastSquares as RecursiveLeastSquares
-    from .sparse import BlockSparse as BlockSparse
 
 __getattr__, __dir__, __all__ = attach(__name__, "READOUT_LEARNERS", "RESERVOIRS")
 

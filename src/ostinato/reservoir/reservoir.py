@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from ..cells import Leaky, activation
+from ..cells import Leaky
+from ..cells.activations import activation
 from ..cells.building import draw
 from ..errors import BadInput
 from ..settings import setting

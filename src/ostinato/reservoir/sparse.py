@@ -49,7 +49,7 @@ class BlockSparse(eqx.Module):
     def random(cls, key: jax.Array, units: int, connectivity: float) -> "BlockSparse":
         """Weights from N(0, 1); a unit reads about `connectivity * units` others."""
         if not is_size(units):
-            raise ValueError(f"the units must be a positive whole number, got {units!r}")
+            raise BadInput(f"the units must be a positive whole number, got {units!r}")
         if not 0 < connectivity <= 1:
             raise BadInput(f"connectivity must be above 0 and at most 1, got {connectivity}")
         incoming = max(1, round(connectivity * units))

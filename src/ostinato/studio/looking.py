@@ -148,18 +148,17 @@ def play(request: dict) -> Iterator[Any]:
 
 
 def _beam(run: Any, prompt: str, count: int, width: int) -> dict[str, Any]:
-    from .. import decoding
+    from ..decoding import beam
+    from ..decoding.text import as_text
+    from ..runs.analysis.playing import beginning
 
-    vocabulary = run.vocabulary
-    if vocabulary is None:
-        raise BadInput(f"{run.path} was not trained on a text")
     if not 1 <= width <= 64:
         raise BadInput(f"the beam must be from 1 to 64 wide, got {width}")
     with run.precision():
-        start = vocabulary.encode(prompt) if prompt else decoding.opening(vocabulary)
+        vocabulary, start = beginning(run, prompt)
         step, network = run.saved()
-        symbols, _ = decoding.beam(network, start, count, width)
-        return {"piece": "".join(decoding.as_text(iter([symbols]), vocabulary)), "step": step}
+        symbols, _ = beam(network, start, count, width)
+        return {"piece": "".join(as_text(iter([symbols]), vocabulary)), "step": step}
 
 
 def forecast(request: dict) -> Any:

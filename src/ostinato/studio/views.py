@@ -10,7 +10,7 @@ from typing import Any
 from ..contrast.curves import Course as Spent
 from ..contrast.curves import course, gradient_profiles, learning_curves, profile
 from ..errors import BadInput
-from ..report.charts import Chart, Lines, numbers
+from ..report.charts import Chart, numbers
 from ..report.course import Course, Goal, clipped_above
 from ..report.figures import figure
 from ..report.training_charts import (
@@ -87,7 +87,7 @@ def chart_view(digest: Digest, name: str, first: float, last: float) -> dict[str
 
 def as_json(chart: Chart) -> dict[str, Any]:
     words = {"name": chart.name, "title": chart.title, "caption": chart.caption}
-    return {**words, "zooms": isinstance(chart, Lines), "figure": figure(chart)}
+    return {**words, "zooms": chart.zooms, "figure": figure(chart)}
 
 
 def live_numbers(digest: Digest) -> dict[str, Any]:

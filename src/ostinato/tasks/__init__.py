@@ -5,34 +5,12 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
-    from .ctc import CTC as CTC
-    from .ctc import LabelErrorRate as LabelErrorRate
-    from .ctc import check_transcripts as check_transcripts
-    from .ctc import edit_distances as edit_distances
     from .downloaded.mnist import PermutedMNIST as PermutedMNIST
     from .downloaded.mnist import SequentialMNIST as SequentialMNIST
     from .downloaded.music import Chorales as Chorales
     from .handwriting.characters import Characters as Characters
     from .handwriting.handwriting import Handwriting as Handwriting
     from .handwriting.handwriting import recognise as recognise
-    from .losses import BinaryCrossEntropy as BinaryCrossEntropy
-    from .losses import CrossEntropy as CrossEntropy
-    from .losses import Loss as Loss
-    from .losses import SquaredError as SquaredError
-    from .losses import StepLoss as StepLoss
-    from .metrics import F1 as F1
-    from .metrics import AbsoluteError as AbsoluteError
-    from .metrics import Accuracy as Accuracy
-    from .metrics import Bits as Bits
-    from .metrics import ErrorInUnits as ErrorInUnits
-    from .metrics import MeanSquaredError as MeanSquaredError
-    from .metrics import Metric as Metric
-    from .metrics import NatsPerStep as NatsPerStep
-    from .metrics import NormalisedError as NormalisedError
-    from .metrics import Perplexity as Perplexity
-    from .metrics import RSquared as RSquared
-    from .metrics import StepMean as StepMean
-    from .metrics import perplexity as perplexity
     from .pairs.captions import Captions as Captions
     from .pairs.execution import Addition as Addition
     from .pairs.execution import Execute as Execute
@@ -40,10 +18,6 @@ if TYPE_CHECKING:
     from .pairs.translate import Translate as Translate
     from .series.arrays import Arrays as Arrays
     from .series.continuing import closed_loop as closed_loop
-    from .series.from_files import task_name_for as task_name_for
-    from .series.quantiles import Coverage as Coverage
-    from .series.quantiles import Pinball as Pinball
-    from .series.quantiles import PinballInUnits as PinballInUnits
     from .series.series import Series as Series
     from .series.systems import NARMA10 as NARMA10
     from .series.systems import Lorenz as Lorenz
@@ -64,10 +38,6 @@ if TYPE_CHECKING:
     from .text.classification import Classify as Classify
     from .text.tagging import Tagging as Tagging
     from .text.text import Text as Text
-    from .text.text import embedded_text as embedded_text
-    from .text.text import streams as streams
-    from .turing.bit_vectors import BitsPerSequence as BitsPerSequence
-    from .turing.bit_vectors import WrongBits as WrongBits
     from .turing.ngrams import NTMNgrams as NTMNgrams
     from .turing.vector_tasks import NTMCopy as NTMCopy
     from .turing.vector_tasks import NTMRecall as NTMRecall

@@ -20,7 +20,7 @@ import numpy as np
 from ..data import Batch
 from ..data.padding import columns
 from ..data.tokens import END
-from ..wiring import Pair
+from ..wiring.encoder_decoder import Pair
 from .ctc import CTC, LabelErrorRate, check_transcripts
 from .losses import Loss
 from .metrics import Metric

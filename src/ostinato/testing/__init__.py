@@ -16,13 +16,8 @@ line per problem. The checks, in the order in which they run:
 `check_task` does the same for a task: shapes, seeds, held-out sets, loss, metrics and baselines.
 """
 
-from .case import BATCH as BATCH
-from .case import STEPS as STEPS
 from .case import Case as Case
-from .check import CHECKS as CHECKS
-from .check import TASK_CHECKS as TASK_CHECKS
 from .check import check_cell as check_cell
 from .check import check_task as check_task
-from .derivatives import every_parameter_is_reached as every_parameter_is_reached
 from .explain import CellError as CellError
 from .task_case import TaskError as TaskError

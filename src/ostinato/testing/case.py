@@ -11,7 +11,8 @@ import numpy as np
 
 from ..cells import Layer
 from ..cells.building import parameter_dtype, try_input_sizes
-from ..through_time import describe, unroll
+from ..through_time import unroll
+from ..through_time.check import describe
 from .explain import CellError, explain
 from .trees import at, floats, is_float, like_normal, to_float64
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells.building import parameter_dtype
-from ..through_time import describe
+from ..through_time.check import describe
 from .case import BATCH, STEPS, Case, of_steps
 from .explain import CellError, explain
 from .parts import check_arrays

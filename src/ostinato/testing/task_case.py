@@ -8,7 +8,9 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..tasks import CTC, BinaryCrossEntropy, SquaredError, StepLoss, Task
+from ..tasks import Task
+from ..tasks.ctc import CTC
+from ..tasks.losses import BinaryCrossEntropy, SquaredError, StepLoss
 from .explain import raised
 
 SIZE = 4

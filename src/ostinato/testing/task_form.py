@@ -7,7 +7,9 @@ import jax
 import numpy as np
 
 from ..data import Batch
-from ..tasks import BinaryCrossEntropy, Loss, Metric, SquaredError, Task
+from ..tasks import Task
+from ..tasks.losses import BinaryCrossEntropy, Loss, SquaredError
+from ..tasks.metrics import Metric
 from .task_case import SIZE, TaskCase, TaskError
 
 VECTOR_LOSSES = (BinaryCrossEntropy, SquaredError)

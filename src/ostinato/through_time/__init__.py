@@ -1,14 +1,5 @@
 """Running cells through time, and the ways to differentiate that."""
 
-from ._check import check_structure as check_structure
-from ._check import describe as describe
-from ._check import sizes as sizes
-from ._output import output_from as output_from
-from ._output import step_changing as step_changing
-from ._running import over_parts as over_parts
-from ._running import parts_with_inputs as parts_with_inputs
-from ._running import starting_state as starting_state
-from .backends import BACKENDS as BACKENDS
 from .gradients import Online as Online
 from .gradients import bptt as bptt
 from .gradients import general_bptt as general_bptt

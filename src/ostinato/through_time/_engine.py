@@ -20,6 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
 from .backends import SCAN, Choice, Scan, choose
 from .paired import paired
 from .step import Step
@@ -227,7 +228,7 @@ class Engine:
         """See `slopes_through_time`."""
         for x in inputs.state:
             if jnp.issubdtype(x.dtype, jnp.complexfloating):
-                raise TypeError(f"watch='slopes' needs real states, got {x.dtype}{x.shape}")
+                raise BadInput(f"watch='slopes' needs real states, got {x.dtype}{x.shape}")
         _, _, (states, _, values) = self.forward(inputs, save=True)
         weights = self._cast(inputs.weights)
 

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ._check import is_weak
+from .check import is_weak
 from .paired import paired
 from .step import Step, take_apart
 from .tap import Tap

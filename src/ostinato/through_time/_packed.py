@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from ..cells import Layer
 from ..cells.cell import Wrapper
-from ._check import check_batched, sizes
 from .borders import Borders, find_borders, held, restarted
+from .check import check_batched, sizes
 
 Loss = Callable[[Any, Any], jax.Array]
 

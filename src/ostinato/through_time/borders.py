@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ._check import check_batched, check_lengths, check_resets
+from .check import check_batched, check_lengths, check_resets
 
 
 class Borders(NamedTuple):

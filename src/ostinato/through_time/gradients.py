@@ -45,10 +45,11 @@ import jax.flatten_util
 import jax.numpy as jnp
 
 from ..cells import Layer
-from ._check import describe, in_line, is_whole, sizes
+from ..errors import BadInput
 from ._packed import packed, valid_loss
-from ._running import starting_state
 from .borders import find_borders, where
+from .check import describe, in_line, is_whole, sizes
+from .running import starting_state
 from .theorem import gradients_by_theorem
 from .unroll import unroll
 
@@ -113,7 +114,7 @@ def truncated_bptt(
     steps = check_targets(cell, xs, targets)
     _check_can_step(cell, "truncated_bptt")
     if not is_whole(window) or window < 1:
-        raise ValueError(f"window must be at least 1 step, got {in_line(window)}")
+        raise BadInput(f"window must be at least 1 step, got {in_line(window)}")
     if lengths is not None or resets is not None:
         whole, xs, borders = packed(cell, xs, lengths, resets)
         loss, targets = valid_loss(loss, targets, borders.valid)
@@ -273,14 +274,14 @@ def _each_step_its_own(cell: Any, loss: Any, xs: Any, targets: Any, state: Any) 
     """`general_bptt` for lists of cells or of losses."""
     alike = not isinstance(cell, list | tuple)
     if not alike and not cell:
-        raise ValueError("general_bptt needs at least one cell, got none")
+        raise BadInput("general_bptt needs at least one cell, got none")
     one = cell if alike else cell[0]
     steps = check_targets(one, xs, targets)
     cells = [cell] * steps if alike else list(cell)
     losses = list(loss) if isinstance(loss, list | tuple) else [loss] * steps
     for name, given in (("cells", cells), ("losses", losses)):
         if len(given) != steps:
-            raise ValueError(
+            raise BadInput(
                 f"general_bptt needs {steps} {name}, one for each step, got {len(given)}"
             )
     for part in (one, *cells):
@@ -310,7 +311,7 @@ def check_targets(cell: Layer, xs: Any, targets: Any) -> int:
     cell.check_inputs(xs)
     for target in jax.tree.leaves(targets):
         if jnp.shape(target)[:1] != (steps,):
-            raise ValueError(
+            raise BadInput(
                 f"targets must be for as many steps as the inputs, {steps}, got targets of shape "
                 f"{jnp.shape(target)}"
             )
@@ -319,13 +320,13 @@ def check_targets(cell: Layer, xs: Any, targets: Any) -> int:
 
 def _check_can_step(cell: Layer, method: str) -> None:
     if not cell.can_step:
-        raise ValueError(f"{method} needs a cell with a step, got {type(cell).__name__}")
+        raise BadInput(f"{method} needs a cell with a step, got {type(cell).__name__}")
 
 
 def check_influence(given: Online, fresh: Online) -> None:
     """Refuse the derivative of another method, cell or batch."""
     if describe(given.influence) != describe(fresh.influence):
-        raise ValueError(
+        raise BadInput(
             f"the influence that goes on must be {describe(fresh.influence)}, got "
             f"{describe(given.influence)}"
         )

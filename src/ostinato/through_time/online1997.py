@@ -19,11 +19,12 @@ import jax.numpy as jnp
 
 from ..cells import Layer
 from ..cells.cell import Parts, Rule
-from ._check import sizes
+from ..errors import BadInput
 from ._packed import valid_loss
-from ._running import starting_state
 from .borders import Borders, find_borders, held, restarted, where
+from .check import sizes
 from .gradients import Loss, Online, Result, check_influence, check_targets
+from .running import starting_state
 
 CELLS = "LSTM1997, LSTM, KrauseLSTM"  # ours with `memory_rules`
 
@@ -154,12 +155,12 @@ def _parts(cell: Layer) -> Parts:
     """The memory cells, which are the cell itself or within a network, and what is around them."""
     parts = cell.parts()
     if jax.tree.leaves(eqx.filter(parts.encoding, eqx.is_inexact_array)):
-        raise ValueError(
+        raise BadInput(
             "online1997 learns no encoding: use inputs that are vectors or one-hot symbols, "
             f"got {type(parts.encoding).__name__}"
         )
     if not parts.cell.memory_cell:
-        raise ValueError(
+        raise BadInput(
             f"online1997 needs one of {CELLS}, or a network of one, got {type(parts.cell).__name__}"
         )
     return parts

@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Var
 
+from ..errors import BadInput
 from .tap import Tap
 from .tracing import evaluate, inline, read
 
@@ -96,7 +97,7 @@ def with_products(change: Change, function: Callable, parameters, *varying):
         value, dtype = change(j, step.taps[j], v, weight), step.taps[j].shape.dtype
         kinds = [jnp.issubdtype(x, jnp.floating) for x in (value.dtype, dtype)]
         if value.dtype != dtype and not all(kinds):
-            raise TypeError(
+            raise BadInput(
                 f"the product with {step.names[j] or 'a constant'} is in {dtype}: {value.dtype} "
                 "cannot stand in its place"
             )
@@ -139,7 +140,7 @@ def with_connections(
             (result,) = equation.outvars
             dtype = env[result].dtype
             if not jnp.issubdtype(dtype, jnp.inexact):
-                raise TypeError(f"a product of the state in {dtype} cannot be changed")
+                raise BadInput(f"a product of the state in {dtype} cannot be changed")
             env[result] = change(env[result]).astype(dtype)
     return jax.tree.unflatten(jax.tree.structure(out), [read(env, var) for var in jaxpr.outvars])
 

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import JaxprEqn, Var
 
+from ..errors import BadInput
+
 _REAL = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -70,7 +72,7 @@ class Tap:
     ) -> jax.Array:
         """The product itself, in the dtype `out`; by default that of the traced product."""
         if jnp.issubdtype(v.dtype, jnp.inexact) and not jnp.issubdtype(self._out, jnp.inexact):
-            raise TypeError(f"a product in {self._out} cannot read {v.dtype}")
+            raise BadInput(f"a product in {self._out} cannot read {v.dtype}")
         subscripts = f"{self.v},{self.w}->{self.out}"
         return self._einsum(subscripts, v, weight, compute, out or self._out)
 

@@ -7,6 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..errors import BadInput
+
 
 class ByTheorem(NamedTuple):
     """What the theorem gives; where an array is not of floats, gradients have `None`.
@@ -53,7 +55,7 @@ def gradients_by_theorem(
     """
     counts = {"functions": len(functions), "parameters": len(parameters), "losses": len(losses)}
     if len(set(counts.values())) != 1:
-        raise ValueError(f"functions, parameters and losses must be as many, got {counts}")
+        raise BadInput(f"functions, parameters and losses must be as many, got {counts}")
     states = [first]
     for f, theta in zip(functions, parameters, strict=True):
         states.append(f(states[-1], theta))

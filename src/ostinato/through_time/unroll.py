@@ -8,17 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..cells import Layer
-from ._check import (
-    check_compute,
-    check_memory,
-    check_structure,
-    expected_state,
-    in_line,
-    sizes,
-)
-from ._running import Options, compiled, parts_with_inputs, step_of
+from ..errors import BadInput
 from .backends import BACKENDS
 from .borders import find_borders
+from .check import check_compute, check_memory, check_structure, expected_state, in_line, sizes
+from .running import Options, compiled, parts_with_inputs, step_of
 
 WATCHED = (None, "states", "products", "slopes")
 FAILURES = ("scan", "nan")
@@ -94,20 +88,20 @@ def unroll(
     cell.check_inputs(xs)
     compute = check_compute(compute)
     if not isinstance(reverse, bool | np.bool_):
-        raise ValueError(f"reverse must be True or False, got {in_line(reverse)}")
+        raise BadInput(f"reverse must be True or False, got {in_line(reverse)}")
     if watch not in WATCHED:
-        raise ValueError(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
+        raise BadInput(f"watch must be 'states', 'products' or 'slopes', got {watch!r}")
     if backend is not None and backend not in BACKENDS:
         names = " or ".join(map(repr, BACKENDS))
-        raise ValueError(f"backend must be {names}, got {backend!r}")
+        raise BadInput(f"backend must be {names}, got {backend!r}")
     if on_failure not in FAILURES:
-        raise ValueError(f"on_failure must be 'scan' or 'nan', got {on_failure!r}")
+        raise BadInput(f"on_failure must be 'scan' or 'nan', got {on_failure!r}")
     options = Options(bool(reverse), chunk, compute, watch, backend, on_failure)
     if taps is not None:
         if watch is not None:
-            raise ValueError("give either taps or watch, not both")
+            raise BadInput("give either taps or watch, not both")
         if chunk < steps:
-            raise ValueError(
+            raise BadInput(
                 f"taps need memory='all' because they hold an array for every step, got {memory!r}"
             )
     if state is not None and not cell.can_step:

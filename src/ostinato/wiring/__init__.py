@@ -1,23 +1,15 @@
 """Cells made of cells, and the layers around them."""
 
-from .attention import ATTENTION as ATTENTION
 from .bidirectional import Bidirectional as Bidirectional
 from .captioner import Captioner as Captioner
-from .captioner import Convolutions as Convolutions
-from .encoder_decoder import Bridge as Bridge
-from .encoder_decoder import DeepReadout as DeepReadout
 from .encoder_decoder import EncoderDecoder as EncoderDecoder
-from .encoder_decoder import Pair as Pair
-from .encoder_decoder import can_hand_over as can_hand_over
 from .gated_feedback import GatedFeedback as GatedFeedback
 from .layer_norm import LayerNorm as LayerNorm
-from .network import Dropped as Dropped
 from .network import Embedding as Embedding
 from .network import Network as Network
 from .network import OneHot as OneHot
 from .network import Readout as Readout
 from .network import outputs_of as outputs_of
-from .noise import Drop as Drop
 from .noise import Dropout as Dropout
 from .noise import WeightNoise as WeightNoise
 from .noise import Zoneout as Zoneout

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from ..cells import Cell
 from ..cells.building import check_vectors, draw, input_size, output_size
 from ..cells.initialisers import glorot
+from ..errors import BadInput
 from ..through_time import with_connections
 
 
@@ -59,7 +60,7 @@ class GatedFeedback(Cell):
         for j, size in enumerate(read):
             expected = below[j] + sum(units) - units[j]
             if size != expected:
-                raise ValueError(f"GatedFeedback's layer {j} must read {expected}, got {size}")
+                raise BadInput(f"GatedFeedback's layer {j} must read {expected}, got {size}")
         keys = jax.random.split(key, 2 * len(units))
         init = glorot()
         self.w = tuple(draw(init, k, n, len(units)) for k, n in zip(keys, below, strict=False))
@@ -81,7 +82,7 @@ class GatedFeedback(Cell):
         The `options` are those of every layer, `first` those of the first one alone.
         """
         if not units:
-            raise ValueError("gated feedback needs at least one layer, got none")
+            raise BadInput("gated feedback needs at least one layer, got none")
         *keys, last = jax.random.split(key, len(units) + 1)
         below = [inputs, *units[:-1]]
         cells = [

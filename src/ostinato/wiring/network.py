@@ -12,6 +12,7 @@ from ..cells.building import draw, input_size, output_size, parameter_dtype, pro
 from ..cells.cell import Parts, Run, Wrapper
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..data import Batch
+from ..errors import BadInput
 from ..through_time import unroll
 from .noise import Drop
 
@@ -274,17 +275,17 @@ class _Lookup(Wrapper):
 def _check_symbols(encoding: Any, x: Any, symbols: int) -> None:
     name = type(encoding).__name__
     if isinstance(x, str | bytes):
-        raise TypeError(f"{name} expects integer symbols, got {type(x).__name__}")
+        raise BadInput(f"{name} expects integer symbols, got {type(x).__name__}")
     if not jnp.issubdtype(jnp.result_type(x), jnp.integer):
-        raise TypeError(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
+        raise BadInput(f"{name} expects integer symbols, got {jnp.result_type(x)}{jnp.shape(x)}")
     if isinstance(x, list | tuple) and any(isinstance(one, jax.core.Tracer) for one in x):
-        raise TypeError(f"{name} expects an array of integer symbols, got a {type(x).__name__}")
+        raise BadInput(f"{name} expects an array of integer symbols, got a {type(x).__name__}")
     if not isinstance(x, jax.core.Tracer) and np.size(x):
         values = np.asarray(x)  # NumPy: this may run while JAX traces
         low, high = int(values.min()), int(values.max())
         if low < 0 or high >= symbols:
             wrong = low if low < 0 else high
-            raise ValueError(f"{name} expects symbols from 0 to {symbols - 1}, got {wrong}")
+            raise BadInput(f"{name} expects symbols from 0 to {symbols - 1}, got {wrong}")
 
 
 def outputs_of(network: Model, batch: Batch, state: Any = None, **options: Any) -> tuple[Any, Any]:

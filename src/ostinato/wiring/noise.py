@@ -21,6 +21,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell, Layer
 from ..cells.cell import Wrapper
+from ..errors import BadInput
 from ..through_time import with_products
 from ..through_time.tap import Tap
 
@@ -224,7 +225,7 @@ class WeightNoise(_Noisy):
             inference: without noise.
         """
         if std < 0:
-            raise ValueError(f"WeightNoise needs a standard deviation of at least 0, got {std}")
+            raise BadInput(f"WeightNoise needs a standard deviation of at least 0, got {std}")
         self.cell, self.seed, self.inference = _checked(cell, "WeightNoise"), Seed(key), inference
         self.std = std
 
@@ -248,11 +249,11 @@ class WeightNoise(_Noisy):
 
 def _checked(cell: Cell, name: str) -> Cell:
     if not cell.can_step:
-        raise ValueError(f"{name} wraps a cell with a step, got {type(cell).__name__}")
+        raise BadInput(f"{name} wraps a cell with a step, got {type(cell).__name__}")
     return cell
 
 
 def _rate(rate: float, name: str) -> float:
     if not 0 <= rate < 1:
-        raise ValueError(f"{name} needs a rate from 0 to below 1, got {rate}")
+        raise BadInput(f"{name} needs a rate from 0 to below 1, got {rate}")
     return rate

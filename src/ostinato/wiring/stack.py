@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from ..cells import Cell, Layer
 from ..cells.cell import Run
+from ..errors import BadInput
 
 
 class Stack(Cell):
@@ -46,7 +47,7 @@ class Stack(Cell):
             skip: connect every layer to the input and to the output.
         """
         if not layers:
-            raise ValueError("Stack needs at least one layer, got none")
+            raise BadInput("Stack needs at least one layer, got none")
         self.layers = tuple(layers)
         self.skip = skip
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from ..cells import Layer, Model
 from ..cells.cell import Run
 from ..data import Batch
+from ..errors import BadInput
 from .bidirectional import Bidirectional
 from .network import Embedding, Network, looking_up
 from .noise import Seed
@@ -70,7 +71,7 @@ class Tagger(Model):
         self.words, self.letters, self.spelling = words, letters, spelling
         self.network, self.seed, self.inference = network, Seed(key), inference
         if not 0 <= rate < 1:
-            raise ValueError(f"Tagger needs a rate from 0 to below 1, got {rate}")
+            raise BadInput(f"Tagger needs a rate from 0 to below 1, got {rate}")
         self.rate = rate
 
     @property

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import GRU, LSTM, Cell, Simple
+from ..errors import BadInput
 from .bidirectional import Bidirectional
 from .stack import Stack
 
@@ -60,10 +61,10 @@ def from_torch(
         weights, kind, f = _of_module(weights, kind, f)
     f = f or "tanh"
     if kind not in _BLOCKS:
-        raise ValueError(f"kind must be 'rnn', 'lstm' or 'gru', got {kind!r}")
+        raise BadInput(f"kind must be 'rnn', 'lstm' or 'gru', got {kind!r}")
     if f != "tanh" and (kind, f) != ("rnn", "relu"):
         allowed = "'tanh' or 'relu'" if kind == "rnn" else "'tanh'"
-        raise ValueError(f"f must be {allowed} for kind {kind!r}, got {f!r}")
+        raise BadInput(f"f must be {allowed} for kind {kind!r}, got {f!r}")
     layers, ends = _names(weights)
     arrays = {name: jnp.array(value) for name, value in weights.items()}
     _check(arrays, kind, len(ends))
@@ -77,9 +78,9 @@ def _of_module(module: Any, kind: str | None, f: str | None) -> tuple[dict[str, 
     own, _, slope = str(getattr(module, "mode", "")).lower().partition("_")
     if own not in _BLOCKS:
         name = type(module).__name__
-        raise ValueError(f"expected a torch.nn.RNN, nn.LSTM or nn.GRU, got {name}")
+        raise BadInput(f"expected a torch.nn.RNN, nn.LSTM or nn.GRU, got {name}")
     if kind not in (None, own) or f not in (None, slope or "tanh"):
-        raise ValueError(f"a module knows its kind, {module.mode}; got kind={kind!r} and f={f!r}")
+        raise BadInput(f"a module knows its kind, {module.mode}; got kind={kind!r} and f={f!r}")
     weights = {name: value.detach().cpu().numpy() for name, value in module.state_dict().items()}
     return weights, own, slope or "tanh"
 
@@ -109,17 +110,17 @@ def _names(weights: Mapping[str, Any]) -> tuple[int, list[str]]:
     parts = []
     for name in weights:
         if name.startswith("weight_hr_"):
-            raise ValueError(f"proj_size is not supported: expected no weight_hr, got {name!r}")
+            raise BadInput(f"proj_size is not supported: expected no weight_hr, got {name!r}")
         match = _NAME.fullmatch(name)
         if match is None:
-            raise ValueError(f"expected names like 'weight_ih_l0' or 'bias_hh_l1', got {name!r}")
+            raise BadInput(f"expected names like 'weight_ih_l0' or 'bias_hh_l1', got {name!r}")
         parts.append(match.groups())
     layers = 1 + max((int(layer) for _, layer, _ in parts), default=0)
     ends = ["", "_reverse"] if any(end for *_, end in parts) else [""]
     sorts = ["weight", "bias"] if any(sort == "bias" for sort, *_ in parts) else ["weight"]
     for layer, end, sort, of in itertools.product(range(layers), ends, sorts, ["ih", "hh"]):
         if (name := f"{sort}_{of}_l{layer}{end}") not in weights:
-            raise ValueError(f"expected weights with {name!r}, got {', '.join(weights) or 'none'}")
+            raise BadInput(f"expected weights with {name!r}, got {', '.join(weights) or 'none'}")
     return layers, ends
 
 
@@ -133,9 +134,9 @@ def _check(arrays: dict[str, jax.Array], kind: str, directions: int) -> None:
         columns = units if name.startswith("weight_hh") else below
         shape = (rows,) if name.startswith("bias") else (rows, columns)
         if array.shape != shape:
-            raise ValueError(f"expected {name} of shape {shape} for {kind!r}, got {array.shape}")
+            raise BadInput(f"expected {name} of shape {shape} for {kind!r}, got {array.shape}")
         if array.dtype != first.dtype or not jnp.issubdtype(array.dtype, jnp.floating):
-            raise ValueError(
+            raise BadInput(
                 f"expected weights of one floating-point dtype, got {first.dtype} for "
                 f"weight_ih_l0 and {array.dtype} for {name}"
             )

@@ -11,6 +11,7 @@ from ..cells import Cell
 from ..cells.building import check_vectors, draw, input_size, is_size, output_size, zeros
 from ..cells.cell import Blocks, Gates
 from ..cells.initialisers import glorot
+from ..errors import BadInput
 from ..through_time.paired import paired
 from .addressing import Focus, address, read, write
 
@@ -129,18 +130,18 @@ class NeuralTuringMachine(Cell):
         """
         for name, value in {"rows": rows, "columns": columns, "heads": heads}.items():
             if not is_size(value):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+                raise BadInput(f"{name} must be a whole number of at least 1, got {value!r}")
         if not (shift == 0 or is_size(shift)) or 2 * shift + 1 > rows:
-            raise ValueError(
+            raise BadInput(
                 f"shift must be a whole number from 0 to {(rows - 1) // 2}, less than half of the "
                 f"{rows} rows, got {shift!r}"
             )
         if not cell.can_step:
-            raise ValueError(f"a controller needs a step, which {type(cell).__name__} has not")
+            raise BadInput(f"a controller needs a step, which {type(cell).__name__} has not")
         whole = input_size(cell)
         self.size = whole - heads * columns
         if self.size < 1:
-            raise ValueError(
+            raise BadInput(
                 f"the controller must read the input and {heads * columns} numbers from memory, "
                 f"but it reads vectors of size {whole}"
             )

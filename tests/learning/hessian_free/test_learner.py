@@ -21,7 +21,8 @@ from ostinato.learning.hessian_free import (
     OnBatch,
     conjugate_gradient,
 )
-from ostinato.tasks import Adding, CrossEntropy, SquaredError
+from ostinato.losses import CrossEntropy, SquaredError
+from ostinato.tasks import Adding
 from ostinato.wiring import Dropout, Network, OneHot, Readout
 
 NONE = Damping(tikhonov=0.0, structural=0.0)

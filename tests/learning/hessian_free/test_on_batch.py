@@ -17,8 +17,8 @@ from ostinato.errors import BadInput
 from ostinato.learning import Objective
 from ostinato.learning.hessian_free import OnBatch
 from ostinato.learning.hessian_free.on_batch import FORMS
-from ostinato.tasks import CrossEntropy
-from ostinato.testing import BATCH, STEPS
+from ostinato.losses import CrossEntropy
+from ostinato.testing.case import BATCH, STEPS
 
 UNTRAINED = ("reservoir", "liquid", "expansion, quadratic", "expansion, fourier")
 MEMBERS = {name: make for name, make in (CELLS | WIRINGS).items() if name not in UNTRAINED}

@@ -11,7 +11,7 @@ from ostinato.data import Batch, read_drawings
 from ostinato.data.ink import drawn_ink
 from ostinato.data.strokes import pen_steps, steps_of_drawings
 from ostinato.errors import BadInput
-from ostinato.lens.doctor import look_at_batches
+from ostinato.lens.doctor.evidence import look_at_batches
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_network
 from ostinato.runs.loop.probe import looked_at
@@ -19,7 +19,8 @@ from ostinato.tasks import Characters, Handwriting, recognise
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.handwriting.pen_strokes import inks
 from ostinato.tasks.scores import edit_distance
-from ostinato.testing import TASK_CHECKS, check_task
+from ostinato.testing import check_task
+from ostinato.testing.check import TASK_CHECKS
 from ostinato.wiring import outputs_of
 
 SMALL = {"alphabet": "07X", "characters": 3, "writers": 4}

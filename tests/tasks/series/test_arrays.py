@@ -8,7 +8,8 @@ import pytest
 
 from ostinato.data import Batch
 from ostinato.errors import BadInput
-from ostinato.tasks import Arrays, SquaredError
+from ostinato.losses import SquaredError
+from ostinato.tasks import Arrays
 
 RNG = np.random.default_rng(5)
 N, T = 40, 12

@@ -12,8 +12,10 @@ import pytest
 from ostinato.cells import GRU, LSTM
 from ostinato.data import Batch
 from ostinato.errors import BadInput
+from ostinato.losses import Pinball
+from ostinato.metrics import Coverage, PinballInUnits
 from ostinato.settings import make
-from ostinato.tasks import Coverage, Pinball, PinballInUnits, Series, closed_loop
+from ostinato.tasks import Series, closed_loop
 from ostinato.tasks.applying import ApplyOptions
 from ostinato.tasks.series.quantiles import MedianError, levels_of, pinball
 from ostinato.tasks.series.yardsticks import filled, naive

@@ -10,7 +10,8 @@ import pytest
 from ostinato.cells import LSTM
 from ostinato.errors import BadInput
 from ostinato.settings import make
-from ostinato.tasks import Arrays, Series, task_name_for
+from ostinato.tasks import Arrays, Series
+from ostinato.tasks.series.from_files import task_name_for
 from ostinato.wiring import Network, Readout
 
 T = 400

@@ -7,7 +7,7 @@ import pytest
 
 from ostinato.data.generated.texts import reviews
 from ostinato.errors import BadInput
-from ostinato.runs import Config, evaluate, train
+from ostinato.runs import Config, evaluate_network, train
 from ostinato.runs.build import build_network
 from ostinato.tasks import Classify
 from ostinato.tasks.text.classification import LabelCode
@@ -54,7 +54,7 @@ def trained(tmp_path_factory):
 def test_a_run_learns_labels_from_the_mean_of_its_states(trained):
     task, network = trained.task(), trained.network()
     assert isinstance(network.cell.layers[-1], Mean)
-    assert evaluate(network, task, "test") == 1
+    assert evaluate_network(network, task, "test") == 1
     assert task.preview(network, None).splitlines()[0].split(":")[0] in ("good", "bad")
     code = LabelCode.from_json(trained.artefacts)
     found = list(code.apply(network, ["it is not fine\n", "fine"]))

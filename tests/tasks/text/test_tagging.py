@@ -10,7 +10,7 @@ from ostinato.data import find_data
 from ostinato.data.conllu import Sentence, read_conllu, sentences, write_conllu
 from ostinato.data.generated.texts import toy_sentences
 from ostinato.errors import BadInput
-from ostinato.runs import Config, evaluate, train
+from ostinato.runs import Config, evaluate_network, train
 from ostinato.runs.build import build_network
 from ostinato.tasks import Tagging
 from ostinato.tasks.text.tagged import TagCode
@@ -104,7 +104,7 @@ def trained(tmp_path_factory):
 @pytest.mark.slow
 def test_a_run_learns_and_is_evaluated_on_another_file(trained, tmp_path):
     task, network = trained.task(), trained.network()
-    assert evaluate(network, task, "test") == 1
+    assert evaluate_network(network, task, "test") == 1
     assert task.preview(network, None) == "the/DET bird/NOUN sees/VERB it/PRON"
     rows = [Sentence.of(["the", "zebra", "sees"]).replaced("upos", ["DET", "NOUN", "VERB"])]
     write_conllu(tmp_path / "b.conllu", rows)
@@ -218,4 +218,4 @@ def test_ewt_is_read_with_its_parts():
 def test_the_generated_language_is_learned(tmp_path):
     config = Config(task="tag", cell="lstm", units=32, steps=300, validate_every=300, dropout=0.2)
     run = train(config, tmp_path / "run")
-    assert evaluate(run.network(), run.task(), "test") > 0.96
+    assert evaluate_network(run.network(), run.task(), "test") > 0.96

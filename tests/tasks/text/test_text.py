@@ -7,7 +7,8 @@ import pytest
 
 from ostinato.data import Vocabulary, read_symbols, reading
 from ostinato.errors import BadInput
-from ostinato.tasks import Pairs, Text, embedded_text, streams
+from ostinato.tasks import Pairs, Text
+from ostinato.tasks.text.text import embedded_text, streams
 from ostinato.tasks.windows import windows_of
 
 # Every symbol once and in the order of its number, so that a symbol says where it stands.

@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 
 from ostinato.errors import BadInput
+from ostinato.metrics import BitsPerSequence, WrongBits
 from ostinato.runs import Config
 from ostinato.runs.build import build_network
-from ostinato.tasks import (
-    BitsPerSequence,
-    NTMCopy,
-    NTMNgrams,
-    NTMRecall,
-    NTMRepeatCopy,
-    NTMSort,
-    WrongBits,
-)
+from ostinato.tasks import NTMCopy, NTMNgrams, NTMRecall, NTMRepeatCopy, NTMSort
 from ostinato.tasks.turing.ngrams import bayes_optimal
 
 

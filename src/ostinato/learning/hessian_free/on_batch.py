@@ -52,7 +52,7 @@ class OnBatch:
             Gauss-Newton product then linearises each part again.
 
     Example:
-        >>> from ostinato.tasks import SquaredError
+        >>> from ostinato.losses import SquaredError
         >>> batch = Batch(xs, ys, jnp.ones((10, 4)))
         >>> f = OnBatch(Objective(SquaredError()), network, batch, None)
         >>> product = f.gauss_newton(f.start)

@@ -6,7 +6,6 @@ from .evidence import Evidence as Evidence
 from .evidence import Goal as Goal
 from .evidence import History as History
 from .evidence import Network as Network
-from .evidence import look_at_batches as look_at_batches
 from .finding import Finding as Finding
 
 # All rules, causes before their effects.
@@ -39,7 +38,8 @@ def diagnose(evidence: Evidence) -> list[Finding]:
 
     Example:
         >>> from dataclasses import replace
-        >>> evidence = ostinato.runs.analysis.examination.gather(run)
+        >>> from ostinato.runs.analysis.examination import gather
+        >>> evidence = gather(run)
         >>> wrong = replace(evidence, data=replace(evidence.data, same=1.0, next=0.1))
         >>> diagnose(wrong)[0].words
         'The targets are inputs that the network has already seen.'

@@ -12,25 +12,70 @@ import numpy as np
 from ...cells import Model
 from ...cells.building import parameter_dtype
 from ...data import Batch, Vocabulary
-from ...decoding import opening, sample
+from ...decoding import sample
+from ...decoding.text import opening
 from ...errors import BadInput
 from ...progress import Report, each, silent
-from ...tasks import Bits, CrossEntropy, Metric, Task, perplexity, streams
-from ...tasks.metrics import counted, counted_together, values_of
+from ...tasks import Task
+from ...tasks.losses import CrossEntropy
+from ...tasks.metrics import Bits, Metric, counted, counted_together, perplexity, values_of
+from ...tasks.text.text import streams
 from ...weights import own_precision
 from ...weights import trained as trained_part
 from ...wiring import outputs_of
+from ..folder.run import Run
 
 RATE = 0.03
 
 
-def evaluate(network: Model, task: Task, part: str = "valid", size: int = 32) -> float:
-    """The task's metric on `"valid"` or `"test"`, with batches of `size` sequences.
+def evaluate(
+    run: Run, part: str = "valid", *, task: Task | None = None, network: Model | None = None
+) -> dict[str, float | None]:
+    """All metrics of a run on the `"valid"` or the `"test"` part of its data, by name.
+
+    The first is the metric of the run. `None` stands for a metric that counted nothing.
+
+    Args:
+        run: the run; see `open_run`.
+        part: of the data.
+        task: the task, if the run was trained on one that was made in Python.
+        network: a network of the run, if it is not the best one.
+
+    Example:
+        >>> values = evaluate(open_run("runs/text-mlstm-1"), "test")
+        >>> [*values], 0 < values["bits per character"] < 10
+        (['bits per character', 'perplexity per character'], True)
+    """
+    with run.precision():
+        task = run.task() if task is None else task
+        return all_metrics(run, run.network() if network is None else network, task, part)
+
+
+def all_metrics(
+    run: Run,
+    network: Model,
+    task: Task,
+    part: str,
+    report: Report = silent,
+    batches: int | None = None,
+) -> dict[str, float | None]:
+    """`evaluate` with a network and a task; `batches` says how many there are, for the report."""
+    held_out = each(task.evaluated(part), report, f"evaluating on the {part} part", batches)
+    values = measured(network, held_out, task.metrics)
+    if values[0] is None:
+        raise BadInput(f"the {part} part of {run.path} is empty; there is nothing to score")
+    report(0, None, "scoring what the network writes")
+    names = (metric.name for metric in task.metrics)
+    return dict(zip(names, values, strict=True)) | task.scores(network, part)
+
+
+def evaluate_network(network: Model, task: Task, part: str = "valid", size: int = 32) -> float:
+    """A task's first metric on `"valid"` or `"test"`, with batches of `size` sequences.
 
     A network of float64 computes in float64, whatever JAX is set to.
 
     Example:
-        >>> 0 < evaluate(run.network(), run.task(), "test") < 10  # bits per character
+        >>> 0 < evaluate_network(run.network(), run.task(), "test") < 10  # bits per character
         True
     """
     (value,) = measured(network, task.held_out(part, size), (task.metric,))

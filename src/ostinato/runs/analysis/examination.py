@@ -10,8 +10,9 @@ from ...cells import Model
 from ...data import Batch
 from ...errors import BadInput
 from ...lens import ignored_before, saturation
-from ...lens.doctor import Evidence, Finding, Goal, History, diagnose, look_at_batches
+from ...lens.doctor import Evidence, Finding, Goal, History, diagnose
 from ...lens.doctor import Network as Measured
+from ...lens.doctor.evidence import look_at_batches
 from ...progress import Report, silent
 from ...tasks import Task
 from ..build import build_learner

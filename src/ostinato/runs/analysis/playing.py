@@ -1,4 +1,4 @@
-"""Sample from a run symbol by symbol, with the alternatives of each."""
+"""Sample from a run: a whole text, or symbol by symbol with the alternatives of each."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,12 +6,63 @@ from typing import Any
 import jax
 import numpy as np
 
+from ... import decoding
 from ...cells import Model
 from ...data import Vocabulary
-from ...decoding import Drawn, as_text, opening, play
+from ...decoding import Drawn, play
+from ...decoding.text import as_text, opening, until
 from ...errors import BadInput
 from ...tasks.task import checked_seed
 from ..folder.run import Run
+
+
+def sample(
+    run: Run,
+    prompt: str = "",
+    length: int = 1000,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int = 0,
+    stop: str | None = None,
+) -> str:
+    """A text that the network of a run writes after a prompt, which is not part of it.
+
+    Args:
+        run: a run on a text; see `open_run`.
+        prompt: text to continue; if empty, a newline.
+        length: how many characters (or bytes) to generate.
+        temperature: lower is more conservative; 0 takes the most probable symbol.
+        top_k: sample from this many most probable symbols.
+        top_p: sample from the most probable symbols that sum to this.
+        seed: random seed.
+        stop: stop before this text.
+
+    Example:
+        >>> len(sample(open_run("runs/text-mlstm-1"), "The ", 20, temperature=0.8))
+        20
+    """
+    with run.precision():
+        vocabulary, start = beginning(run, prompt)
+        pieces = decoding.sample(
+            run.network(),
+            start,
+            length,
+            key=jax.random.key(checked_seed(seed)),
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+        )
+        return "".join(until(as_text(pieces, vocabulary), stop))
+
+
+def beginning(run: Run, prompt: str) -> tuple[Vocabulary, np.ndarray]:
+    """The vocabulary of a run on a text, and the symbols of a prompt."""
+    vocabulary = run.vocabulary
+    if vocabulary is None:
+        raise BadInput(f"{run.path} was trained on the task {run.config.task}; sample needs a text")
+    return vocabulary, np.asarray(vocabulary.encode(prompt) if prompt else opening(vocabulary))
 
 
 def play_run(
@@ -36,13 +87,8 @@ def play_run(
         >>> len(drawn), len("".join(one["piece"] for one in drawn))
         (20, 20)
     """
-    vocabulary = run.vocabulary
-    if vocabulary is None:
-        raise BadInput(
-            f"{run.path} was trained on the task {run.config.task}; only text is sampled"
-        )
     with run.precision():
-        start = vocabulary.encode(prompt) if prompt else opening(vocabulary)
+        vocabulary, start = beginning(run, prompt)
         network = run.network() if network is None else network
         drawn = play(network, start, count, key=jax.random.key(checked_seed(seed)), **how)
     return _as_pieces(run, drawn, vocabulary)

@@ -320,7 +320,7 @@ def _checked(role: str, name: str, found: Any) -> Any:
     """The class, if a configuration can construct it."""
     base: Any = BASES[role]
     if role == "learner" and not isinstance(found, type) and _may_be_transformation(found):
-        from ...learning import learner_of
+        from ...learning.transformation import learner_of
 
         return learner_of(found)
     if not isinstance(found, type) or not issubclass(found, base):

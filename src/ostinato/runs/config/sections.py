@@ -9,10 +9,10 @@ from typing import Any
 
 from ...errors import BadInput
 from ...names import nearest
-from ...reservoir import EXPANSIONS
+from ...reservoir.expansion import EXPANSIONS
 from ...settings import as_words, read_numbers, setting, settings_of
 from ...tasks.task import MAX_SEED
-from ...through_time import BACKENDS
+from ...through_time.backends import BACKENDS
 from .members import REGISTRIES, find
 
 PRECISIONS = ("float32", "bfloat16", "float64")

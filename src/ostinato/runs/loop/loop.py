@@ -16,7 +16,8 @@ import numpy as np
 import optax
 
 from ...data import Batch
-from ...learning import Learner, length_at
+from ...learning import Learner
+from ...learning.schedules import length_at
 from ...tasks import Task
 from ...weights import count_parameters, trained_names
 from ...wiring import Network, outputs_of

@@ -16,7 +16,7 @@ TRIAL = 8  # calls that are measured
 def in_background(pool: ThreadPoolExecutor, call: Callable[[], Made]) -> "Future[Made]":
     """Call a function in a thread with the precision of this one, which threads do not inherit."""
     wide = jax.config.read("jax_enable_x64")
-    products = jax.config.jax_default_matmul_precision
+    products = jax.default_matmul_precision.value
     variables = contextvars.copy_context()
 
     def work() -> Made:

@@ -8,8 +8,10 @@ import numpy as np
 
 from ...cells import Layer, Model
 from ...data import Batch
-from ...lens import gradient_by_lag, memory_length, saturation, spread_lags
-from ...tasks import Loss, Task
+from ...lens import gradient_by_lag, memory_length, saturation
+from ...lens.perturbation import spread_lags
+from ...tasks import Task
+from ...tasks.losses import Loss
 from ...through_time import unroll
 from ...wiring import outputs_of
 

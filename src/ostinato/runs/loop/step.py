@@ -18,7 +18,8 @@ import optax
 from ...cells import Model
 from ...data import Batch
 from ...learning import Learner
-from ...tasks import Metric, Task
+from ...tasks import Task
+from ...tasks.metrics import Metric
 from ...weights import trained
 from ...wiring import reseed
 from ..analysis.evaluation import measured

@@ -19,7 +19,7 @@ import jax
 
 from ...errors import BadInput
 from ...learning import Learner, Objective, RunSize
-from ...tasks import CrossEntropy
+from ...tasks.losses import CrossEntropy
 from ..config import Config
 from ..fit import room
 from ..folder.events import ending

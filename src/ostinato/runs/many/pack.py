@@ -23,7 +23,8 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch
 from ...learning import Learner
-from ...tasks import Metric, Task
+from ...tasks import Task
+from ...tasks.metrics import Metric
 from ..analysis.evaluation import alike, measured, measured_together, shapes_of, stacked
 from ..config import Config
 from ..folder.checkpoints import Checkpoint

@@ -15,22 +15,12 @@ from ...cells.initialisers import normal
 from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
 from ...tasks.task import TaskSizes
-from ...wiring import (
-    ATTENTION,
-    Bridge,
-    Captioner,
-    Convolutions,
-    DeepReadout,
-    Drop,
-    Dropped,
-    Embedding,
-    EncoderDecoder,
-    Mean,
-    Network,
-    Stack,
-    Tagger,
-    can_hand_over,
-)
+from ...wiring import Captioner, Embedding, EncoderDecoder, Mean, Network, Stack, Tagger
+from ...wiring.attention import ATTENTION
+from ...wiring.captioner import Convolutions
+from ...wiring.encoder_decoder import Bridge, DeepReadout, can_hand_over
+from ...wiring.network import Dropped
+from ...wiring.noise import Drop
 from ..config.refusals import NETWORK, refuse
 from .parts import Parts, readout_kind
 

@@ -9,7 +9,7 @@ from ...cells import Model
 from ...data import Batch
 from ...data.ink import Ink
 from ...data.strokes import pen_steps, read_drawings, steps_of_drawings
-from ...decoding import most_probable
+from ...decoding.sampling import most_probable
 from ..applying import ApplyOptions
 from ..framing import PerStep
 from ..losses import CrossEntropy

@@ -18,7 +18,7 @@ from ...data.tokens import END, UNKNOWN, Tokens
 from ...errors import BadInput
 from ...progress import each
 from ...settings import setting
-from ...wiring import ATTENTION
+from ...wiring.attention import ATTENTION
 from ...wiring.captioner import as_size
 from ..abilities import AnsweringTask
 from ..applying import ApplyOptions

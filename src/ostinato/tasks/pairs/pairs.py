@@ -15,7 +15,7 @@ from ...data.tokens import END, UNKNOWN, Tokens
 from ...decoding import beam_answers
 from ...errors import BadInput
 from ...settings import setting
-from ...wiring import ATTENTION
+from ...wiring.attention import ATTENTION
 from ..applying import ApplyOptions
 from ..finite import NOBODY, Finite
 from ..framing import Written

@@ -16,7 +16,7 @@ from ...data.lines import check_columns, count_lines, given_lines, read_labelled
 from ...data.padding import columns, multiple_above
 from ...data.splits import shares
 from ...data.words import Words
-from ...decoding import most_probable
+from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...progress import Report, each, silent
 from ...settings import setting

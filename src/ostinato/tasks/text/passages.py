@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Batch, Vocabulary
-from ...decoding import as_text
+from ...decoding.text import as_text
 from ...errors import BadInput
 from .parallel_reading import side_by_side
 from .tagged import TOGETHER, TagCode

@@ -16,7 +16,7 @@ from ...data.kept import kept_texts
 from ...data.padding import columns, rounded
 from ...data.splits import PARTS, divided_at_random
 from ...data.words import Spellings, Words
-from ...decoding import most_probable
+from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...progress import Report, silent
 

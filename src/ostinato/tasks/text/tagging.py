@@ -16,7 +16,7 @@ from ...data.lines import count_lines, given_lines
 from ...data.padding import rounded
 from ...data.splits import shares
 from ...data.words import UNKNOWN, Spellings
-from ...decoding import most_probable
+from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...settings import setting
 from ..abilities import AnsweringTask

@@ -13,7 +13,9 @@ import numpy as np
 from ...cells import Model
 from ...data import Batch, Vocabulary, read_symbols
 from ...data.splits import divided, shares
-from ...decoding import NotFinite, opening, sample
+from ...decoding import sample
+from ...decoding.sampling import NotFinite
+from ...decoding.text import opening
 from ...errors import BadInput
 from ...settings import setting
 from ..abilities import TextTask

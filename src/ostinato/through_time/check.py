@@ -12,6 +12,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ..cells import Layer
+from ..errors import BadInput
 from .step import Step
 from .tracing import inline
 
@@ -20,14 +21,14 @@ def sizes(cell: Layer, xs: Any) -> tuple[int, tuple[int, ...]]:
     """The number of steps and the batch axes of `xs`."""
     name, leaves = type(cell).__name__, jax.tree.leaves(xs)
     if not leaves:
-        raise ValueError(f"{name} expects inputs with time first, got none")
+        raise BadInput(f"{name} expects inputs with time first, got none")
     shape, own = jnp.shape(leaves[0]), cell.input_axes
     if len(shape) < 1 + own:
         features = ", inputs" if own else ""
-        raise ValueError(f"{name} expects inputs of shape (T, *batch{features}), got {shape}")
+        raise BadInput(f"{name} expects inputs of shape (T, *batch{features}), got {shape}")
     for leaf in leaves[1:]:
         if jnp.shape(leaf)[:1] != shape[:1]:
-            raise ValueError(
+            raise BadInput(
                 f"{name} got inputs of different numbers of steps: {shape} and {jnp.shape(leaf)}"
             )
     return shape[0], shape[1 : len(shape) - own]
@@ -42,7 +43,7 @@ def check_memory(memory: Any, steps: int) -> int:
         return max(2 * math.isqrt(steps), 1)
     if is_whole(memory) and memory >= 1:
         return min(int(memory), max(steps, 1))
-    raise ValueError(f"memory must be 'all', 'sqrt' or a number of steps, got {in_line(memory)}")
+    raise BadInput(f"memory must be 'all', 'sqrt' or a number of steps, got {in_line(memory)}")
 
 
 def is_whole(x: Any) -> bool:
@@ -65,12 +66,12 @@ def check_compute(compute: Any) -> Any:
     except (TypeError, ValueError):
         dtype = None
     if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
-        raise ValueError(
+        raise BadInput(
             "compute must be a floating dtype such as 'bfloat16', 'float16' or 'float32', got "
             f"{in_line(compute)}"
         )
     if jax.dtypes.canonicalize_dtype(dtype) != dtype:
-        raise ValueError(f"compute={dtype.name!r} needs jax_enable_x64, which is off")
+        raise BadInput(f"compute={dtype.name!r} needs jax_enable_x64, which is off")
     return dtype
 
 
@@ -83,15 +84,15 @@ def check_lengths(lengths: Any, steps: int, batch: tuple[int, ...]) -> jax.Array
         lengths = _as_numpy(lengths, batch)
     values = lengths if isinstance(lengths, np.ndarray) else jnp.asarray(lengths)
     if values.shape != batch:
-        raise ValueError(f"lengths must have the batch's shape {batch}, got {values.shape}")
+        raise BadInput(f"lengths must have the batch's shape {batch}, got {values.shape}")
     if values.dtype != object and not jnp.issubdtype(values.dtype, jnp.integer):
-        raise TypeError(f"lengths must be integers of shape {batch}, got {values.dtype}")
+        raise BadInput(f"lengths must be integers of shape {batch}, got {values.dtype}")
     if not isinstance(values, jax.core.Tracer) and values.size:
         known = np.asarray(values)
         low, high = int(known.min()), int(known.max())
         if low < 0 or high > steps:
             wrong = low if low < 0 else high
-            raise ValueError(f"lengths must be from 0 to T = {steps}, got {wrong}")
+            raise BadInput(f"lengths must be from 0 to T = {steps}, got {wrong}")
     return jnp.asarray(values, int if values.dtype == object else None)
 
 
@@ -101,11 +102,11 @@ def check_resets(resets: Any, steps: int, batch: tuple[int, ...]) -> jax.Array:
     try:
         values = resets if isinstance(resets, jax.Array) else np.asarray(resets)
     except ValueError:  # lists of unequal lengths
-        raise ValueError(f"resets must have the shape {shape}, got {in_line(resets)}") from None
+        raise BadInput(f"resets must have the shape {shape}, got {in_line(resets)}") from None
     if values.dtype != bool:
-        raise TypeError(f"resets must be booleans of shape {shape}, got {values.dtype}")
+        raise BadInput(f"resets must be booleans of shape {shape}, got {values.dtype}")
     if values.shape != shape:
-        raise ValueError(f"resets must have the shape {shape}, got {values.shape}")
+        raise BadInput(f"resets must have the shape {shape}, got {values.shape}")
     return jnp.asarray(values)
 
 
@@ -116,13 +117,13 @@ def _as_numpy(lengths: Any, batch: tuple[int, ...]) -> np.ndarray:
     numbers = lengths.tolist() if isinstance(lengths, np.ndarray) else lengths
     for number in jax.tree.leaves(numbers, is_leaf=lambda x: x is None):
         if not is_whole(number):
-            raise TypeError(f"lengths must be integers of shape {batch}, got {in_line(number)}")
+            raise BadInput(f"lengths must be integers of shape {batch}, got {in_line(number)}")
     try:
         values = np.array(numbers, dtype=object)
     except ValueError:  # lists of unequal lengths
         values = None
     if values is None or not all(map(is_whole, values.flat)):
-        raise ValueError(f"lengths must have the batch's shape {batch}, got {in_line(lengths)}")
+        raise BadInput(f"lengths must have the batch's shape {batch}, got {in_line(lengths)}")
     return values
 
 
@@ -134,23 +135,23 @@ def expected_state(cell: Layer, batch: tuple[int, ...], xs: Any) -> Any:
     state = eqx.filter_eval_shape(cell.initial, batch)
     for leaf in jax.tree.leaves(state):
         if not isinstance(leaf, jax.ShapeDtypeStruct):
-            raise TypeError(
+            raise BadInput(
                 f"{name}.initial must return arrays, got {in_line(leaf)}: use jnp.zeros or jnp.full"
             )
     new, _ = eqx.filter_eval_shape(cell.step, state, u)
     if not _same_structure(state, new):
-        raise ValueError(
+        raise BadInput(
             f"{name}.step must return a state built like the one it got: expected "
             f"{describe(state)}, got {describe(new)}"
         )
     for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(new), strict=True):
         if a.shape != b.shape:
-            raise ValueError(
+            raise BadInput(
                 f"{name}.step must keep the state's shape: expected {describe(state)}, got "
                 f"{describe(new)}"
             )
         if a.dtype != b.dtype:
-            raise ValueError(
+            raise BadInput(
                 f"{name}.initial returns {a.dtype} where step returns {b.dtype}: give the zeros of "
                 "initial the dtype of a parameter"
             )
@@ -160,7 +161,7 @@ def expected_state(cell: Layer, batch: tuple[int, ...], xs: Any) -> Any:
 
 def _check_weak(cell: Layer, states: list, u: Any) -> None:
     if weakness_matters(cell.step, states, u):
-        raise ValueError(
+        raise BadInput(
             f"{type(cell).__name__} has a weakly typed state, which step would read in other "
             "dtypes at other times: give each array a dtype, as in jnp.full(shape, 1.0, dtype)"
         )
@@ -177,7 +178,7 @@ def check_batched(what: str, tree: Any, axes: tuple[int, ...]) -> None:
     """Refuse, where sequences have lengths or resets, an array without an entry for each."""
     for leaf in jax.tree.leaves(tree):
         if jnp.shape(leaf)[: len(axes)] != axes:
-            raise ValueError(
+            raise BadInput(
                 f"with lengths or resets, {what} must begin with the axes {axes}, got "
                 f"{jnp.shape(leaf)}"
             )
@@ -187,7 +188,7 @@ def check_state(cell: Layer, state: Any, expected: Any, xs: Any) -> None:
     """Refuse a state of another cell, batch or dtype."""
     for leaf in jax.tree.leaves(state):
         if not eqx.is_array_like(leaf) or isinstance(leaf, bool | int | float | complex):
-            raise TypeError(
+            raise BadInput(
                 f"{type(cell).__name__} expects a state of arrays, {describe(expected)}, got "
                 f"{in_line(leaf)} in it"
             )
@@ -196,7 +197,7 @@ def check_state(cell: Layer, state: Any, expected: Any, xs: Any) -> None:
         for given, like in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=True)
     )
     if not same:
-        raise ValueError(
+        raise BadInput(
             f"{type(cell).__name__} expects a state {describe(expected)}, got {describe(state)}"
         )
     if any(map(is_weak, jax.tree.leaves(state))):
@@ -207,7 +208,7 @@ def check_structure(layer: Layer, state: Any, batch: tuple[int, ...]) -> None:
     """Refuse a state that is not built like that of a layer; its cells check their own parts."""
     expected = eqx.filter_eval_shape(layer.initial, batch)
     if not _same_structure(state, expected):
-        raise ValueError(
+        raise BadInput(
             f"{type(layer).__name__} expects a state {describe(expected)}, got {describe(state)}"
         )
 
@@ -220,7 +221,7 @@ def check_taps(taps: dict[str, Any], step: Step, steps: int) -> list:
     }
     given = {name: describe(offset) for name, offset in taps.items()}
     if given != expected:
-        raise ValueError(f"taps must be those of taps(cell, xs): expected {expected}, got {given}")
+        raise BadInput(f"taps must be those of taps(cell, xs): expected {expected}, got {given}")
     return [taps[name] for name in expected]
 
 

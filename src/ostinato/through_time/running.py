@@ -18,11 +18,11 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Layer
-from ._check import check_batched, check_state, check_taps, expected_state, is_weak, one_time, sizes
 from ._engine import Inputs
 from ._mixed import inputs_in
 from ._rule import run_through_time, slopes_through_time
 from .borders import Borders, held, restarted, without_padding
+from .check import check_batched, check_state, check_taps, expected_state, is_weak, one_time, sizes
 from .step import Step, take_apart
 
 MANY = 100  # operations of a step

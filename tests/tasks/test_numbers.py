@@ -650,6 +650,20 @@ def vocabulary(texts: list[str], least: int) -> list[str]:
     return ["\n", "⟨unknown⟩", *sorted(w for w, n in counts.items() if n >= least)]
 
 
+def own_meteor(said: list[str], right: list[str]) -> float:
+    """METEOR of texts that differ from the right ones in unknown words alone."""
+    matched = chunks = written = wanted = 0
+    for one, other in zip(said, right, strict=True):
+        same = [a == b for a, b in zip(one.split(), other.split(), strict=True)]
+        matched += sum(same)
+        chunks += sum(now and not before for before, now in zip([False, *same], same, strict=False))
+        written += len(same) + 2 * one.count("⟨")  # brackets are words of their own
+        wanted += len(same)
+    precision, recall = matched / written, matched / wanted
+    mean = 10 * precision * recall / (recall + 9 * precision)
+    return mean * (1 - 0.5 * (chunks / matched) ** 3)
+
+
 def own_bleu(found: list[str], right: list[str], order: int = 4) -> float:
     """Corpus BLEU of texts of words without punctuation; zero counts are halved (`exp`)."""
     logs, halved = 0.0, 1.0
@@ -754,6 +768,7 @@ def picture_captions(folder: Path, kind: str) -> Numbers:
         scores = {name.split(" (")[0]: x for name, x in task.scores(None, "valid").items()}
     expected = {
         "exact, beam of 5": sum(a == b for a, b in zip(said, right, strict=True)) / len(right),
+        "METEOR": own_meteor(said, right),
         **{f"BLEU-{n}": own_bleu(said, right, n) for n in (1, 2, 3, 4)},
         "BLEU-1, nearest picture": own_bleu(near, right, 1),
     }

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
+    from .abilities import AnsweringTask as AnsweringTask
     from .downloaded.mnist import PermutedMNIST as PermutedMNIST
     from .downloaded.mnist import SequentialMNIST as SequentialMNIST
     from .downloaded.music import Chorales as Chorales

@@ -23,7 +23,7 @@ from ostinato.data import find_data
 from ostinato.errors import BadInput
 from ostinato.runs import Config, train
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.captioning import written
+from ostinato.tasks.pairs.captions import written
 from ostinato.tasks.scores import bleu, exact_match
 from ostinato.weights import count_parameters
 

@@ -28,8 +28,8 @@ from ostinato.cells import LSTM
 from ostinato.data import Vocabulary
 from ostinato.lens import find_unit, pattern, read
 from ostinato.runs import Inside, look_inside, open_run
-from ostinato.tasks.passages import TextPassage
-from ostinato.tasks.text import embedded_text
+from ostinato.tasks.text.passages import TextPassage
+from ostinato.tasks.text.text import embedded_text
 from ostinato.wiring import Network, OneHot, Readout
 
 PATTERNS = ("brackets", "quotes", "line", "word", "regex:^ +", "regex:#.*")

@@ -31,7 +31,7 @@ from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks import Text
-from ostinato.tasks.text import embedded_text
+from ostinato.tasks.text.text import embedded_text
 from ostinato.wiring import LayerNorm
 
 BATCHES, UNITS, STEPS = (1, 16, 64, 128), (256, 512, 1024), 512

@@ -37,7 +37,7 @@ from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.folder.checkpoints import Checkpoints
 from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks import Text
-from ostinato.tasks.text import embedded_text
+from ostinato.tasks.text.text import embedded_text
 
 WARM = 10  # steps
 STEPS, CHARACTERS = 12, 2000

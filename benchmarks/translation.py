@@ -30,8 +30,8 @@ from ostinato.runs import Config, open_run, train
 from ostinato.runs.build import build_learner, build_network
 from ostinato.runs.loop.step import compiled_step
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.pairs import Pairs
-from ostinato.tasks.write_answers import written
+from ostinato.tasks.pairs.pairs import Pairs
+from ostinato.tasks.pairs.write_answers import written
 from ostinato.weights import count_parameters
 
 PARTS = {"": "train", "valid_": "val", "test_": "test_2016_flickr"}

@@ -29,7 +29,7 @@ from ostinato.experiments.neural_turing import LEARNER, MACHINE, SMALL, STEPS
 from ostinato.learning import FirstOrder, Objective
 from ostinato.runs import Config
 from ostinato.runs.build import build_network, build_task
-from ostinato.tasks.bit_vectors import FEW
+from ostinato.tasks.turing.bit_vectors import FEW
 from ostinato.weights import count_parameters
 from ostinato.wiring import outputs_of
 
@@ -173,7 +173,7 @@ def speed(given):
 
     rows = []
     for batch in (1, BATCH):
-        config = Config(task="ntm-copy", least=20, **MACHINE)
+        config = Config(task="ntm-copy", min_items=20, **MACHINE)
         task = build_task(config)
         network = build_network(config, task)
         learner = FirstOrder("adam", Objective(task.loss), steps=1000, rate=RATE, clip=CLIP)

@@ -7,6 +7,8 @@ it sees the folder that `OSTINATO_DATA` named, and is skipped without these file
 
 import atexit
 import gc
+import importlib
+import itertools
 import math
 import os
 import signal
@@ -63,6 +65,24 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 import jax
 
 jax.config.update("jax_enable_x64", True)
+
+# JAX makes a context of its compiler for each function that it lowers, which takes longer than to
+# lower a small one. Here 300 functions share one, if this version of JAX lets them.
+mlir = importlib.import_module("jax._src.interpreters.mlir")
+make_context = getattr(mlir, "make_ir_context", None)
+numbers, contexts = itertools.count(), {}
+
+
+def shared_context():
+    number = next(numbers) // 300
+    if number not in contexts:
+        contexts.clear()
+        contexts[number] = make_context()
+    return contexts.get(number) or make_context()  # another thread may be one further
+
+
+if make_context:
+    mlir.make_ir_context = shared_context
 
 # Tracing makes many objects that live on, and every collection of garbage would look at them.
 gc.set_threshold(50_000, 20, 50)

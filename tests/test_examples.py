@@ -83,6 +83,7 @@ def run(folder, *arguments):
 
 ALIKE = (
     "forecast",
+    "torch_weights",
     "own_arrays",
     "own_loop",
     "own_task",

@@ -46,10 +46,10 @@ def test_a_sample_passes(area, count, tmp_path, monkeypatch):
 # A check that is missing, and the area whose cases must notice.
 PLANTED = {
     "forms of numbers": ("tables", "ostinato.data.csv_file.conflicts", lambda columns: ()),
-    "ids": ("tables", "ostinato.tasks.from_files._check_ids", lambda *_: None),
-    "times": ("tables", "ostinato.tasks.from_files.check_order", lambda *_: None),
+    "ids": ("tables", "ostinato.tasks.series.from_files._check_ids", lambda *_: None),
+    "times": ("tables", "ostinato.tasks.series.from_files.check_order", lambda *_: None),
     "labels": ("tables", "ostinato.data.table.written_twice", lambda cells: None),
-    "header lines": ("tables", "ostinato.tasks.classification.check_columns", lambda *_: None),
+    "header lines": ("tables", "ostinato.tasks.text.classification.check_columns", lambda *_: None),
     "the token": ("visitors", "ostinato.studio.guard.Guard._has_cookie", lambda *_: True),
     "the deadline": ("visitors", "ostinato.studio.server._impatient", lambda: "h11"),
     "the folder": ("visitors", "ostinato.studio.folder.Folder._inside", lambda f, n: f.path / n),
@@ -73,7 +73,11 @@ def test_a_check_that_is_missing_is_noticed(planted, tmp_path, monkeypatch):
             lambda path, source=None: source,
         ),
         ("links", "ostinato.runs.folder.run.check_appendable", lambda path: None),
-        ("artefacts", "ostinato.tasks.series.Series.check_artefacts", lambda found: (None, None)),
+        (
+            "artefacts",
+            "ostinato.tasks.series.series.Series.check_artefacts",
+            lambda found: (None, None),
+        ),
     ],
 )
 def test_a_folder_that_gets_through_is_noticed(area, where, instead, tmp_path, monkeypatch):

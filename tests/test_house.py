@@ -64,6 +64,23 @@ def test_imports_go_down(room):
 SOURCES = sorted((ROOT / "src" / "ostinato").rglob("*.py"))
 
 
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+def test_no_module_of_tests_defines_a_name_twice():
+    """The second of two tests, or lists of pages, would silently take the place of the first."""
+    for file in TESTS:
+        for scope in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(scope, ast.Module | ast.ClassDef):
+                defined = [
+                    n.name for n in scope.body if isinstance(n, ast.FunctionDef | ast.ClassDef)
+                ]
+                targets = [t for n in scope.body if isinstance(n, ast.Assign) for t in n.targets]
+                defined += [t.id for t in targets if isinstance(t, ast.Name)]
+                twice = {name for name in defined if defined.count(name) > 1 and name != "_"}
+                assert not twice, f"{file} defines {twice} twice"
+
+
 def test_no_private_name_is_imported_from_another_room():
     for file in SOURCES:
         found = re.findall(r"(?m)^\s*from (\.{2,}[\w.]*)\._\w+ import", file.read_text())

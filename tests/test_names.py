@@ -40,7 +40,8 @@ import sys, ostinato, ostinato.cli
 print([name for name in ("jax", "numpy") if name in sys.modules])
 import ostinato.runs.folder.run, ostinato.cli.sample, ostinato.cli.apply
 ostinato.runs.Config(task="text", cell="gru", learner="adam")
-unused = ("optax", "scipy", "ostinato.tasks.translate", "ostinato.cells.jordan", "ostinato.lens")
+unused = ["optax", "scipy", "ostinato.tasks.pairs.translate", "ostinato.cells.jordan"]
+unused.append("ostinato.lens")
 print([name for name in unused if name in sys.modules])
 """
 

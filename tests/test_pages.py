@@ -21,7 +21,7 @@ from ostinato.learning.schedules import SCHEDULES
 from ostinato.runs import Config
 from ostinato.runs.config.members import REGISTRIES
 from ostinato.tasks import TASKS
-from ostinato.tasks.synthetic import Synthetic
+from ostinato.tasks.generated import Synthetic
 
 ROOT = Path(__file__).parent.parent
 DOCS = [f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))]

@@ -81,12 +81,12 @@ def test_the_second_command_finds_the_tests(tmp_path):
         "--collect-only",
         "-n",
         "0",
-        "tests/test_conformance.py",
+        "tests/test_house.py",
         cwd=tmp_path,
         plain=False,
     )
     assert found.returncode == 0, found.stdout + found.stderr
-    assert "test_conformance.py" in found.stdout
+    assert "test_house.py" in found.stdout
 
 
 LONGER = [

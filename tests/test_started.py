@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ostinato.data.locate import data_folders
+from ostinato.data.files import data_folders
 from ostinato.runs.loop.signals import stop_signals
 
 HERE = Path(__file__).parent

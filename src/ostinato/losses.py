@@ -17,6 +17,6 @@ if TYPE_CHECKING:
     from .tasks.losses import SmoothedCrossEntropy as SmoothedCrossEntropy
     from .tasks.losses import SquaredError as SquaredError
     from .tasks.losses import StepLoss as StepLoss
-    from .tasks.quantiles import Pinball as Pinball
+    from .tasks.series.quantiles import Pinball as Pinball
 
 __getattr__, __dir__, __all__ = attach(__name__)

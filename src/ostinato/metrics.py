@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 from ._lazy import attach
 
 if TYPE_CHECKING:
-    from .tasks.bit_vectors import BitsPerSequence as BitsPerSequence
-    from .tasks.bit_vectors import WrongBits as WrongBits
-    from .tasks.edit_distance import LabelErrorRate as LabelErrorRate
+    from .tasks.ctc import LabelErrorRate as LabelErrorRate
     from .tasks.metrics import F1 as F1
+    from .tasks.metrics import AbsoluteError as AbsoluteError
     from .tasks.metrics import Accuracy as Accuracy
     from .tasks.metrics import Bits as Bits
+    from .tasks.metrics import ErrorInUnits as ErrorInUnits
     from .tasks.metrics import ExactMatch as ExactMatch
     from .tasks.metrics import MeanSquaredError as MeanSquaredError
     from .tasks.metrics import Metric as Metric
     from .tasks.metrics import NatsPerStep as NatsPerStep
+    from .tasks.metrics import NormalisedError as NormalisedError
     from .tasks.metrics import Perplexity as Perplexity
+    from .tasks.metrics import RSquared as RSquared
     from .tasks.metrics import StepMean as StepMean
     from .tasks.metrics import perplexity as perplexity
-    from .tasks.quantiles import Coverage as Coverage
-    from .tasks.quantiles import MedianError as MedianError
-    from .tasks.quantiles import PinballInUnits as PinballInUnits
-    from .tasks.regression import AbsoluteError as AbsoluteError
-    from .tasks.regression import ErrorInUnits as ErrorInUnits
-    from .tasks.regression import NormalisedError as NormalisedError
-    from .tasks.regression import RSquared as RSquared
+    from .tasks.series.quantiles import Coverage as Coverage
+    from .tasks.series.quantiles import MedianError as MedianError
+    from .tasks.series.quantiles import PinballInUnits as PinballInUnits
+    from .tasks.turing.bit_vectors import BitsPerSequence as BitsPerSequence
+    from .tasks.turing.bit_vectors import WrongBits as WrongBits
 
 __getattr__, __dir__, __all__ = attach(__name__)

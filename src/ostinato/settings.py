@@ -188,28 +188,37 @@ def _arguments(kind: type) -> dict[str, Setting]:
     return {name: one for name, one in settings_of(kind).items() if not one.of_file}
 
 
-def signature(function: Callable, kind: type) -> inspect.Signature:
-    """The signature of a method without `self`, with the settings in place of its `**given`.
+def signature(function: Callable, kind: type, common: Callable) -> inspect.Signature:
+    """The signature of a constructor, with what it hands on as `**given` written out.
+
+    Args:
+        function: the constructor.
+        kind: the settings that it takes by name.
+        common: the constructor that takes what is handed on, its arguments before the settings.
 
     Example:
-        >>> signature(lambda self, xs, *, seed=0, **given: None, NoSettings)
+        >>> def common(self, *, seed=0, **given): ...
+        >>> signature(lambda self, xs, **given: None, NoSettings, common)
         <Signature (xs, *, seed=0)>
     """
-    _, *parameters = inspect.signature(function).parameters.values()
-    more = [x for x in parameters if x.kind is not inspect.Parameter.VAR_KEYWORD]
-    if len(more) < len(parameters):
-        hints = typing.get_type_hints(kind)
-        more += [
-            inspect.Parameter(
-                one.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=one.default,
-                annotation=hints[one.name],
-            )
-            for one in _arguments(kind).values()
-            if one.name not in {x.name for x in more}
+    found = _parameters(function)
+    if found and found[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        hints, named = typing.get_type_hints(kind), inspect.Parameter.KEYWORD_ONLY
+        more = [
+            *(x for x in _parameters(common) if x.kind is named),
+            *(
+                inspect.Parameter(x.name, named, default=x.default, annotation=hints[x.name])
+                for x in _arguments(kind).values()
+            ),
         ]
-    return inspect.Signature(more)
+        known = {x.name for x in found}
+        found = found[:-1] + [x for x in more if x.name not in known]
+    return inspect.Signature(found)
+
+
+def _parameters(function: Callable) -> list[inspect.Parameter]:
+    """Those of a method, without `self`."""
+    return list(inspect.signature(function).parameters.values())[1:]
 
 
 def shared(settings: Any, kind: type) -> dict[str, Any]:

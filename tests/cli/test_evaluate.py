@@ -12,7 +12,7 @@ from ostinato.errors import BadInput
 from ostinato.metrics import Bits
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.analysis.evaluation import dynamic_evaluate, measured
-from ostinato.tasks.text import streams
+from ostinato.tasks.text.text import streams
 
 TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 

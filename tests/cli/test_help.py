@@ -54,7 +54,7 @@ def test_a_narrow_terminal(monkeypatch):
 
 
 SOURCES = {
-    "tasks.series": [TASKS["series"].Settings],
+    "tasks.series.series": [TASKS["series"].Settings],
     "learning.first_order": [LEARNERS["adam"].Settings],
     "runs.config.sections": [*SHARED.values()],
 }

@@ -13,7 +13,7 @@ import safetensors.numpy
 SETTINGS = {
     "task": "ntm-copy",
     "bits": 2,
-    "most": 2,
+    "max_items": 2,
     "cell": "lstm",
     "units": 4,
     "turing": "6x3",

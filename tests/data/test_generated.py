@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from num2words import num2words
 
-from ostinato.data.generated import addition, curriculum, dates, numbers, programs
-from ostinato.data.generated.curriculum import STRATEGIES, Level, strategy
-from ostinato.data.generated.parts import draw_in, part_of
-from ostinato.data.splits import PARTS
+from ostinato.data.generated import dates, numbers, programs
+from ostinato.data.generated.programs import STRATEGIES, Level, strategy
+from ostinato.data.splits import PARTS, draw_in, part_of
 from ostinato.errors import BadInput
 
 
@@ -29,7 +28,7 @@ DRAWS = {
     "numbers": lambda rng, part: numbers.draw_numbers(rng, 1, most=9999, part=part)[0],
     "dates": lambda rng, part: dates.draw_date(rng, part, last=datetime.date(1605, 1, 1)),
     "programs": lambda rng, part: str(programs.draw_program(seeded(rng), Level(1, 1), part)),
-    "additions": lambda rng, part: tuple(sorted(addition.draw_terms(rng, 2, part))),
+    "additions": lambda rng, part: tuple(sorted(numbers.draw_terms(rng, 2, part))),
 }
 
 
@@ -212,32 +211,32 @@ def test_programs_refuse(level):
 
 def test_additions():
     rng = generator()
-    pairs = [addition.draw_terms(rng, 9) for _ in range(100)]
+    pairs = [numbers.draw_terms(rng, 9) for _ in range(100)]
     assert all(len(str(term)) == 9 for pair in pairs for term in pair)
     for one, other in pairs:
-        text, total = addition.addition_pair(one, other)
+        text, total = numbers.addition_pair(one, other)
         assert total == printed(text)
-    lengths = {len(str(x)) for _ in range(50) for x in addition.draw_terms(rng, 4, "test", False)}
+    lengths = {len(str(x)) for _ in range(50) for x in numbers.draw_terms(rng, 4, "test", False)}
     assert lengths == {1, 2, 3, 4}
     for digits in (0, 19):
         with pytest.raises(BadInput, match="must have 1 to 18 digits"):
-            addition.draw_terms(rng, digits)
-    assert addition.draw_terms(rng, 18)[0] >= 10**17
+            numbers.draw_terms(rng, digits)
+    assert numbers.draw_terms(rng, 18)[0] >= 10**17
 
 
 def test_many_additions_at_once():
     digits = np.repeat([[1, 3], [9, 9], [18, 2]], 50, axis=0)
     for part in PARTS:
-        found = addition.draw_many_terms(generator(), digits, part)
+        found = numbers.draw_many_terms(generator(), digits, part)
         assert found.shape == digits.shape and len(np.unique(found)) > 200
         lengths = [[len(str(x)) for x in pair] for pair in found.tolist()]
         assert np.array_equal(lengths, digits)
         assert {part_of(str(sorted(pair))) for pair in found.tolist()} == {part}
     for wrong in (0, 19):
         with pytest.raises(BadInput, match=f"must have 1 to 18 digits, got {wrong}"):
-            addition.draw_many_terms(generator(), np.array([[3, wrong]]))
+            numbers.draw_many_terms(generator(), np.array([[3, wrong]]))
     with pytest.raises(BadInput, match="none of them is in the part dev"):
-        addition.draw_many_terms(generator(), np.array([[1, 1]]), "dev")
+        numbers.draw_many_terms(generator(), np.array([[1, 1]]), "dev")
 
 
 # Curriculum
@@ -256,12 +255,12 @@ def test_strategies():
     course = [min(levels("naive", step, 1)) for step in range(1000)]
     assert course == sorted(course) and set(course) == everything
     assert course.count((3, 4)) == 500
-    share = [curriculum.combined(rng, 0, 9, Level(9, 9)) for rng in map(Random, range(1000))]
+    share = [programs.combined(rng, 0, 9, Level(9, 9)) for rng in map(Random, range(1000))]
     assert 450 < share.count((1, 1)) < 570
-    assert curriculum.naive(Random(0), 0, 0, Level(1, 1)) == (1, 1)
+    assert programs.naive(Random(0), 0, 0, Level(1, 1)) == (1, 1)
 
 
 def test_strategies_have_names():
-    assert strategy("naive") is curriculum.naive
+    assert strategy("naive") is programs.naive
     with pytest.raises(BadInput, match="one of baseline, naive, mix, combined; got 'easy'"):
         strategy("easy")

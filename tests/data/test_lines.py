@@ -4,8 +4,7 @@ import gzip
 
 import pytest
 
-from ostinato.data.labelled import read_labelled
-from ostinato.data.lines import given_lines, read_lines
+from ostinato.data.lines import given_lines, read_labelled, read_lines
 from ostinato.data.tokens import Tokens
 from ostinato.errors import BadInput
 

@@ -11,8 +11,17 @@ import pytest
 from ostinato.data import find_data
 from ostinato.data.drawn import PATHS, path
 from ostinato.data.ink import drawn_ink, omniglot_ink
-from ostinato.data.pen import POINTS, SPACING, evenly, pen_steps, steps_of_drawings
-from ostinato.data.strokes import checked_drawing, joined, read_drawings, read_omniglot
+from ostinato.data.strokes import (
+    POINTS,
+    SPACING,
+    checked_drawing,
+    evenly,
+    joined,
+    pen_steps,
+    read_drawings,
+    read_omniglot,
+    steps_of_drawings,
+)
 from ostinato.errors import BadInput
 
 ARCHIVE = "omniglot/strokes_background_small1.zip"

@@ -10,7 +10,7 @@ import pytest
 from ostinato.data import read_npy, read_npz, read_table
 from ostinato.data.table import Table, first_twice
 from ostinato.errors import BadInput
-from ostinato.tasks.series_data import column_numbers
+from ostinato.tasks.series.series_data import column_numbers
 
 NAN = np.nan
 

@@ -11,7 +11,7 @@ from ostinato.data import lines, read_npy, read_npz, read_table
 from ostinato.data.lines import given_lines, read_utf8
 from ostinato.data.strokes import read_omniglot
 from ostinato.errors import BadInput
-from ostinato.tasks.mnist import read_idx
+from ostinato.tasks.downloaded.mnist import read_idx
 
 SIZE = 1 << 20  # bytes that each of the files unpacks to
 

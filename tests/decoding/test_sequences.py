@@ -11,7 +11,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_network
 from ostinato.tasks import Pairs
-from ostinato.tasks.write_answers import log_probabilities
+from ostinato.tasks.pairs.write_answers import log_probabilities
 
 MAX = 3
 

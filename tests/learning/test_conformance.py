@@ -17,24 +17,34 @@ from ostinato.weights import pack, unpack
 from ostinato.wiring import Network, OneHot, Readout
 
 
-@pytest.fixture(scope="module")
 def problem():
     """Remember the first of three symbols: a network, a batch."""
     one, two = jax.random.split(key(0))
     network = Network(Simple(3, 4, key=one, input=glorot()), Readout(4, 3, key=two), OneHot(3))
     xs = np.random.default_rng(0).integers(0, 3, (4, 6))
-    targets = np.broadcast_to(xs[0], xs.shape)
-    return network, Batch(jnp.asarray(xs), jnp.asarray(targets), jnp.ones(xs.shape))
+    return network, Batch(xs, np.broadcast_to(xs[0], xs.shape), np.ones(xs.shape))
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_learner(name, problem, tmp_path):
-    network, batch = problem
+def test_learner(name, tmp_path):
+    """One test per learner: its compiled step is shared by the checks."""
+    network, batch = problem()
     learner = LEARNERS[name](Objective(CrossEntropy()))
-    memory, state = learner.initial(network), learner.start(network, batch)
-    assert all(eqx.is_array(x) for x in jax.tree.leaves((memory, state)))
-
     step = jax.jit(learner.step)
+
+    def first_step(batch):
+        batch = batch.on_device().arrays
+        memory, state = learner.initial(network), learner.start(network, batch)
+        assert all(eqx.is_array(x) for x in jax.tree.leaves((memory, state)))
+        return step(network, memory, state, batch)
+
+    memory = it_is_pure_and_learns(learner, step, network, batch.on_device().arrays)
+    its_memory_survives_a_file(learner, memory, network, tmp_path / "memory.safetensors")
+    padding_and_packing_change_nothing(first_step, batch, with_norms="omega" not in name)
+
+
+def it_is_pure_and_learns(learner, step, network, batch):
+    memory, state = learner.initial(network), learner.start(network, batch)
     again = [step(network, memory, state, batch) for _ in range(2)]
     for one, other in zip(*map(jax.tree.leaves, again), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -43,11 +53,15 @@ def test_learner(name, problem, tmp_path):
     for _ in range(STEPS):
         now, memory, _, report = step(now, memory, state, batch)
         first = report["loss"] if first is None else first
+    step(now, learner.after_validation(memory, 1.0), state, batch)
+    assert step._cache_size() == 1, "the step is compiled once"
     assert {"loss", "norm", "norms", "rate", "clipped"} <= report.keys()
     assert report["loss"] < 0.5 * first, f"{first} -> {report['loss']}"
     np.testing.assert_allclose(report["norm"], jnp.linalg.norm(report["norms"]), rtol=1e-6)
+    return memory
 
-    file = tmp_path / "memory.safetensors"
+
+def its_memory_survives_a_file(learner, memory, network, file):
     file.write_bytes(b"".join(pack(memory)))
     kept, _ = unpack(file, learner.initial(network))
     heard, same = (jax.tree.leaves(learner.after_validation(m, 1.0)) for m in (memory, kept))
@@ -55,40 +69,28 @@ def test_learner(name, problem, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_padded_and_packed_sequences(name):
-    """Padding changes no step; sequences packed into one row have the loss and the gradient of
-    the same sequences side by side."""
-    one, two = jax.random.split(key(0))
-    network = Network(Simple(3, 4, key=one, input=glorot()), Readout(4, 3, key=two), OneHot(3))
-    random = np.random.default_rng(1)
-    xs, targets = random.integers(0, 3, (2, 4, 6))
-    lengths = np.array([4, 2, 3, 4, 1, 4])
-    padded = Batch(xs, targets, np.ones(xs.shape), lengths)
-    longer = padded.over_sequences(
-        lambda x, axis: np.pad(x, [(0, 3), (0, 0)], constant_values=1) if axis else x
-    )
-    learner = LEARNERS[name](Objective(CrossEntropy()))
-    compiled = jax.jit(learner.step)
+def padding_and_packing_change_nothing(first_step, batch, with_norms):
+    """Six sequences, two in a row, with a step of padding, have the loss and the gradient of the
+    same sequences side by side; and what the padding holds changes no step."""
 
-    def step(batch):
-        batch = batch.on_device().arrays
-        memory, state = learner.initial(network), learner.start(network, batch)
-        after, _, _, report = compiled(network, memory, state, batch)
-        return jax.tree.leaves(eqx.filter(after, eqx.is_array)), report
+    def packed(x, axis):
+        return np.pad(np.concatenate([x[:, :3], x[:, 3:]]), [(0, 1), (0, 0)], constant_values=1)
 
-    (after, report), (same, again) = step(padded), step(longer)
-    np.testing.assert_allclose(report["loss"], again["loss"], rtol=1e-10)
-    for one, other in zip(after, same, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
-
-    beside = padded._replace(lengths=np.full(6, 4))  # the same program as for `padded`
-    packed = Batch(xs, targets, np.ones(xs.shape)).over_sequences(
-        lambda x, axis: np.concatenate([x[:, :3], x[:, 3:]])
-    )
-    resets = np.zeros((8, 3), bool)
+    resets = np.zeros((9, 3), bool)
     resets[4] = True
-    (_, apart), (_, together) = step(beside), step(packed._replace(resets=resets))
-    if "omega" not in name:  # Ω is a mean over rows, and packing makes them fewer and longer
-        np.testing.assert_allclose(together["norms"], apart["norms"], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(together["loss"], apart["loss"], rtol=1e-10)
+    rows = batch.over_sequences(packed)._replace(lengths=np.full(3, 8), resets=resets)
+    (*_, together), (*_, beside) = first_step(rows), first_step(batch)
+    np.testing.assert_allclose(together["loss"], beside["loss"], rtol=1e-10)
+    if with_norms:  # Ω is a mean over rows, and packing makes them fewer and longer
+        np.testing.assert_allclose(together["norms"], beside["norms"], rtol=1e-9, atol=1e-12)
+
+    lengths = np.array([8, 5, 6])
+    ragged = rows._replace(lengths=lengths)
+    padding = np.arange(9)[:, None] >= lengths
+    other = ragged.over_sequences(
+        lambda x, axis: np.where(padding, (x + 1) % 3, x).astype(x.dtype) if axis else x
+    )
+    (after, _, _, report), (same, _, _, again) = first_step(ragged), first_step(other)
+    np.testing.assert_allclose(report["loss"], again["loss"], rtol=1e-10)
+    for one, other in zip(*map(jax.tree.leaves, (after, same)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)

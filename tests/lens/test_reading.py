@@ -17,9 +17,9 @@ from ostinato.lens import find_unit, gradient_by_lag, reach, read, similar_state
 from ostinato.lens.names import Unit, state_names
 from ostinato.lens.patterns import pattern
 from ostinato.lens.reading import read_gates
-from ostinato.tasks import parallel_reading
-from ostinato.tasks.passages import TaggedPassage, TextPassage
-from ostinato.tasks.tag_code import TagCode
+from ostinato.tasks.text import parallel_reading
+from ostinato.tasks.text.passages import TaggedPassage, TextPassage
+from ostinato.tasks.text.tagged import TagCode
 from ostinato.wiring import Bidirectional, Embedding, Network, OneHot, Readout, Stack, Tagger
 
 TEXT = "f(a) = g(b, c); h(x) and no (more)\n" * 3

@@ -10,7 +10,7 @@ from ostinato.report.series_charts import Place, can_forecast, forecasts, place_
 from ostinato.runs import Saved
 from ostinato.tasks import Series, closed_loop
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.continuing import continuations, forecasts_at_each
+from ostinato.tasks.series.continuing import forecasts_at_each
 from ostinato.wiring import Network, Readout
 
 TIME = np.arange(200)
@@ -47,9 +47,9 @@ def test_after_the_end_it_is_what_apply_prints(tmp_path):
     chart, other = forecasts(Saved(7, network), task, Place(0, 200, 5))
     how = {"settings": Series.Settings(horizon=3, quantiles="0.1,0.5,0.9")}
     how |= {"artefacts": task.artefacts(), "file": tmp_path / "x.npy"}
-    (loop,) = continuations(network, ApplyOptions(**how, steps=5))
+    (loop,) = Series.apply(network, ApplyOptions(**how, steps=5))
     np.testing.assert_allclose(chart.series[1].y, np.array(loop["forecast"])[:, 0], rtol=1e-5)
-    (ahead,) = continuations(network, ApplyOptions(**how))
+    (ahead,) = Series.apply(network, ApplyOptions(**how))
     rows, line = np.array(ahead["forecast"]), other.series[2]
     assert ahead["columns"][3:] == ["2 0.1", "2 0.5", "2 0.9"] and line.x == [200, 201, 202]
     for column, found in zip((3, 4, 5), (line.low, line.y, line.high), strict=True):

@@ -37,10 +37,10 @@ def batches(windows):
 
 
 def learned(learner, start, windows):
-    found, memory, state = start, learner.initial(start), None
+    found, memory, state, step = start, learner.initial(start), None, jax.jit(learner.step)
     for batch in batches(windows):
         state = learner.start(start, batch) if batch.first else state
-        found, memory, state, report = learner.step(found, memory, state, batch.arrays)
+        found, memory, state, report = step(found, memory, state, batch.arrays)
     return found.readout, report, memory
 
 

@@ -192,7 +192,7 @@ def attacked(kind: str, files: Path, path: Path, count: int | None, apply: bool)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_wrong_types_with_a_right_checksum(kind, files, tmp_path):
-    assert attacked(kind, files, tmp_path / "run", 20, apply=False) == []
+    assert attacked(kind, files, tmp_path / "run", 8, apply=False) == []
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from ostinato.runs.analysis.evaluation import (
     words_of,
 )
 from ostinato.tasks import TASKS, MackeyGlass, NTMCopy, Text
-from ostinato.tasks.text import streams
+from ostinato.tasks.text.text import streams
 from ostinato.through_time import unroll
 from ostinato.wiring import Dropout, Network, OneHot, Readout
 

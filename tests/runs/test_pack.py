@@ -46,11 +46,11 @@ def configs():
         units=8,
         batch=4,
         length=8,
-        steps=200,
+        steps=60,
         learner="nesterov",
         zoneout=0.1,
-        validate_every=50,
-        checkpoint_every=150,
+        validate_every=15,
+        checkpoint_every=45,
     )
     return [
         usual,
@@ -85,6 +85,7 @@ def killed(path, copy):
     (copy / "events.jsonl").write_bytes(b"".join(lines[:-1]))
 
 
+@ways(fast="mapped")
 def test_curves_are_those_of_separate_runs_though_one_diverges(
     way, configs, separate, tmp_path, monkeypatch
 ):
@@ -170,7 +171,7 @@ def test_a_signal_interrupts_all(way, configs, tmp_path):
     assert len(runs) == (3 if way == "mapped" else 2)
     for run in runs:
         end = run.events()[-1]
-        assert end["reason"] == "interrupted" and run.steps()[-1] == end["step"] < 200
+        assert end["reason"] == "interrupted" and run.steps()[-1] == end["step"] < 60
 
 
 @ways(fast="beside")

@@ -1,4 +1,4 @@
-"""What every task has to do, by the contract of `tasks/_task.py`."""
+"""What every task has to do, by the contract of `tasks/task.py`."""
 
 import jax
 import numpy as np

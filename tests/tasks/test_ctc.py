@@ -14,8 +14,7 @@ from ostinato.decoding import ctc_beam
 from ostinato.errors import BadInput
 from ostinato.losses import CTC
 from ostinato.metrics import LabelErrorRate
-from ostinato.tasks.ctc import check_transcripts
-from ostinato.tasks.edit_distance import edit_distances
+from ostinato.tasks.ctc import check_transcripts, edit_distances
 from ostinato.tasks.scores import edit_distance
 from ostinato.wiring import Bidirectional, Network, Readout, outputs_of
 

@@ -101,7 +101,7 @@ def check(recipe, numbers, options, compiled: bool = False):
     agree(ours, theirs, 32 * rounding(ours, moving))
 
 
-@settings(max_examples=4, **QUIET)
+@settings(max_examples=2, **QUIET)
 @given(recipes(), NUMBERS, OPTIONS)
 def test_unroll_is_the_loop_of_steps(recipe, numbers, options):
     """Operation by operation, so that both round alike."""

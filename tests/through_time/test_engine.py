@@ -654,7 +654,7 @@ print("done")
 
 
 def test_a_batch_over_eight_devices():
-    flags = "--xla_force_host_platform_device_count=8"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
     source = Path(ostinato.__file__).parents[1]
     environment = os.environ | {
         "XLA_FLAGS": flags,

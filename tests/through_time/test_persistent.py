@@ -73,13 +73,15 @@ PARTLY = ("simple step", "hopfield", "mean over time")
 @pytest.fixture
 def by(monkeypatch):
     """Let kernels be run by something else, and see that they are."""
-    calls = []
+    calls, prepare_scan = [], _run.prepare_scan
 
     def run_by(scan):
         def counted(*args, **options):
             def run():
                 calls.append(scan)
-                return scan(*args, **options)
+                with monkeypatch.context() as patch:  # `persistent_scan` is the kernels' own
+                    patch.setattr(_run, "prepare_scan", prepare_scan)
+                    return scan(*args, **options)
 
             return run
 

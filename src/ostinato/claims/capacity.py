@@ -11,7 +11,7 @@ import numpy as np
 
 from ..symbolic import recall, store
 from ..symbolic.hopfield import RECALLED
-from ..tasks.xor import Xor
+from ..tasks.synthetic.xor import Xor
 from .claim import Falsehood, Finding, Theme
 
 THEME = Theme()

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from ..runs import open_run
 from ..tasks.applying import ApplyOptions, check_options
-from ..tasks.pictures import Picture
+from ..tasks.task import Picture
 from .arguments import RunFolder, check_new_folder, path
 from .output import print_json, writing
 from .progress import progress
@@ -88,12 +88,13 @@ def apply(
         asked["pictures"] = True
     found = open_run(run)
     task = found.config.task
-    check_options(task.kind, asked)
+    answering = task.kind.answering()
+    check_options(answering, asked)
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
     with found.precision(), progress(quiet=as_json or typed) as report:
         report(0, None, "reading the network and the input")
         how = ApplyOptions(file, task.settings, found.artefacts, report=report, **asked)
-        for number, answer in enumerate(task.kind.apply(found.network(), how), 1):
+        for number, answer in enumerate(answering.apply(found.network(), how), 1):
             if pictures is not None and "picture" in answer:
                 _draw(answer["picture"], pictures, number)
             if as_json:

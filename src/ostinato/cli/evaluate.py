@@ -122,9 +122,9 @@ def _measured(
 def _dynamic(network: Model, task: Task, part: str, rate: float | None, report: Report) -> dict:
     """Bits and perplexity of dynamic evaluation."""
     rate = evaluation.RATE if rate is None else rate
-    symbols = task.stream(part)
-    assert symbols is not None
-    value = evaluation.dynamic_evaluate(network, symbols, rate=rate, report=report)
+    text = task.text()
+    assert text is not None
+    value = evaluation.dynamic_evaluate(network, text.stream(part), rate=rate, report=report)
     return {"rate": rate, "value": value, "perplexity": perplexity(value)}
 
 

@@ -38,7 +38,7 @@ SECTIONS = "runs.config.sections"
 # The options that most people need: by panel, the modules whose sources have their help.
 COMMON: dict[str, dict[str, tuple[str, ...]]] = {
     "Data and task": {
-        "tasks.series": ("target", "horizon", "length", "split"),
+        "tasks.series.series": ("target", "horizon", "length", "split"),
     },
     "Network": {
         SECTIONS: ("units", "layers", "budget", "bidirectional", "dropout", "layer_norm"),

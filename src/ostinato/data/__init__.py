@@ -1,7 +1,7 @@
 """Vocabularies, file readers, and named data sets with their download."""
 
 from .batch import Batch as Batch
-from .locate import find_data as find_data
+from .files import find_data as find_data
 from .npz import read_npy as read_npy
 from .npz import read_npz as read_npz
 from .reading import read_symbols as read_symbols

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..errors import BadInput
 from ..files import cache_folder
 from .download import download, is_right, unpacked
-from .locate import find_data
+from .files import find_data
 
 GITHUB = "https://raw.githubusercontent.com"
 MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist"

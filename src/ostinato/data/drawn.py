@@ -11,8 +11,7 @@ import itertools
 
 import numpy as np
 
-from .pen import POINTS, evenly
-from .strokes import Drawing
+from .strokes import POINTS, Drawing, evenly
 
 PATHS = {
     "0": "~ .3,1 .05,.8 0,.5 .05,.2 .3,0 .55,.2 .6,.5 .55,.8 .3,1",

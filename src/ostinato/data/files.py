@@ -1,4 +1,4 @@
-"""Check files given by the user."""
+"""Check files given by the user, and find the files of data sets."""
 
 import gzip
 import os
@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 from ..errors import BadInput
+from ..files import cache_folder
 from ..memory import free_memory, shown
 
 GZIP = b"\x1f\x8b"
@@ -14,6 +15,8 @@ PIECE = 1 << 22  # bytes that are unpacked at once
 SHARE = 2  # unpacked data may take one part of so many of the free memory
 LARGE = 1 << 28  # unpacked bytes; what is smaller needs no word
 EXTREME = 100  # an unusual ratio of unpacked to packed bytes
+# Data sets whose folder has another name.
+NAMES = {"enwiki_xml": "enwiki"}
 
 
 def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
@@ -83,3 +86,30 @@ def whole_path(file: str) -> str:
     if not file or "\0" in file:
         raise BadInput(f"file must be a path, got {file!r:.60}")
     return os.path.realpath(file)
+
+
+def data_folders() -> list[Path]:
+    """The folders to search: `$OSTINATO_DATA` if it is set, then the cache."""
+    given = os.environ.get("OSTINATO_DATA")
+    return [*([Path(given).expanduser()] if given else []), cache_folder()]
+
+
+def find_data(relative: str) -> Path:
+    """The path of a data set's file in the first of `data_folders` that has it.
+
+    Nothing is downloaded; if the file is missing, the error says how to get it.
+
+    Args:
+        relative: the folder of the data set and the name of the file, for example
+            `"jsb/JSB_Chorales.mat"`.
+    """
+    for folder in data_folders():
+        if (folder / relative).is_file():
+            return folder / relative
+    looked = " or ".join(map(str, data_folders()))
+    folder_name = relative.split("/", maxsplit=1)[0]
+    raise BadInput(
+        f"there is no {relative} in {looked}; "
+        f"run `ostinato data get {NAMES.get(folder_name, folder_name)}`, "
+        "or set OSTINATO_DATA to the folder that holds it"
+    )

@@ -7,8 +7,7 @@ import numpy as np
 
 from ..errors import BadInput
 from .drawn import PATHS, Writer, forms
-from .pen import POINTS, evenly
-from .strokes import read_omniglot
+from .strokes import POINTS, evenly, read_omniglot
 
 LETTERS = {"Latin": string.ascii_lowercase, "Greek": "αβγδεζηθικλμνξοπρστυφχψω"}
 

@@ -1,10 +1,11 @@
-"""Read texts of one sentence per line, alone or two files side by side."""
+"""Read texts of one sentence per line: alone, two files side by side, or with a label each."""
 
 import codecs
 import gzip
 import io
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -13,6 +14,8 @@ from ..errors import BadInput
 from .files import GZIP, check_file, unpacked
 
 MAX_LINE = 1 << 26  # bytes of a line that is read as it comes
+LABELS = ("label", "labels", "class", "category", "target", "sentiment", "tag", "y")
+TEXTS = ("text", "texts", "sentence", "review", "document", "content", "message", "title", "x")
 
 
 def read_utf8(path: str | Path, what: str) -> str:
@@ -135,3 +138,61 @@ def _decoded(lines: Iterable[bytes], where: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             byte = raw[error.start]
             raise BadInput(f"{where}, line {number}: not UTF-8, byte 0x{byte:02x}") from None
+
+
+# What the two columns of a file are called.
+
+
+def read_labelled(path: str | Path) -> tuple[list[str], list[str]]:
+    """The texts and the labels of a file, which may be compressed with gzip.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from ostinato.data.lines import read_labelled
+        >>> _ = Path("moods.tsv").write_text("good\\tWhat a day\\nbad\\tOh no\\n")
+        >>> read_labelled("moods.tsv")
+        (['What a day', 'Oh no'], ['good', 'bad'])
+    """
+    text = read_utf8(path, "file of lines label<TAB>text")
+    return labelled(io.StringIO(text), str(path))
+
+
+def labelled(lines: Iterable[str], where: str) -> tuple[list[str], list[str]]:
+    """The texts and the labels of some lines."""
+    texts, labels = [], []
+    for number, line in enumerate(lines, 1):
+        label, tab, text = line.rstrip("\r\n").partition("\t")
+        if not tab:
+            what = "an empty line" if not label.strip() else "no tab"
+            raise BadInput(f"{where}, line {number}: {what}; a line is label<TAB>text")
+        if not label.strip() or not text.strip():
+            what = "text" if label.strip() else "label"
+            raise BadInput(f"{where}, line {number}: the {what} is empty")
+        labels.append(label.strip())
+        texts.append(text)
+    return texts, labels
+
+
+def check_columns(texts: list[str], labels: list[str], where: str) -> None:
+    """Refuse columns the other way round, and a first line that names them.
+
+    Such a line has the usual names, or a label that no other line has and a single word as its
+    text, while every other label is there more than once.
+    """
+    different = len(set(labels)), len(set(texts))
+    if different[0] > different[1]:
+        raise BadInput(
+            f"{where}: there are {different[0]} different labels and {different[1]} different "
+            "texts; a line is label<TAB>text, not the other way round"
+        )
+    if labels[0] in labels[1:]:
+        return
+    word = texts[0].strip()
+    named = labels[0].lower() in LABELS and word.lower() in TEXTS
+    others = Counter(labels[1:]).values()
+    alone = len(word.split()) == 1 and len(others) > 1 and min(others) > 1
+    if named or alone:
+        raise BadInput(
+            f"{where}, line 1: {labels[0]!r:.40} and {word!r:.40} read like the names of columns, "
+            "because no other line has this label; remove the line, or give the label to more texts"
+        )

@@ -105,13 +105,6 @@ def _tuple(values: np.ndarray) -> tuple:
     return tuple(values.tolist())
 
 
-def checked_policy(missing: str) -> str:
-    """What to do about missing values."""
-    if missing not in POLICIES:
-        raise BadInput(f"missing must be one of {', '.join(POLICIES)}; got {missing!r:.40}")
-    return missing
-
-
 def check_complete(
     values: np.ndarray, missing: str, where: Callable[[tuple[int, ...]], str], advise: bool = True
 ) -> None:

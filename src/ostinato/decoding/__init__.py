@@ -3,8 +3,8 @@
 from .beam import beam as beam
 from .ctc import ctc_beam as ctc_beam
 from .ctc import ctc_greedy as ctc_greedy
-from .playing import Drawn as Drawn
-from .playing import play as play
+from .sampling import Drawn as Drawn
+from .sampling import play as play
 from .sampling import sample as sample
 from .sequences import Answers as Answers
 from .sequences import beam_answers as beam_answers

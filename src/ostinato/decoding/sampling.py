@@ -1,4 +1,4 @@
-"""Sample a continuation of a prompt from a trained network.
+"""Sample a continuation of a prompt from a trained network, alone or with what else could come.
 
 The network reads the last symbol and outputs logits `o`. The next symbol is sampled from
 
@@ -17,8 +17,8 @@ Example:
     40
 """
 
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Iterator
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -38,6 +38,22 @@ from ..wiring import outputs_of
 # Start small for latency, then double.
 FIRST, LARGEST = 16, 256
 Limits = tuple[jax.Array | None, jax.Array | None]  # top_k and top_p
+
+
+class Drawn(NamedTuple):
+    """A sampled symbol.
+
+    Attributes:
+        symbol: its number.
+        probability: with which it was drawn: after temperature, top-k and top-p.
+        alternatives: the symbols of the largest probabilities, and these, the largest first; those
+            of probability 0 are left out. With a temperature of 0, the probabilities are those of
+            temperature 1.
+    """
+
+    symbol: int
+    probability: float
+    alternatives: list[tuple[int, float]]
 
 
 def sample(
@@ -90,6 +106,47 @@ def settings(
     return jnp.asarray(heat, dtype), limits
 
 
+def play(
+    network: Model,
+    prompt: Any,
+    count: int,
+    *,
+    key: jax.Array,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    alternatives: int = 5,
+) -> Iterator[Drawn]:
+    """Sample a continuation of a prompt, and yield each symbol with its alternatives.
+
+    The symbols are those that `sample` gives for the same key.
+
+    Args:
+        network, prompt, count, key, temperature, top_k, top_p: as for `sample`.
+        alternatives: how many to give, at most.
+
+    Example:
+        >>> prompt = run.vocabulary.encode("The name")
+        >>> drawn = list(play(run.network(), prompt, 20, key=key, temperature=0.8, top_k=3))
+        >>> len(drawn), max(len(one.alternatives) for one in drawn)
+        (20, 3)
+        >>> all(one.symbol in dict(one.alternatives) for one in drawn)
+        True
+    """
+    layer, symbols = checked(network, prompt, count)
+    checked_int("the number of alternatives", alternatives)
+    heat, limits = settings(network, temperature, top_k, top_p)
+    top = min(alternatives, network.outputs)
+    return _drawn(_pieces(layer, symbols, count, key, heat, limits, None, top))
+
+
+def _drawn(pieces: Iterator[list[np.ndarray]]) -> Iterator[Drawn]:
+    for piece in pieces:
+        for one, probability, others, shares in zip(*(x.tolist() for x in piece), strict=True):
+            some = [(n, p) for n, p in zip(others, shares, strict=True) if p > 0]
+            yield Drawn(one, probability, some)
+
+
 def _pieces(
     network: Layer,
     symbols: jax.Array,
@@ -98,7 +155,9 @@ def _pieces(
     temperature: jax.Array,
     limits: Limits,
     state: Any,
-) -> Generator[np.ndarray, None, Any]:
+    top: int | None = None,
+) -> Generator[Any, None, Any]:
+    """Pieces of symbols `(n,)`; with `top`, lists of these, probabilities and alternatives."""
     network = eqx.nn.inference_mode(network)
     state, symbol = before_last(network, symbols, state)
     table = inputs_table(network)
@@ -107,11 +166,12 @@ def _pieces(
         size = min(size, count - done, LARGEST)
         begin, steps = jnp.asarray(done, jnp.int32), jnp.asarray(size, jnp.int32)
         state, symbol, out, finite = _draw(
-            network, table, state, symbol, begin, steps, key, temperature, limits, LARGEST
+            network, table, state, symbol, begin, steps, key, temperature, limits, top
         )
         if not finite:
             raise NotFinite
-        yield np.asarray(out)[:size]
+        piece = [np.asarray(x)[:size] for x in out]
+        yield piece[0] if top is None else piece
         done, size = done + size, 2 * size
     return state
 
@@ -127,22 +187,35 @@ def _draw(
     key: jax.Array,
     temperature: jax.Array,
     limits: Limits,
-    room: int,
-) -> tuple[Any, jax.Array, jax.Array, jax.Array]:
-    """Sample `steps` symbols into a buffer of `room`, with one compiled loop for any number.
+    top: int | None,
+) -> tuple[Any, jax.Array, list[jax.Array], jax.Array]:
+    """Sample `steps` symbols into buffers of `LARGEST`, with one compiled loop for any number.
 
     Returns:
-        The state, the last symbol, the buffer, and whether all logits were finite.
+        The state, the last symbol, the buffers, and whether all logits were finite. There is a
+        buffer of symbols and, with `top`, those of probabilities and of so many alternatives.
     """
 
     def body(i: jax.Array, carry: Any) -> Any:
         state, symbol, out, finite = carry
         state, logits = network.step(state, row(table, symbol))
         symbol = choose(logits, jax.random.fold_in(key, begin + i), temperature, *limits)
-        finite &= jnp.isfinite(jnp.max(logits))
-        return state, symbol, out.at[i].set(symbol), finite
+        new = [symbol]
+        if top is not None:
+            shares = jax.nn.softmax(weighed(logits, temperature, *limits))
+            best, which = jax.lax.top_k(shares, top)
+            new += [shares[symbol], which, best]
+        out = [buffer.at[i].set(x) for buffer, x in zip(out, new, strict=True)]
+        return state, symbol, out, finite & jnp.isfinite(jnp.max(logits))
 
-    start = state, symbol, jnp.zeros(room, jnp.int32), jnp.asarray(True)
+    buffers, real = [jnp.zeros(LARGEST, jnp.int32)], parameter_dtype(network)
+    if top is not None:
+        buffers += [
+            jnp.zeros(LARGEST, real),
+            jnp.zeros((LARGEST, top), jnp.int32),
+            jnp.zeros((LARGEST, top), real),
+        ]
+    start = state, symbol, buffers, jnp.asarray(True)
     return jax.lax.fori_loop(0, steps, body, start)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..learning.hessian_free import Damping
 from ..runs.analysis.evaluation import measured
-from ..tasks.text import streams
+from ..tasks.text.text import streams
 from .page import learning_curves
 from .recipe import Corpus, Measurements, TableRow
 from .trained import Trained, Trial

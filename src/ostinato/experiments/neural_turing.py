@@ -18,11 +18,11 @@ STEPS = {
     "ntm-sort": 20_000,
 }
 SMALL: dict[str, dict[str, Any]] = {
-    "ntm-copy": {"bits": 4, "most": 5},
-    "ntm-repeat-copy": {"bits": 3, "most": 3, "repeats": 3},
-    "ntm-recall": {"bits": 4, "most": 4, "vectors": 1},
+    "ntm-copy": {"bits": 4, "max_items": 5},
+    "ntm-repeat-copy": {"bits": 3, "max_items": 3, "repeats": 3},
+    "ntm-recall": {"bits": 4, "max_items": 4, "vectors": 1},
     "ntm-ngrams": {"length": 30, "order": 3},
-    "ntm-sort": {"bits": 4, "most": 5, "kept": 4},
+    "ntm-sort": {"bits": 4, "max_items": 5, "kept": 4},
 }
 PUBLISHED = {
     "ntm-copy": "near 0",

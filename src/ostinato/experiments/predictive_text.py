@@ -16,10 +16,11 @@ FAIL = "word fail rate, %"
 
 def spelled(trial: Trial) -> Measurements:
     """Bits on the validation part, and the word fail rate of generated text."""
-    task, seed = trial.task, trial.run.config.seed
+    task, seed, text = trial.task, trial.run.config.seed, trial.task.text()
+    assert text is not None
     (bits,) = measured(trial.network, task.evaluated("valid"), (task.metric,))
     count = FEW if trial.job.quick else GENERATED
-    words = spelling(trial.network, task.vocabulary, training_words(task), count, seed)
+    words = spelling(trial.network, text.vocabulary, training_words(task), count, seed)
     rate = words["word_fail_rate"]
     return Measurements(
         {"bits per character": bits, FAIL: None if rate is None else 100 * rate},

@@ -123,8 +123,9 @@ def _written(
 
 def remembered(trial: Trial) -> Measurements:
     """The log-ratios after the context and the control, 10 trials of 1,000 steps each."""
-    task = trial.task
-    ratios = bracket_ratios(trial.network, task.vocabulary, seed=trial.run.config.seed)
+    task, text = trial.task, trial.task.text()
+    assert text is not None
+    ratios = bracket_ratios(trial.network, text.vocabulary, seed=trial.run.config.seed)
     (bits,) = measured(trial.network, task.evaluated("test"), (task.metric,))
     middle = [ratios.block * (n + 0.5) for n in range(ratios.context.shape[1])]
     apart = float((ratios.context - ratios.control).mean())

@@ -29,7 +29,7 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from .clipping import norms_of
-from .learner import Learner, RunSize, report_of
+from .learner import Learner, RunSize, Stepped, report_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
@@ -106,9 +106,7 @@ class EvolutionStrategy(Learner):
     def initial(self, network: Model) -> State:
         return State(jnp.zeros((), jnp.int32), optax.scale_by_adam().init(trained(network)[0]))
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         parameters, rest = trained(network)
         value, final = self.objective.value(network, batch, state)
         noise = self._noise(memory.steps, parameters)

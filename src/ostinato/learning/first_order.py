@@ -32,7 +32,7 @@ from ..settings import options, setting
 from ..weights import trained
 from .clipping import Average, check_clip, clip_factor, no_average, norms_of, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
-from .learner import Learner, RunSize, report_of
+from .learner import Learner, RunSize, Stepped, report_of
 from .objective import Objective
 from .schedules import SCHEDULES, factor
 
@@ -227,25 +227,25 @@ class FirstOrder(Learner):
     def initial(self, network: Model) -> State:
         parameters, _ = trained(network)
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
-        return State(
+        state = State(
             jnp.zeros((), jnp.int32),
             self._method.direction(_optax(), self.momentum).init(parameters),
             self._search.init(parameters) if self.schedule == "line-search" else (),
             no_average(),
             start,
         )
+        # No weak types, or the state after the first step would have the step compiled again.
+        return jax.tree.map(lambda x: jnp.asarray(x, x.dtype), state)
 
     def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         return self.step_with(self.numbers, network, memory, state, batch)
 
     def step_with(
         self, numbers: dict[str, Any], network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    ) -> Stepped:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms, norm = norms_of(gradient)

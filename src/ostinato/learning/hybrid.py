@@ -20,7 +20,7 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from .learner import Learner
+from .learner import Learner, Stepped
 
 WHERE = ("after", "stuck")
 EVERY_LEARNERS = ("loss", "norm", "norms", "rate", "clipped", "moved")
@@ -106,15 +106,13 @@ class Hybrid(Learner):
             raise BadInput(f"steps must be at least 1, got {self.steps}")
 
     def initial(self, network: Model) -> State:
-        nothing = jnp.asarray(jnp.inf)
+        nothing = jnp.full_like(jnp.ones(()), jnp.inf)
         begin = jnp.zeros((), jnp.int32)
         return State(
             self.first.initial(network), self.second.initial(network), begin, nothing, nothing
         )
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         arrays, static = eqx.partition(network, eqx.is_array)
 
         def with_first(arrays: Any, memory: State) -> Any:

@@ -13,6 +13,9 @@ from ..data import Batch
 from ..settings import NoSettings, options
 from .objective import Objective
 
+# After a step: the network, the learner's state, what is carried, and the report.
+Stepped = tuple[Any, Any, Any, dict[str, jax.Array]]
+
 
 class RunSize(NamedTuple):
     """What a learner may choose its settings by.
@@ -147,9 +150,7 @@ class Learner(abc.ABC):
         return network.initial((batch.sequences,))
 
     @abc.abstractmethod
-    def step(
-        self, network: Model, memory: Any, state: Any, batch: Batch
-    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
         """One step on a batch.
 
         Args:
@@ -165,7 +166,7 @@ class Learner(abc.ABC):
 
     def step_with(
         self, numbers: dict[str, Any], network: Model, memory: Any, state: Any, batch: Batch
-    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+    ) -> Stepped:
         """`step` with other values for `numbers`, which may be traced."""
         return self.step(network, memory, state, batch)
 

@@ -13,7 +13,7 @@ from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
 from .clipping import norms_of
-from .learner import Learner, report_of
+from .learner import Learner, Stepped, report_of
 from .objective import Objective
 
 RATE = 1.0
@@ -78,9 +78,7 @@ class Perceptron(Learner):
             raise BadInput("the learner perceptron needs a network with a readout to train")
         return State(jnp.zeros(network.outputs, jnp.int32))
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         encoding, cell, readout = network.parts()
         features = Network(cell, None, encoding)
         hs, final = self.objective.outputs(features, batch, state)

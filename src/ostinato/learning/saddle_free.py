@@ -42,7 +42,7 @@ from .clipping import norm_of
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
-from .learner import RunSize, report_of
+from .learner import RunSize, Stepped, report_of
 from .objective import Objective
 
 # Multiples of the machine epsilon: a Lanczos vector shorter than LEFT, relative to the largest
@@ -172,15 +172,7 @@ class SaddleFree(Curved):
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
         return State(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
-        with jax.default_matmul_precision("highest"):
-            return self._step(network, memory, state, batch)
-
-    def _step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def exact_step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta = whole.start

@@ -30,7 +30,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..weights import trained
 from .clipping import norms_of
-from .learner import Learner, report_of
+from .learner import Learner, Stepped, report_of
 from .objective import Objective
 
 KNOWN = 1e-5  # a pattern whose distance from those stored is less, relative to its size, is stored
@@ -74,9 +74,7 @@ class Storage(Learner):
             )
         return State(jnp.zeros((), jnp.int32))
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         value, final = self.objective.value(network, batch, state)
         R = network.parts().cell.R
         if jnp.shape(batch.targets)[2:] != R.shape[:1]:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import optax
 
@@ -24,7 +23,7 @@ from ..weights import trained
 from .clipping import norms_of
 from .first_order import GradientSettings
 from .gradients import Full, Gradient
-from .learner import Learner, RunSize, report_of
+from .learner import Learner, RunSize, Stepped, report_of
 from .objective import Objective
 
 RATES = ("learning_rate", "rate")
@@ -85,9 +84,7 @@ class Transformation(Learner):
     def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
-    def step(
-        self, network: Model, memory: Any, state: Any, batch: Batch
-    ) -> tuple[Any, Any, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms = norms_of(gradient)

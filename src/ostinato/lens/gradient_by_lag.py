@@ -14,7 +14,7 @@ from ..through_time import unroll
 from ..through_time.check import sizes
 from ..through_time.output import step_changing
 from ..through_time.running import starting_state
-from ._opened import cells_in_turn
+from .cells_in_turn import cells_in_turn
 from .ends import Ends, find_ends, mean_over
 
 Offsets = dict[str, list[jax.Array]]

@@ -23,8 +23,8 @@ from ..cells import Layer, Model
 from ..errors import BadInput
 from ..names import plain_name
 from ..through_time import unroll
-from ._opened import cells_in_turn
-from ._squashed import cells_within
+from .cells_in_turn import cells_in_turn
+from .squashed import cells_within
 
 TWO = ("h", "c")  # the states of all LSTMs; other cells have one, h
 

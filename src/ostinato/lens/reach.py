@@ -10,7 +10,7 @@ import numpy as np
 from ..cells import Model
 from ..errors import BadInput
 from ..names import state_name
-from ..tasks.passages import Passage
+from ..tasks.text.passages import Passage
 from ..through_time import unroll
 from ..wiring import outputs_of
 from .gradient_by_lag import gradient_by_lag

@@ -13,7 +13,7 @@ from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..progress import Report, each, silent
-from ..tasks.passages import Passage
+from ..tasks.text.passages import Passage
 from ..through_time import unroll
 from .names import Unit, state_names
 from .saturation import gates_over_time

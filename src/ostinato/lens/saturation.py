@@ -13,7 +13,7 @@ from ..cells import Layer
 from ..errors import BadInput
 from ..through_time.borders import Borders, find_borders, without_padding
 from ..through_time.check import check_structure, sizes
-from ._opened import Instrumented, open_cells
+from .cells_in_turn import Instrumented, open_cells
 from .names import plain_name
 
 # Up to where an activation is low, and from where it is high.

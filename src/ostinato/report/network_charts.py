@@ -23,7 +23,7 @@ from ..lens import (
 from ..lens.names import weight_name
 from ..names import plain_name, state_name
 from ..runs.loop.probe import Lens
-from ..tasks.pictures import Picture
+from ..tasks.task import Picture
 from .activity import UNITS, activity
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .course import weights_of

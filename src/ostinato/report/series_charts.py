@@ -8,8 +8,8 @@ import numpy as np
 from ..cells import Model
 from ..errors import BadInput
 from ..runs import Saved
-from ..tasks.continuing import closed_loop, forecasts_at_each, no_loop
-from ..tasks.series import Series as SeriesTask
+from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
+from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
 from .course import weights_of
 
@@ -36,7 +36,7 @@ class Place:
 
 def can_forecast(task: Any) -> TypeGuard[SeriesTask]:
     """Whether a task forecasts a series, so that it can be drawn on."""
-    return task.forecasts
+    return task.forecasting() is not None
 
 
 def place_of(

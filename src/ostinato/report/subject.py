@@ -85,10 +85,10 @@ def subject(
     where = "the validation part" if data is None else str(data)
     batches = looked.held_out("valid", SEQUENCES)
     batch = next((batch for batch in batches if np.any(batch.counted)), None)
-    symbols = looked.stream("valid")
+    symbols = _symbols(looked, "valid")
     if batch is None:
         batch = task.batch(first_counted(task, SEQUENCES), SEQUENCES)
-        symbols, where = task.stream("train"), "the training part"
+        symbols, where = _symbols(task, "train"), "the training part"
     layer, few, state, at = looked_at(network, batch, SEQUENCES)
     logged = course(run, task)
     return Subject(
@@ -106,3 +106,8 @@ def subject(
         symbols=symbols,
         where=where,
     )
+
+
+def _symbols(task: Task, part: str) -> np.ndarray | None:
+    text = task.text()
+    return None if text is None else text.stream(part)

@@ -12,6 +12,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..learning import Learner, Objective, RunSize, report_of
 from ..learning.clipping import norms_of
+from ..learning.learner import Stepped
 from ..memory import check_memory
 from ..settings import options, setting
 from ..weights import trained
@@ -98,9 +99,7 @@ class Ridge(Learner):
         moments = no_moments(folds, features, outputs)
         return State(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
         readout = linear_readout(network)

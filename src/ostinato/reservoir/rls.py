@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..learning import Learner, Objective, RunSize
-from ..settings import options, setting
+from ..learning import Learner, Objective
+from ..learning.learner import Stepped
+from ..settings import setting
 from .ridge import check_square, filled, linear_readout, readout_of, regression, reported, states_of
 
 
@@ -63,12 +64,6 @@ class RecursiveLeastSquares(Learner):
     forgetting: float = 1.0
     strength: float = 1e-4
 
-    @classmethod
-    def from_settings(
-        cls, name: str, settings: Any, objective: Objective, size: RunSize
-    ) -> "RecursiveLeastSquares":
-        return cls(objective, **options(settings))
-
     def __post_init__(self) -> None:
         if not 0 < self.forgetting <= 1:
             raise BadInput(f"forgetting must be above 0 and at most 1, got {self.forgetting}")
@@ -82,9 +77,7 @@ class RecursiveLeastSquares(Learner):
         check_square(features)
         return State(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
         readout, dtype = linear_readout(network), memory.P.dtype

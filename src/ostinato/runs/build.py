@@ -12,12 +12,12 @@ from ..data.scaling import DTYPE
 from ..errors import BadInput
 from ..learning import Hybrid, Learner, Objective, RunSize
 from ..tasks import Task
+from ..tasks.task import TaskSizes
 from ..wiring import Network
 from .config import Config
 from .config.refusals import RUN, refuse
 from .network.budget import Units, units_of
 from .network.models import make_network
-from .network.parts import Sizes
 
 if TYPE_CHECKING:
     import optax
@@ -28,7 +28,7 @@ def build_task(config: Config, artefacts: Mapping[str, Any] | None = None) -> Ta
     return config.task.kind.from_settings(config.task.settings, config.training.seed, artefacts)
 
 
-def build_network(config: Config, task: Task | Sizes, units: Units | None = None) -> Network:
+def build_network(config: Config, task: TaskSizes, units: Units | None = None) -> Network:
     """A new network for a task, initialised from the configuration's seed.
 
     If `units` is given, it replaces the number of units in the configuration.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..cells import Hopfield
 from ..errors import BadInput
-from ..tasks.recall import checked_patterns
+from ..tasks.synthetic.recall import checked_patterns
 from ..through_time import unroll
 
 SWEEPS = 200
@@ -146,8 +146,8 @@ def capacity(
         seed: of the patterns.
 
     Example:
-        >>> found = capacity(200, [0.05, 0.3], networks=2)
-        >>> found.recalled.min(axis=1)[0], found.recalled.max(axis=1)[1] < 0.1
+        >>> loads = capacity(200, [0.05, 0.3], networks=2)
+        >>> loads.recalled.min(axis=1)[0], loads.recalled.max(axis=1)[1] < 0.1
         (np.float64(1.0), np.True_)
     """
     recalled, overlap = np.zeros((2, len(loads), networks))
@@ -158,7 +158,7 @@ def capacity(
             some = patterns[np.arange(probed) % len(patterns)]  # always as many, to compile once
             flips = rng.random(some.shape).argsort(axis=1) < round(noise * units)
             cues = np.where(flips, -some, some)
-            found = recall(store(patterns, rule), cues, key=jax.random.key(j))
-            overlaps = np.mean(np.asarray(found) * some, axis=1)
+            ends = recall(store(patterns, rule), cues, key=jax.random.key(j))
+            overlaps = np.mean(np.asarray(ends) * some, axis=1)
             recalled[i, j], overlap[i, j] = np.mean(overlaps >= RECALLED), np.mean(overlaps)
     return Capacity(np.asarray(loads, float), recalled, overlap)

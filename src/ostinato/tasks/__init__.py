@@ -5,44 +5,44 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
-    from .arithmetic import Adding as Adding
-    from .arithmetic import Multiplication as Multiplication
-    from .arrays import Arrays as Arrays
-    from .bouncing_balls import BouncingBalls as BouncingBalls
-    from .captions import Captions as Captions
-    from .chaos import Lorenz as Lorenz
-    from .chaos import MackeyGlass as MackeyGlass
-    from .chaos import SantaFe as SantaFe
-    from .characters import Characters as Characters
-    from .classification import Classify as Classify
-    from .continuing import closed_loop as closed_loop
-    from .copy import Copy as Copy
-    from .execution import Addition as Addition
-    from .execution import Execute as Execute
-    from .handwriting import Handwriting as Handwriting
-    from .handwriting import recognise as recognise
-    from .memorisation import Memorisation as Memorisation
-    from .memory_capacity import MemoryCapacity as MemoryCapacity
-    from .mnist import PermutedMNIST as PermutedMNIST
-    from .mnist import SequentialMNIST as SequentialMNIST
-    from .music import Chorales as Chorales
-    from .narma import NARMA10 as NARMA10
-    from .ntm_copy import NTMCopy as NTMCopy
-    from .ntm_ngrams import NTMNgrams as NTMNgrams
-    from .ntm_recall import NTMRecall as NTMRecall
-    from .ntm_repeat_copy import NTMRepeatCopy as NTMRepeatCopy
-    from .ntm_sort import NTMSort as NTMSort
-    from .pairs import Pairs as Pairs
-    from .permutation import Permutation as Permutation
-    from .recall import Recall as Recall
-    from .series import Series as Series
-    from .tagging import Tagging as Tagging
+    from .downloaded.mnist import PermutedMNIST as PermutedMNIST
+    from .downloaded.mnist import SequentialMNIST as SequentialMNIST
+    from .downloaded.music import Chorales as Chorales
+    from .handwriting.characters import Characters as Characters
+    from .handwriting.handwriting import Handwriting as Handwriting
+    from .handwriting.handwriting import recognise as recognise
+    from .pairs.captions import Captions as Captions
+    from .pairs.execution import Addition as Addition
+    from .pairs.execution import Execute as Execute
+    from .pairs.pairs import Pairs as Pairs
+    from .pairs.translate import Translate as Translate
+    from .series.arrays import Arrays as Arrays
+    from .series.continuing import closed_loop as closed_loop
+    from .series.series import Series as Series
+    from .series.systems import NARMA10 as NARMA10
+    from .series.systems import Lorenz as Lorenz
+    from .series.systems import MackeyGlass as MackeyGlass
+    from .series.systems import MemoryCapacity as MemoryCapacity
+    from .series.systems import SantaFe as SantaFe
+    from .synthetic.bouncing_balls import BouncingBalls as BouncingBalls
+    from .synthetic.long_lags import Adding as Adding
+    from .synthetic.long_lags import Multiplication as Multiplication
+    from .synthetic.long_lags import Permutation as Permutation
+    from .synthetic.long_lags import TemporalOrder as TemporalOrder
+    from .synthetic.long_lags import TemporalOrder3 as TemporalOrder3
+    from .synthetic.memorisation import Copy as Copy
+    from .synthetic.memorisation import Memorisation as Memorisation
+    from .synthetic.recall import Recall as Recall
+    from .synthetic.xor import Xor as Xor
     from .task import Task as Task
-    from .temporal_order import TemporalOrder as TemporalOrder
-    from .temporal_order import TemporalOrder3 as TemporalOrder3
-    from .text import Text as Text
-    from .translate import Translate as Translate
-    from .xor import Xor as Xor
+    from .text.classification import Classify as Classify
+    from .text.tagging import Tagging as Tagging
+    from .text.text import Text as Text
+    from .turing.ngrams import NTMNgrams as NTMNgrams
+    from .turing.vector_tasks import NTMCopy as NTMCopy
+    from .turing.vector_tasks import NTMRecall as NTMRecall
+    from .turing.vector_tasks import NTMRepeatCopy as NTMRepeatCopy
+    from .turing.vector_tasks import NTMSort as NTMSort
 
 __getattr__, __dir__, __all__ = attach(__name__, "TASKS")
 
@@ -50,39 +50,39 @@ __getattr__, __dir__, __all__ = attach(__name__, "TASKS")
 TASKS = Members(
     __name__,
     {
-        "text": "text:Text",
-        "xor": "xor:Xor",
-        "adding": "arithmetic:Adding",
-        "multiplication": "arithmetic:Multiplication",
-        "temporal-order": "temporal_order:TemporalOrder",
-        "temporal-order-3": "temporal_order:TemporalOrder3",
-        "permutation": "permutation:Permutation",
-        "memorisation": "memorisation:Memorisation",
-        "copy": "copy:Copy",
-        "mnist": "mnist:SequentialMNIST",
-        "permuted-mnist": "mnist:PermutedMNIST",
-        "jsb": "music:Chorales",
-        "bouncing-balls": "bouncing_balls:BouncingBalls",
-        "series": "series:Series",
-        "arrays": "arrays:Arrays",
-        "translate": "translate:Translate",
-        "tag": "tagging:Tagging",
-        "classify": "classification:Classify",
-        "characters": "characters:Characters",
-        "handwriting": "handwriting:Handwriting",
-        "caption": "captions:Captions",
-        "execute": "execution:Execute",
-        "addition": "execution:Addition",
-        "recall": "recall:Recall",
-        "ntm-copy": "ntm_copy:NTMCopy",
-        "ntm-repeat-copy": "ntm_repeat_copy:NTMRepeatCopy",
-        "ntm-recall": "ntm_recall:NTMRecall",
-        "ntm-ngrams": "ntm_ngrams:NTMNgrams",
-        "ntm-sort": "ntm_sort:NTMSort",
-        "mackey-glass": "chaos:MackeyGlass",
-        "narma10": "narma:NARMA10",
-        "lorenz": "chaos:Lorenz",
-        "santa-fe": "chaos:SantaFe",
-        "memory-capacity": "memory_capacity:MemoryCapacity",
+        "text": "text.text:Text",
+        "xor": "synthetic.xor:Xor",
+        "adding": "synthetic.long_lags:Adding",
+        "multiplication": "synthetic.long_lags:Multiplication",
+        "temporal-order": "synthetic.long_lags:TemporalOrder",
+        "temporal-order-3": "synthetic.long_lags:TemporalOrder3",
+        "permutation": "synthetic.long_lags:Permutation",
+        "memorisation": "synthetic.memorisation:Memorisation",
+        "copy": "synthetic.memorisation:Copy",
+        "mnist": "downloaded.mnist:SequentialMNIST",
+        "permuted-mnist": "downloaded.mnist:PermutedMNIST",
+        "jsb": "downloaded.music:Chorales",
+        "bouncing-balls": "synthetic.bouncing_balls:BouncingBalls",
+        "series": "series.series:Series",
+        "arrays": "series.arrays:Arrays",
+        "translate": "pairs.translate:Translate",
+        "tag": "text.tagging:Tagging",
+        "classify": "text.classification:Classify",
+        "characters": "handwriting.characters:Characters",
+        "handwriting": "handwriting.handwriting:Handwriting",
+        "caption": "pairs.captions:Captions",
+        "execute": "pairs.execution:Execute",
+        "addition": "pairs.execution:Addition",
+        "recall": "synthetic.recall:Recall",
+        "ntm-copy": "turing.vector_tasks:NTMCopy",
+        "ntm-repeat-copy": "turing.vector_tasks:NTMRepeatCopy",
+        "ntm-recall": "turing.vector_tasks:NTMRecall",
+        "ntm-ngrams": "turing.ngrams:NTMNgrams",
+        "ntm-sort": "turing.vector_tasks:NTMSort",
+        "mackey-glass": "series.systems:MackeyGlass",
+        "narma10": "series.systems:NARMA10",
+        "lorenz": "series.systems:Lorenz",
+        "santa-fe": "series.systems:SantaFe",
+        "memory-capacity": "series.systems:MemoryCapacity",
     },
 )

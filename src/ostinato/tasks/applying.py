@@ -6,13 +6,20 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 
+from ..cells import Model
+from ..data import Batch
 from ..errors import BadInput
 from ..progress import Report, silent
 from ..settings import Setting, checked, shown
+from ..wiring import outputs_of
+
+if TYPE_CHECKING:
+    from .abilities import AnsweringTask
 
 DRAWN = 1000  # at most so many answers are drawn for one input
 WIDEST = 1000  # at most so many answers does a search keep
@@ -93,7 +100,7 @@ class ApplyOptions:
         return self.file
 
 
-def check_options(task: Any, asked: Mapping[str, Any]) -> None:
+def check_options(task: "type[AnsweringTask]", asked: Mapping[str, Any]) -> None:
     """Refuse an option of `apply` that a task, or another option, has no use for."""
     for name in asked:
         if name not in task.apply_options:
@@ -108,3 +115,14 @@ def check_options(task: Any, asked: Mapping[str, Any]) -> None:
                 raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
     if "seed" in asked and "temperature" not in asked:
         raise BadInput("--seed is of answers drawn at random; give --temperature too")
+
+
+@eqx.filter_jit
+def outputs_on(network: Model, batch: Batch) -> jax.Array:
+    """The outputs `(T, B, outputs)` of a network on a batch, with noise off; compiled.
+
+    Args:
+        network: the network.
+        batch: without `first`; see `Batch.arrays`.
+    """
+    return outputs_of(eqx.nn.inference_mode(network), batch)[0]

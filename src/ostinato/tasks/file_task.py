@@ -3,7 +3,7 @@
 import abc
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,7 +11,7 @@ from ..data.files import whole_path
 from ..data.splits import PARTS
 from ..errors import BadInput
 from ..settings import setting
-from .task import Task
+from .task import Artefacts, Task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Reading(NamedTuple):
     file: str | None
     settings: Any
     seed: int = 0
-    artefacts: Mapping[str, Any] | None = None
+    artefacts: Artefacts = None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -84,9 +84,7 @@ class FileTask(Task):
         """The task of a file, or of the data that need none."""
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> Self:
+    def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> Self:
         return cls.read(Reading(settings.file, settings, seed, artefacts or None))
 
     @classmethod

@@ -5,8 +5,9 @@ import contextlib
 import hashlib
 import operator
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import jax
 import numpy as np
@@ -15,14 +16,59 @@ from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
 from ..settings import NoSettings, from_arguments, options, signature
-from .applying import ApplyOptions
+from .framing import Framing
 from .losses import Loss
 from .metrics import Metric
-from .passages import Passage
-from .pictures import Picture
+
+if TYPE_CHECKING:
+    from .abilities import AnsweringTask, TextTask
+    from .series.series import Series
+    from .text.passages import Passage
+
+Artefacts = Mapping[str, Any] | None  # what a trained model keeps of its task, if there is one
 
 MAX_SEED = 2**32 - 1
 EVALUATED_TOGETHER = 64
+
+
+class Picture(NamedTuple):
+    """A table of numbers from 0 to 1 with named rows and columns: where a network looks.
+
+    Attributes:
+        title: what it shows, in a few words.
+        columns, rows: their names, left to right and top to bottom.
+        values: `values[row][column]`.
+    """
+
+    title: str
+    columns: list[str]
+    rows: list[str]
+    values: list[list[float]]
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+class TaskSizes(Protocol):
+    """What a network must know about its task: a `Task` has it, and so has what a run keeps of one.
+
+    For what each of them is see `Task`.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def symbolic(self) -> bool: ...
+    @property
+    def readout_bias(self) -> bool: ...
+    @property
+    def predicts_next(self) -> bool: ...
+    @property
+    def model(self) -> Mapping[str, Any] | None: ...
 
 
 class Task(abc.ABC):
@@ -32,13 +78,15 @@ class Task(abc.ABC):
     the same batches without keeping a position in the data.
 
     A task of your own needs `name`, `inputs`, `outputs`, `loss`, `metrics`, `chance`, `length`,
-    `batch` and `held_out`; `ostinato.testing.check_task` tests it. Everything else has a default.
+    `batch` and `held_out`; a `framing` has loss, metrics and chance together.
+    `ostinato.testing.check_task` tests it. Everything else has a default.
 
     Attributes:
         name: its name on the command line.
         inputs: size of an input vector, or the number of input symbols.
         symbolic: whether inputs are symbols.
         outputs: size of the network's output.
+        framing: what is asked, with the three that follow; see `framing`.
         loss: what training minimises; see `losses`.
         metrics: what evaluations report; the first one chooses the best checkpoint. See `metrics`.
         chance: the first metric of the best answer that ignores the input.
@@ -47,17 +95,13 @@ class Task(abc.ABC):
         lag: the least number of steps back that an answer depends on; `None` if unknown.
         held_out_together: how many generated held-out sequences are in memory at once.
         predicts_next: whether the targets are later inputs, which a network must not see.
-        forecasts: whether it forecasts a series, which a network can then continue; see
-            `continuing`.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
-            `Network`. See `runs/models.py`.
+            `Network`. See `runs/network/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
         seed: random seed of all batches.
-        apply_options: the options of `apply` that the task has a use for; see `ApplyOptions`.
-        vocabulary: the symbols of a text; `None` if inputs and outputs are not text.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -65,18 +109,13 @@ class Task(abc.ABC):
     inputs: int
     symbolic: bool = False
     outputs: int
-    loss: Loss
-    metrics: tuple[Metric, ...]
-    chance: float
+    framing: Framing
     solved: float | None = None
     length: int
     held_out_together: int = 0
     predicts_next: bool = False
-    forecasts: bool = False
     readout_bias: bool = True
     model: Mapping[str, Any] | None = None
-    apply_options: ClassVar[tuple[str, ...]] = ()
-    vocabulary: Any = None
     settings: Any
     seed: int
 
@@ -94,12 +133,10 @@ class Task(abc.ABC):
         """Show the settings in the signature of the constructor."""
         super().__init_subclass__(**more)
         with contextlib.suppress(BadInput, NameError, TypeError):  # whoever makes one is told
-            cls.__signature__ = signature(cls.__init__, cls.Settings)  # type: ignore[attr-defined]
+            cls.__signature__ = signature(cls.__init__, cls.Settings, Task.__init__)  # type: ignore[attr-defined]
 
     @classmethod
-    def from_settings(
-        cls, settings: Any, seed: int, artefacts: Mapping[str, Any] | None = None
-    ) -> Self:
+    def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> Self:
         """Build the task of a configuration.
 
         Args:
@@ -109,6 +146,18 @@ class Task(abc.ABC):
             artefacts: what a trained model keeps of its task; see `artefacts`.
         """
         return cls(seed=seed, **options(settings))
+
+    @cached_property
+    def loss(self) -> Loss:
+        return self.framing.loss
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        return self.framing.metrics
+
+    @cached_property
+    def chance(self) -> float:
+        return self.framing.chance
 
     @property
     def metric(self) -> Metric:
@@ -138,16 +187,20 @@ class Task(abc.ABC):
         """The batches on which a trained network is evaluated."""
         return self.held_out(part, EVALUATED_TOGETHER)
 
-    def stream(self, part: str) -> np.ndarray | None:
-        """A part of a text, `"train"`, `"valid"` or `"test"`, as symbols `(T,)`; else `None`."""
+    def text(self) -> "TextTask | None":
+        """The task as one on a text, with its vocabulary and its symbols; else `None`."""
         return None
 
-    def passage(self, part: str) -> Passage:
+    def forecasting(self) -> "Series | None":
+        """The task as one that forecasts a series, which a network can continue; else `None`."""
+        return None
+
+    def passage(self, part: str) -> "Passage":
         """A part of a text to look at from inside, `"train"`, `"valid"` or `"test"`."""
         raise BadInput(f"the task {self.name} reads no text to look at")
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> Passage:
+    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> "Passage":
         """The same for a text that somebody typed.
 
         Args:
@@ -175,16 +228,8 @@ class Task(abc.ABC):
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
     @classmethod
-    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """The answers of a trained network to new input.
-
-        Args:
-            network: the trained network.
-            how: what to read, what the run keeps of its task, and options.
-
-        Returns:
-            A dictionary for each input, as JSON; `text` is what is printed without --json.
-        """
+    def answering(cls) -> "type[AnsweringTask]":
+        """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:

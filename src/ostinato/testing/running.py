@@ -111,8 +111,9 @@ class SequenceResult(NamedTuple):
 
     Attributes:
         ys, final: outputs and final state.
-        derivatives: the gradient of the loss with respect to the parameters, and the Gauss-Newton
-            product `JᵀHJv` (a `jvp`, then a `vjp`) with `H = diag(w²)` for loss weights w.
+        derivatives: the gradient of the loss with respect to the parameters plus the Gauss-Newton
+            product `JᵀHJv` with `H = diag(w²)` for loss weights w. The sum is `Jᵀ(w + HJv)`: one
+            `jvp` and one `vjp` check both directions.
     """
 
     ys: Any
@@ -203,8 +204,8 @@ def _compiled(case: Case) -> Callable[..., tuple]:
         outputs, push, (ys, final) = jax.linearize(run, moving, has_aux=True)
         assert same_structure(outputs, weights)
         pull = jax.linear_transpose(push, moving)
-        changes = jax.tree.map(lambda w, d: w**2 * d, weights, push(direction))
-        (gradient,), (product,) = pull(jax.tree.map(jnp.asarray, weights)), pull(changes)
-        return ys, final, (gradient, product)
+        slopes = jax.tree.map(lambda w, change: w + w**2 * change, weights, push(direction))
+        (derivatives,) = pull(slopes)
+        return ys, final, derivatives
 
     return quickly(results)

@@ -20,15 +20,14 @@ class Tagger(Model):
 
     `E w_t` is the vector of word t; `→s_t` and `←s_t` are the outputs of two cells that have read
     its characters, at its last and at its first character. Every distinct word of a batch is
-    read once; see `ostinato.data.spelling`. With probability `rate` a number of `x_t` is dropped.
+    read once; see `ostinato.data.words`. With probability `rate` a number of `x_t` is dropped.
 
     Source: Ling et al. (2015); Plank, Søgaard and Goldberg (2016).
 
     Shapes: inputs `SpelledWords` of T words and B sentences; outputs `(T, B, outputs)`.
 
     Example:
-        >>> from ostinato.data.spelling import Spellings
-        >>> from ostinato.data.words import Words
+        >>> from ostinato.data.words import Spellings, Words
         >>> keys = jax.random.split(jax.random.key(0), 5)
         >>> reading = Bidirectional(LSTM(8, 6, key=keys[0]), LSTM(8, 6, key=keys[1]))
         >>> network = Network(LSTM(10 + 12, 16, key=keys[2]), Readout(16, 3, key=keys[3]))

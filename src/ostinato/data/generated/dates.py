@@ -10,7 +10,7 @@ import datetime
 import numpy as np
 
 from ...errors import BadInput
-from .parts import draw_in
+from ..splits import draw_in
 
 FIRST, LAST = datetime.date(1600, 1, 1), datetime.date(2199, 12, 31)
 

@@ -1,14 +1,36 @@
-"""Numbers in words: English to French or German."""
+"""Numbers in words, English to French or German, and sums of numbers.
+
+The spelling of cardinal numbers from 0 to 999,999,999,999 is that of the package `num2words`: the
+British "and", French hyphens as before 1990. A sum is written as a program that prints it.
+
+Source of the sums: Zaremba and Sutskever (2014), Learning to execute, section 3.2.
+"""
 
 import numpy as np
 
 from ...errors import BadInput
-from .number_words import english, french, german
-from .parts import draw_in, part_of
+from ..splits import MAX_TRIES, draw_in, part_of, too_few
 
-LANGUAGES = {"fr": french, "de": german}
 ALWAYS_TRAINED = 100  # the numbers below, in which every simple word occurs
 MAX = 10**12 - 1  # larger numbers need no new words but "trillion" and its like
+ENGLISH = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+).split()
+ENGLISH_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+FRENCH = (
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize "
+    "dix-sept dix-huit dix-neuf"
+).split()
+FRENCH_TENS = (
+    "_ _ vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt"
+).split()
+GERMAN = (
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn "
+    "fünfzehn sechzehn siebzehn achtzehn neunzehn"
+).split()
+GERMAN_TENS = "_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
+MAX_DIGITS = 18  # both numbers and their sum fit into 64 bits
 
 
 def number_pair(number: int, language: str = "fr") -> tuple[str, str]:
@@ -24,11 +46,12 @@ def number_pair(number: int, language: str = "fr") -> tuple[str, str]:
         >>> number_pair(21, "de")
         ('twenty-one', 'einundzwanzig')
     """
-    if language not in LANGUAGES:
-        raise BadInput(f"the language must be one of {', '.join(LANGUAGES)}; got {language!r:.40}")
+    languages = {"fr": french, "de": german}
+    if language not in languages:
+        raise BadInput(f"the language must be one of {', '.join(languages)}; got {language!r:.40}")
     if not 0 <= number <= MAX:
         raise BadInput(f"numbers in words go from 0 to {MAX}, got {number}")
-    return english(int(number)), LANGUAGES[language](int(number))
+    return english(int(number)), languages[language](int(number))
 
 
 def part_of_number(number: int) -> str:
@@ -70,3 +93,148 @@ def draw_numbers(
         return int(rng.integers(low, min(10**length - 1, most), endpoint=True))
 
     return [draw_in(part, draw, part_of_number) for _ in range(count)]
+
+
+def english(number: int) -> str:
+    """A number in English.
+
+    Example:
+        >>> english(1_000_294), english(2_001)
+        ('one million, two hundred and ninety-four', 'two thousand and one')
+    """
+    for size, name in (10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred"):
+        if number >= size:
+            count, rest = divmod(number, size)
+            words = f"{english(count)} {name}"
+            return f"{words}{' and' if rest < 100 else ','} {english(rest)}" if rest else words
+    if number < 20:
+        return ENGLISH[number]
+    tens, ones = divmod(number, 10)
+    return f"{ENGLISH_TENS[tens]}-{ENGLISH[ones]}" if ones else ENGLISH_TENS[tens]
+
+
+def french(number: int) -> str:
+    """A number in French.
+
+    Example:
+        >>> french(1_294), french(80), french(271)
+        ('mille deux cent quatre-vingt-quatorze', 'quatre-vingts', 'deux cent soixante et onze')
+    """
+    for size, name in (10**9, "milliard"), (10**6, "million"):
+        if number >= size:
+            count, rest = divmod(number, size)
+            words = f"{french(count)} {name}{'s' if count > 1 else ''}"
+            return f"{words} {french(rest)}" if rest else words
+    # A multiplied vingt or cent has an s at the end of the number and before million or milliard.
+    hundreds, rest = divmod(number % 1000, 100)
+    plural = rest == 80 or (rest == 0 and hundreds > 1)
+    return f"{_french(number)}{'s' if plural else ''}"
+
+
+def _french(number: int) -> str:
+    """A number below a million, without the s of vingts and cents."""
+    for size, name in (1000, "mille"), (100, "cent"):
+        if number >= size:
+            count, rest = divmod(number, size)
+            words = f"{_french(count)} {name}" if count > 1 else name
+            return f"{words} {_french(rest)}" if rest else words
+    if number < 20:
+        return FRENCH[number]
+    tens, ones = divmod(number, 10)
+    if tens in (7, 9):
+        ones += 10
+    if not ones:
+        return FRENCH_TENS[tens]
+    joint = " et " if ones in (1, 11) and tens < 8 else "-"
+    return f"{FRENCH_TENS[tens]}{joint}{FRENCH[ones]}"
+
+
+def german(number: int) -> str:
+    """A number in German.
+
+    Example:
+        >>> german(21), german(1_100), german(2_000_001)
+        ('einundzwanzig', 'eintausendeinhundert', 'zwei Millionen eins')
+    """
+    for size, one, name in (10**9, "Milliarde", "Milliarden"), (10**6, "Million", "Millionen"):
+        if number >= size:
+            count, rest = divmod(number, size)
+            words = f"eine {one}" if count == 1 else f"{german(count)} {name}"
+            return f"{words} {german(rest)}" if rest else words
+    for size, name in (1000, "tausend"), (100, "hundert"):
+        if number >= size:
+            count, rest = divmod(number, size)
+            words = f"{'ein' if count == 1 else german(count)}{name}"
+            return f"{words}{german(rest)}" if rest else words
+    if number < 20:
+        return GERMAN[number]
+    tens, ones = divmod(number, 10)
+    before = f"{'ein' if ones == 1 else GERMAN[ones]}und" if ones else ""
+    return f"{before}{GERMAN_TENS[tens]}"
+
+
+def addition_pair(one: int, other: int) -> tuple[str, str]:
+    """The program that adds two numbers, and what it prints.
+
+    Example:
+        >>> addition_pair(123, 45)
+        ('print(123+45)', '168')
+    """
+    return f"print({one}+{other})", str(one + other)
+
+
+def draw_terms(
+    rng: np.random.Generator, digits: int, part: str = "train", same_length: bool = True
+) -> tuple[int, int]:
+    """Two random numbers of the part; see `part_of`. The order of the two does not change the part.
+
+    Args:
+        rng: the source of randomness.
+        digits: of both numbers, or of the longer one at most.
+        part: `"train"`, `"valid"` or `"test"`.
+        same_length: whether both have exactly so many digits, as in the paper; otherwise each has
+            a random number of digits up to that.
+
+    Example:
+        >>> draw_terms(np.random.default_rng(0), 9)
+        (865561803, 673265518)
+    """
+    if not 1 <= digits <= MAX_DIGITS:
+        raise BadInput(f"the numbers must have 1 to {MAX_DIGITS} digits, got {digits}")
+
+    def one() -> int:
+        length = digits if same_length else int(rng.integers(1, digits + 1))
+        low = 10 ** (length - 1) if length > 1 else 0
+        return int(rng.integers(low, 10**length))
+
+    return draw_in(part, lambda: (one(), one()), lambda pair: part_of(str(sorted(pair))))
+
+
+def draw_many_terms(
+    rng: np.random.Generator, digits: np.ndarray, part: str = "train"
+) -> np.ndarray:
+    """Pairs of random numbers of the part, `(N, 2)`: `draw_terms` for many pairs at once.
+
+    Args:
+        rng: the source of randomness.
+        digits: `(N, 2)`, the digits of each number.
+        part: `"train"`, `"valid"` or `"test"`.
+
+    Example:
+        >>> draw_many_terms(np.random.default_rng(0), np.array([[9, 9], [2, 1]])).tolist()
+        [[865561803, 673265518], [56, 2]]
+    """
+    if digits.min() < 1 or digits.max() > MAX_DIGITS:
+        wrong = digits.min() if digits.min() < 1 else digits.max()
+        raise BadInput(f"the numbers must have 1 to {MAX_DIGITS} digits, got {wrong}")
+    high = 10 ** digits.astype(np.int64)
+    low = np.where(digits > 1, high // 10, 0)
+    found = np.zeros_like(high)
+    left = np.arange(len(digits))
+    for _ in range(MAX_TRIES):
+        found[left] = rng.integers(low[left], high[left])
+        terms = np.sort(found[left], axis=1).tolist()
+        left = left[[part_of(str(pair)) != part for pair in terms]]
+        if not len(left):
+            return found
+    raise too_few(part)

@@ -15,125 +15,116 @@ one pass from left to right with constant memory.
 
 Source: Zaremba and Sutskever (2014), Learning to execute, section 3. Their generator has a further
 operation, which changes nothing; it is left out.
+
+The curriculum strategies of Zaremba and Sutskever say how hard the next example is. The difficulty
+is a `Level`: the nesting of a program and the length of its numbers. The target is
+the level that is to be learned in the end.
+
+    baseline    always the target
+    naive       length 1 and nesting 1 at first; the length rises to its target, then the nesting
+                rises by one and the length starts again from 1
+    mix         length and nesting uniform between 1 and the target
+    combined    naive or mix, with equal probability
+
+Zaremba and Sutskever raise the naive level when the validation error stops falling. Here it depends
+on the step alone, so that a batch remains a function of its number: all levels but the last share
+the first half of the training equally.
 """
 
-import dataclasses
 import string
 from collections.abc import Callable
 from random import Random
+from typing import NamedTuple
 
 from ...errors import BadInput
-from .curriculum import Level
-from .parts import draw_in
+from ..splits import draw_in
 
 VARIABLES = [letter for letter in string.ascii_lowercase if letter != "x"]  # x counts in loops
-MAX = Level(nesting=len(VARIABLES), length=12)
 SMALL = 4  # small numbers go up to this times the length
 
 
-@dataclasses.dataclass(frozen=True)
-class Number:
-    value: int
+class Level(NamedTuple):
+    """How hard an example is."""
 
-    def __str__(self) -> str:
-        return str(self.value)
-
-    def evaluate(self, variables: dict[str, int]) -> int:
-        return self.value
+    nesting: int
+    length: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Variable:
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-    def evaluate(self, variables: dict[str, int]) -> int:
-        return variables[self.name]
+Strategy = Callable[[Random, int, int, Level], Level]
 
 
-@dataclasses.dataclass(frozen=True)
-class Binary:
-    """`(left+right)`, and the same with `-` and `*`."""
+def baseline(rng: Random, step: int, steps: int, target: Level) -> Level:
+    """The target at every step.
 
-    left: "Expression"
-    sign: str
-    right: "Expression"
-
-    def __str__(self) -> str:
-        return f"({self.left}{self.sign}{self.right})"
-
-    def evaluate(self, variables: dict[str, int]) -> int:
-        return SIGNS[self.sign](self.left.evaluate(variables), self.right.evaluate(variables))
+    Example:
+        >>> baseline(Random(0), 0, 100, Level(2, 3))
+        Level(nesting=2, length=3)
+    """
+    return target
 
 
-@dataclasses.dataclass(frozen=True)
-class Choice:
-    """`(then if left<right else otherwise)`, and the same with `>`."""
+def naive(rng: Random, step: int, steps: int, target: Level) -> Level:
+    """From the easiest level to the target in the first half of the training.
 
-    then: "Expression"
-    left: "Expression"
-    sign: str
-    right: "Expression"
-    otherwise: "Expression"
-
-    def __str__(self) -> str:
-        return f"({self.then} if {self.left}{self.sign}{self.right} else {self.otherwise})"
-
-    def evaluate(self, variables: dict[str, int]) -> int:
-        holds = SIGNS[self.sign](self.left.evaluate(variables), self.right.evaluate(variables))
-        return (self.then if holds else self.otherwise).evaluate(variables)
+    Example:
+        >>> [tuple(naive(None, step, 100, Level(2, 3))) for step in (0, 10, 20, 30, 40, 50)]
+        [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)]
+    """
+    last = target.nesting * target.length - 1
+    stage = min(last, 2 * last * step // max(1, steps))
+    nesting, length = divmod(stage, target.length)
+    return Level(nesting + 1, length + 1)
 
 
-Expression = Number | Variable | Binary | Choice
+def mix(rng: Random, step: int, steps: int, target: Level) -> Level:
+    """Nesting and length uniform from 1 to the target.
 
-SIGNS: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "<": lambda a, b: a < b,
-    ">": lambda a, b: a > b,
+    Example:
+        >>> mix(Random(0), 0, 100, Level(3, 5))
+        Level(nesting=3, length=4)
+    """
+    return Level(*(1 + int(rng.random() * most) for most in target))
+
+
+def combined(rng: Random, step: int, steps: int, target: Level) -> Level:
+    """`naive` or `mix`, with equal probability.
+
+    Example:
+        >>> rng = Random(3)
+        >>> [tuple(combined(rng, 20, 100, Level(3, 5))) for _ in range(4)]
+        [(2, 1), (2, 4), (1, 1), (1, 2)]
+    """
+    return (naive if rng.random() < 0.5 else mix)(rng, step, steps, target)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "baseline": baseline,
+    "naive": naive,
+    "mix": mix,
+    "combined": combined,
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Assignment:
-    name: str
-    value: Expression
-
-    def __str__(self) -> str:
-        return f"{self.name}={self.value}"
-
-    def run(self, variables: dict[str, int]) -> None:
-        variables[self.name] = self.value.evaluate(variables)
-
-
-@dataclasses.dataclass(frozen=True)
-class Loop:
-    """`for x in range(times):name+=value`, and the same with `-`."""
-
-    name: str
-    sign: str
-    value: Expression
-    times: int
-
-    def __str__(self) -> str:
-        return f"for x in range({self.times}):{self.name}{self.sign}={self.value}"
-
-    def run(self, variables: dict[str, int]) -> None:
-        for _ in range(self.times):
-            change = self.value.evaluate(variables)
-            variables[self.name] = SIGNS[self.sign](variables[self.name], change)
-
-
-@dataclasses.dataclass(frozen=True)
-class Program:
-    """Statements, and the expression that is printed at the end.
+def strategy(name: str) -> Strategy:
+    """A strategy by name.
 
     Example:
-        >>> first = Assignment("j", Number(8584))
-        >>> program = Program((first, Loop("j", "+", Number(920), 8)), Variable("j"))
+        >>> strategy("mix") is mix
+        True
+    """
+    if name not in STRATEGIES:
+        raise BadInput(f"curriculum must be one of {', '.join(STRATEGIES)}; got {name!r:.40}")
+    return STRATEGIES[name]
+
+
+MAX = Level(nesting=len(VARIABLES), length=12)
+
+
+class Program(NamedTuple):
+    """A program and what it prints.
+
+    Example:
+        >>> program = Program("j=8584\\nfor x in range(8):j+=920\\nprint(j)", "15944")
         >>> print(program)
         j=8584
         for x in range(8):j+=920
@@ -142,18 +133,15 @@ class Program:
         '15944'
     """
 
-    statements: tuple[Assignment | Loop, ...]
-    printed: Expression
+    text: str
+    printed: str
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.statements), f"print({self.printed})"])
+        return self.text
 
     def output(self) -> str:
         """What the program prints."""
-        variables: dict[str, int] = {}
-        for statement in self.statements:
-            statement.run(variables)
-        return str(self.printed.evaluate(variables))
+        return self.printed
 
 
 def draw_program(rng: Random, level: Level, part: str = "train") -> Program:
@@ -202,59 +190,80 @@ def longest_program(level: Level) -> tuple[int, int]:
     return len("print()") + number + level.nesting * operation, len(f"-{largest}")
 
 
+class _Value(NamedTuple):
+    """An expression and its value."""
+
+    text: str
+    value: int
+
+
 class _Writer:
-    """Writes one random program."""
+    """Writes one random program, and evaluates it on the way."""
 
     def __init__(self, rng: Random, level: Level):
         self.random, self.level = rng.random, level
-        self.statements: list[Assignment | Loop] = []
+        self.statements: list[str] = []
         self.unused = list(VARIABLES)
 
     def program(self) -> Program:
         operations = (self.pair, self.product, self.assignment, self.loop, self.choice)
-        result: Expression = self.number()
+        result = self.number()
         for _ in range(self.level.nesting):
             result = operations[self.below(len(operations))](result)
-        return Program(tuple(self.statements), result)
+        return Program("\n".join([*self.statements, f"print({result.text})"]), str(result.value))
 
     def below(self, most: int) -> int:
         """A whole number from 0 to `most` - 1; faster than `Random.randrange`."""
         return int(self.random() * most)
 
-    def number(self) -> Number:
-        return Number(1 + self.below(10**self.level.length))
+    def number(self) -> _Value:
+        value = 1 + self.below(10**self.level.length)
+        return _Value(str(value), value)
 
     def small(self) -> int:
         return 1 + self.below(SMALL * self.level.length)
 
-    def operands(self, result: Expression, count: int) -> list[Expression]:
+    def operands(self, result: _Value, count: int) -> list[_Value]:
         """The result at a random place among new numbers."""
-        found: list[Expression] = [self.number() for _ in range(count - 1)]
+        found = [self.number() for _ in range(count - 1)]
         found.insert(self.below(count), result)
         return found
 
-    def pair(self, result: Expression) -> Expression:
-        left, right = self.operands(result, 2)
-        return Binary(left, "+-"[self.below(2)], right)
+    def sum(self, left: _Value, right: _Value) -> _Value:
+        """The sum or the difference."""
+        sign = "+-"[self.below(2)]
+        value = left.value + right.value if sign == "+" else left.value - right.value
+        return _Value(f"({left.text}{sign}{right.text})", value)
 
-    def product(self, result: Expression) -> Expression:
-        small = Number(self.small())
-        left, right = (result, small) if self.below(2) else (small, result)
-        return Binary(left, "*", right)
+    def pair(self, result: _Value) -> _Value:
+        return self.sum(*self.operands(result, 2))
 
-    def assignment(self, result: Expression) -> Expression:
+    def product(self, result: _Value) -> _Value:
+        small = self.small()
+        words = (result.text, str(small)) if self.below(2) else (str(small), result.text)
+        return _Value(f"({'*'.join(words)})", small * result.value)
+
+    def assigned(self, value: _Value) -> _Value:
+        """A new variable with a value."""
+        name = self.unused.pop(self.below(len(self.unused)))
+        self.statements.append(f"{name}={value.text}")
+        return _Value(name, value.value)
+
+    def assignment(self, result: _Value) -> _Value:
         value, other = self.operands(result, 2)
-        name = self.unused.pop(self.below(len(self.unused)))
-        self.statements.append(Assignment(name, value))
-        return Binary(Variable(name), "+-"[self.below(2)], other)
+        return self.sum(self.assigned(value), other)
 
-    def loop(self, result: Expression) -> Expression:
+    def loop(self, result: _Value) -> _Value:
         first, change = self.operands(result, 2)
-        name = self.unused.pop(self.below(len(self.unused)))
-        self.statements.append(Assignment(name, first))
-        self.statements.append(Loop(name, "+-"[self.below(2)], change, self.small()))
-        return Variable(name)
+        variable = self.assigned(first)
+        sign, times = "+-"[self.below(2)], self.small()
+        name, added = variable.text, times * change.value
+        self.statements.append(f"for x in range({times}):{name}{sign}={change.text}")
+        return _Value(name, variable.value + (added if sign == "+" else -added))
 
-    def choice(self, result: Expression) -> Expression:
-        then, left, right, otherwise = self.operands(result, 4)
-        return Choice(then, left, "<>"[self.below(2)], right, otherwise)
+    def choice(self, result: _Value) -> _Value:
+        then, left, right, other = self.operands(result, 4)
+        sign = "<>"[self.below(2)]
+        holds = left.value < right.value if sign == "<" else left.value > right.value
+        words = f"({then.text} if {left.text}{sign}{right.text} else {other.text})"
+        return _Value(words, then.value if holds else other.value)

@@ -12,8 +12,7 @@ from functools import cache
 import numpy as np
 
 from ...errors import BadInput
-from ..splits import PARTS
-from .parts import part_of
+from ..splits import PARTS, part_of
 
 SIDE = 32
 RADII = {"small": (3.5, 4.5), "large": (6.5, 7.0)}

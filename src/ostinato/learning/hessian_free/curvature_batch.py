@@ -1,5 +1,6 @@
 """The curvature batch: the part of a batch that curvature products use."""
 
+import abc
 import dataclasses
 import math
 from typing import Any
@@ -12,7 +13,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ..hybrid import WHERE
-from ..learner import Learner
+from ..learner import Learner, Stepped
 from ..objective import Objective
 from .on_batch import OnBatch
 
@@ -60,6 +61,14 @@ class Curved(Learner):
     log_every_step = True
     can_vmap = False
     curvature: int | None
+
+    def step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
+        with jax.default_matmul_precision("highest"):
+            return self.exact_step(network, memory, state, batch)
+
+    @abc.abstractmethod
+    def exact_step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
+        """`step`, with all products in full float32."""
 
     def chosen_values(self) -> dict[str, Any]:
         return {"curvature_batch": self.curvature}

@@ -33,7 +33,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
 from ..clipping import norm_of
-from ..learner import RunSize, report_of
+from ..learner import RunSize, Stepped, report_of
 from ..objective import Objective
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
 from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
@@ -158,15 +158,7 @@ class HessianFree(Curved):
         dtype = jnp.result_type(*jax.tree.leaves(parameters))
         return State(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
-        with jax.default_matmul_precision("highest"):
-            return self._step(network, memory, state, batch)
-
-    def _step(
-        self, network: Model, memory: State, state: Any, batch: Batch
-    ) -> tuple[Any, State, Any, dict[str, jax.Array]]:
+    def exact_step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         whole, part = whole_and_part(self, network, batch, state, memory.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta, damping, scale = whole.start, self.damping, memory.scale

@@ -19,7 +19,7 @@ from ...progress import Report, each, silent
 from ...tasks import Task
 from ...tasks.losses import CrossEntropy
 from ...tasks.metrics import Bits, Metric, counted, counted_together, perplexity, values_of
-from ...tasks.text import streams
+from ...tasks.text.text import streams
 from ...weights import own_precision
 from ...weights import trained as trained_part
 from ...wiring import outputs_of
@@ -277,7 +277,10 @@ def word_fail_rate(text: str, words: Collection[str]) -> float | None:
 
 def training_words(task: Task) -> set[str]:
     """The words of the training part of a text."""
-    return set(words_of(task.vocabulary.decode(task.stream("train"))))
+    text = task.text()
+    if text is None:
+        raise BadInput(f"the task {task.name} has no text with words")
+    return set(words_of(text.vocabulary.decode(text.stream("train"))))
 
 
 def spelling(

@@ -17,7 +17,7 @@ from ...lens.reach import WINDOW, reach
 from ...lens.reading import APART, Reading, read, read_gates, similar_states
 from ...progress import Report, silent
 from ...settings import checked_int
-from ...tasks.passages import Passage
+from ...tasks.text.passages import Passage
 from ..build import build_network
 from ..folder.run import Run
 

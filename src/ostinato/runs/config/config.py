@@ -22,7 +22,7 @@ from typing import Any
 from ...errors import BadInput
 from ...names import nearest
 from ...settings import as_json, checked, make, settings_of, shown
-from ...tasks.from_files import task_name_for
+from ...tasks.series.from_files import task_name_for
 from ..config.sections import NetworkSettings
 from .members import Member
 from .refusals import MEMBERS, SETTINGS, refuse

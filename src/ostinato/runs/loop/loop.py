@@ -310,7 +310,7 @@ class Training:
             "lag": self.task.lag,
             "in_nats": self.task.loss.in_nats,
             "epochs": self._epochs(),
-            "vocabulary": None if self.task.vocabulary is None else len(self.task.vocabulary),
+            "vocabulary": None if (text := self.task.text()) is None else len(text.vocabulary),
             "parameters": count_parameters(self.network),
             "device": jax.devices()[0].device_kind,
             "log_every": self.log_every,

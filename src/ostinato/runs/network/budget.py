@@ -13,30 +13,29 @@ import jax
 from ...cells.initialisers import initialiser
 from ...errors import BadInput
 from ...settings import settings_of
-from ...tasks import Task
+from ...tasks.task import TaskSizes
 from ...weights import count_parameters
 from ...wiring import Network
 from ..config import Config
 from ..config.sections import UNITS
 from .models import make_network
-from .parts import Sizes
 
 Units = int | tuple[int, ...]
 
 
-def units_of(config: Config, task: Task | Sizes) -> Units:
+def units_of(config: Config, task: TaskSizes) -> Units:
     """The units of each layer: as configured, nearest to the budget, or the default."""
     if config.network.budget is None:
         return config.network.units or UNITS
     return units_for(config, task)
 
 
-def network_shapes(config: Config, task: Task | Sizes, units: Units | None = None) -> Network:
+def network_shapes(config: Config, task: TaskSizes, units: Units | None = None) -> Network:
     """The network of `build_network` with shapes in place of arrays."""
     return _shapes(config, task, units or units_of(config, task), config.network.layers)
 
 
-def parameter_count(config: Config, task: Task | Sizes, units: int | Sequence[int]) -> int:
+def parameter_count(config: Config, task: TaskSizes, units: int | Sequence[int]) -> int:
     """The number of parameters of a network with this many units.
 
     If all layers have the same number of units, the count is a quadratic function of that number,
@@ -48,7 +47,7 @@ def parameter_count(config: Config, task: Task | Sizes, units: int | Sequence[in
     return (a * units + b) * units + c
 
 
-def units_for(config: Config, task: Task | Sizes) -> int:
+def units_for(config: Config, task: TaskSizes) -> int:
     """The number of units whose parameter count is nearest to the budget."""
     budget = config.network.budget
     assert budget is not None
@@ -72,7 +71,7 @@ def units_for(config: Config, task: Task | Sizes) -> int:
     return min((low, low + 1), key=lambda units: abs(size(units) - budget))
 
 
-def _quadratic(config: Config, task: Task | Sizes) -> tuple[int, int, int]:
+def _quadratic(config: Config, task: TaskSizes) -> tuple[int, int, int]:
     """The integers `a, b, c` of the parameter count `a units² + b units + c`."""
     one, two, three = (_extrapolated(config, task, units) for units in (1, 2, 3))
     a = (three - 2 * two + one) // 2
@@ -80,7 +79,7 @@ def _quadratic(config: Config, task: Task | Sizes) -> tuple[int, int, int]:
     return a, b, one - a - b
 
 
-def _extrapolated(config: Config, task: Task | Sizes, units: int) -> int:
+def _extrapolated(config: Config, task: TaskSizes, units: int) -> int:
     """The number of parameters of all layers, extrapolated from networks with few layers.
 
     It is linear in the number of layers, or cubic with gated feedback, where every layer reads
@@ -96,7 +95,7 @@ def _extrapolated(config: Config, task: Task | Sizes, units: int) -> int:
     return total
 
 
-def _shapes(config: Config, task: Task | Sizes, units: int | Sequence[int], layers: int) -> Network:
+def _shapes(config: Config, task: TaskSizes, units: int | Sequence[int], layers: int) -> Network:
     # Initialisers do not change shapes; `make_network` reports those that do not fit.
     own = settings_of(config.cell.kind.Settings)
     words = [name for name, x in own.items() if x.read is initialiser]

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from ...cells.initialisers import normal
 from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
-from ...tasks import Task
+from ...tasks.task import TaskSizes
 from ...wiring import Captioner, Embedding, EncoderDecoder, Mean, Network, Stack, Tagger
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import Convolutions
@@ -22,7 +22,7 @@ from ...wiring.encoder_decoder import Bridge, DeepReadout, can_hand_over
 from ...wiring.network import Dropped
 from ...wiring.noise import Drop
 from ..config.refusals import NETWORK, refuse
-from .parts import Parts, Sizes, readout_kind
+from .parts import Parts, readout_kind
 
 EMBEDDED = 0.1  # standard deviation: a tied readout needs small numbers
 
@@ -181,9 +181,7 @@ MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {
 }
 
 
-def make_network(
-    config: Any, task: Task | Sizes, units: int | Sequence[int], key: jax.Array
-) -> Any:
+def make_network(config: Any, task: TaskSizes, units: int | Sequence[int], key: jax.Array) -> Any:
     """A newly initialised network, wired as the task needs it (`models.MODELS`).
 
     Args:

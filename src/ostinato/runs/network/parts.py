@@ -11,6 +11,7 @@ from ...cells.initialisers import Initialiser, fan_in, incoming, normal, spectra
 from ...errors import BadInput
 from ...settings import options
 from ...tasks import Task
+from ...tasks.task import TaskSizes
 from ...wiring import (
     Bidirectional,
     Dropout,
@@ -54,7 +55,7 @@ class Parts:
     """
 
     def __init__(
-        self, cell: Any, settings: Any, task: Task | Sizes, units: int | Sequence[int]
+        self, cell: Any, settings: Any, task: TaskSizes, units: int | Sequence[int]
     ) -> None:
         self.cell, self.settings, self.task, self.units = cell, settings, task, units
 
@@ -139,7 +140,7 @@ class Parts:
         return Readout(width, outputs, key=key, bias=bias, **given)
 
 
-def readout_kind(cell: Any, settings: Any, task: Task | Sizes) -> str:
+def readout_kind(cell: Any, settings: Any, task: TaskSizes) -> str:
     """How the last layer is read: `"bias"`, `"plain"` (without one) or `"own"`.
 
     By default, a cell with its own readout is the output itself, and `readout_bias` of the other

@@ -1,0 +1,1 @@
+"""Tasks on data sets that are downloaded: digits and chorales."""

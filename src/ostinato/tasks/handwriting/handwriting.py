@@ -1,0 +1,160 @@
+"""Handwriting: strings of characters from pen strokes, learned without a segmentation."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...cells import Model
+from ...data import Batch
+from ...data.ink import Ink
+from ...data.padding import multiple_above
+from ...data.strokes import checked_drawing, pen_steps, read_drawings, steps_of_drawings
+from ...decoding import ctc_beam, ctc_greedy
+from ...errors import BadInput
+from ...settings import setting
+from ..applying import ApplyOptions, outputs_on
+from ..framing import Transcript
+from .pen_strokes import PenStrokes
+
+SHOWN = 4
+ROUND = 64
+
+
+class Handwriting(PenStrokes):
+    """Read the pen strokes of a string of characters; with CTC, say which characters they are.
+
+    A string has from half of `characters`, rounded up, to `characters` characters, all equally
+    probable and independent, in the hand of one writer. A string of Omniglot puts single characters
+    side by side. For the strokes see `PenStrokes`, for the inputs `data.strokes.pen_steps`.
+
+    The network outputs logits for the blank, 0, and the labels, from 1. A bidirectional one learns
+    best. `chance` is the label error rate of an empty transcript.
+
+    Sources: Graves et al. (2006), CTC; Graves et al. (2009), A novel connectionist system for
+    unconstrained handwriting recognition; Lake et al. (2015), Omniglot.
+
+    Shapes: inputs `(T, B, 3)`; targets and weights `(characters, B)`, see `CTC`.
+
+    Example:
+        >>> task = Handwriting(characters=4, writers=10)
+        >>> batch = task.batch(0, size=8)
+        >>> batch.inputs.shape, batch.targets.shape, len(task.texts(batch)[0]) in (2, 3, 4)
+        ((96, 8, 3), (4, 8), True)
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(PenStrokes.Settings):
+        characters: int = setting(6, "characters per string, at most", min=1, max=1000)
+
+    name = "handwriting"
+    apply_options = ("beam", "n_best")
+    framing = Transcript()
+    solved = 0.05
+    steps = 24
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.outputs = 1 + len(self.labels)
+
+    @property
+    def most(self) -> int:
+        """The most characters of a string."""
+        return self.settings.characters
+
+    @property
+    def usual_length(self) -> int:
+        return self.steps * self.most
+
+    @property
+    def least(self) -> int:
+        return 2 * self.most  # a step per character, and one for the blank between equal ones
+
+    def written(
+        self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int
+    ) -> Batch:
+        symbols = rng.integers(len(self.labels), size=(size, self.most))
+        counts = rng.integers(-(-self.most // 2), self.most + 1, size=size)
+        inputs, lengths = pen_steps(*ink.write(rng, symbols, counts, shake), length)
+        return self.framing.batch(inputs, lengths, symbols, counts, len(self.labels))
+
+    def texts(self, batch: Batch) -> list[str]:
+        """The right transcripts of a batch."""
+        return [as_string(labels[labels > 0], self.labels) for labels in batch.targets.T]
+
+    def preview(self, network: Model, key: jax.Array) -> str | None:
+        """A few strings of the validation part, each with what the network reads."""
+        batch = next(self.held_out("valid", SHOWN))
+        outputs = outputs_on(network, batch.arrays)
+        if not np.isfinite(outputs).all():
+            return None
+        found = [as_string(labels, self.labels) for labels in ctc_greedy(outputs, batch.lengths)]
+        pairs = zip(self.texts(batch), found, strict=True)
+        return "\n".join(f"{right} read as {words or 'nothing'}" for right, words in pairs)
+
+    @classmethod
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        """The text of each drawing in a file; see `read_drawings`."""
+        found = recognise(
+            network,
+            read_drawings(how.given_file("a file of strokes, .jsonl or .npz")),
+            how.artefacts["characters"],
+            width=max(how.beam, 2),
+            count=how.n_best,
+        )
+        for texts in found:
+            answers = [{"text": text, "score": score} for text, score in texts]
+            yield {"text": texts[0][0], "answers": answers}
+
+
+def as_string(labels: np.ndarray, characters: str) -> str:
+    """Labels from 1 as text."""
+    return "".join(characters[label - 1] for label in labels)
+
+
+def recognise(
+    network: Model, drawings: list, characters: str, *, width: int = 1, count: int = 1
+) -> list[list[tuple[str, float | None]]]:
+    """The texts of some drawings.
+
+    Args:
+        network: trained on `Handwriting`.
+        drawings: each a list of strokes `(n, 2)` or `(n, 3)`, with y pointing up; see
+            `data.strokes.read_drawings`.
+        characters: those of the task.
+        width: of the beam; 1 takes the most probable path instead.
+        count: how many texts per drawing, at most `width`.
+
+    Returns:
+        For each drawing its texts, the most probable first, each with the natural logarithm of its
+        probability; with a width of 1, `None` in its place.
+
+    Example:
+        >>> from ostinato.runs import Config
+        >>> from ostinato.runs.build import build_network
+        >>> task = Handwriting(alphabet="01", characters=2, writers=1)
+        >>> network = build_network(Config(task="handwriting", units=4, bidirectional=True), task)
+        >>> zero = [[[0.3, 1], [0, 0.5], [0.3, 0], [0.6, 0.5], [0.3, 1]]]
+        >>> len(recognise(network, [zero], task.labels, width=4, count=2)[0])
+        2
+    """
+    if network.outputs != 1 + len(characters):
+        raise BadInput(
+            f"a network for {len(characters)} characters has {1 + len(characters)} outputs, this "
+            f"one has {network.outputs}"
+        )
+    if not drawings:
+        return []
+    checked = [checked_drawing(x, f"drawing {n}") for n, x in enumerate(drawings)]
+    inputs, lengths = steps_of_drawings(checked)
+    spare = multiple_above(len(inputs), ROUND) - len(inputs)  # few compilations
+    inputs = np.pad(inputs, ((0, spare), (0, 0), (0, 0)))
+    unused = np.zeros((1, len(checked)), np.float32)
+    outputs = outputs_on(network, Batch(inputs, unused, unused, lengths, first=None))
+    if width == 1:
+        found = ctc_greedy(outputs, lengths)
+        return [[(as_string(labels, characters), None)] for labels in found]
+    best = ctc_beam(outputs, lengths, width=width, count=count)
+    return [[(as_string(labels, characters), score) for labels, score in each] for each in best]

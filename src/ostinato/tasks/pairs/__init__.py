@@ -1,0 +1,1 @@
+"""Tasks that write a sequence: translation, execution of programs, captions of pictures."""

@@ -1,0 +1,374 @@
+"""Captions: learn to say in words what a picture shows."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...cells import Model
+from ...data import Batch
+from ...data.generated import draw_shapes
+from ...data.kept import kept_whole
+from ...data.padding import multiple_above
+from ...data.pictures import checked_captioned, read_captioned, read_pictures
+from ...data.splits import PARTS, divided_at_random, shares
+from ...data.tokens import END, UNKNOWN, Tokens
+from ...errors import BadInput
+from ...progress import each
+from ...settings import setting
+from ...wiring.attention import ATTENTION
+from ...wiring.captioner import as_size
+from ..abilities import AnsweringTask
+from ..applying import ApplyOptions
+from ..file_task import FileSettings, FileTask, Reading
+from ..finite import NOBODY, Finite
+from ..framing import Written
+from ..losses import CrossEntropy
+from ..metrics import Accuracy, Bits, ExactMatch, Metric
+from ..scores import bleu, exact_match, left_out_if_missing, meteor
+from ..task import Artefacts, checked_seed, hashed, random
+from .pairs import short_enough
+from .write_answers import Answer, found_answers
+
+COUNTS = {"train": 16_000, "valid": 500, "test": 1_000}
+EMBEDDING = 64
+ROOM = 4  # captions of a batch are padded to a multiple of so many symbols
+SHOWN = 4
+SPLIT, MADE, MOVED = 1, 2, 3  # places in the random numbers of the seed; 0 is the order
+
+Part = tuple[np.ndarray, Sequence[str]]
+TOGETHER = 64  # pictures that are captioned at once
+COMPARED = 256  # pictures that are compared with all others at once
+LONGER = 8  # symbols that a caption may have more than the longest in training
+
+
+class Captions(Finite, FileTask, AnsweringTask):
+    """Look at a picture and write its caption, word by word.
+
+    Symbol 0 ends a caption, and is what the decoder reads first. The network is a `Captioner`.
+    Without a file, the pictures are coloured shapes (`data.generated.shapes`), and the first metric
+    is how many captions are right as a whole. With a file it is the accuracy of the next word,
+    given the right ones so far: on few pictures, bits per symbol rise while captions still improve.
+    A word that is not in the training captions is learned as ⟨unknown⟩, one of the symbols of the
+    bits per symbol; to write it is never right.
+
+    The baseline is retrieval: the caption of the training picture that is nearest by pixels.
+
+    Shapes: inputs a `Pair` of symbols `(T, B)` and pictures `(height, B, width, channels)`, uint8;
+    its lengths are the rows of the pictures. Targets `(T, B)`.
+
+    Example:
+        >>> images = np.zeros((20, 8, 8, 3), np.uint8)
+        >>> task = Captions.of(images, ["a black square"] * 20)
+        >>> batch = task.batch(0, size=4)
+        >>> batch.inputs.source.shape, batch.targets[:, 0]
+        ((8, 4, 8, 3), array([2, 3, 4, 0], dtype=int32))
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(FileSettings):
+        file: str | None = setting(
+            None, "an .npz file of images and captions (drawn shapes)", of_file=True
+        )
+        attention: str | None = setting(
+            "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
+        )
+        tied: bool = setting(False, "the readout is the embedding of the decoder")
+        min_count: int = setting(1, "how often a word must occur to be known", min=1)
+        shift: int = setting(
+            0, "move each training picture by up to so many pixels", min=0, max=1000
+        )
+        split: str = setting(
+            "80/10/10", "percent for training, validation, test", read=shares, of_file=True
+        )
+
+    name = "caption"
+    apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
+    unit, filled, plural = "pictures", True, True
+    retrieves = True
+
+    def __init__(
+        self,
+        parts: Mapping[str, Part],
+        *,
+        exact: bool = False,
+        where: str = "the pictures",
+        artefacts: Artefacts = None,
+        **given: Any,
+    ):
+        """
+        Args:
+            parts: pictures `(N, height, width, channels)` and N captions of `"train"`, `"valid"`
+                and `"test"`.
+            exact: whether the first metric is how many captions are right as a whole.
+            where: where the pictures are from, for messages.
+            artefacts: of a trained model, whose vocabulary is used.
+            given: `seed` of the order and the shifts, and settings by name: `attention`, `tied`,
+                `min_count` and `shift`; see `Settings`.
+        """
+        super().__init__(source=where, **given)
+        chosen, self.exact = self.settings, exact
+        self.images = {name: part[0] for name, part in parts.items()}
+        self.captions = {name: [*part[1]] for name, part in parts.items()}
+        if not self.captions["train"]:
+            raise BadInput(f"{where}: there is no picture to learn from")
+        picture = self.images["train"].shape[1:]
+        if artefacts is None:
+            self.tokens = Tokens.of(self.captions["train"], "words", least=chosen.min_count)
+        else:
+            self.tokens = Tokens.from_json(artefacts["tokens"])
+        self.symbols = {
+            name: [np.array([*self.tokens.encode(text), END], np.int32) for text in texts]
+            for name, texts in self.captions.items()
+        }
+        self.inputs, self.outputs = picture[2], len(self.tokens)
+        self.length = max(len(x) for part in self.symbols.values() for x in part)
+        both: list[Metric] = [Accuracy(UNKNOWN), ExactMatch(UNKNOWN)]
+        metrics = (*both[:: -1 if exact else 1], Bits("symbol"))
+        chance = 0.0 if exact else _most_frequent(self.symbols["train"])
+        self.framing = Written(CrossEntropy(), metrics, chance)
+        self.model = {
+            "kind": "captioner",
+            "picture": [*map(int, picture)],
+            "attention": None if chosen.attention == "none" else chosen.attention,
+            "tied": chosen.tied,
+            "embedding": EMBEDDING,
+        }
+        self._retrieved: dict[str, list[str]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        images: Any,
+        captions: Sequence[str],
+        *,
+        split: tuple[float, float, float] = (0.8, 0.1, 0.1),
+        seed: int = 0,
+        where: str = "the pictures",
+        **options: Any,
+    ) -> "Captions":
+        """The task of arrays in memory, divided into parts at random.
+
+        Args:
+            images: `(N, height, width, channels)`; see `data.pictures.checked_pictures`.
+            captions: N of them.
+            split: shares for training, validation and test.
+            seed, where, options: see the class.
+        """
+        pictures, texts = checked_captioned(images, captions, where)
+        rng = random(checked_seed(seed), SPLIT)
+        parts = {
+            name: (pictures[which], [texts[n] for n in which])
+            for name, which in divided_at_random(len(texts), split, "pictures", rng).items()
+        }
+        return cls(parts, seed=seed, where=where, **options)
+
+    @classmethod
+    def read(cls, given: Reading) -> "Captions":
+        """The task of a file, or of drawn shapes."""
+        file, settings, seed, kept = given
+        options = {**given.arguments, "exact": settings.file is None}
+        if file is None:
+            parts = {
+                part: draw_shapes(random(seed, MADE, n), count, part)
+                for n, (part, count) in enumerate(COUNTS.items())
+            }
+            return cls(parts, where="the drawn shapes", **options)
+        images, captions = read_captioned(file)
+        if kept is not None:
+            check_size(images, kept, file)
+        return cls.of(images, captions, split=shares(settings.split), where=file, **options)
+
+    def hold_out_all(self) -> None:
+        every: tuple[dict[str, Any], ...] = (self.images, self.captions, self.symbols)
+        for parts in every:
+            parts.update(dict.fromkeys(PARTS, parts["train"]))
+        self.retrieves = False  # the training pictures need not exist any more
+
+    # Batches
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        which = self.chosen(index, size, length)
+        longest = max(len(self.symbols["train"][n]) for n in which)
+        found = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
+        most = self.settings.shift
+        if not most:
+            return found
+        draw = random(self.seed, MOVED, index)
+        pictures = moved(found.inputs.source, *draw.integers(-most, most + 1, (2, len(which))))
+        return found._replace(inputs=found.inputs._replace(source=pictures))
+
+    def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
+        """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
+        pictures = np.moveaxis(self.images[part][np.maximum(which, 0)], 0, 1)
+        rows = np.full(len(which), len(pictures), np.int32)
+        targets = [self.symbols[part][n] for n in which if n != NOBODY]
+        return Written.batch(pictures, rows, targets, steps)
+
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        return self.padded(part, which, self.length)
+
+    def count(self, part: str) -> int:
+        return len(self.symbols[part])
+
+    def fitting(self, length: int | None) -> np.ndarray:
+        return short_enough(self.symbols["train"], length)
+
+    # What is measured
+
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
+        """Exact match, METEOR and BLEU-1 to BLEU-4 with a beam of 5; BLEU-1 of retrieval."""
+        right = self.captions[part]
+        if not right:
+            return {}
+        best = written(network, self.tokens, self.images[part], self.length, ApplyOptions())
+        found = [answers[0].text for answers in best]
+        values = {"exact, beam of 5": exact_match(found, right), "METEOR": meteor(found, right)}
+        with left_out_if_missing():
+            scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
+            values |= {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
+            if self.retrieves:
+                values["BLEU-1, nearest picture"] = bleu(self.retrieved(part), right, order=1).value
+        return values
+
+    def retrieved(self, part: str) -> list[str]:
+        """The caption of the nearest training picture, for each picture of a part."""
+        if part not in self._retrieved:
+            which = nearest(self.images[part], self.images["train"])
+            self._retrieved[part] = [self.captions["train"][n] for n in which]
+        return self._retrieved[part]
+
+    def yardsticks(self, part: str) -> dict[str, float]:
+        right = self.captions[part]
+        if not self.exact or not right or not self.retrieves:
+            return {}
+        return {"nearest picture": exact_match(self.retrieved(part), right)}
+
+    def baselines(self) -> dict[str, float]:
+        return {"chance": self.chance, **self.yardsticks("valid")}
+
+    # What is shown and kept
+
+    def preview(self, network: Model, key: jax.Array) -> str | None:
+        """Captions that the network writes for pictures of the validation part."""
+        part = "valid" if self.captions["valid"] else "train"
+        pictures, right = self.images[part][:SHOWN], self.captions[part][:SHOWN]
+        lines = []
+        found = written(network, self.tokens, pictures, self.length, ApplyOptions(beam=1))
+        for best, text in zip(found, right, strict=True):
+            good = best[0].text == text
+            lines.append(f"{'✓' if good else '✗'} {best[0].text}" + ("" if good else f" = {text}"))
+        return "\n".join(lines)
+
+    @classmethod
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        return apply_to_file(network, how)
+
+    def artefacts(self) -> dict[str, Any]:
+        assert self.model is not None
+        return {
+            "tokens": self.tokens.as_json(),
+            "picture": self.model["picture"],
+            "longest": self.length,
+        }
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        kept_whole(found["longest"], "longest caption", least=0)
+        if not isinstance(found["picture"], list) or len(found["picture"]) != 3:
+            raise ValueError("its pictures have no height, width and channels")
+        for size in found["picture"]:
+            kept_whole(size, "size of pictures")
+        return None, len(Tokens.from_json(found["tokens"]))
+
+    def fingerprint(self) -> str:
+        return hashed([*self.images.values(), *(x for y in self.symbols.values() for x in y)])
+
+
+def _most_frequent(captions: Sequence[np.ndarray]) -> float:
+    """The share of the most frequent symbol that can be right."""
+    counts = np.bincount(np.concatenate(captions))
+    return float(np.delete(counts, UNKNOWN).max() / counts.sum())
+
+
+def apply_to_file(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+    """The captions of the pictures in a file; see `Task.apply`."""
+    file, artefacts = how.given_file("an .npy or .npz file of pictures"), how.artefacts
+    pictures = read_pictures(file)
+    check_size(pictures, artefacts, str(file))
+    tokens = Tokens.from_json(artefacts["tokens"])
+    found = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
+    for number, best in enumerate(found):
+        yield {
+            "number": number,
+            "text": best[0].text,
+            "answers": [{"text": a.text, "score": a.score, "ended": a.ended} for a in best],
+        }
+
+
+def check_size(pictures: np.ndarray, artefacts: Mapping[str, Any], where: str) -> None:
+    """Refuse pictures of another size than in training."""
+    known = artefacts["picture"]
+    if [*pictures.shape[1:]] != known:
+        raise BadInput(
+            f"{where}: the pictures have {as_size(pictures.shape[1:])}; the model reads "
+            f"{as_size(known)}"
+        )
+
+
+def written(
+    network: Any, tokens: Tokens, pictures: np.ndarray, most: int, how: ApplyOptions
+) -> Iterator[list[Answer]]:
+    """The best captions of each picture.
+
+    Args:
+        network: a trained `Captioner`.
+        tokens: its vocabulary.
+        pictures: `(N, height, width, channels)`.
+        most: the largest number of symbols of a caption, with its end.
+        how: the beam, and how many captions.
+    """
+    together = min(TOGETHER, len(pictures))
+    blocks = [pictures[begin : begin + together] for begin in range(0, len(pictures), together)]
+    for block in each(blocks, how.report, "describing the pictures", len(pictures), len):
+        spare = together - len(block)
+        padded = np.pad(block, ((0, spare), (0, 0), (0, 0), (0, 0)))
+        lengths = np.full(together, padded.shape[1], np.int32)
+        found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, most, tokens, how)
+        yield from found[: len(block)]
+
+
+def nearest(pictures: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """For each picture `(N, ...)`, the number of the nearest of `among` `(M, ...)`, by pixels.
+
+    The distance is Euclidean, over all pixels and channels; of equally near ones the first.
+
+    Example:
+        >>> among = np.array([[[[0]]], [[[100]]], [[[200]]]], np.uint8)
+        >>> nearest(np.array([[[[140]]], [[[160]]]], np.uint8), among)
+        array([1, 2])
+    """
+    known = among.reshape(len(among), -1).astype(np.float32) / 255
+    squares = np.sum(known**2, axis=1)
+    found = []
+    for begin in range(0, len(pictures), COMPARED):
+        some = pictures[begin : begin + COMPARED]
+        rows = some.reshape(len(some), -1).astype(np.float32) / 255
+        found.append(np.argmin(squares - 2 * rows @ known.T, axis=1))
+    return np.concatenate(found)
+
+
+def moved(pictures: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Pictures `(height, B, width, channels)`, each moved by so many pixels; edges are repeated.
+
+    Example:
+        >>> picture = np.arange(4).reshape(1, 1, 4, 1)
+        >>> moved(picture, np.array([0]), np.array([1])).ravel()
+        array([0, 0, 1, 2])
+    """
+    height, count, width, _ = pictures.shape
+    rows = np.clip(np.arange(height)[:, None] - down, 0, height - 1)
+    columns = np.clip(np.arange(width)[:, None] - right, 0, width - 1)
+    return pictures[rows[:, :, None], np.arange(count)[None, :, None], columns.T[None]]

@@ -1,0 +1,283 @@
+"""Learn to turn one sequence of symbols into another."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...data import Batch
+from ...data.kept import kept_whole
+from ...data.padding import Shares, columns
+from ...data.splits import divided
+from ...data.tokens import END, UNKNOWN, Tokens
+from ...decoding import beam_answers
+from ...errors import BadInput
+from ...settings import setting
+from ...wiring.attention import ATTENTION
+from ..applying import ApplyOptions
+from ..finite import NOBODY, Finite
+from ..framing import Written
+from ..losses import CrossEntropy, SmoothedCrossEntropy
+from ..metrics import Accuracy, Bits, ExactMatch, Metric
+from ..task import Picture, hashed, random
+from ..text.ngrams import unigram_bits
+from .write_answers import where_it_looks, written
+
+SIZES, STEPS = 8, 8  # at most so many padded sizes, which differ by at least so many symbols
+SHOWN, DRAWN = 4, 3  # answers in a preview, pictures in a report
+OWN = 1  # place in the random numbers of the seed; 0 is the order
+
+
+@dataclasses.dataclass(frozen=True)
+class PairSettings:
+    """Settings of every task that turns a sequence into another."""
+
+    attention: str | None = setting(
+        "additive", "how the decoder looks at the source", among=(*ATTENTION, "none")
+    )
+    reverse: bool = setting(False, "read the source backwards")
+    tied: bool = setting(False, "the readout is the embedding of the decoder")
+    smoothing: float = setting(0.0, "label smoothing: weight of all symbols alike", min=0, below=1)
+    sampling: float = setting(
+        0.0, "scheduled sampling: how often the decoder reads its own answer", min=0, max=1
+    )
+    sampling_steps: int = setting(0, "steps over which scheduled sampling grows to that", min=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class _BitsBeside(Bits):
+    """Bits of a task whose loss is another one."""
+
+    loss_factor = None
+
+
+class Pairs(Finite):
+    """Read a source and write its target: translation, and whatever can be put that way.
+
+    Symbol 0 ends both, and is what the decoder reads first. The network is an `EncoderDecoder`.
+    A batch has pairs of similar lengths, padded to one of at most eight sizes; every epoch takes
+    the pairs in another order.
+
+    A token that the target vocabulary does not know is learned as the symbol ⟨unknown⟩. Bits per
+    symbol are over the network's symbols, of which it is one; an answer with it is never right.
+
+    Shapes: inputs a `Pair` of symbols, targets `(T, B)`.
+
+    Example:
+        >>> task = Pairs.of_texts(["one two", "two"] * 20, ["eins zwei", "zwei"] * 20)
+        >>> batch = task.batch(0, size=4)
+        >>> batch.inputs.source.shape[1], batch.targets.shape[1]
+        (4, 4)
+    """
+
+    Settings = PairSettings
+    name = "pairs"
+    symbolic = True
+    unit, filled, spare_anywhere = "pairs", True, True
+
+    def __init__(
+        self,
+        parts: Mapping[str, tuple[Sequence[np.ndarray], Sequence[np.ndarray]]],
+        source: Tokens,
+        target: Tokens,
+        *,
+        embedding: int = 128,
+        exact: bool = False,
+        longest: tuple[int, int] | None = None,
+        references: Mapping[str, Sequence[str]] | None = None,
+        where: str = "the pairs",
+        **given: Any,
+    ):
+        """
+        Args:
+            parts: sources and targets of `"train"`, `"valid"` and `"test"`, symbols without ends.
+            source, target: the vocabularies.
+            embedding: size of the embeddings, unless the network's settings say otherwise.
+            exact: whether the first metric is how many answers are right as a whole.
+            longest: symbols of the longest source and target, ends included; by default those of
+                the parts. A subclass that generates its training pairs (`training_pairs`) gives it,
+                and no part `"train"`.
+            references: the targets of held-out parts as texts, with whatever the vocabulary does
+                not know; by default the symbols decoded.
+            where: where the pairs are from, for messages.
+            given: `seed` of order and sampling, and settings by name; see `PairSettings`.
+        """
+        super().__init__(**given)
+        attention, smoothing = self.settings.attention, self.settings.smoothing
+        self.sources, self.targets = source, target
+        self.where, self.reverse = where, self.settings.reverse
+        self.parts = {name: _ended(*pairs, self.reverse) for name, pairs in parts.items()}
+        if longest is None and not self.parts["train"][0]:
+            raise BadInput(f"{where}: there is no pair to learn from")
+        self._references = references or {}
+        self.inputs, self.outputs = len(source), len(target)
+        both = [pairs for part in self.parts.values() for pairs in zip(*part, strict=True)]
+        one, two = longest or (max(len(pair[side]) for pair in both) for side in (0, 1))
+        self.longest, self.length = (one, two), two
+        loss = SmoothedCrossEntropy(smoothing=smoothing) if smoothing else CrossEntropy()
+        bits: Metric = (_BitsBeside if smoothing else Bits)("symbol")
+        whole = ExactMatch(UNKNOWN)
+        first, second = (whole, bits) if exact else (bits, whole)
+        self.model = {
+            "kind": "encoder-decoder",
+            "attention": None if attention == "none" else attention,
+            "tied": self.settings.tied,
+            "embedding": embedding,
+        }
+        chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
+        self.framing = Written(loss, (first, second, Accuracy(UNKNOWN)), chance)
+
+    @classmethod
+    def of_texts(
+        cls,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        level: str = "words",
+        split: tuple[float, float, float] = (0.8, 0.1, 0.1),
+        **options: Any,
+    ) -> "Pairs":
+        """The task of texts in memory, the parts following one another."""
+        if len(sources) != len(targets):
+            raise BadInput(f"there are {len(sources)} sources and {len(targets)} targets")
+        cuts = divided(len(sources), split)
+        source, target = (Tokens.of(texts[cuts["train"]], level) for texts in (sources, targets))
+        parts = {
+            name: (source.encode_all(sources[here]), target.encode_all(targets[here]))
+            for name, here in cuts.items()
+        }
+        references = {name: targets[cuts[name]] for name in ("valid", "test")}
+        return cls(parts, source, target, references=references, **options)
+
+    @property
+    def source(self) -> str:
+        return f"{self.where} are"
+
+    # Batches
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        found = self.padded(*self.training_pairs(index, size, length))
+        return found._replace(inputs=found.inputs._replace(own=self._own(index, found)))
+
+    def training_pairs(
+        self, index: int, size: int, length: int | None
+    ) -> tuple[tuple[Sequence[np.ndarray], Sequence[np.ndarray]], np.ndarray]:
+        """Pairs with ends, and which of them are in training batch number `index`."""
+        return self.parts["train"], self.chosen(index, size, length)
+
+    def count(self, part: str) -> int:
+        return len(self.parts[part][0])
+
+    def fitting(self, length: int | None) -> np.ndarray:
+        return short_enough(self.parts["train"][1], length)
+
+    def sizes(self, part: str) -> np.ndarray:
+        return self.sizes_of(self.parts[part])
+
+    def sizes_of(self, pairs: tuple[Sequence[np.ndarray], Sequence[np.ndarray]]) -> np.ndarray:
+        """Which of the padded sizes each pair needs, from 1 on."""
+        return self._padding.of([[*map(len, side)] for side in pairs])
+
+    @property
+    def _padding(self) -> Shares:
+        return Shares(self.longest, min(SIZES, -(-max(self.longest) // STEPS)))
+
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        return self.padded(self.parts[part], which)
+
+    def padded(
+        self, pairs: tuple[Sequence[np.ndarray], Sequence[np.ndarray]], which: np.ndarray
+    ) -> Batch:
+        """Some pairs as a batch; a pair with the number -1 is empty and counts nothing."""
+        sources, targets = ([side[n] for n in which if n != NOBODY] for side in pairs)
+        steps = self._padding.steps(int(self.sizes_of((sources, targets)).max()))
+        return Written.batch(*columns(sources, steps[0], len(which)), targets, steps[1])
+
+    def _own(self, index: int, batch: Batch) -> np.ndarray | None:
+        """Where the decoder reads its own answers, or `None` for nowhere."""
+        share, steps = self.settings.sampling, self.settings.sampling_steps
+        if not share:
+            return None
+        grown = min(1.0, index / steps) if steps else 1.0
+        found = random(self.seed, OWN, index).random(np.shape(batch.targets))
+        own = found < share * grown
+        own[0] = False  # there is no answer yet
+        return own
+
+    def references(self, part: str) -> list[str]:
+        """The right targets of a part as texts, in the order of the part."""
+        if part in self._references:
+            return [*self._references[part]]
+        return [self.targets.decode(target) for target in self.parts[part][1]]
+
+    # What is shown and kept
+
+    def preview(self, network: Any, key: jax.Array) -> str | None:
+        """Some validation pairs: source, target and the network's own answer."""
+        part = "valid" if self.parts["valid"][0] else "train"
+        pairs, references = self.parts[part], self.references(part)
+        which = np.arange(min(SHOWN, len(pairs[0])))
+        batch = self.padded(pairs, which)
+        found = beam_answers(
+            network, batch.inputs.source, batch.inputs.lengths[0], width=1, most=self.length
+        )
+        lines = []
+        for n in which:
+            one, right = pairs[0][n], references[n]
+            text = self.shown(self.sources.decode(one[-2::-1] if self.reverse else one))
+            answer = self.targets.decode(found.symbols[n, 0])
+            lines += [text, f"  {'✓' if answer == right else '✗'} {answer}"]
+            if answer != right:
+                lines.append(f"  = {right}")
+        return "\n".join(lines)
+
+    def pictures(self, network: Any) -> list[Picture]:
+        """Attention weights in some validation pairs, if the network has attention."""
+        sources = (self.parts["valid"][0] or self.parts["train"][0])[:DRAWN]
+        if network.attention is None:
+            return []
+        found = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
+        return where_it_looks(network, sources, found, self.sources, self.targets)
+
+    def shown(self, source: str) -> str:
+        """A source as a preview shows it."""
+        return source
+
+    def artefacts(self) -> dict[str, Any]:
+        return {
+            "source": self.sources.as_json(),
+            "target": self.targets.as_json(),
+            "longest": list(self.longest),
+        }
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        source, target = (Tokens.from_json(found[side]) for side in ("source", "target"))
+        if not isinstance(found["longest"], list) or len(found["longest"]) != 2:
+            raise ValueError("its longest sequences are not two numbers")
+        for longest in found["longest"]:
+            kept_whole(longest, "longest sequence", least=0)
+        return len(source), len(target)
+
+    def fingerprint(self) -> str:
+        return hashed([x for part in self.parts.values() for side in part for x in side])
+
+
+def short_enough(targets: Sequence[np.ndarray], length: int | None) -> np.ndarray:
+    """The numbers of the targets that are not longer than a length, or of all if none is."""
+    every = np.arange(len(targets))
+    short = every if length is None else np.flatnonzero([len(x) <= length for x in targets])
+    return short if len(short) else every
+
+
+def _ended(
+    sources: Sequence[np.ndarray], targets: Sequence[np.ndarray], reverse: bool
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Both sides with ends, the sources backwards if wanted."""
+
+    def ended(symbols: np.ndarray) -> np.ndarray:
+        return np.append(symbols, END).astype(np.int32)
+
+    return [ended(x[::-1] if reverse else x) for x in sources], [ended(x) for x in targets]

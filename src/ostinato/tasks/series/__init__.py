@@ -1,0 +1,1 @@
+"""Tasks on numbers over time: series to forecast, labelled sequences, known systems."""

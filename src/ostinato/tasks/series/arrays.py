@@ -1,0 +1,256 @@
+"""Labelled sequences of your own: classification and regression, per step or per sequence."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...data import Batch
+from ...data.examples import Examples
+from ...data.kept import kept_texts, kept_whole
+from ...data.padding import multiple_above
+from ...data.scaling import POLICIES, Scaler, check_complete, scaler_for
+from ...data.splits import PARTS, divided_at_random, shares
+from ...errors import BadInput
+from ...settings import setting
+from ..file_task import FileSettings, FileTask, Reading, naming
+from ..finite import Finite
+from ..target_codec import KINDS, TargetCodec, fit_answers
+from ..task import Artefacts, checked_length, hashed, random
+from .from_files import arrays_of_file
+from .sequences import sequences
+
+SIZES = 8
+SPLIT, WINDOW = 2, 3  # places in the random numbers of the seed
+
+
+class Arrays(Finite, FileTask):
+    """Learn targets `ys` from sequences `xs`, N of them, the sequences on the first axis.
+
+        xs    `(N, T, inputs)`, or `(N, T)` floats       numbers
+              `(N, T)` whole numbers                     symbols
+              a list of N arrays `(T_i, inputs)`, …      sequences of different lengths
+        ys    `(N,)` whole numbers or text               a class per sequence
+              `(N,)` or `(N, outputs)` floats            numbers per sequence
+              `(N, T)` whole numbers                     a class per step
+              `(N, T, outputs)` floats                   numbers per step
+              a list of N arrays with T_i rows each      the same, for a list of sequences
+
+    Where it is not clear from dtypes and shapes whether targets are classes or numbers, or whether
+    there is one per step, `kind` and `per_step` say so. An answer per sequence is asked for at its
+    last step.
+
+    The sequences are divided into parts at random, with the seed. Inputs and numeric targets are
+    scaled to mean 0 and deviation 1, fitted on the training part; errors are reported in the units
+    of the data, averaged over the outputs. A missing number (NaN) is refused, or with
+    `missing="mask"` replaced by the mean; the network then gets a further input for each such
+    column, which is 1 where a value is missing. A missing target does not count; nor does a step
+    of which one of several numbers is missing.
+
+    Every epoch takes the training sequences in another order. A batch of sequences of different
+    lengths is padded to its longest, rounded up to one of eight sizes: multiples of an eighth of
+    the longest of all. So there are at most eight compilations. Held-out batches have one size.
+
+    `chance` is the share of the most frequent class, or the variance of the targets.
+
+    Shapes: inputs `(T, B, inputs)` or symbols `(T, B)`; targets `(T, B)` or `(T, B, outputs)`.
+
+    Example:
+        >>> xs, ys = np.random.default_rng(0).normal(size=(20, 9, 2)), np.arange(20) % 2
+        >>> task = Arrays(xs, ys, lengths=np.arange(20) % 5 + 5)
+        >>> task.outputs, task.metric.name, task.batch(0, 4).inputs.shape
+        (2, 'accuracy', (9, 4, 2))
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(FileSettings):
+        file: str | None = setting(
+            None, "an .npz file, or a table with a column for sequence", of_file=True
+        )
+        target: str | None = setting(None, "column or array to learn; several as a,b", of_file=True)
+        columns: str | None = setting(
+            None, "columns to read as inputs, a,b,c (all others)", of_file=True
+        )
+        ignore: str | None = setting(None, "columns to leave out, a,b,c", of_file=True)
+        sequence: str | None = setting(
+            None, "column that says to which sequence a row belongs", of_file=True
+        )
+        kind: str | None = setting(None, "what the target is (by its type)", among=KINDS)
+        length: int | None = setting(None, "steps of a sequence or window", min=1)
+        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+        scale: bool = setting(True, "scale inputs and numeric targets")
+        missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
+
+    name = "arrays"
+
+    def __init__(
+        self,
+        xs: Any,
+        ys: Any,
+        lengths: Any = None,
+        *,
+        per_step: bool | None = None,
+        names: Sequence[str] | None = None,
+        source: str = "the arrays",
+        artefacts: Artefacts = None,
+        **given: Any,
+    ):
+        """
+        Args:
+            xs, ys: the sequences and their targets; see above.
+            lengths: `(N,)`, the valid steps of each sequence of padded arrays.
+            per_step: whether there is a target for each step, where the shape does not say it.
+            names: of the input columns, for messages.
+            source: where the data are from, for messages.
+            artefacts: of a trained model, whose scaling and classes are used.
+            given: `seed` of all that is random, and settings by name: `kind`, `length`, `split`,
+                `scale` and `missing`; see `Settings`. With targets per step a `length` makes
+                windows of so many steps, at a random place of each sequence. A `split` may also be
+                the numbers of the sequences of `"train"`, `"valid"` and `"test"`.
+        """
+        super().__init__(source=source, **given)
+        kind, missing = self.settings.kind, self.settings.missing
+        data = sequences(xs, ys, lengths, kind=kind, per_step=per_step, missing=missing)
+        split = shares(self.settings.split)
+        self._learn(data, split, names, artefacts or {}, missing, self.settings.scale)
+        self.length = self._checked(self.settings.length)
+
+    def _learn(
+        self,
+        data: Examples,
+        split: Any,
+        names: Sequence[str] | None,
+        known: Mapping[str, Any],
+        missing: str = "refuse",
+        scale: bool = True,
+    ) -> None:
+        """Divide and scale the data; see the constructor, whose artefacts are `known`."""
+        self.names = None if names is None else [*map(str, names)]
+        self.parts = self._divided(len(data), split)
+        train = self.parts["train"]
+        self.per_step, self.symbolic = data.per_step, data.inputs.ndim == 1
+
+        def column(n: int) -> str:
+            return f"input {n}" if names is None else f"column {names[n]!r}"
+
+        self.scaler: Scaler | None = None
+        if self.symbolic:
+            inputs, most = data.inputs, int(data.inputs.max())
+            self.inputs = int(known.get("symbols") or most + 1)
+            if most >= self.inputs:
+                raise BadInput(f"symbols must be below {self.inputs}, got {most}")
+        else:
+            rows = data.inputs
+            check_complete(rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}")
+            training = rows[data.steps_of(train)]
+            self.scaler = scaler_for(known, training, scale, column, "these data have")
+            self.inputs, inputs = self.scaler.columns, self.scaler(rows)
+        rows = data.steps_of(train) if data.per_step else train
+        if "answers" in known:
+            self.answers = TargetCodec.from_json(known["answers"])
+            _check_same_kind(self.answers, data.targets)
+        else:
+            self.answers = fit_answers(data.targets, rows, scale)
+        targets, there = self.answers(data.targets)
+        self.as_read = data  # before scaling
+        self.data = dataclasses.replace(data, inputs=inputs, targets=targets, there=there)
+        self.outputs, self.framing = self.answers.outputs, self.answers
+        self.varied = len(np.unique(data.lengths)) > 1
+        self.length = self.longest = int(data.lengths.max())
+        for part, which in self.parts.items():
+            rows = data.steps_of(which) if data.per_step else which
+            if len(which) and not there[rows].any():
+                raise BadInput(f"no sequence of the part {part} has a target")
+
+    def _divided(self, count: int, split: Any) -> dict[str, np.ndarray]:
+        """The numbers of the sequences of each part."""
+        if not isinstance(split, Mapping):
+            return divided_at_random(count, split, "sequences", random(self.seed, SPLIT))
+        if strange := sorted(split.keys() - set(PARTS), key=str):
+            raise BadInput(f"the parts are train, valid and test, got {strange[0]!r:.40}")
+        found = {part: _numbers(split.get(part, ()), part) for part in PARTS}
+        everything = np.concatenate(list(found.values()))
+        if not len(found["train"]):
+            raise BadInput("the part train has no sequences")
+        if len(everything) and not 0 <= everything.min() <= everything.max() < count:
+            raise BadInput(f"the parts must hold numbers from 0 to {count - 1}")
+        if len(np.unique(everything)) < len(everything):
+            raise BadInput("a sequence is in two parts, or twice in one")
+        return found
+
+    def batch(self, index: int, size: int, length: int | None = None) -> Batch:
+        length, which = self._checked(length), self.parts["train"][self.chosen(index, size)]
+        sizes = np.minimum(self.data.lengths[which], length)
+        spare = self.data.lengths[which] - sizes
+        offsets = random(self.seed, WINDOW, index).integers(0, spare + 1)
+        steps = min(length, multiple_above(int(sizes.max()), -(-length // SIZES)))
+        return self._padded(which, steps, offsets, sizes)
+
+    def together(self, part: str, which: np.ndarray) -> Batch:
+        every = self.parts[part]
+        return self._padded(every[which], int(self.data.lengths[every].max()))
+
+    def _padded(self, which: np.ndarray, steps: int, *window: Any) -> Batch:
+        found = self.data.batch(which, steps, *window)
+        return found if self.varied else found._replace(lengths=None)
+
+    def _checked(self, length: int | None) -> int:
+        why = ", because a target belongs to a whole sequence"
+        return checked_length(self, length, 1 if self.per_step else self.longest, self.longest, why)
+
+    def artefacts(self) -> dict[str, Any]:
+        inputs = (
+            {"symbols": self.inputs} if self.scaler is None else {"scaler": self.scaler.as_json()}
+        )
+        return {**inputs, "columns": self.names, "answers": self.answers.as_json()}
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        answers = TargetCodec.from_json(found["answers"])
+        if found["columns"] is not None:
+            kept_texts(found["columns"], "columns")
+        if "symbols" in found:
+            return kept_whole(found["symbols"], "number of symbols"), answers.outputs
+        return Scaler.from_json(found["scaler"]).columns, answers.outputs
+
+    def fingerprint(self) -> str:
+        words = [np.frombuffer(repr(self.answers.classes).encode(), np.uint8)]
+        data = [self.data.inputs, self.data.lengths, self.data.targets, self.data.there]
+        return hashed([*data, *words, *self.parts.values()])
+
+    @classmethod
+    def read(cls, given: Reading) -> "Arrays":
+        if given.file is None:
+            raise BadInput("the task arrays needs a file: data.npz, or data.csv with sequence")
+        arguments = arrays_of_file(given)
+        with naming(given.file):
+            return cls(**arguments)
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Arrays":
+        """Sequences of other data may be shorter than the windows of the run."""
+        task = super().on_file(path, dataclasses.replace(settings, length=None), artefacts)
+        task.length = min(settings.length or task.longest, task.longest)
+        return task
+
+
+def _numbers(given: Any, part: str) -> np.ndarray:
+    """The numbers of the sequences of a part."""
+    found = np.asarray(given)
+    if found.size and (found.dtype.kind not in "iu" or found.ndim != 1):
+        raise BadInput(
+            f"the part {part} must be the numbers of sequences, whole numbers (N,), got "
+            f"{found.dtype} of shape {found.shape}"
+        )
+    return found.astype(int).ravel()
+
+
+def _check_same_kind(answers: TargetCodec, rows: np.ndarray) -> None:
+    classes = rows.ndim == 1
+    if classes != (answers.classes is not None):
+        here, there = KINDS[:: 1 if classes else -1]
+        raise BadInput(f"the model was trained for {there}, the targets of these data mean {here}")
+    if not classes and rows.shape[1] != answers.outputs:
+        raise BadInput(f"the model has {answers.outputs} outputs, the targets have {rows.shape[1]}")

@@ -1,0 +1,232 @@
+"""Series and labelled sequences from your own files: tables, `.npz` and `.npy`."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...data import Table, read_npy, read_npz, read_table
+from ...data.scaling import check_complete
+from ...data.table import first_twice, missing_cells, written_twice
+from ...data.times import check_order
+from ...errors import BadInput
+from ..file_task import Reading, naming
+
+TABLES = (".csv", ".tsv", ".parquet", ".pq")
+
+
+def task_name_for(path: str | Path, sequence: str | None = None) -> str:
+    """The task that a file is for, by its suffix.
+
+    Args:
+        path: the file; it need not exist.
+        sequence: the column that divides a table into sequences, if any.
+
+    Example:
+        >>> task_name_for("walks.npz"), task_name_for("weather.csv"), task_name_for("book.txt")
+        ('arrays', 'series', 'text')
+    """
+    if str(path).lower().removesuffix(".gz").endswith(".conllu"):
+        return "tag"
+    suffix = Path(path).suffix.lower()
+    if suffix == ".npz":
+        return "arrays"
+    if suffix in TABLES:
+        return "series" if sequence is None else "arrays"
+    return "series" if suffix == ".npy" else "text"
+
+
+def series_of_file(given: Reading) -> dict[str, Any]:
+    """The arguments of `Series` for a `.csv`, `.parquet` or `.npy` file."""
+    assert given.file is not None
+    path, settings, known = Path(given.file), given.settings, given.artefacts or {}
+    kind, target = settings.kind, _names(settings.target)
+    if kind is not None:
+        if settings.target is None:
+            raise BadInput(f"kind {kind} needs target, the column to learn")
+        for name, value in {"horizon": 1, "quantiles": None, "season": None}.items():
+            if getattr(settings, name) != value:
+                raise BadInput(f"{name} is of forecasts; leave it out with kind {kind}")
+    with naming(path):
+        if path.suffix.lower() == ".npz":
+            raise BadInput(f"{path} holds labelled sequences: use the task arrays")
+        table = _table(path, settings, target if kind == "classification" else [])
+        without = ([settings.sequence] if settings.sequence else []) + (
+            [] if kind is None else target
+        )
+        columns, values, groups = _inputs(table, settings, known, without)
+        check_order(table, groups, target)
+        options = {"names": columns, "source": str(path), **given.arguments}
+        if kind is not None:
+            rows = _answers(table, target, kind, settings.missing)
+            return {"xs": _each(values, groups), "ys": _each(rows, groups), **options}
+        targets = known.get("targets") or target or None
+        return {"xs": _each(values, groups), "targets": targets, **options}
+
+
+def arrays_of_file(given: Reading) -> dict[str, Any]:
+    """The arguments of `Arrays` for an `.npz` file or a table with a sequence column.
+
+    For an `.npz` file, `columns` and `target` name the arrays of inputs and targets, if these do
+    not have the usual names.
+    """
+    assert given.file is not None
+    path, settings, kind = Path(given.file), given.settings, given.settings.kind
+    options = {"source": str(path), **given.arguments}
+    with naming(path):
+        if path.suffix.lower() == ".npz":
+            for name in ("sequence", "ignore"):
+                if getattr(settings, name) is not None:
+                    raise BadInput(f"{path} has no columns; leave out {name}")
+            found = read_npz(path, settings.columns, settings.target)
+            return dict(zip(("xs", "ys", "lengths"), found, strict=True)) | options
+        if path.suffix.lower() == ".npy":
+            raise BadInput(f"{path} is one array, without labels: use the task series")
+        if settings.sequence is None or settings.target is None:
+            raise BadInput(
+                "labelled sequences in a table need sequence and target: the column that says "
+                f"which sequence a row of {path} belongs to, and the column to learn"
+            )
+        target = _names(settings.target)
+        table = _table(path, settings, target)
+        without = [settings.sequence, *target]
+        columns, values, groups = _inputs(table, settings, given.artefacts or {}, without)
+        check_order(table, groups, target)
+        if kind is None and target[0] in table.faults:
+            table.check_labels(target[0])
+            kind = "classification"
+        rows = _answers(table, target, kind, settings.missing)
+        xs, ys = _each(values, groups), _each(rows, groups)
+        constant = _constant(table, rows, groups)
+        labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
+        options["settings"] = dataclasses.replace(settings, kind=kind)
+        return {"xs": xs, "ys": labels, "per_step": not constant, "names": columns, **options}
+
+
+def _names(words: str | None) -> list[str]:
+    """The names in `a,b,c`."""
+    found = [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
+    if twice := first_twice(found):
+        raise BadInput(f"the column {twice!r} is named twice in {words}")
+    return found
+
+
+def _table(path: Path, settings: Any, text: list[str]) -> Table:
+    text = [*text, *([settings.sequence] if settings.sequence else [])]
+    if path.suffix.lower() != ".npy":
+        table = read_table(path, tuple(text))
+    else:
+        table = _of_array(path, read_npy(path), text)
+    for name in text:
+        table.check(name)
+    return table
+
+
+def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
+    """An array as a table with columns named 1, 2, 3, …"""
+    if found.ndim not in (1, 2) or not found.size:
+        raise BadInput(f"{path} must hold a series (T, columns) or (T,), got shape {found.shape}")
+    columns = found.reshape(len(found), -1).T
+    names = [str(n) for n in range(1, len(columns) + 1)]
+    numbers = dict(zip(names, columns.astype(float), strict=True))
+    # Python writes every number in full, so that different ones stay different.
+    texts = {
+        name: np.array([*map(str, columns[n].tolist())], object)
+        for n, name in enumerate(names)
+        if name in text
+    }
+    return Table(path, names, numbers, texts, {}, np.arange(1, len(found) + 1))
+
+
+def _inputs(
+    table: Table, settings: Any, known: Mapping[str, Any], without: list[str]
+) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
+    """The names of the columns to read, their values, and the rows of each sequence."""
+    columns = known.get("columns") or table.chosen(
+        _names(settings.columns) or None, _names(settings.ignore), without
+    )
+    values = table.matrix(columns)
+    _check_table(table, values, columns, settings.missing)
+    return columns, values, _groups(table, settings.sequence)
+
+
+def _check_table(table: Table, values: np.ndarray, columns: list[str], missing: str) -> None:
+    def where(at: tuple[int, ...]) -> str:
+        return f"{table.path}, line {table.lines[at[0]]}, column {columns[at[1]]!r}"
+
+    check_complete(values, missing, where)
+
+
+def _answers(table: Table, target: list[str], kind: str | None, missing: str) -> np.ndarray:
+    """The target columns: labels `(rows,)`, or numbers `(rows,)` or `(rows, outputs)`."""
+    if kind == "classification":
+        if len(target) > 1:
+            raise BadInput(f"classification has one target, got {', '.join(target)}")
+        return table.labels(target[0], missing)
+    rows = table.matrix(target)
+    _check_table(table, rows, target, missing)
+    return rows[:, 0] if len(target) == 1 else rows
+
+
+def _groups(table: Table, sequence: str | None) -> list[np.ndarray]:
+    """The rows of each sequence, in order of first appearance."""
+    if sequence is None:
+        return [np.arange(table.rows)]
+    ids = table.texts[table.check(sequence)]
+    _check_ids(table, sequence, ids)
+    _, first, inverse = np.unique(ids.astype(str), return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))[inverse]
+    order = np.argsort(rank, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(rank))[:-1])
+
+
+def _check_ids(table: Table, sequence: str, ids: np.ndarray) -> None:
+    """Refuse rows that belong to no sequence, and ids that differ only in how they are written."""
+    gaps = np.flatnonzero(missing_cells(ids))
+    if gaps.size:
+        raise BadInput(
+            f"{_rows_in_words(table, gaps)}, column {sequence!r:.60}: it does not say to which "
+            "sequence the row belongs; fill it in or leave the row out"
+        )
+    if found := written_twice(ids.tolist()):
+        one, two = ids[[*found]]
+        same = "number" if sequence in table.numbers else "text or number"
+        raise BadInput(
+            f"{_rows_in_words(table, np.array(found))}, column {sequence!r:.60}: {one!r:.40} and "
+            f"{two!r:.40} are the same {same}; write the ids of one sequence alike"
+        )
+
+
+def _rows_in_words(table: Table, rows: np.ndarray) -> str:
+    shown = [str(line) for line in table.lines[rows[:5]]]
+    words = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    more = f" (and {len(rows) - 5} more)" if len(rows) > 5 else ""
+    return f"{table.path}, line{'s' if len(shown) > 1 else ''} {words}{more}"
+
+
+def _constant(table: Table, rows: np.ndarray, groups: list[np.ndarray]) -> bool:
+    """Whether every sequence has one target.
+
+    Refused is a sequence whose rows have one target and gaps, unless the targets of others change.
+    """
+    missing = rows == "" if rows.dtype.kind == "O" else np.isnan(rows)
+    missing = missing if missing.ndim == 1 else missing.any(axis=1)
+    partly = np.zeros(0, int)
+    for group in groups:
+        there = group[~missing[group]]
+        if len(there) and not (rows[there] == rows[there[0]]).all():
+            return False
+        if 0 < len(there) < len(group):
+            partly = np.append(partly, group[missing[group]])
+    if partly.size:
+        raise BadInput(
+            f"{_rows_in_words(table, partly)}: the target is missing, but other rows of the "
+            "sequence have one; fill it in on all rows of a sequence, or on none"
+        )
+    return True
+
+
+def _each(rows: np.ndarray, groups: list[np.ndarray]) -> list[np.ndarray]:
+    return [rows[group] for group in groups]

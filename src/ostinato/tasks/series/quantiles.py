@@ -1,0 +1,232 @@
+"""Forecasts of quantiles: intervals instead of single numbers.
+
+For each target y the network outputs the quantiles o_q of the levels q, for example 0.1, 0.5 and
+0.9. Outputs are ordered by time, then by column, then by level. The pinball loss
+
+    Σ_q max(q (y - o_q), (q - 1) (y - o_q))
+
+is smallest on average if each o_q is the quantile q of y given the inputs (Koenker and Bassett,
+1978). Between the lowest and the highest level lies the *interval*; of 0.1 and 0.9 it should cover
+80 % of the targets.
+
+Outputs of different levels may cross, above all before training. The loss takes them as they are;
+wherever they are shown or measured they are sorted, which brings none of them further from the
+quantiles sought (Chernozhukov, Fernández-Val and Galichon, 2010).
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...data.kept import kept_numbers
+from ...data.scaling import Scaler
+from ...errors import BadInput
+from ...settings import as_words
+from ..losses import Loss, Product, StepLoss
+from ..metrics import Metric, StepMean, wide
+from ..target_codec import TargetCodec
+
+Levels = tuple[float, ...]
+
+
+def levels_of(words: str | Sequence[float]) -> Levels:
+    """The levels in a text, or those that are given, checked.
+
+    Example:
+        >>> levels_of("0.1,0.5,0.9")
+        (0.1, 0.5, 0.9)
+    """
+    if not isinstance(words, str):
+        return checked_levels(words)
+    try:
+        levels = [float(part) for part in words.split(",")]
+    except ValueError:
+        raise BadInput(f"quantiles must read like 0.1,0.5,0.9, got {as_words(words)}") from None
+    return checked_levels(levels)
+
+
+def checked_levels(levels: Sequence[float]) -> Levels:
+    """Levels between 0 and 1 that rise."""
+    try:
+        found = tuple(map(float, levels))
+    except (TypeError, ValueError):
+        raise BadInput(f"quantiles must be numbers like 0.1, 0.5, got {levels!r:.40}") from None
+    rising = all(low < high for low, high in zip((0.0, *found), (*found, 1.0), strict=True))
+    if not found or not rising:
+        raise BadInput(f"quantiles must rise between 0 and 1, got {', '.join(map(str, found))}")
+    return found
+
+
+def _by_level(outputs: Any, levels: Levels) -> Any:
+    """Outputs `(..., targets * levels)` as `(..., targets, levels)`."""
+    return outputs.reshape(*outputs.shape[:-1], -1, len(levels))
+
+
+def sorted_quantiles(outputs: Any, levels: Levels) -> Any:
+    """The quantiles `(..., targets, levels)`, from the lowest to the highest.
+
+    Example:
+        >>> sorted_quantiles(np.array([5.0, 1.0, 2.0, 3.0]), (0.1, 0.9)).tolist()
+        [[1.0, 5.0], [2.0, 3.0]]
+    """
+    found = _by_level(outputs, levels)
+    return np.sort(found) if isinstance(found, np.ndarray) else jnp.sort(found)
+
+
+def pinball(outputs: jax.Array, targets: Any, levels: Levels) -> jax.Array:
+    """The loss of each target and level, `(..., targets, levels)`.
+
+    Example:
+        >>> pinball(jnp.array([1.0, 5.0]), jnp.array([3.0]), (0.1, 0.9)).round(1)
+        Array([[0.2, 0.2]], dtype=float32)
+    """
+    apart = jnp.asarray(targets)[..., None] - _by_level(outputs, levels)
+    q = jnp.asarray(levels, apart.dtype)
+    return jnp.maximum(q * apart, (q - 1) * apart)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pinball(StepLoss):
+    """The pinball loss, summed over targets and levels.
+
+    It is piecewise linear, so its Hessian is zero: second-order learners see no curvature in it.
+    """
+
+    levels: Levels
+
+    def at(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        return jnp.sum(pinball(outputs, targets, self.levels), axis=(-2, -1))
+
+    def hessian_at(self, outputs: jax.Array) -> Product:
+        return jnp.zeros_like
+
+
+@dataclasses.dataclass(frozen=True)
+class PinballInUnits(StepMean):
+    """The mean pinball loss over targets and levels, in the units of the data.
+
+    Attributes:
+        levels: of the quantiles.
+        factors: by which each target was divided.
+    """
+
+    levels: Levels
+    factors: tuple[float, ...]
+    name = "pinball loss"
+
+    @property
+    def loss_factor(self) -> float | None:  # type: ignore[override]
+        """Loss and metric are proportional if all targets have the same factor."""
+        if len(set(self.factors)) > 1:
+            return None
+        return self.factors[0] / (len(self.factors) * len(self.levels))
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        losses = jnp.mean(pinball(wide(outputs), wide(targets), self.levels), axis=-1)
+        return jnp.mean(jnp.asarray(self.factors) * losses, axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage(StepMean):
+    """The fraction of targets in the interval from the lowest to the highest level.
+
+    Best is neither low nor high, but the difference of the two levels.
+
+    Example:
+        >>> Coverage((0.1, 0.9)).name
+        'coverage of the 0.8 interval'
+    """
+
+    levels: Levels
+    higher_is_better: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"coverage of the {self.levels[-1] - self.levels[0]:.3g} interval"
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        found = sorted_quantiles(outputs, self.levels)
+        inside = (found[..., 0] <= targets) & (targets <= found[..., -1])
+        return jnp.mean(inside.astype(jnp.float32), axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class MedianError(StepMean):
+    """The mean absolute error of the median, in the units of the data."""
+
+    levels: Levels
+    factors: tuple[float, ...]
+    name = "mean absolute error"
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        median = sorted_quantiles(outputs, self.levels)[..., self.levels.index(0.5)]
+        apart = wide(median) - wide(targets)
+        return jnp.mean(jnp.abs(apart * jnp.asarray(self.factors)), axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class QuantileAnswers(TargetCodec):
+    """Numbers whose quantiles, of the `levels`, are learned."""
+
+    @property
+    def outputs(self) -> int:
+        return super().outputs * len(self.levels)
+
+    @property
+    def loss(self) -> Loss:
+        return Pinball(self.levels)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        assert self.scaler is not None
+        found: list[Metric] = [PinballInUnits(self.levels, self.scaler.factor)]
+        if len(self.levels) > 1:
+            found.append(Coverage(self.levels))
+        if 0.5 in self.levels:
+            found.append(MedianError(self.levels, self.scaler.factor))
+        return tuple(found)
+
+    def centre(self, outputs: Any) -> Any:
+        """The level next to the median, `(..., targets)`."""
+        nearest = min(range(len(self.levels)), key=lambda n: abs(self.levels[n] - 0.5))
+        return sorted_quantiles(outputs, self.levels)[..., nearest]
+
+    def shown(self, outputs: np.ndarray, at: int) -> dict[str, np.ndarray]:
+        found = sorted_quantiles(outputs, self.levels)[:, at]
+        return {f"{100 * level:g} %": found[:, n] for n, level in enumerate(self.levels)}
+
+    def as_json(self) -> dict[str, Any]:
+        return {**super().as_json(), "levels": list(self.levels)}
+
+    @classmethod
+    def from_json(cls, found: Any) -> "QuantileAnswers":
+        plain = TargetCodec.from_json(found)
+        if plain.scaler is None:
+            raise ValueError("its quantiles are not of numbers")
+        levels = kept_numbers(found["levels"], "levels")
+        return cls(None, plain.scaler, plain.chance, checked_levels(levels))
+
+
+def fit_quantiles(later: np.ndarray, scaler: Scaler, levels: Levels) -> QuantileAnswers:
+    """The answers of forecasts; `chance` is the loss of the quantiles of the training targets.
+
+    Args:
+        later: the training targets `(M, targets)` in the units of the data, without gaps.
+        scaler: of the targets.
+        levels: of the quantiles.
+    """
+    chance = 0.0
+    if len(later):
+        constant = np.quantile(later, levels, axis=0)[:, None]  # (levels, 1, targets)
+        apart, q = later - constant, np.array(levels)[:, None, None]
+        chance = float(np.maximum(q * apart, (q - 1) * apart).mean())
+    return QuantileAnswers(None, scaler, chance, levels)
+
+
+def answers_from_json(found: Any) -> TargetCodec:
+    """The inverse of `as_json`, of quantiles or not, with validation."""
+    return (QuantileAnswers if "levels" in found else TargetCodec).from_json(found)

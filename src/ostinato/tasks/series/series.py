@@ -1,0 +1,280 @@
+"""A series of your own: forecast it, or learn a value or class at each of its steps."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from ...cells import Model
+from ...data.kept import kept_texts
+from ...data.scaling import POLICIES, Scaler, scaler_for
+from ...data.splits import PARTS, divided, shares
+from ...data.table import first_twice
+from ...errors import BadInput
+from ...settings import setting
+from ..abilities import AnsweringTask
+from ..applying import ApplyOptions, outputs_on
+from ..file_task import FileSettings, FileTask, Reading, naming
+from ..target_codec import KINDS
+from ..task import Artefacts, checked_part, hashed
+from ..windows import Stream, Streamed, in_windows
+from . import series_data, yardsticks
+from .continuing import continuations
+from .forecasts import fit_forecasts, joined, pairs, sparklines
+from .from_files import series_of_file
+from .quantiles import answers_from_json, levels_of
+
+
+class Series(Streamed, FileTask, AnsweringTask):
+    """Forecast a series `(T, columns)`; or, with `ys`, learn what goes with each of its steps.
+
+    Forecasting: at each step the values of all columns come in, and the next `horizon` values of
+    the target columns are to be predicted, in the order of time and then of columns. With `ys` a
+    class (whole numbers or text) or numbers (floats) are learned at each step.
+
+    The parts follow one another in time, and a target never lies in another part than its input.
+    Of several series each is divided in this way, and the state starts anew where one begins. For
+    the windows of a batch see `Streamed`.
+
+    All columns are scaled to mean 0 and deviation 1, fitted on the training part. Errors are
+    averaged over horizon and columns, in the units of the data; R² weighs all columns equally.
+    Missing values: see `Arrays`.
+
+    `chance` is the variance of the targets, the error of their mean. The baseline `persistence`
+    repeats the last known value, `seasonal naive` the value one season earlier; see `yardsticks`.
+    With `quantiles` the loss is the pinball loss and intervals are forecast; see `quantiles`.
+
+    Shapes: inputs `(T, B, inputs)`, targets `(T, B, horizon * targets)`, outputs the same, or with
+    quantiles `(T, B, horizon * targets * levels)`; for classes targets are `(T, B)`.
+
+    Example:
+        >>> waves = np.sin(np.arange(400)[:, None] / np.array([5, 9]))
+        >>> task = Series(waves, targets=[1], horizon=3, length=20)
+        >>> batch = task.batch(0, size=4)
+        >>> batch.inputs.shape, batch.targets.shape
+        ((20, 4, 2), (20, 4, 3))
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(FileSettings):
+        file: str | None = setting(None, "a table: .csv, .parquet, or .npy", of_file=True)
+        target: str | None = setting(None, "columns to predict, a,b (all of them)", of_file=True)
+        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", of_file=True)
+        ignore: str | None = setting(None, "columns to leave out, a,b,c", of_file=True)
+        sequence: str | None = setting(
+            None, "column that says to which series a row belongs", of_file=True
+        )
+        kind: str | None = setting(
+            None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
+        )
+        horizon: int = setting(1, "steps to forecast", min=1)
+        quantiles: str | None = setting(
+            None, "forecast quantiles, 0.1,0.5,0.9 (the mean)", read=levels_of
+        )
+        season: int | None = setting(
+            None, "steps of a season, for the seasonal naive baseline", min=1
+        )
+        length: int | None = setting(None, "steps of a sequence or window", min=1)
+        split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
+        carry: bool = setting(
+            True, "contiguous streams with carried state, or independent sequences"
+        )
+        washout: int = setting(
+            0, "steps after a beginning that do not count, for the state to settle", min=0
+        )
+        scale: bool = setting(True, "scale all columns")
+        missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
+
+    name = "series"
+    apply_options: ClassVar[tuple[str, ...]] = ("steps",)
+
+    def __init__(
+        self,
+        xs: Any,
+        ys: Any = None,
+        *,
+        targets: Sequence[int | str] | None = None,
+        names: Sequence[str] | None = None,
+        source: str = "the series",
+        artefacts: Artefacts = None,
+        **given: Any,
+    ):
+        """
+        Args:
+            xs: a series `(T, columns)` or `(T,)`; or several, as a list or `(N, T, columns)`.
+            ys: what goes with each step, `(T,)` or `(T, outputs)`; `None` to forecast xs.
+            targets: forecasts: numbers or names of the columns to predict; `None` for all.
+            names: of the columns; by default 1, 2, 3 and so on.
+            source: where the series is from, for messages.
+            artefacts: of a trained model, whose scaling and classes are used.
+            given: `seed` of all that is random, and settings by name: `horizon`, `quantiles`,
+                `season`, `kind`, `length` (50 steps by default), `split`, `carry`, `washout`,
+                `scale` and `missing`; see `Settings`.
+        """
+        super().__init__(source=source, **given)
+        chosen, split = self.settings, shares(self.settings.split)
+        kind, missing, scale, season = chosen.kind, chosen.missing, chosen.scale, chosen.season
+        self.length = 50 if chosen.length is None else chosen.length
+        self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon
+        self.quantiles = None if chosen.quantiles is None else levels_of(chosen.quantiles)
+        xs = series_data.as_series(xs)
+        width, known = xs[0].shape[1], artefacts or {}
+        self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
+        if len(self.names) != width:
+            raise BadInput(f"{width} columns need {width} names, got {len(self.names)}")
+        if twice := first_twice(self.names):
+            raise BadInput(f"two columns are called {twice!r:.60}")
+        series_data.check_values(xs, self.names, missing)
+        forecasts = self.horizon > 1 or not (targets is season is self.quantiles is None)
+        if ys is not None and forecasts:
+            raise BadInput(
+                "horizon, targets, quantiles and season are of forecasts; leave them out or leave "
+                "out ys"
+            )
+        self.season = (
+            None if season is None else series_data.checked_season(season, xs, bool(known))
+        )
+        self.forecasts = ys is None
+        self.targets = series_data.column_numbers(targets, self.names)
+        rows = None if ys is None else series_data.answers_of(ys, xs, kind, missing)
+        cuts = [divided(len(x), split, "steps") for x in xs]
+        training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
+        self.scaler = scaler_for(
+            known, training, scale, lambda n: f"column {self.names[n]!r}", "this series has"
+        )
+        self.inputs = self.scaler.columns
+        self._fit_answers(known, xs, rows, cuts, scale)
+        self.outputs, self.framing = self.answers.outputs, self.answers
+        self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
+        horizon = self.horizon if self.forecasts else 0
+        series_data.check_parts(self.parts, split, source, xs, horizon, self.washout)
+        self.series, self._cuts, self._errors = xs, cuts, known.get("naive_errors", {})
+        if self.quantiles is not None and not self._errors:
+            train = self.parts["train"]
+            self._errors = yardsticks.errors(self._naive("train"), train, self.quantiles)
+
+    def _fit_answers(
+        self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
+    ) -> None:
+        if "answers" in known:
+            self.answers = answers_from_json(known["answers"])
+            return
+        train = [cut["train"] for cut in cuts]
+        if rows is not None:
+            self.answers = series_data.fit_rows(rows, train, scale)
+            return
+        begin = [x[some] for x, some in zip(xs, train, strict=True)]
+        self.answers = fit_forecasts(begin, self.targets, self.horizon, self.scaler, self.quantiles)
+
+    def _naive(self, part: str) -> yardsticks.Forecasts:
+        """The naive forecasts of a part, scaled, with a row for each of its targets."""
+        if not self.forecasts:
+            return {}
+        cuts = [cut[part] for cut in self._cuts]
+        return yardsticks.forecasts(
+            self.series, cuts, self.targets, self.horizon, self.season, self.scaler
+        )
+
+    def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
+        """The inputs and targets of one part, of all series."""
+        found = []
+        for n, (x, some) in enumerate(zip(xs, cuts, strict=True)):
+            values, later = x[some], None if rows is None else rows[n][some]
+            if later is None:
+                values, later = pairs(values, self.targets, self.horizon)
+            if len(values):
+                targets, there = self.answers(later)
+                starts, there = np.arange(len(values)) == 0, there.copy()
+                there[: self.washout] = False
+                found.append(Stream(self.scaler(values), targets, there, starts))
+        scaler = self.answers.scaler
+        return joined(found, self.inputs, None if scaler is None else len(scaler.shift))
+
+    def forecasting(self) -> "Series | None":
+        return self if self.forecasts else None
+
+    @property
+    def predicts_next(self) -> bool:  # type: ignore[override]
+        return self.forecasts
+
+    def stream_of(self, part: str) -> Stream:
+        return self.parts[part]
+
+    def begins(self, part: str, number: int = 0) -> int:
+        """The first step of a part of a series; its length if the part is empty."""
+        cut = self._cuts[number][checked_part(part)]
+        return cut.start if cut.start < cut.stop else len(self.series[number])
+
+    def baselines(self) -> dict[str, float]:
+        return super().baselines() | self.yardsticks("valid")
+
+    def yardsticks(self, part: str) -> dict[str, float]:
+        stream = self.parts[checked_part(part)]
+        return yardsticks.scores(self._naive(part), stream, self.metric, self._errors)
+
+    def preview(self, network: Model, key: jax.Array) -> str | None:
+        """The first validation window: what came, and what had been forecast for it."""
+        batch = next(iter(in_windows(self.parts["valid"], 1, self.length)), None)
+        if batch is None or not self.forecasts:
+            return None
+        outputs = outputs_on(network, batch.arrays)
+        at = (self.horizon - 1) * len(self.targets)  # the furthest forecast of the first column
+        assert self.answers.scaler is not None
+        factor, shift = self.answers.scaler.factor[at], self.answers.scaler.shift[at]
+        there = np.asarray(batch.weights)[:, 0] > 0
+        lines = {"actual": np.asarray(batch.targets)[:, 0, at]}
+        lines |= self.answers.shown(np.asarray(outputs)[:, 0], at)
+        if self.season is not None:
+            lines["seasonal"] = self._naive("valid")["seasonal naive"][: len(there), at]
+        lines = {name: row * factor + shift for name, row in lines.items()}
+        return sparklines(self.names[self.targets[0]], self.horizon, lines, there)
+
+    def artefacts(self) -> dict[str, Any]:
+        return {
+            "columns": self.names,
+            "targets": [self.names[n] for n in self.targets] if self.forecasts else None,
+            "scaler": self.scaler.as_json(),
+            "answers": self.answers.as_json(),
+        } | ({"naive_errors": self._errors} if self._errors else {})
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        columns = kept_texts(found["columns"], "columns")
+        scaler = Scaler.from_json(found["scaler"])
+        if len(scaler.shift) != len(columns):
+            raise ValueError("its scaling is not of its columns")
+        answers = answers_from_json(found["answers"])
+        if found["targets"] is not None:
+            targets = kept_texts(found["targets"], "targets")
+            if not {*targets} <= {*columns}:
+                raise ValueError("its targets are not among its columns")
+            if answers.scaler is None or len(answers.scaler.shift) != len(targets):
+                raise ValueError("its answers are not numbers, one per target")
+        yardsticks.check_errors(found.get("naive_errors", {}), answers)
+        return scaler.columns, answers.outputs
+
+    def fingerprint(self) -> str:
+        return hashed([x for stream in self.parts.values() for x in stream])
+
+    @classmethod
+    def read(cls, given: Reading) -> "Series":
+        if given.file is None:
+            raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
+        arguments = series_of_file(given)
+        with naming(given.file):
+            return cls(**arguments)
+
+    def hold_out_all(self) -> None:
+        super().hold_out_all()
+        self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
+
+    @classmethod
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        """What comes after the last row of a file, a table or an array; see `continuations`."""
+        file = how.given_file("a file: data.csv, .npy or .parquet")
+        if how.settings.kind is not None:
+            raise BadInput("this run learns a column from the others; it forecasts nothing")
+        task = cls.on_file(file, how.settings, dict(how.artefacts))
+        return continuations(network, task, how.steps)

@@ -1,0 +1,144 @@
+"""Check what `Series` is given: one or several series, and what goes with their steps."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...data.scaling import check_complete
+from ...errors import BadInput
+from ..target_codec import TargetCodec, checked_answers, fit_answers
+from ..windows import Stream
+from .sequences import as_array
+
+
+def as_series(xs: Any) -> list[np.ndarray]:
+    """One or several series, each `(T, columns)` in float64."""
+    if isinstance(xs, list | tuple) and len(xs) > 1 and all(map(_is_row, xs)):
+        raise BadInput(
+            "a list of lists may be the rows of one series or several series; give "
+            "np.array(rows), or a list of arrays"
+        )
+    if not isinstance(xs, list | tuple) or not any(np.ndim(x) for x in xs):
+        array = as_array(xs, "a series")
+        if array.ndim not in (1, 2, 3):
+            raise BadInput(f"a series is (T, columns) or (T,), got shape {array.shape}")
+        xs = list(array) if array.ndim == 3 else [array]
+    found: list[np.ndarray] = []
+    for n, x in enumerate(xs):
+        x = as_array(x, f"series {n}")
+        if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or not x.size:
+            raise BadInput(f"series {n} must be (T, columns) numbers, got {x.dtype} of {x.shape}")
+        x = x[:, None] if x.ndim == 1 else x
+        if found and x.shape[1] != found[0].shape[1]:
+            raise BadInput(f"series {n} has {x.shape[1]} columns, series 0 {found[0].shape[1]}")
+        found.append(x.astype(float))
+    if not found:
+        raise BadInput("there is no series")
+    return found
+
+
+def _is_row(x: Any) -> bool:
+    return isinstance(x, list | tuple) and not any(np.ndim(value) for value in x)
+
+
+def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> list[int]:
+    """The numbers of the target columns."""
+    if targets is None:
+        return list(range(len(names)))
+    found, numbers = [], {name: n for n, name in reversed([*enumerate(names)])}
+    for target in [targets] if isinstance(targets, str | int) else targets:
+        inside = (
+            isinstance(target, int | np.integer)
+            and not isinstance(target, bool)
+            and 0 <= target < len(names)
+        )
+        if not inside and not (isinstance(target, str) and target in numbers):
+            raise BadInput(f"there is no column {target!r:.40}; there are {', '.join(names[:20])}")
+        found.append(numbers[target] if isinstance(target, str) else int(target))
+    if not found:
+        raise BadInput("targets is empty; name a column to predict, or leave targets out")
+    return found
+
+
+def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
+    """What goes with each step: for every series `(T,)` labels or `(T, outputs)` numbers."""
+    listed = isinstance(ys, list | tuple) and len(ys) == 1 and np.ndim(ys[0]) > 0
+    given = list(ys) if listed or len(xs) > 1 else [ys]
+    parts = [as_array(y, f"the targets of series {n}") for n, y in enumerate(given)]
+    if len(parts) != len(xs):
+        raise BadInput(f"ys must have an entry for each of {len(xs)} series, got {len(parts)}")
+    for n, (x, y) in enumerate(zip(xs, parts, strict=True)):
+        if y.ndim not in (1, 2) or len(y) != len(x):
+            raise BadInput(f"series {n} has {len(x)} steps, its targets have shape {y.shape}")
+        if (y.dtype.kind in "USO") != (parts[0].dtype.kind in "USO"):
+            raise BadInput(f"the targets of series {n} are {y.dtype}, of series 0 {parts[0].dtype}")
+    rows = checked_answers(
+        np.concatenate(parts), kind, missing, lambda at: f"the target of step {at[0]}"
+    )
+    numbers = rows.dtype.kind == "f" and kind != "classification"
+    if numbers and rows.ndim == 1:
+        rows = rows[:, None]
+    if not numbers and rows.ndim == 2:
+        raise BadInput(f"a class is one label per step, got shape {rows.shape}")
+    return np.split(rows, np.cumsum([len(x) for x in xs])[:-1])
+
+
+def fit_rows(rows: list[np.ndarray], train: list[slice], scale: bool) -> TargetCodec:
+    """How what goes with each step is learned; see `fit_answers`."""
+    marks = [
+        np.isin(np.arange(len(y)), np.arange(len(y))[some])
+        for y, some in zip(rows, train, strict=True)
+    ]
+    return fit_answers(np.concatenate(rows), np.flatnonzero(np.concatenate(marks)), scale)
+
+
+def check_values(xs: list[np.ndarray], names: list[str], missing: str) -> None:
+    """Refuse infinite numbers, and missing ones unless they are to be masked."""
+    for n, x in enumerate(xs):
+
+        def where(at: tuple[int, ...], n: int = n) -> str:
+            of = f" of series {n}" if len(xs) > 1 else ""
+            return f"step {at[0]}{of}, column {names[at[1]]!r}"
+
+        check_complete(x, missing, where)
+
+
+def check_parts(
+    parts: Mapping[str, Stream],
+    split: Sequence[float],
+    source: str,
+    xs: list[np.ndarray],
+    horizon: int,
+    washout: int = 0,
+) -> None:
+    """Refuse a part that has a share but no target; `horizon` is 0 if nothing is forecast.
+
+    Where some of several series have no target in such a part, a warning says how many.
+    """
+    least = f" and a horizon of {horizon}" if horizon else ""
+    least += f" and a washout of {washout}" if washout else ""
+    for (part, stream), share in zip(parts.items(), split, strict=True):
+        if share and not stream.there.any():
+            raise BadInput(
+                f"{source} has {sum(map(len, xs))} steps, too few for the part {part} with a share "
+                f"of {share:.0%}{least}: it has no target"
+            )
+        begins = np.flatnonzero(stream.starts)
+        seen = int(np.logical_or.reduceat(stream.there, begins).sum()) if len(begins) else 0
+        if share and seen < len(xs):
+            warnings.warn(
+                f"{source}: {len(xs) - seen} of {len(xs)} series do not count in the part {part}, "
+                f"because with a share of {share:.0%}{least} they have no target there",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+
+def checked_season(season: int, xs: list[np.ndarray], other_data: bool) -> int:
+    """The steps of a season, which must fit into the series; into other data it need not."""
+    longest = max(map(len, xs))
+    if season >= longest and not other_data:
+        raise BadInput(f"a season of {season} steps does not fit into a series of {longest}")
+    return season

@@ -1,0 +1,1 @@
+"""Problems that are generated to test memory: no data, any length."""

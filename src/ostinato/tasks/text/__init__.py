@@ -1,0 +1,1 @@
+"""Tasks on texts: the next character, a tag per word, a label per text."""

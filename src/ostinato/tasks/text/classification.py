@@ -1,0 +1,240 @@
+"""One label for each text: the task, and how a trained network labels other texts."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...cells import Model
+from ...data import Batch
+from ...data.generated.texts import reviews
+from ...data.kept import kept_whole
+from ...data.lines import check_columns, count_lines, given_lines, read_labelled
+from ...data.padding import columns, multiple_above
+from ...data.splits import shares
+from ...data.words import Words
+from ...decoding.sampling import most_probable
+from ...errors import BadInput
+from ...progress import Report, each, silent
+from ...settings import setting
+from ..abilities import AnsweringTask
+from ..applying import ApplyOptions
+from ..file_task import FileSettings, FileTask, Reading, naming
+from ..series.arrays import Arrays
+from ..series.sequences import sequences
+from ..target_codec import TargetCodec
+from ..task import Artefacts, random
+
+LEVELS = ("words", "characters")
+RARE = 2  # a word or character that occurs less often is unknown
+EMBEDDING = 64  # of words; characters are one-hot vectors
+REVIEWS = 3000
+LANGUAGE = 4  # a place in the random numbers of the seed
+TOGETHER = 64
+ROUND = 16  # steps by which padded texts grow, so that there are few compilations
+
+
+class Classify(Arrays, AnsweringTask):
+    """Read a text word by word or character by character; at its end, say its label.
+
+    The answer comes from the last state, or with `--pool mean` from the mean of all states. A
+    bidirectional network needs the mean: at the last step, what reads backwards has just begun.
+
+    Words and characters that occur less than twice in the training part are unknown. For parts,
+    batches and padding see `Arrays`. The baseline is naive Bayes on the words or characters of a
+    text, whose order it does not know.
+
+    Shapes: inputs symbols `(T, B)`; targets `(T, B)`, asked for at the last step of each text.
+
+    Example:
+        >>> texts = ["it is good", "not good"] * 20
+        >>> task = Classify(texts, ["yes", "no"] * 20)
+        >>> task.answers.classes, task.batch(0, 4).inputs.shape, task.words.known[0]
+        (('no', 'yes'), (3, 4), 'good')
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(FileSettings):
+        file: str | None = setting(None, "lines label<TAB>text (generated reviews)", of_file=True)
+        level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
+        length: int | None = setting(None, "words or characters that are read of a text", min=1)
+        split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+
+    name = "classify"
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        *,
+        source: str = "the texts",
+        artefacts: Artefacts = None,
+        **given: Any,
+    ):
+        """
+        Args:
+            texts, labels: as many of each.
+            source: where the texts are from, for messages.
+            artefacts: of a trained model, whose words and labels are used.
+            given: `seed` of all that is random, and settings by name: `level`, `length` and
+                `split`; see `Settings`.
+        """
+        if len(texts) != len(labels):
+            raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
+        FileTask.__init__(self, source=source, **given)
+        self.level, self.cut = self.settings.level, self.settings.length
+        if artefacts is not None:
+            self.level, self.cut = artefacts["level"], artefacts["length"]
+        self.texts = list(texts)
+        symbols = [self._symbols(text) for text in texts]
+        for n, some in enumerate(symbols):
+            if not some:
+                raise BadInput(f"text {n} is empty")
+        parts = self._divided(len(texts), shares(self.settings.split))
+        known: dict[str, Any] = {}
+        if artefacts is None:
+            self.words = Words.of((x for n in parts["train"] for x in symbols[n]), RARE)
+        else:
+            self.words = Words.from_json(artefacts["words"])
+            known["answers"] = artefacts["answers"]
+        data = sequences(
+            [self.words.encode(some) for some in symbols],
+            np.array([*map(str, labels)], object),
+            None,
+            kind="classification",
+            per_step=False,
+            missing="refuse",
+        )
+        self._learn(data, parts, None, {"symbols": len(self.words), **known})
+        self.model = {"kind": "network", "embedding": EMBEDDING if self.level == "words" else 0}
+
+    def _symbols(self, text: str) -> list[str]:
+        """The words or characters of a text that are read."""
+        return (text.split() if self.level == "words" else list(text))[: self.cut]
+
+    def baselines(self) -> dict[str, float]:
+        """Chance, and naive Bayes with add-one smoothing."""
+        found, valid = {"chance": self.chance}, self.parts["valid"]
+        if len(valid):
+            counts = np.ones((self.outputs, self.inputs))
+            frequent = np.zeros(self.outputs)
+            for n in self.parts["train"]:
+                np.add.at(counts[self.data.targets[n]], self._symbols_of(n), 1)
+                frequent[self.data.targets[n]] += 1
+            scores = np.log(counts / counts.sum(1, keepdims=True))
+            start = np.log(np.maximum(frequent, 1e-9))
+            right = [
+                np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self.data.targets[n]
+                for n in valid
+            ]
+            found["naive Bayes"] = float(np.mean(right))
+        return found
+
+    def _symbols_of(self, n: int) -> np.ndarray:
+        return self.data.inputs[self.data.steps_of(np.array([n]))]
+
+    def preview(self, network: Model, key: jax.Array) -> str | None:
+        """Three texts of the validation part with the labels that the network gives them."""
+        which = self.parts["valid"][:3]
+        if not len(which):
+            return None
+        texts = [self.texts[n] for n in which]
+        said = LabelCode.from_json(self.artefacts()).labels_of(network, texts)
+        classes = self.answers.classes or ()
+        return "\n".join(
+            f"{label}{'' if label == classes[self.data.targets[n]] else ' (wrong)'}: {text:.100}"
+            for n, label, text in zip(which, said, texts, strict=True)
+        )
+
+    @classmethod
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        """The label of each line, as `label<TAB>text`."""
+        code = LabelCode.from_json(how.artefacts)
+        lines, total = given_lines(how.file), count_lines(how.file)
+        for label, text in code.apply(network, lines, how.report, total):
+            yield {"source": text, "label": label, "text": f"{label}\t{text}"}
+
+    def artefacts(self) -> dict[str, Any]:
+        return {
+            "level": self.level,
+            "length": self.cut,
+            "words": self.words.as_json(),
+            "answers": self.answers.as_json(),
+        }
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        code = LabelCode.from_json(found)
+        return len(code.words), len(code.labels)
+
+    @classmethod
+    def read(cls, given: Reading) -> "Classify":
+        """The task of a file, or of generated reviews."""
+        if given.file is None:
+            texts, labels = reviews(REVIEWS, random(given.seed, LANGUAGE))
+            return cls(texts, labels, source="the generated reviews", **given.arguments)
+        texts, labels = read_labelled(given.file)
+        if given.artefacts is None:
+            check_columns(texts, labels, given.file)
+        with naming(given.file):
+            return cls(texts, labels, source=given.file, **given.arguments)
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelCode:
+    """What a network needs to read texts and to name its answers.
+
+    Attributes:
+        level: `"words"`, which are separated by spaces, or `"characters"`.
+        cut: how many words or characters are read of a text, or `None` for all.
+        words: the known words or characters.
+        labels: by number.
+    """
+
+    level: str
+    cut: int | None
+    words: Words
+    labels: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
+        """From the artefacts of `Classify`."""
+        words, answers = Words.from_json(found["words"]), TargetCodec.from_json(found["answers"])
+        level, cut = found["level"], found["length"]
+        if level not in ("words", "characters") or answers.classes is None:
+            raise ValueError("its texts are not of words or characters, or have no classes")
+        if cut is not None:
+            kept_whole(cut, "length")
+        return cls(level, cut, words, tuple(map(str, answers.classes)))
+
+    def split(self, text: str) -> list[str]:
+        """The words or characters of a text that are read."""
+        return (text.split() if self.level == "words" else list(text))[: self.cut]
+
+    def labels_of(self, network: Model, texts: Sequence[str]) -> list[str]:
+        """The most probable label of each text."""
+        symbols = [self.words.encode(self.split(text)) for text in texts]
+        inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
+        batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
+        chosen = np.asarray(most_probable(network, batch))[lengths - 1, np.arange(len(texts))]
+        return [self.labels[n] for n in chosen]
+
+    def apply(
+        self,
+        network: Model,
+        lines: Iterable[str],
+        report: Report = silent,
+        total: int | None = None,
+    ) -> Iterator[tuple[str, str]]:
+        """The label of each line, with the line; `report` hears how many of `total` are done."""
+        numbered = enumerate((line.strip() for line in lines), 1)
+        blocks = iter(lambda: list(islice(numbered, TOGETHER)), [])
+        for some in each(blocks, report, "labelling the lines", total, len):
+            for number, text in some:
+                if not text:
+                    raise BadInput(f"line {number} is empty; give a text on each line")
+            texts = [text for _, text in some]
+            yield from zip(self.labels_of(network, texts), texts, strict=True)

@@ -1,0 +1,191 @@
+"""A passage of text that a trained network reads, piece by piece, to be looked at from inside."""
+
+import abc
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...data import Batch, Vocabulary
+from ...decoding.text import as_text
+from ...errors import BadInput
+from .parallel_reading import side_by_side
+from .tagged import TOGETHER, TagCode
+
+CHUNK = 500  # steps that are read at a time before a window
+UNKNOWN = -1
+
+Run = Callable[[Batch, Any], tuple[Any, Any]]
+
+
+class Passage(abc.ABC):
+    """The pieces of a text, and how a network reads them.
+
+    Attributes:
+        pieces: the text, one piece per step: a character, a byte or a word.
+        names: what each output of the network stands for.
+        targets: `(pieces,)`, the output that each piece asks for; -1 if unknown.
+        ahead: 1 if an output is about the next piece, 0 if it is about the same.
+        unit: what a piece is, in words.
+    """
+
+    pieces: list[str]
+    names: Sequence[str]
+    targets: np.ndarray
+    ahead: int
+    unit: str
+
+    @abc.abstractmethod
+    def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
+        """Read all pieces, in batches of bounded size.
+
+        Args:
+            run: reads a batch from a state, `None` for the initial one, and returns whatever it
+                finds and the state afterwards.
+
+        Returns:
+            What was found, with the piece that each step read, `(T, B)`: in each of the B sequences
+            pieces that follow each other, then -1 where nothing is to be looked at. What comes
+            later takes the place of what came earlier.
+        """
+
+    @abc.abstractmethod
+    def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
+        """What a network reads before it outputs what is said about a piece.
+
+        Args:
+            at: the piece.
+            steps: how many pieces before it, at most.
+
+        Returns:
+            A batch of one sequence, the piece at each of its steps, and the step of the output.
+        """
+
+    @abc.abstractmethod
+    def before(self, at: int) -> Iterator[Batch]:
+        """All that is read before a window that begins with a piece."""
+
+    def first(self, count: int) -> "Passage":
+        """The passage up to so many pieces."""
+        raise NotImplementedError
+
+
+class TextPassage(Passage):
+    """A text of characters or bytes, of which a network predicts the next.
+
+    It is read from its beginning to its end; a long one in streams, see `side_by_side`.
+
+    Example:
+        >>> passage = TextPassage(np.array([0, 1, 1, 0]), Vocabulary.of_text("ab"))
+        >>> passage.pieces, passage.targets.tolist()
+        (['a', 'b', 'b', 'a'], [0, 1, 1, 0])
+        >>> found = passage.over(lambda batch, state: (batch.inputs, state))
+        >>> [places[:5, 0].tolist() for _, places in found]
+        [[0, 1, 2, 3, -1]]
+    """
+
+    ahead = 1
+
+    def __init__(self, symbols: np.ndarray, vocabulary: Vocabulary):
+        if not len(symbols):
+            raise BadInput("the text is empty; give at least one character")
+        self.symbols, self.vocabulary = np.asarray(symbols, np.int32), vocabulary
+        self.pieces = list(as_text(self.symbols[:, None], vocabulary))[: len(symbols)]
+        self.targets = self.symbols
+        self.unit = "character" if vocabulary.level == "characters" else "byte"
+
+    @property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
+        points = self.vocabulary.points
+        if self.vocabulary.level == "characters":
+            return [chr(point) for point in points]
+        return [chr(point) if point < 128 else f"\\x{point:02x}" for point in points]
+
+    def first(self, count: int) -> "TextPassage":
+        return TextPassage(self.symbols[:count], self.vocabulary)
+
+    def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
+        def read(symbols: np.ndarray, state: Any) -> tuple[Any, Any]:
+            return run(Batch(symbols, symbols, np.ones(symbols.shape, np.float32)), state)
+
+        return side_by_side(read, self.symbols)
+
+    def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
+        if at < 1:
+            raise BadInput("nothing comes before the first piece, so nothing moved its loss")
+        places = np.arange(max(at - steps, 0), at)
+        inputs = self.symbols[places][:, None]
+        return Batch(inputs, inputs, np.ones(inputs.shape, np.float32)), places, len(places) - 1
+
+    def before(self, at: int) -> Iterator[Batch]:
+        for start in range(0, at, CHUNK):
+            inputs = self.symbols[start : min(start + CHUNK, at)][:, None]
+            yield Batch(inputs, inputs, np.ones(inputs.shape, np.float32), first=start == 0)
+
+
+class TaggedPassage(Passage):
+    """Sentences whose words a network tags; each is read by itself.
+
+    Example:
+        >>> from ostinato.data.words import Words
+        >>> code = TagCode(Words.of(["cats"]), Words.of("cats"), ("NOUN", "VERB"))
+        >>> passage = TaggedPassage(code, [["Cats", "sit"]], [["NOUN", "_"]])
+        >>> passage.pieces, passage.targets.tolist()
+        (['Cats ', 'sit\\n'], [0, -1])
+    """
+
+    ahead, unit = 0, "word"
+
+    def __init__(
+        self,
+        code: TagCode,
+        sentences: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+    ):
+        """
+        Args:
+            code: of the trained network.
+            sentences: their words.
+            tags: of each word; one that the network does not have is unknown.
+        """
+        if not sentences:
+            raise BadInput("there is no sentence; give at least one")
+        self.code, self.sentences, self.names = code, sentences, code.tags
+        self.pieces = [
+            word + (" " if n + 1 < len(words) else "\n")
+            for words in sentences
+            for n, word in enumerate(words)
+        ]
+        self.tags = tags
+        known = {tag: n for n, tag in enumerate(code.tags)}
+        said = ["_"] * len(self.pieces) if tags is None else [tag for some in tags for tag in some]
+        self.targets = np.array([known.get(tag, UNKNOWN) for tag in said], np.int32)
+        self.ends = np.cumsum([len(words) for words in sentences])
+
+    def first(self, count: int) -> "TaggedPassage":
+        """Whole sentences, at least one."""
+        some = max(int(np.searchsorted(self.ends, count, side="right")), 1)
+        tags = None if self.tags is None else self.tags[:some]
+        return TaggedPassage(self.code, self.sentences[:some], tags)
+
+    def over(self, run: Run) -> Iterator[tuple[Any, np.ndarray]]:
+        for start in range(0, len(self.sentences), TOGETHER):
+            batch, places = self._part(start, start + TOGETHER)
+            yield run(batch, None)[0], places
+
+    def window(self, at: int, steps: int) -> tuple[Batch, np.ndarray, int]:
+        """The whole sentence, because a network may read it in both directions."""
+        sentence = int(np.searchsorted(self.ends, at, side="right"))
+        batch, places = self._part(sentence, sentence + 1)
+        return batch, places[: int(batch.lengths[0]), 0], int(np.flatnonzero(places == at)[0])
+
+    def before(self, at: int) -> Iterator[Batch]:
+        return iter(())
+
+    def _part(self, start: int, stop: int) -> tuple[Batch, np.ndarray]:
+        """Some sentences, and the piece at each step; -1 in the padding."""
+        some = self.sentences[start:stop]
+        batch = self.code.batch(some)
+        begins = self.ends[start:stop] - [len(words) for words in some]
+        times = np.arange(batch.steps)[:, None]
+        return batch, np.where(times < batch.lengths, begins + times, -1)

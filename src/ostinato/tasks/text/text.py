@@ -1,0 +1,204 @@
+"""Predict the next character, or byte, of a text."""
+
+import dataclasses
+import functools
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...cells import Model
+from ...data import Batch, Vocabulary, read_symbols
+from ...data.splits import divided, shares
+from ...decoding import sample
+from ...decoding.sampling import NotFinite
+from ...decoding.text import opening
+from ...errors import BadInput
+from ...settings import setting
+from ..abilities import TextTask
+from ..file_task import FileTask, Reading, naming
+from ..framing import PerStep
+from ..generated import Length
+from ..losses import CrossEntropy
+from ..metrics import Bits, Perplexity
+from ..task import hashed
+from ..windows import Stream, Streamed, in_windows, next_symbols
+from .ngrams import ngram_bits, unigram_bits
+from .passages import TextPassage
+
+PREVIEW = 200  # symbols
+LEVELS = ("characters", "bytes")
+
+
+class Text(Streamed, FileTask, TextTask):
+    """Read one symbol of a text per step, and predict the next.
+
+    For the windows of a batch see `Streamed`.
+
+    Shapes: xs and targets `(T, B)`, symbols.
+
+    Example:
+        >>> task = Text.of("text of some length " * 100, length=20)
+        >>> task.batch(0, size=4).inputs.shape
+        (20, 4)
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings(Length):
+        file: str | None = setting(None, "the text to learn: a file, or a data set", of_file=True)
+        level: str = setting(
+            "characters", "symbols of a text: characters or bytes", among=LEVELS, of_file=True
+        )
+        encoding: str = setting("utf-8", "character encoding of the file", of_file=True)
+        split: str = setting(
+            "90/5/5", "percent of a text for training, validation, test", read=shares
+        )
+        carry: bool = setting(
+            True, "contiguous streams with carried state, or independent sequences"
+        )
+
+        def __post_init__(self) -> None:
+            if self.file is not None:
+                object.__setattr__(self, "file", _whole_path(self.file))
+
+    name = "text"
+    predicts_next = True
+    readout_bias = False  # the networks of Krause (2015) have none
+    symbolic = True
+
+    def __init__(
+        self,
+        symbols: np.ndarray,
+        vocabulary: Vocabulary,
+        *,
+        source: str = "the text",
+        **given: Any,
+    ):
+        """
+        Args:
+            symbols: the whole text, encoded by the vocabulary.
+            vocabulary: the characters or bytes that the symbols stand for.
+            source: where the text is from, for messages.
+            given: `seed` of all that is random, and settings by name: `length` (50 steps per window
+                by default), `split` and `carry`; see `Settings`.
+        """
+        super().__init__(source=source, **given)
+        split = shares(self.settings.split)
+        self.parts = {part: symbols[some] for part, some in divided(len(symbols), split).items()}
+        self.vocabulary, self.carry = vocabulary, self.settings.carry
+        self.length = 50 if self.settings.length is None else self.settings.length
+        self.inputs = self.outputs = len(vocabulary)
+        unit = "character" if vocabulary.level == "characters" else "byte"
+        if len(self.parts["train"]) < 2:
+            raise BadInput(
+                f"the text has {len(symbols)} {unit}s, too few to learn from: it takes at least 2 "
+                f"in the training part ({split[0]:.0%})"
+            )
+        if len(vocabulary) < 2:
+            raise BadInput(f"the text has one {unit} only, repeated; there is nothing to learn")
+        metrics, chance = (Bits(unit), Perplexity(unit)), unigram_bits(self.parts["train"])
+        self.framing = PerStep(CrossEntropy(), metrics, chance)
+
+    @classmethod
+    def of(cls, text: str, **options: Any) -> "Text":
+        """The task of a text in memory, with options of the constructor."""
+        vocabulary = Vocabulary.of_text(text)
+        return cls(vocabulary.encode(text), vocabulary, **options)
+
+    @classmethod
+    def read(cls, given: Reading) -> "Text":
+        """The task of a text file or the embedded text."""
+        file, settings, seed, kept = given
+        options = {"settings": settings, "seed": seed}
+        vocabulary = None if kept is None else Vocabulary.from_json(kept["vocabulary"])
+        if file is None:
+            text = embedded_text()
+            vocabulary = vocabulary or Vocabulary.of_text(text)
+            return cls(vocabulary.encode(text), vocabulary, source="the embedded text", **options)
+        with naming(file):
+            level = settings.level if vocabulary is None else vocabulary.level
+            symbols, known = read_symbols(file, level, settings.encoding, vocabulary)
+            if kept is not None and len(symbols) < 2:
+                raise BadInput(f"{file} has fewer than 2 symbols; there is nothing to predict")
+            return cls(symbols, known, source=file, **options)
+
+    def stream_of(self, part: str) -> Stream:
+        return self._training if part == "train" else next_symbols(self.parts[part])
+
+    def stream(self, part: str) -> np.ndarray:
+        return self.parts[part]
+
+    def passage(self, part: str) -> TextPassage:
+        return TextPassage(self.parts[part], self.vocabulary)
+
+    @classmethod
+    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> TextPassage:
+        known = Vocabulary.from_json(artefacts["vocabulary"])
+        return TextPassage(known.encode(text), known)
+
+    @functools.cached_property
+    def _training(self) -> Stream:
+        return next_symbols(self.parts["train"])
+
+    def baselines(self) -> dict[str, float]:
+        """Chance, and n-gram models of one and five preceding symbols."""
+        found = super().baselines()
+        train, valid = self.parts["train"], self.parts["valid"]
+        if len(valid) > 1:
+            for name, order in (("bigram", 1), ("order 5", 5)):
+                found[name] = ngram_bits(train, valid, self.inputs, order)
+        return found
+
+    def preview(self, network: Model, key: jax.Array) -> str | None:
+        """Generated text; `None` if the network's outputs are not finite."""
+        prompt = self.parts["valid"][:1]
+        prompt = prompt.astype(np.int32) if len(prompt) else opening(self.vocabulary)
+        try:
+            pieces = [*sample(network, prompt, PREVIEW, key=key, temperature=0.8)]
+        except NotFinite:
+            return None
+        return self.vocabulary.decode(np.concatenate(pieces))
+
+    def artefacts(self) -> dict[str, Any]:
+        return {"vocabulary": self.vocabulary.as_json()}
+
+    @classmethod
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        count = len(Vocabulary.from_json(found["vocabulary"]))
+        return count, count
+
+    def fingerprint(self) -> str:
+        return hashed(list(self.parts.values()))
+
+
+def streams(text: np.ndarray, size: int, length: int) -> Iterator[Batch]:
+    """Windows of a text in `size` contiguous streams; every symbol but the first is a target.
+
+    The streams are of equal length to within one step; steps beyond the end of a shorter one have
+    weights of zero. A window is never longer than the text.
+    """
+    return in_windows(next_symbols(text), size, length)
+
+
+def _whole_path(file: str) -> str:
+    """The absolute path of a text, so that a run finds it from any folder.
+
+    If there is no such file, the name of a data set stands for its file.
+    """
+    if not file or "\0" in file:
+        raise BadInput(f"file must be the path of a text, got {file!r}")
+    if not os.path.lexists(file) and len(Path(file).parts) == 1:
+        from ...data.datasets import text_path  # imported late because it loads the download code
+
+        file = str(text_path(file) or file)
+    return os.path.realpath(file)
+
+
+def embedded_text() -> str:
+    """The documentation topics in every CPython: half a megabyte of prose and code."""
+    from pydoc_data.topics import topics
+
+    return "\n".join(f"{name}\n{text}" for name, text in sorted(topics.items()))

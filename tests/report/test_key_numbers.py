@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ostinato.report.course import Goal
-from ostinato.report.key_numbers import epochs, in_words, key_numbers, speed, total_seconds
-from ostinato.report.of_run import samples_of
+from ostinato.report.run_page import epochs, in_words, key_numbers, samples_of, speed, total_seconds
 from ostinato.report.subject import RunCourse
 from ostinato.runs import Config
 from ostinato.runs.build import build_task

@@ -27,9 +27,8 @@ from ostinato.lens.doctor.finding import Finding
 from ostinato.report import network_charts, training_charts, write_report
 from ostinato.report.activity import activity, reading, slowest
 from ostinato.report.course import Goal
-from ostinato.report.key_numbers import key_numbers
-from ostinato.report.of_run import page_of
 from ostinato.report.page import html
+from ostinato.report.run_page import key_numbers, page_of
 from ostinato.report.subject import course, subject
 from ostinato.runs import Config, Saved, examine, open_run, train
 from ostinato.runs.analysis.examination import gather

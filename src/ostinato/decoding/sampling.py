@@ -303,7 +303,7 @@ def most_probable(network: Model, batch: Batch) -> jax.Array:
     """The label with the largest output at each step, `(T, B)`. Noise is off.
 
     Example:
-        >>> from ostinato.decoding import most_probable
+        >>> from ostinato.decoding.sampling import most_probable
         >>> most_probable(network, Batch(xs, None, jnp.ones((10, 4)))).shape
         (10, 4)
     """

@@ -85,7 +85,7 @@ def html(page: Page) -> str:
     """The page as one HTML document.
 
     Example:
-        >>> from ostinato.report.of_run import page_of
+        >>> from ostinato.report.run_page import page_of
         >>> from ostinato.report.subject import course
         >>> page = page_of(course(open_run("runs/text-mlstm-1")), findings=[])
         >>> html(page)[:15]

@@ -11,9 +11,9 @@ from ..progress import Report, each, silent
 from ..runs import Run
 from ..tasks import Task
 from ..wiring import Network
-from .of_run import page_of
 from .page import html
 from .pictures import write_picture
+from .run_page import page_of
 from .subject import course, subject
 
 PAGE = "report.html"

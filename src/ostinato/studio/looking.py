@@ -184,7 +184,7 @@ def forecast(request: dict) -> Any:
 
 def pictures(request: dict) -> Any:
     """Charts of the network on a few sequences, as in a report: attention, heads, states, gates."""
-    from ..report.of_run import pictures_of
+    from ..report.run_page import pictures_of
     from ..report.subject import subject
 
     run = open_run(request["path"])

@@ -167,8 +167,7 @@ def test_ctrl_c_saves_and_resume_goes_on_to_the_same_numbers(undisturbed, config
     check_log(run, "start", "train", "valid", "end", "resume")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("learner", ["hf", "saddle-free"])
+@pytest.mark.parametrize("learner", ["hf", pytest.param("saddle-free", marks=pytest.mark.slow)])
 def test_a_second_order_run_resumes_to_the_same_numbers(text, tmp_path, learner):
     """With noise, a carried state, and a curvature batch of its own."""
     config = Config(

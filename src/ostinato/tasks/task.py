@@ -250,7 +250,10 @@ class Task(abc.ABC):
         return {}
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
-        """A few lines that show what a network has learned, for example text that it generates."""
+        """A few lines that show what a network has learned, for example text that it generates.
+
+        A longer run calls it once in a thread, so that it is compiled before the first validation.
+        """
         return None
 
     def pictures(self, network: Model) -> list[Picture]:

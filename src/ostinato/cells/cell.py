@@ -194,6 +194,23 @@ class Layer(Model):
         raise BadInput(f"{type(self).__name__} must see the whole sequence, so it has no step")
 
 
+def _check_names(cell: str, own: Mapping[str, Any]) -> None:
+    """Refuse `gates` or `blocks` of a class that do not have the form that the lens reads."""
+    gates, blocks = own.get("gates", {}), own.get("blocks", {})
+    if isinstance(gates, Mapping):  # a property, which an instance computes, is not looked at
+        if not all(isinstance(word, str) for pair in gates.items() for word in pair):
+            raise BadInput(f"{cell}.gates names gates and their activations, got {gates!r:.60}")
+    elif not isinstance(gates, property):
+        raise BadInput(f"{cell}.gates must be a dict of names and activations, got {gates!r:.60}")
+    if isinstance(blocks, property):
+        return
+    if not isinstance(blocks, Mapping) or not all(
+        isinstance(words, tuple) and all(isinstance(word, str) for word in words)
+        for words in blocks.values()
+    ):
+        raise BadInput(f"{cell}.blocks must be a dict of tuples of names, got {blocks!r:.60}")
+
+
 class Cell(Layer):
     """A recurrent cell. Subclass it and implement `initial`, `inputs` and `step`.
 
@@ -253,6 +270,7 @@ class Cell(Layer):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = vars(cls)
+        _check_names(cls.__name__, own)
         if "step" in own:  # it may have other gates than that of the class that it extends
             alone = {name: words for name, words in cls.blocks.items() if len(words) == 1}
             cls.gates, cls.blocks = own.get("gates", {}), own.get("blocks", alone)

@@ -15,7 +15,15 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import NoSettings, from_arguments, options, signature
+from ..settings import (
+    NoSettings,
+    checked_float,
+    checked_int,
+    from_arguments,
+    options,
+    shown,
+    signature,
+)
 from .framing import Framing
 from .losses import Loss
 from .metrics import Metric
@@ -282,6 +290,24 @@ class Task(abc.ABC):
         return hashed([x for batch in batches for x in jax.tree.leaves(batch)])
 
 
+def check_declared(task: Task) -> None:
+    """Refuse a task that lacks what its contract asks of it, in one line."""
+    who = type(task).__name__
+    for name in ("name", "inputs", "outputs", "length", "loss", "metrics", "chance"):
+        try:
+            getattr(task, name)
+        except AttributeError as error:
+            raise BadInput(f"the task {who} does not say its {name}: {error}") from None
+    for name in ("inputs", "outputs"):
+        checked_int(f"{name} of the task {who}", getattr(task, name))
+    metrics = task.metrics
+    if not metrics or not all(isinstance(x, Metric) for x in metrics):
+        raise BadInput(
+            f"metrics of the task {who} must be a tuple of metrics, got {shown(metrics)}"
+        )
+    checked_float(f"chance of the task {who}", task.chance)
+
+
 def hashed(arrays: list[Any]) -> str:
     """The SHA-256 of some arrays."""
     digest = hashlib.sha256()
@@ -336,7 +362,7 @@ def checked_length(
 
 def checked_part(part: str) -> str:
     """The name of a held-out part; raises for any other."""
-    if part not in ("valid", "test"):
+    if not isinstance(part, str) or part not in ("valid", "test"):
         raise BadInput(f"the part must be valid or test, got {part!r:.40}")
     return part
 

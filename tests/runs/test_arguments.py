@@ -42,7 +42,7 @@ def test_wrong_arguments_of_train_and_its_kin(tmp_path, folder):
         ("listener must be a function", lambda: ostinato.train(config, tmp_path, listener=3)),
         ("each of configs must be a Config", lambda: ostinato.train_many([{}], [tmp_path])),
         ("folders must be a list", lambda: ostinato.train_many([config], "a")),
-        ("not iterable", lambda: ostinato.train_many(3, [])),
+        ("train_many takes lists", lambda: ostinato.train_many(3, [])),
         ("each of folders must be a path", lambda: ostinato.train_many([config], [3])),
         ("path must be a path", lambda: ostinato.open_run(3)),
         ("task must be a Task", lambda: ostinato.evaluate(run, task=3)),
@@ -95,7 +95,7 @@ def test_wrong_parts_of_cells():
     with pytest.raises(BadInput, match="activation must be one of"):
         ostinato.cells.Simple(3, 4, key=key, f=["tanh"])
     for wrong in ({"gates": 3}, {"gates": {"a": 3}}, {"blocks": None}, {"blocks": {"R": "units"}}):
-        with pytest.raises(BadInput, match=f"Mine.{[*wrong][0]}"):
+        with pytest.raises(BadInput, match=f"Mine.{next(iter(wrong))}"):
             type("Mine", (Cell,), wrong)
 
 
@@ -103,9 +103,9 @@ def test_wrong_parts_of_cells():
     "wrong, words",
     [
         ({"inputs": "x"}, "inputs of the task Mine must be of type int"),
-        ({"metrics": ()}, "metrics of the task Mine must be a tuple of metrics"),
-        ({"chance": None}, "chance of the task Mine must be of type float"),
-        ({"chance": float("nan")}, "chance of the task Mine must be a number"),
+        ({"metrics": ()}, "metrics of the task Mine must have at least one metric"),
+        ({"chance": None}, "chance of the task Mine must be a number, got None"),
+        ({"metrics": (3,)}, "each of metrics of the task Mine must be a Metric"),
         ({"batch": lambda *_: None}, "batch 0 of the task adding must be a Batch"),
     ],
 )

@@ -17,8 +17,8 @@ from ..data import Batch
 from ..errors import BadInput
 from ..settings import (
     NoSettings,
-    checked_float,
     checked_int,
+    checked_kind,
     from_arguments,
     options,
     shown,
@@ -300,12 +300,15 @@ def check_declared(task: Task) -> None:
             raise BadInput(f"the task {who} does not say its {name}: {error}") from None
     for name in ("inputs", "outputs"):
         checked_int(f"{name} of the task {who}", getattr(task, name))
-    metrics = task.metrics
-    if not metrics or not all(isinstance(x, Metric) for x in metrics):
-        raise BadInput(
-            f"metrics of the task {who} must be a tuple of metrics, got {shown(metrics)}"
-        )
-    checked_float(f"chance of the task {who}", task.chance)
+    if not checked_kind(f"metrics of the task {who}", task.metrics, tuple, "a tuple"):
+        raise BadInput(f"metrics of the task {who} must have at least one metric")
+    for metric in task.metrics:
+        checked_kind(f"each of metrics of the task {who}", metric, Metric, "a Metric")
+    try:
+        float(task.chance)
+    except (TypeError, ValueError):
+        what = shown(task.chance)
+        raise BadInput(f"chance of the task {who} must be a number, got {what}") from None
 
 
 def hashed(arrays: list[Any]) -> str:

@@ -6,6 +6,7 @@ Model     turns a batch into outputs (`prepare`)
 """
 
 import abc
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -195,20 +196,21 @@ class Layer(Model):
 
 
 def _check_names(cell: str, own: Mapping[str, Any]) -> None:
-    """Refuse `gates` or `blocks` of a class that do not have the form that the lens reads."""
-    gates, blocks = own.get("gates", {}), own.get("blocks", {})
-    if isinstance(gates, Mapping):  # a property, which an instance computes, is not looked at
-        if not all(isinstance(word, str) for pair in gates.items() for word in pair):
-            raise BadInput(f"{cell}.gates names gates and their activations, got {gates!r:.60}")
-    elif not isinstance(gates, property):
-        raise BadInput(f"{cell}.gates must be a dict of names and activations, got {gates!r:.60}")
-    if isinstance(blocks, property):
-        return
-    if not isinstance(blocks, Mapping) or not all(
-        isinstance(words, tuple) and all(isinstance(word, str) for word in words)
-        for words in blocks.values()
-    ):
-        raise BadInput(f"{cell}.blocks must be a dict of tuples of names, got {blocks!r:.60}")
+    """Refuse `gates` or `blocks` of a class that do not have the form that the lens reads.
+
+    What an instance has, a field or a property of that name, is not looked at.
+    """
+    of_class = {name: own[name] for name in ("gates", "blocks") if name in own}
+    for name, given in of_class.items():
+        if isinstance(given, property | dataclasses.Field):
+            continue
+        words = [*given, *given.values()] if isinstance(given, Mapping) else [None]
+        if name == "blocks" and isinstance(given, Mapping):
+            tuples = [x if isinstance(x, tuple) else (None,) for x in given.values()]
+            words = [*given, *(word for part in tuples for word in part)]
+        if not all(isinstance(word, str) for word in words):
+            what = "their activations" if name == "gates" else "tuples of names"
+            raise BadInput(f"{cell}.{name} must be a dict of names and {what}, got {given!r:.60}")
 
 
 class Cell(Layer):

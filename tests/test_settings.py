@@ -186,5 +186,5 @@ def test_a_constructor_shows_and_takes_the_settings_of_its_task():
     same = TASKS["series"](np.arange(40.0), horizon=2, split="50/25/25")
     assert task.fingerprint() == same.fingerprint()
     for name in ("columns", "height"):
-        with pytest.raises(TypeError, match=f"there is no setting '{name}'; there are kind, horiz"):
+        with pytest.raises(BadInput, match=f"there is no setting '{name}'; there are kind, horiz"):
             TASKS["series"](np.arange(40.0), **{name: "a"})

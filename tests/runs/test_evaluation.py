@@ -129,7 +129,7 @@ def test_a_network_of_float64_stays_one_where_jax_has_no_float64():
     made = network(text.inputs)
     cell = GRU(1, 4, key=ONE)
     forecaster = Network(cell, Readout(4, 1, key=TWO))
-    copying = NTMCopy(bits=2, least=1, most=2)
+    copying = NTMCopy(bits=2, min_items=1, max_items=2)
     copier = Network(GRU(copying.inputs, 4, key=ONE), Readout(4, copying.outputs, key=TWO))
 
     def numbers():

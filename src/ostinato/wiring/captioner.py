@@ -117,6 +117,7 @@ class Captioner(EncoderDecoder):
 
     Example:
         >>> from ostinato.data import Batch
+        >>> from ostinato.wiring.encoder_decoder import Bridge, DeepReadout, Pair
         >>> one, two, three = jax.random.split(jax.random.key(0), 3)
         >>> pictures, decoder = Convolutions((8, 8, 3), key=one), GRU(6, 16, key=two)
         >>> readout = DeepReadout(Readout(16, 6, key=one), None, jnp.zeros(5), None)

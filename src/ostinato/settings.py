@@ -169,7 +169,11 @@ def from_arguments(kind: type, given: Mapping[str, Any], ready: Any = None) -> A
         ostinato.errors.BadInput: there is no setting 'depth'; there are none
     """
     if ready is not None and not given:
-        return checked_kind("settings", ready, kind, f"an instance of {kind.__qualname__}")
+        if not dataclasses.is_dataclass(ready) or isinstance(ready, type):
+            raise BadInput(
+                f"settings must be an instance of {kind.__qualname__}, got {shown(ready)}"
+            )
+        return ready
     known = {} if ready is not None else _arguments(kind)
     for name in given:
         if name not in known:

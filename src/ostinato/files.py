@@ -24,6 +24,22 @@ def cache_folder() -> Path:
     return Path(given).expanduser() if given else Path.home() / ".cache" / "ostinato"
 
 
+def checked_path(name: str, path: str | os.PathLike) -> Path:
+    """The path that an argument names; raises for what no system could take as one.
+
+    Example:
+        >>> checked_path("folder", 3)
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: folder must be a path, got 3
+    """
+    try:
+        if b"\0" not in os.fsencode(path):
+            return Path(path)
+    except (TypeError, UnicodeEncodeError):  # half of a surrogate pair, which JSON can hold
+        pass
+    raise BadInput(f"{name} must be a path, got {path!r:.60}") from None
+
+
 def read_regular(path: str | os.PathLike, limit: int | None = None, *, links: bool = True) -> bytes:
     """The content of a regular file of at most `limit` bytes; `links` as in `open_regular`.
 

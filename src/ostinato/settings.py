@@ -169,6 +169,10 @@ def from_arguments(kind: type, given: Mapping[str, Any], ready: Any = None) -> A
         ostinato.errors.BadInput: there is no setting 'depth'; there are none
     """
     if ready is not None and not given:
+        if not dataclasses.is_dataclass(ready) or isinstance(ready, type):
+            raise BadInput(
+                f"settings must be an instance of {kind.__qualname__}, got {shown(ready)}"
+            )
         return ready
     known = {} if ready is not None else _arguments(kind)
     for name in given:
@@ -280,6 +284,19 @@ def checked_float(
 ) -> float:
     """The same for any number; never NaN or infinity."""
     return float(checked(Setting(name, float, False, None, min=min, max=max), value))
+
+
+def checked_kind(name: str, value: Any, kind: type, what: str) -> Any:
+    """An argument that must be of a class; `what` says which one in words.
+
+    Example:
+        >>> checked_kind("run", "runs/1", dict, "a run, as open_run returns it")
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: run must be a run, as open_run returns it; got 'runs/1'
+    """
+    if not isinstance(value, kind):
+        raise BadInput(f"{name} must be {what}; got {shown(value)}")
+    return value
 
 
 def read_numbers(text: str) -> int | tuple[int, ...]:

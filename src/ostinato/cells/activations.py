@@ -28,7 +28,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 def activation(name: str) -> Activation:
     """The activation function called `name`; `BadInput` lists the valid names."""
-    if name not in ACTIVATIONS:
+    if not isinstance(name, str) or name not in ACTIVATIONS:
         raise BadInput(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
     return ACTIVATIONS[name]
 

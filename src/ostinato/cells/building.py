@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import BadInput
+from ..settings import shown
 from .cell import Layer
 from .initialisers import Initialiser
 
@@ -62,6 +63,11 @@ def draw(init: Initialiser, key: jax.Array, rows: int, columns: int, blocks: int
         raise BadInput(
             "the sizes of a cell must be whole numbers from 1 to 2³¹ - 1, got a weight matrix of "
             f"{rows!r} rows and {columns!r} columns"
+        )
+    if not callable(init):
+        raise BadInput(
+            "an initialiser is a function of a key, a shape and a dtype, like those in "
+            f"ostinato.cells.initialisers; got {shown(init)}"
         )
     dtype = jnp.result_type(float)
     keys = jax.random.split(key, blocks)

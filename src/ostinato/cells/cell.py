@@ -6,6 +6,7 @@ Model     turns a batch into outputs (`prepare`)
 """
 
 import abc
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -194,6 +195,24 @@ class Layer(Model):
         raise BadInput(f"{type(self).__name__} must see the whole sequence, so it has no step")
 
 
+def _check_names(cell: str, own: Mapping[str, Any]) -> None:
+    """Refuse `gates` or `blocks` of a class that do not have the form that the lens reads.
+
+    What an instance has, a field or a property of that name, is not looked at.
+    """
+    of_class = {name: own[name] for name in ("gates", "blocks") if name in own}
+    for name, given in of_class.items():
+        if isinstance(given, property | dataclasses.Field):
+            continue
+        words = [*given, *given.values()] if isinstance(given, Mapping) else [None]
+        if name == "blocks" and isinstance(given, Mapping):
+            tuples = [x if isinstance(x, tuple) else (None,) for x in given.values()]
+            words = [*given, *(word for part in tuples for word in part)]
+        if not all(isinstance(word, str) for word in words):
+            what = "their activations" if name == "gates" else "tuples of names"
+            raise BadInput(f"{cell}.{name} must be a dict of names and {what}, got {given!r:.60}")
+
+
 class Cell(Layer):
     """A recurrent cell. Subclass it and implement `initial`, `inputs` and `step`.
 
@@ -253,6 +272,7 @@ class Cell(Layer):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = vars(cls)
+        _check_names(cls.__name__, own)
         if "step" in own:  # it may have other gates than that of the class that it extends
             alone = {name: words for name, words in cls.blocks.items() if len(words) == 1}
             cls.gates, cls.blocks = own.get("gates", {}), own.get("blocks", alone)

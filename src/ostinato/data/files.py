@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import cache_folder
+from ..files import cache_folder, checked_path
 from ..memory import free_memory, shown
 
 GZIP = b"\x1f\x8b"
@@ -81,11 +81,11 @@ def _check_room(path: str | Path, size: int, free: int | None) -> None:
         )
 
 
-def whole_path(file: str) -> str:
+def whole_path(file: str, name: str = "file") -> str:
     """The path from the root, so that a run finds its file from any folder."""
-    if not file or "\0" in file:
-        raise BadInput(f"file must be a path, got {file!r:.60}")
-    return os.path.realpath(file)
+    if not file:
+        raise BadInput(f"{name} must be a path, got {file!r}")
+    return os.path.realpath(checked_path(name, file))
 
 
 def data_folders() -> list[Path]:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import BadInput
+from ..settings import as_words
 
 TIMES_AVERAGE = 2.0
 LEAST, MAX = 0.5, 10.0
@@ -50,7 +51,7 @@ def check_clip(clip: str) -> None:
     if not good:
         raise BadInput(
             f"clip must be a positive number, 'auto', '{LEAST:g}x' to '{MAX:g}x' or 'off', "
-            f"got {clip!s:.40}"
+            f"got {as_words(str(clip))}"
         )
 
 

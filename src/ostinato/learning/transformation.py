@@ -139,7 +139,10 @@ def _made(make: Any, name: str, rate: float | None) -> optax.GradientTransformat
             )
         if takes and rate is not None:
             given, rate = {takes: rate}, None
-        make = make(**given)
+        try:
+            make = make(**given)
+        except Exception as error:  # whatever a function raises that is none of ours
+            raise BadInput(f"the learner {name} cannot be made: {error}") from error
     if rate is not None:
         raise BadInput(f"the learner {name} takes no rate; leave out --rate {rate:g}")
     if not isinstance(make, optax.GradientTransformation):

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from ..data import Batch
 from ..data.scaling import DTYPE
 from ..errors import BadInput
 from ..learning import Hybrid, Learner, Objective, RunSize
+from ..settings import checked_kind
 from ..tasks import Task
 from ..tasks.task import TaskSizes
 from ..wiring import Network
@@ -84,7 +86,11 @@ def _steps_in(epochs: float, share: float) -> int:
 def check_counts(config: Config, task: Task) -> None:
     """Refuse a run in whose steps no target counts, because all of it is washout."""
     steps, size = steps_of(config, task), config.batch_size
-    if not any(np.any(task.batch(n, size).counted) for n in range(steps)):
+    batches = (
+        checked_kind(f"batch {n} of the task {task.name}", task.batch(n, size), Batch, "a Batch")
+        for n in range(steps)
+    )
+    if not any(np.any(batch.counted) for batch in batches):
         what = f"{steps} batches" if steps > 1 else "a single batch"
         raise BadInput(
             f"nothing would be learned: no target counts in {what} of {task.batch(0, size).steps} "

@@ -165,6 +165,11 @@ class SquaredError(StepLoss):
     """Half the squared error, summed over the outputs."""
 
     def at(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        if jnp.shape(outputs) != jnp.shape(targets):
+            raise BadInput(
+                f"the squared error needs outputs and targets of one shape, got "
+                f"{jnp.shape(outputs)} and {jnp.shape(targets)}"
+            )
         return 0.5 * jnp.sum((outputs - targets) ** 2, axis=-1)
 
     def hessian_at(self, outputs: jax.Array) -> Product:

@@ -15,7 +15,15 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from ..settings import NoSettings, from_arguments, options, signature
+from ..settings import (
+    NoSettings,
+    checked_int,
+    checked_kind,
+    from_arguments,
+    options,
+    shown,
+    signature,
+)
 from .framing import Framing
 from .losses import Loss
 from .metrics import Metric
@@ -282,6 +290,27 @@ class Task(abc.ABC):
         return hashed([x for batch in batches for x in jax.tree.leaves(batch)])
 
 
+def check_declared(task: Task) -> None:
+    """Refuse a task that lacks what its contract asks of it, in one line."""
+    who = type(task).__name__
+    for name in ("name", "inputs", "outputs", "length", "loss", "metrics", "chance"):
+        try:
+            getattr(task, name)
+        except AttributeError as error:
+            raise BadInput(f"the task {who} does not say its {name}: {error}") from None
+    for name in ("inputs", "outputs"):
+        checked_int(f"{name} of the task {who}", getattr(task, name))
+    if not checked_kind(f"metrics of the task {who}", task.metrics, tuple, "a tuple"):
+        raise BadInput(f"metrics of the task {who} must have at least one metric")
+    for metric in task.metrics:
+        checked_kind(f"each of metrics of the task {who}", metric, Metric, "a Metric")
+    try:
+        float(task.chance)
+    except (TypeError, ValueError):
+        what = shown(task.chance)
+        raise BadInput(f"chance of the task {who} must be a number, got {what}") from None
+
+
 def hashed(arrays: list[Any]) -> str:
     """The SHA-256 of some arrays."""
     digest = hashlib.sha256()
@@ -336,7 +365,7 @@ def checked_length(
 
 def checked_part(part: str) -> str:
     """The name of a held-out part; raises for any other."""
-    if part not in ("valid", "test"):
+    if not isinstance(part, str) or part not in ("valid", "test"):
         raise BadInput(f"the part must be valid or test, got {part!r:.40}")
     return part
 

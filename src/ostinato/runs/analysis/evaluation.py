@@ -16,6 +16,7 @@ from ...decoding import sample
 from ...decoding.text import opening
 from ...errors import BadInput
 from ...progress import Report, each, silent
+from ...settings import checked_kind
 from ...tasks import Task
 from ...tasks.losses import CrossEntropy
 from ...tasks.metrics import Bits, Metric, counted, counted_together, perplexity, values_of
@@ -23,7 +24,7 @@ from ...tasks.text.text import streams
 from ...weights import own_precision
 from ...weights import trained as trained_part
 from ...wiring import outputs_of
-from ..folder.run import Run
+from ..folder.run import Run, checked_run
 
 RATE = 0.03
 
@@ -46,6 +47,10 @@ def evaluate(
         >>> [*values], 0 < values["bits per character"] < 10
         (['bits per character', 'perplexity per character'], True)
     """
+    checked_run(run)
+    for name, own, kind in (("task", task, Task), ("network", network, Model)):
+        if own is not None:
+            checked_kind(name, own, kind, f"a {kind.__name__}")
     with run.precision():
         task = run.task() if task is None else task
         return all_metrics(run, run.network() if network is None else network, task, part)

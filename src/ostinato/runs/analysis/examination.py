@@ -17,7 +17,7 @@ from ...progress import Report, silent
 from ...tasks import Task
 from ..build import build_learner
 from ..folder.events import Divergence, Event, Valid, logged_steps, of_form, opening
-from ..folder.run import Run, Saved
+from ..folder.run import Run, Saved, checked_run
 from ..loop.probe import Lens, first_counted, looked_at
 from .evaluation import measured
 
@@ -62,6 +62,7 @@ def gather(
     report: Report = silent,
 ) -> Evidence:
     """The evidence for `diagnose`. The arguments are those of `examine`."""
+    checked_run(run)
     report(0, None, "reading the log and the data")
     task = run.task() if task is None else task
     size = run.config.batch_size

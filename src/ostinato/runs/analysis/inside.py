@@ -19,7 +19,7 @@ from ...progress import Report, silent
 from ...settings import checked_int
 from ...tasks.text.passages import Passage
 from ..build import build_network
-from ..folder.run import Run
+from ..folder.run import Run, checked_run
 
 LIMIT = 100_000  # pieces of a text that are read
 TOP = 5
@@ -219,6 +219,7 @@ def look_inside(
     """
     if text is not None and file is not None:
         raise BadInput("give either a text or a file, not both")
+    checked_run(run)
     limit, top = checked_int("the limit", limit), checked_int("top", top)
     with run.precision():
         if text is not None:

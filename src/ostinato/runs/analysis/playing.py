@@ -12,8 +12,9 @@ from ...data import Vocabulary
 from ...decoding import Drawn, play
 from ...decoding.text import as_text, opening, until
 from ...errors import BadInput
+from ...settings import checked_kind
 from ...tasks.task import checked_seed
-from ..folder.run import Run
+from ..folder.run import Run, checked_run
 
 
 def sample(
@@ -43,6 +44,9 @@ def sample(
         >>> len(sample(open_run("runs/text-mlstm-1"), "The ", 20, temperature=0.8))
         20
     """
+    checked_run(run)
+    if stop is not None and not checked_kind("stop", stop, str, "a text to stop at"):
+        raise BadInput("stop must be a text to stop at; got an empty one")
     with run.precision():
         vocabulary, start = beginning(run, prompt)
         pieces = decoding.sample(
@@ -59,6 +63,7 @@ def sample(
 
 def beginning(run: Run, prompt: str) -> tuple[Vocabulary, np.ndarray]:
     """The vocabulary of a run on a text, and the symbols of a prompt."""
+    checked_kind("prompt", prompt, str, "a text")
     vocabulary = run.vocabulary
     if vocabulary is None:
         raise BadInput(f"{run.path} was trained on the task {run.config.task}; sample needs a text")
@@ -87,6 +92,7 @@ def play_run(
         >>> len(drawn), len("".join(one["piece"] for one in drawn))
         (20, 20)
     """
+    checked_run(run)
     with run.precision():
         vocabulary, start = beginning(run, prompt)
         network = run.network() if network is None else network

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 from ...cells import Model
 from ...data import Vocabulary
 from ...errors import BadInput
-from ...files import check_appendable, is_leftover, remove_leftovers, write_whole
+from ...files import check_appendable, checked_path, is_leftover, remove_leftovers, write_whole
 from ...learning import Learner
+from ...settings import checked_kind
 from ...tasks import Task
 from ...weights import CorruptFile, StructureMismatch
 from ..build import build_task, precision
@@ -314,9 +315,14 @@ def is_run(path: Path) -> bool:
     return (path / "config.json").is_file()
 
 
+def checked_run(run: Run) -> Run:
+    """The run that a function of the library is given; raises for a path, or anything else."""
+    return checked_kind("run", run, Run, "a run, as open_run or train returns it")
+
+
 def open_run(path: str | Path) -> Run:
     """Open an existing run folder and check it."""
-    path = Path(path)
+    path = checked_path("path", path)
     if not path.is_dir():
         raise BadInput(f"there is no run folder {path}")
     if not is_run(path):

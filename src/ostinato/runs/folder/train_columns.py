@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from .events import LARGEST, Event, event_of
+from .events import LARGEST, Count, Event, event_of
 from .log import lines_of
 
 NUMBERS = (
@@ -24,7 +24,7 @@ MISSING = float("nan")
 # The numbers of a `train` event; of any other event, only its kind and step.
 _ROW = msgspec.defstruct(
     "_ROW",
-    [("kind", str), ("step", int), *((name, float | None, MISSING) for name in NUMBERS)],
+    [("kind", str), ("step", Count), *((name, float | None, MISSING) for name in NUMBERS)],
     gc=False,
 )
 _DECODER = msgspec.json.Decoder(_ROW)

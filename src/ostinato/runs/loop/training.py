@@ -4,8 +4,12 @@ from pathlib import Path
 
 import optax
 
-from ...files import locked, unlinked
+from ...cells import Model
+from ...errors import BadInput
+from ...files import checked_path, locked, unlinked
+from ...settings import checked_kind, shown
 from ...tasks import Task
+from ...tasks.task import check_declared
 from ...wiring import Network
 from ..build import (
     build_learner,
@@ -60,8 +64,15 @@ def train(
         >>> run.steps()[-1]  # of the last checkpoint
         5
     """
+    checked_kind("config", config, Config, "a Config")
+    for name, own, kind in (("task", task, Task), ("network", network, Model)):
+        if own is not None:
+            checked_kind(name, own, kind, f"a {kind.__name__}")
+    if listener is not None and not callable(listener):
+        raise BadInput(f"listener must be a function of an event; got {shown(listener)}")
+    path = checked_path("folder", folder)
     with precision(config):
-        return _train(config, Path(folder), resume, listener, task, network, learner)
+        return _train(config, path, resume, listener, task, network, learner)
 
 
 def train_with(
@@ -92,6 +103,7 @@ def _train(
     given = [name for name, x in own.items() if x is not None]
     if task is None:
         task = run.task() if run else build_task(config)
+    check_declared(task)
     method, units = build_learner(config, task, learner), None
     if network is None:
         units = (run.units if run else None) or units_of(config, task)

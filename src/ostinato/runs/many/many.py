@@ -18,7 +18,9 @@ from typing import NamedTuple
 import jax
 
 from ...errors import BadInput
+from ...files import checked_path
 from ...learning import Learner, Objective, RunSize
+from ...settings import checked_kind, shown
 from ...tasks.losses import CrossEntropy
 from ..config import Config
 from ..fit import room
@@ -63,7 +65,15 @@ def train_many(
         >>> [run.steps()[-1] for run in train_many(configs, ["runs/seed-0", "runs/seed-1"])]
         [2, 2]
     """
-    paths = [Path(folder) for folder in folders]
+    if isinstance(folders, str):
+        raise BadInput(f"folders must be a list of folders, one for each run; got {shown(folders)}")
+    try:
+        configs, folders = [*configs], [*folders]
+    except TypeError as error:
+        raise BadInput(f"train_many takes lists of configurations and folders: {error}") from None
+    for config in configs:
+        checked_kind("each of configs", config, Config, "a Config")
+    paths = [checked_path("each of folders", folder) for folder in folders]
     if len(configs) != len(paths):
         raise BadInput(f"there are {len(configs)} configurations, but {len(paths)} folders")
     if twice := next((path for path in paths if paths.count(path) > 1), None):

@@ -2,13 +2,13 @@
 
 import dataclasses
 import functools
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...data.files import whole_path
 from ...data.generated import draw_dates, draw_numbers, number_pair
 from ...data.lines import read_pairs, read_table_of_pairs
 from ...data.splits import PARTS, part_at, shares
@@ -60,7 +60,7 @@ class Translate(Pairs, AnsweringTask):
         def __post_init__(self) -> None:
             for name in FILES:
                 if (file := getattr(self, name)) is not None:
-                    object.__setattr__(self, name, os.path.realpath(file))
+                    object.__setattr__(self, name, whole_path(file, name))
                 partner = _partner(name)
                 if file is not None and getattr(self, partner) is None:
                     raise BadInput(f"{name} needs {partner}: translation learns from pairs")

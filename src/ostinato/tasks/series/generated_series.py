@@ -18,7 +18,7 @@ from ...weights import own_precision
 from ..applying import ApplyOptions
 from ..framing import PerStep
 from ..metrics import NormalisedError
-from ..task import Artefacts, checked_part
+from ..task import Artefacts, checked_part, checked_seed
 from .continuing import continued
 from .series import Series
 
@@ -56,7 +56,7 @@ class GeneratedSeries(Series):
             given: settings by name; see `Settings`.
         """
         own = from_arguments(self.Settings, given, settings)
-        xs, ys = self.generate(own, seed)
+        xs, ys = self.generate(own, checked_seed(seed))
         kind = None if ys is None else "regression"
         alike = Series.Settings(length=own.length, washout=own.washout, split=own.split, kind=kind)
         source = f"the series of {self.name}"

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch, Vocabulary, read_symbols
+from ...data.files import whole_path
 from ...data.splits import divided, shares
 from ...decoding import sample
 from ...decoding.sampling import NotFinite
@@ -194,7 +195,7 @@ def _whole_path(file: str) -> str:
         from ...data.datasets import text_path  # imported late because it loads the download code
 
         file = str(text_path(file) or file)
-    return os.path.realpath(file)
+    return whole_path(file)
 
 
 def embedded_text() -> str:

@@ -1,0 +1,130 @@
+"""What Python hands to the public functions by mistake is refused in one line."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+import ostinato
+from ostinato import Config
+from ostinato.cells import LSTM, Cell
+from ostinato.errors import BadInput
+from ostinato.losses import SquaredError
+from ostinato.runs.folder.train_columns import pieces
+from ostinato.tasks import Adding, Lorenz, Task
+
+SMALL = {"task": "adding", "length": 4, "units": 2, "steps": 1, "batch": 1}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("runs") / "adding"
+    ostinato.train(Config(**SMALL), where)
+    return where
+
+
+@pytest.mark.parametrize("given", ["runs/1", 3, None, {}])
+def test_what_is_no_run_is_refused(given):
+    for use in (ostinato.evaluate, ostinato.sample, ostinato.runs.examine):
+        with pytest.raises(BadInput, match="run must be a run, as open_run or train returns it"):
+            use(given)
+
+
+def test_wrong_arguments_of_train_and_its_kin(tmp_path, folder):
+    config, run = Config(**SMALL), ostinato.open_run(folder)
+    wrong = [
+        ("config must be a Config", lambda: ostinato.train("adding", tmp_path)),
+        ("folder must be a path", lambda: ostinato.train(config, None)),
+        ("folder must be a path", lambda: ostinato.train(config, "a\0b")),
+        ("task must be a Task", lambda: ostinato.train(config, tmp_path, task="adding")),
+        ("network must be a Model", lambda: ostinato.train(config, tmp_path, network=3)),
+        ("listener must be a function", lambda: ostinato.train(config, tmp_path, listener=3)),
+        ("each of configs must be a Config", lambda: ostinato.train_many([{}], [tmp_path])),
+        ("folders must be a list", lambda: ostinato.train_many([config], "a")),
+        ("train_many takes lists", lambda: ostinato.train_many(3, [])),
+        ("each of folders must be a path", lambda: ostinato.train_many([config], [3])),
+        ("path must be a path", lambda: ostinato.open_run(3)),
+        ("task must be a Task", lambda: ostinato.evaluate(run, task=3)),
+        ("network must be a Model", lambda: ostinato.evaluate(run, network="best")),
+        ("stop must be a text to stop at", lambda: ostinato.sample(run, stop="")),
+        ("stop must be a text to stop at", lambda: ostinato.sample(run, stop=3)),
+        ("the part must be valid or test", lambda: Adding().held_out([1], 2).__next__()),
+        ("settings must be an instance of", lambda: Adding(settings=3)),
+        ("a seed is a whole number", lambda: Lorenz(seed="abc")),
+    ]
+    for words, use in wrong:
+        with pytest.raises(BadInput, match=words):
+            use()
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+def test_what_no_system_takes_as_a_path_is_refused(path):
+    for name in ("file", "source"):
+        task = {"file": "text", "source": "translate"}[name]
+        with pytest.raises(BadInput, match=f"{name} must be "):
+            Config(task=task, **{name: path})
+
+
+def test_a_step_that_no_float_holds_is_left_out_of_a_log():
+    good, bad = ({"kind": "train", "step": n, "loss": 1.0} for n in (3, 10**400))
+    chunk = "".join(json.dumps(event) + "\n" for event in (good, bad)).encode()
+    assert np.concatenate([piece.steps for piece in pieces(chunk)]).tolist() == [3]
+
+
+def test_a_message_about_clip_is_one_line():
+    with pytest.raises(BadInput) as error:
+        Config(task="adding", clip="\n")
+    assert "\n" not in str(error.value)
+
+
+def test_optax_function_that_raises():
+    from ostinato.learning.transformation import _made
+
+    def chain():
+        raise ValueError("not enough values")
+
+    with pytest.raises(BadInput, match="the learner mine cannot be made: not enough values"):
+        _made(chain, "mine", None)
+
+
+def test_wrong_parts_of_cells():
+    key = jax.random.key(0)
+    with pytest.raises(BadInput, match="an initialiser is a function"):
+        LSTM(3, 4, key=key, recurrent="orthogonal")
+    with pytest.raises(BadInput, match="activation must be one of"):
+        ostinato.cells.Simple(3, 4, key=key, f=["tanh"])
+    for wrong in ({"gates": 3}, {"gates": {"a": 3}}, {"blocks": None}, {"blocks": {"R": "units"}}):
+        with pytest.raises(BadInput, match=f"Mine.{next(iter(wrong))}"):
+            type("Mine", (Cell,), wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"inputs": "x"}, "inputs of the task Mine must be of type int"),
+        ({"metrics": ()}, "metrics of the task Mine must have at least one metric"),
+        ({"chance": None}, "chance of the task Mine must be a number, got None"),
+        ({"metrics": (3,)}, "each of metrics of the task Mine must be a Metric"),
+        ({"batch": lambda *_: None}, "batch 0 of the task adding must be a Batch"),
+    ],
+)
+def test_a_task_that_does_not_keep_its_contract(tmp_path, wrong, words):
+    Mine = type("Mine", (Adding,), wrong)
+    with pytest.raises(BadInput, match=words):
+        ostinato.train(Config(**SMALL), tmp_path / "run", task=Mine(length=4))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_task_without_a_framing_says_what_it_lacks(tmp_path):
+    methods = {"batch": lambda *_: None, "held_out": lambda *_: None}
+    Mine = type(
+        "Mine", (Task,), {"name": "mine", "inputs": 1, "outputs": 1, "length": 2, **methods}
+    )
+    with pytest.raises(BadInput, match="the task Mine does not say its loss"):
+        ostinato.train(Config(**SMALL), tmp_path / "run", task=Mine())
+
+
+def test_the_squared_error_does_not_broadcast():
+    with pytest.raises(BadInput, match="outputs and targets of one shape"):
+        SquaredError().at(np.zeros((5, 2, 2)), np.zeros((5, 2, 1)))

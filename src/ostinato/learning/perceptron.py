@@ -81,9 +81,9 @@ class Perceptron(Learner):
     def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
         encoding, cell, readout = network.parts()
         features = Network(cell, None, encoding)
+        answers = _answers(batch, readout.V)
         hs, final = self.objective.outputs(features, batch, state)
         value = self.objective.loss(readout(hs), batch)
-        answers = _answers(batch, readout.V)
         counts = jnp.asarray(batch.counted).reshape(-1) > 0
         examples = hs.reshape(-1, hs.shape[-1]), answers.reshape(len(counts), -1), counts
 

@@ -44,8 +44,8 @@ def main() -> None:
                 took[name].append(seconds(source, Path(caches) / name))
                 print(name, f"{took[name][-1]:.1f} s", flush=True)
     rows = [
-        [name, f"{times[0]:.1f}", f"{statistics.median(times[1:]):.1f}"]
-        for name, times in took.items()
+        [name, f"{first:.1f}", f"{statistics.median(later):.1f}" if later else ""]
+        for name, (first, *later) in took.items()
     ]
     text = table(["source", "first run, s", "later runs, median, s"], rows)
     if given.print:

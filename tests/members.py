@@ -61,6 +61,7 @@ CELLS = {
     "lstm": lambda: Case(LSTM(3, 4, key=ONE)),
     "peephole lstm": lambda: Case(PeepholeLSTM(3, 4, key=ONE)),
     "lstm 1997": lambda: Case(LSTM1997(3, 4, key=ONE)),
+    "lstm 1997, krause": lambda: Case(LSTM1997(3, 4, key=ONE, variant="krause")),
     "krause lstm": lambda: Case(KrauseLSTM(3, 4, key=ONE)),
     "mlstm": lambda: Case(MLSTM(3, 4, key=ONE)),
     "mrnn": lambda: Case(MRNN(3, 4, key=ONE, factor_inputs=2)),

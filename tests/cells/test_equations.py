@@ -124,6 +124,25 @@ def lstm_1997(p, x, state):
     return (h, c), h
 
 
+def without_forget_gate(p, x, state):
+    """Lipton et al. (2015), section 4.1, with f = 1."""
+    h, c = state
+    i, o = (sigmoid(gate(p, number, x, h)) for number in (0, 2))
+    c = np.tanh(gate(p, 1, x, h)) * i + c
+    h = np.tanh(c) * o
+    return (h, c), h
+
+
+def krause_without_forget_gate(p, x, state):
+    """Krause (2015), (2.11-2.15)."""
+    h, c = state
+    assert p.b is None
+    i, g, o = (x @ block(p.W, number) + h @ block(p.R, number) for number in range(3))
+    c = c + sigmoid(i) * g
+    h = np.tanh(c * sigmoid(o))
+    return (h, c), h
+
+
 def krause_lstm(p, x, state, read=None):
     h, c = state
     read = h if read is None else read
@@ -202,6 +221,8 @@ CASES = {
     "peephole lstm": (peephole_lstm, PeepholeLSTM, {}),
     "lstm 1997": (lstm_1997, LSTM1997, {}),
     "lstm 1997 truncated": (lstm_1997, LSTM1997, {"truncated": True}),
+    "lstm 1997, lipton": (without_forget_gate, LSTM1997, {"variant": "lipton"}),
+    "lstm 1997, krause": (krause_without_forget_gate, LSTM1997, {"variant": "krause"}),
     "krause lstm": (krause_lstm, KrauseLSTM, {}),
     "mlstm": (mlstm, MLSTM, {}),
     "mlstm, factor of 2": (mlstm, MLSTM, {"factor_inputs": 2}),
@@ -403,6 +424,11 @@ BAD = {
     "alpha above": (Leaky, {"alpha": 1.5}, "alpha must be from 0 to 1, got 1.5"),
     "alpha below": (Leaky, {"alpha": -0.5}, "alpha must be from 0 to 1, got -0.5"),
     "reset": (GRU, {"reset": "never"}, "reset must be 'before' or 'after', got 'never'"),
+    "variant": (
+        LSTM1997,
+        {"variant": "gru"},
+        "variant must be one of original, lipton, krause, got 'gru'",
+    ),
     "mrnn, none": (MRNN, {"factor_inputs": 0}, "factor_inputs must be from 1 to 3, got 0"),
     "mlstm, many": (MLSTM, {"factor_inputs": 4}, "factor_inputs must be from 1 to 3, got 4"),
     "delay": (

@@ -73,6 +73,9 @@ CELLS = {
             3, 4, key=ONE, state_delays=(0, 2), output_delays=(1, 3), input_delays=(0, 1), dt=0.5
         )
     ),
+    "additive delay, nonlinear": lambda: Case(
+        AdditiveDelay(3, 4, key=ONE, dt=0.5, state_function="tanh", output_function="sigmoid")
+    ),
     "reservoir": lambda: Case(Reservoir(3, 7, key=ONE, connectivity=0.5, leak=0.3)),
     "liquid": lambda: Case(Liquid(3, 7, key=ONE, connectivity=0.5)),
     "delay": lambda: Case(Delay(3, 4, key=ONE, delay=2, dt=0.5)),

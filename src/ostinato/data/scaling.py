@@ -90,9 +90,9 @@ class Scaler:
     def from_json(cls, found: Any) -> "Scaler":
         """The inverse of `as_json`, with validation."""
         kept_object(found, "scaling", [field.name for field in dataclasses.fields(cls)])
-        shift = kept_numbers(found["shift"], "shift")
-        factor = kept_numbers(found["factor"], "factor", len(shift))
-        means = kept_numbers(found["means"], "means", len(shift))
+        shift = tuple(map(float, kept_numbers(found["shift"], "shift")))
+        factor = tuple(map(float, kept_numbers(found["factor"], "factor", len(shift))))
+        means = tuple(map(float, kept_numbers(found["means"], "means", len(shift))))
         masked = kept_numbers(found["masked"], "masked")
         if not shift or min(factor) <= 0:
             raise ValueError("its factors are not positive numbers")

@@ -63,8 +63,8 @@ class Learner(abc.ABC):
     """A learner updates a network step by step.
 
     All methods are pure, and the caller compiles `step`. Everything that a learner carries from
-    step to step (moments, damping, counters) is in its state, the argument `memory`: a pytree of
-    arrays that checkpoints save.
+    step to step (moments, damping, counters) is in `learner_state`, a pytree of arrays that
+    checkpoints save.
 
     Attributes:
         Settings: a dataclass of the settings that a configuration can change; see
@@ -150,12 +150,12 @@ class Learner(abc.ABC):
         return network.initial((batch.sequences,))
 
     @abc.abstractmethod
-    def step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         """One step on a batch.
 
         Args:
             network: the network, with its noise sampled for this step.
-            memory: the learner's state.
+            learner_state: the learner's state.
             state: what is carried from batch to batch, before this batch; see `start`.
             batch: the sequences to learn from.
 
@@ -165,14 +165,14 @@ class Learner(abc.ABC):
         """
 
     def step_with(
-        self, numbers: dict[str, Any], network: Model, memory: Any, state: Any, batch: Batch
+        self, numbers: dict[str, Any], network: Model, learner_state: Any, state: Any, batch: Batch
     ) -> Stepped:
         """`step` with other values for `numbers`, which may be traced."""
-        return self.step(network, memory, state, batch)
+        return self.step(network, learner_state, state, batch)
 
-    def after_validation(self, memory: Any, value: float) -> Any:
+    def after_validation(self, learner_state: Any, value: float) -> Any:
         """The learner's state after a validation; smaller values are better."""
-        return memory
+        return learner_state
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         """Combine the reports of consecutive steps into one entry of the event log.

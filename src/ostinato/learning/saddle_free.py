@@ -80,10 +80,10 @@ def lanczos(
     """
     nothing = LEFT * jnp.finfo(start.dtype).eps
 
-    def unit(w: jax.Array, least: jax.Array | float) -> jax.Array:
+    def unit(w: jax.Array, smallest: jax.Array | float) -> jax.Array:
         size = jnp.linalg.norm(w)
         # NaN is propagated, so that the caller notices.
-        return jnp.where(size > least, w / size, jnp.where(jnp.isnan(size), size, 0))
+        return jnp.where(size > smallest, w / size, jnp.where(jnp.isnan(size), size, 0))
 
     def body(now: Any, j: jax.Array) -> Any:
         basis, v, largest = now

@@ -76,13 +76,13 @@ class ApplyOptions:
         if self.targets is not None and (self.n_best > 1 or self.temperature is not None):
             raise BadInput("--targets are scored as they are; leave out --n-best and --temperature")
 
-    def _check(self, name: str, kind: type, least: int, most: int, words: str = "") -> None:
+    def _check(self, name: str, kind: type, low: int, high: int, words: str = "") -> None:
         """Refuse an option of another type, or outside its range."""
         option, value = f"--{name.replace('_', '-')}", getattr(self, name)
         checked(Setting(option, kind, False, None, max=math.inf), value)
-        if not least <= value <= most:
+        if not low <= value <= high:
             raise BadInput(
-                f"{option} must be from {least} to {words or f'{most},'} got {shown(value)}"
+                f"{option} must be from {low} to {words or f'{high},'} got {shown(value)}"
             )
 
     @functools.cached_property

@@ -342,24 +342,28 @@ def checked_count(count: int, what: str = "steps of a sequence") -> int:
 
 
 def checked_length(
-    task: Task, length: int | None, least: int = 1, most: int | None = None, why: str = ""
+    task: Task,
+    length: int | None,
+    min_length: int = 1,
+    max_length: int | None = None,
+    why: str = "",
 ) -> int:
-    """A number of steps, by default the task's; raises unless it is from `least` to `most`.
+    """A number of steps, by default the task's, which must be from `min_length` to `max_length`.
 
     Args:
         task: named in the message.
         length: the steps asked for.
-        least, most: those that the task allows.
+        min_length, max_length: those that the task allows.
         why: the reason, for the message, if there is but one length.
     """
     length = task.length if length is None else checked_count(length)
-    if least <= length and (most is None or length <= most):
+    if min_length <= length and (max_length is None or length <= max_length):
         return length
-    allowed = f"takes a length of at least {least} steps"
-    if most is not None:
-        allowed = f"takes a length of {least} to {most} steps"
-    if least == most:
-        allowed = f"has a length of {most} steps{why}"
+    allowed = f"takes a length of at least {min_length} steps"
+    if max_length is not None:
+        allowed = f"takes a length of {min_length} to {max_length} steps"
+    if min_length == max_length:
+        allowed = f"has a length of {max_length} steps{why}"
     raise BadInput(f"the task {task.name} {allowed}, got {length}")
 
 

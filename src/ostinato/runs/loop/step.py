@@ -95,8 +95,8 @@ def compiled_step(network: Model, learner: Learner, seed: int) -> Callable:
     """A learner's step as a compiled function of arrays, with fresh noise in each step.
 
     Returns:
-        `advance(arrays, learner_state, state, sequences, step) -> (arrays, learner_state, state, report)`, where
-        `arrays` are those of the network and `learner_state` is what the learner keeps.
+        `advance(arrays, learner_state, state, sequences, step)`, which returns the first three
+        after the step, and its report; `arrays` are those of the network.
     """
     _, static = eqx.partition(network, eqx.is_array)
     noise = noise_key(seed)
@@ -128,8 +128,8 @@ class SharedStep(NamedTuple):
     Attributes:
         static: the networks without their arrays.
         kind: what else the runs have in common; compared by `==`.
-        alone: from `(inputs, arrays, learner_state, state, sequences, step)` to what the function of
-            `compiled_step` returns.
+        alone: from `(inputs, arrays, learner_state, state, sequences, step)` to what the function
+            of `compiled_step` returns.
         together: the same for several runs at once: every array has a row per run. It takes two
             arguments more, after `inputs` the carried state where sequences begin, and
             after `sequences` whether they begin here.

@@ -60,23 +60,25 @@ class Handwriting(PenStrokes):
         self.outputs = 1 + len(self.labels)
 
     @property
-    def most(self) -> int:
+    def max_characters(self) -> int:
         """The most characters of a string."""
         return self.settings.characters
 
     @property
     def usual_length(self) -> int:
-        return self.steps * self.most
+        return self.steps * self.max_characters
 
     @property
-    def least(self) -> int:
-        return 2 * self.most  # a step per character, and one for the blank between equal ones
+    def min_length(self) -> int:
+        return (
+            2 * self.max_characters
+        )  # a step per character, and one for the blank between equal ones
 
     def written(
         self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int
     ) -> Batch:
-        symbols = rng.integers(len(self.labels), size=(size, self.most))
-        counts = rng.integers(-(-self.most // 2), self.most + 1, size=size)
+        symbols = rng.integers(len(self.labels), size=(size, self.max_characters))
+        counts = rng.integers(-(-self.max_characters // 2), self.max_characters + 1, size=size)
         inputs, lengths = pen_steps(*ink.write(rng, symbols, counts, shake), length)
         return self.framing.batch(inputs, lengths, symbols, counts, len(self.labels))
 

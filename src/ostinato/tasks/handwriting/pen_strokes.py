@@ -66,7 +66,7 @@ class PenStrokes(Generated, AnsweringTask):
         return self.steps
 
     @property
-    def least(self) -> int:
+    def min_length(self) -> int:
         """The fewest steps that the task allows."""
         return 1
 
@@ -88,7 +88,7 @@ class PenStrokes(Generated, AnsweringTask):
         return self.written(rng, self.parts[part], self._shakes[part], size, length)
 
     def checked(self, length: int | None) -> int:
-        return checked_length(self, length, self.least)
+        return checked_length(self, length, self.min_length)
 
     def artefacts(self) -> dict[str, Any]:
         return {"characters": self.labels}

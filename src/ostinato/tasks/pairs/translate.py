@@ -78,7 +78,7 @@ class Translate(Pairs, AnsweringTask):
             known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
         else:
             known = [
-                Tokens.of(side, level, least=settings.min_count, subwords=settings.subwords)
+                Tokens.of(side, level, min_count=settings.min_count, subwords=settings.subwords)
                 for side in texts["train"]
             ]
         parts = {}

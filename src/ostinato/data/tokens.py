@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, NeedsExtra
-from .kept import kept_object, kept_texts
+from .artefact_checks import kept_object, kept_texts
 from .vocabulary import checked_symbols
 
 END, UNKNOWN = 0, 1

@@ -29,8 +29,7 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from .clipping import norms_of
-from .learner import Learner, RunSize, Stepped, report_of
-from .objective import Objective
+from .learner import Learner, Objective, RunSize, Stepped, report_of
 from .schedules import SCHEDULES, factor
 
 

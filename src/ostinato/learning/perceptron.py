@@ -13,8 +13,7 @@ from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
 from .clipping import norms_of
-from .learner import Learner, Stepped, report_of
-from .objective import Objective
+from .learner import Learner, Objective, Stepped, report_of
 
 RATE = 1.0
 

@@ -10,8 +10,7 @@ import numpy as np
 from ..cells import Layer
 from ..errors import BadInput
 from ..through_time import unroll
-from ..through_time.borders import where
-from .ends import find_ends, mean_over
+from ..through_time.borders import find_ends, mean_over, where
 
 
 def influence_by_lag(

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .downloaded.mnist import PermutedMNIST as PermutedMNIST
     from .downloaded.mnist import SequentialMNIST as SequentialMNIST
     from .downloaded.music import Chorales as Chorales
-    from .handwriting.characters import Characters as Characters
+    from .handwriting.handwriting import Characters as Characters
     from .handwriting.handwriting import Handwriting as Handwriting
     from .handwriting.handwriting import recognise as recognise
     from .pairs.captions import Captions as Captions
@@ -69,7 +69,7 @@ TASKS = Members(
         "translate": "pairs.translate:Translate",
         "tag": "text.tagging:Tagging",
         "classify": "text.classification:Classify",
-        "characters": "handwriting.characters:Characters",
+        "characters": "handwriting.handwriting:Characters",
         "handwriting": "handwriting.handwriting:Handwriting",
         "caption": "pairs.captions:Captions",
         "execute": "pairs.execution:Execute",

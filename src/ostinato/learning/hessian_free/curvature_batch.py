@@ -13,8 +13,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ..hybrid import WHERE
-from ..learner import Learner, Stepped
-from ..objective import Objective
+from ..learner import Learner, Objective, Stepped
 from .on_batch import OnBatch
 
 DRAWS = ("fresh", "turn")

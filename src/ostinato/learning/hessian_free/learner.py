@@ -33,8 +33,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
 from ..clipping import norm_of
-from ..learner import RunSize, Stepped, report_of
-from ..objective import Objective
+from ..learner import Objective, RunSize, Stepped, report_of
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
 from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .damping import ADAPTS, RATIOS, Adapted, Damping, by_iteration, reduction_ratio

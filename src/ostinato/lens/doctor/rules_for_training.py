@@ -3,8 +3,7 @@
 import math
 from statistics import fmean, median, variance
 
-from .evidence import Evidence, History
-from .finding import Finding, again
+from .evidence import Evidence, Finding, History, again
 
 MOSTLY = 0.95
 SPIKE = 50.0

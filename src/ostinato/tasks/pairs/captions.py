@@ -9,8 +9,8 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
+from ...data.artefact_checks import kept_whole
 from ...data.generated import draw_shapes
-from ...data.kept import kept_whole
 from ...data.padding import multiple_above
 from ...data.pictures import checked_captioned, read_captioned, read_pictures
 from ...data.splits import PARTS, divided_at_random, shares

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ...data import Batch
-from ...data.kept import kept_whole
+from ...data.artefact_checks import kept_whole
 from ...data.padding import Shares, columns
 from ...data.splits import divided
 from ...data.tokens import END, UNKNOWN, Tokens

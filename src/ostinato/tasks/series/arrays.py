@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...data import Batch
+from ...data.artefact_checks import kept_texts, kept_whole
 from ...data.examples import Examples
-from ...data.kept import kept_texts, kept_whole
 from ...data.padding import multiple_above
 from ...data.scaling import POLICIES, Scaler, check_complete, scaler_for
 from ...data.splits import PARTS, divided_at_random, shares

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
+from ...data.artefact_checks import kept_whole
 from ...data.generated.texts import reviews
-from ...data.kept import kept_whole
 from ...data.lines import check_columns, count_lines, given_lines, read_labelled
 from ...data.padding import columns, multiple_above
 from ...data.splits import shares

@@ -32,7 +32,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .table import MISSING, Fault, Table, first_twice, is_time
+from .files import check_file
+from .table import MISSING, Fault, Table, first_twice, is_time, read_parquet
 
 DELIMITERS = ("\t", ";", ",")
 LOOKED_AT = 20  # lines
@@ -40,6 +41,31 @@ TOGETHER = 4096  # rows
 SIGNS = r"[-+−.,:;/_%$€£'’\s\deETZ\ufeff\u200b-\u200f]*"
 VALUE = re.compile(SIGNS + r"\d" + SIGNS)  # such as 2020-01-31, 1.234,5 and −5
 WORDS = ("inf", "infinity", "true", "false")  # values that no column is called
+
+
+def read_table(path: str | Path, text: tuple[str, ...] = ()) -> Table:
+    """The columns of a `.parquet` file, or of a CSV with any other suffix.
+
+    Args:
+        path: a regular file.
+        text: names of columns to keep as text too: labels, numbers of sequences.
+
+    Example:
+        >>> with open("weather.csv", "w") as file:
+        ...     _ = file.write("day,rain,sun\\n1,0.5,3\\n2,,7\\n")
+        >>> table = read_table("weather.csv")
+        >>> table.names, table.numbers["rain"].tolist()
+        (['day', 'rain', 'sun'], [0.5, nan])
+    """
+    path = Path(path)
+    if check_file(path, "table").st_size == 0:
+        raise BadInput(f"{path} is empty; give a table with a row per time step")
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return read_parquet(path, text)
+    table = read_csv(path, text)
+    if not table.rows:
+        raise BadInput(f"{path} has a header and no rows")
+    return table
 
 
 def read_csv(path: Path, text: tuple[str, ...] = ()) -> Table:

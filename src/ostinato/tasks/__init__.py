@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
-    from .abilities import AnsweringTask as AnsweringTask
     from .downloaded.mnist import PermutedMNIST as PermutedMNIST
     from .downloaded.mnist import SequentialMNIST as SequentialMNIST
     from .downloaded.music import Chorales as Chorales
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from .synthetic.memorisation import Memorisation as Memorisation
     from .synthetic.recall import Recall as Recall
     from .synthetic.xor import Xor as Xor
+    from .task import AnsweringTask as AnsweringTask
     from .task import Task as Task
     from .text.classification import Classify as Classify
     from .text.tagging import Tagging as Tagging

@@ -13,9 +13,8 @@ from ...data.ink import Ink, drawn_ink, omniglot_ink
 from ...data.strokes import INPUTS
 from ...errors import BadInput
 from ...settings import setting
-from ..abilities import AnsweringTask
 from ..generated import Generated
-from ..task import Artefacts, checked_length, hashed
+from ..task import AnsweringTask, Artefacts, checked_length, hashed
 
 SOURCES = ("drawn", "omniglot")
 OMNIGLOT = "omniglot/strokes_background_small1.zip"

@@ -20,7 +20,6 @@ from ...progress import each
 from ...settings import setting
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import as_size
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import NOBODY, Finite
@@ -28,7 +27,7 @@ from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..scores import bleu, exact_match, left_out_if_missing, meteor
-from ..task import Artefacts, checked_seed, hashed, random
+from ..task import AnsweringTask, Artefacts, checked_seed, hashed, random
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
 

@@ -14,11 +14,10 @@ from ...data.splits import PARTS, divided, shares
 from ...data.table import first_twice
 from ...errors import BadInput
 from ...settings import setting
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions, outputs_on
 from ..file_task import FileSettings, FileTask, Reading, naming
 from ..target_codec import KINDS, TargetCodec
-from ..task import Artefacts, checked_part, hashed
+from ..task import AnsweringTask, Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
 from .continuing import continuations

@@ -2,8 +2,8 @@
 
 What only some tasks can do are classes of their own: give a text, answer new input. A task that can
 is a subclass of the ability. Whoever needs one asks the task, `task.text()` or `kind.answering()`,
-and gets the task itself as one that can, `None`, or one line that says that it cannot. A series that
-forecasts is asked for by `task.forecasting()`; see `series/series.py`.
+and gets the task itself as one that can, `None`, or one line that says that it cannot. A series
+that forecasts is asked for by `task.forecasting()`; see `series/series.py`.
 """
 
 import abc

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .kept import kept_numbers, kept_object
+from .artefact_checks import kept_numbers, kept_object
 
 # Of scaled values; float64 in a run of that precision.
 DTYPE: ContextVar[type] = ContextVar("dtype", default=np.float32)

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from ..errors import NeedsExtra
-from ..lens.doctor.finding import Finding
+from ..lens.doctor.evidence import Finding
 from ..runs import Config
 from .activity import Reading
 from .charts import Chart

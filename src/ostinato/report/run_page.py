@@ -3,7 +3,7 @@
 from collections import Counter
 from statistics import median
 
-from ..lens.doctor.finding import Finding
+from ..lens.doctor.evidence import Finding
 from ..progress import Report, silent
 from ..runs import Config, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens

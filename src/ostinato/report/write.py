@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import NeedsExtra
 from ..files import unlinked, write_whole
-from ..lens.doctor.finding import Finding
+from ..lens.doctor.evidence import Finding
 from ..progress import Report, each, silent
 from ..runs import Run
 from ..tasks import Task

@@ -169,5 +169,5 @@ def _parts(steps: int, rows: int, weight: int) -> int:
     """
     if jax.default_backend() != "gpu":
         return 1
-    most = min(128**3 // max(1, weight), steps * rows // 256)
-    return max((n for n in range(1, most + 1) if steps % n == 0), default=1)
+    limit = min(128**3 // max(1, weight), steps * rows // 256)
+    return max((n for n in range(1, limit + 1) if steps % n == 0), default=1)

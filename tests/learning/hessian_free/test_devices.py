@@ -18,7 +18,7 @@ from jax.random import key
 from ostinato.cells import LSTM
 from ostinato.data import Batch
 from ostinato.learning import Damping, HessianFree, Objective, SaddleFree
-from ostinato.runs.loop.devices import over_devices
+from ostinato.runs.loop.step import over_devices
 from ostinato.losses import SquaredError
 from ostinato.tasks import Adding
 from ostinato.wiring import Network, Readout

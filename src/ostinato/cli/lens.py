@@ -10,6 +10,7 @@ from typer import Option
 from ..lens.doctor.finding import Finding
 from ..report import write_report
 from ..report.measures import check_measures, measure
+from ..report.page import Section, Table
 from ..report.subject import subject
 from ..runs import examine, open_run
 from .arguments import Json, RunFolder, check_new_folder, names_of, path
@@ -64,7 +65,7 @@ def lens(
                 _show(findings)
                 for table in tables:
                     show_table(Console(highlight=False), table)
-        more = [*tables, *charts]
+        more: list[Table | Section] = [*tables, *charts]
         page = write_report(opened, findings, out, data, measures=more, report=report)
     if as_json:
         told = [finding._asdict() for finding in findings]

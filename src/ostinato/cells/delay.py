@@ -41,7 +41,7 @@ class Delay(Cell):
     @dataclasses.dataclass(frozen=True)
     class Settings(InitialWeights):
         delay: int = setting(1, "steps after which the units hear themselves", min=1)
-        dt: float = setting(1.0, "duration of a step")
+        dt: float = setting(1.0, "duration of a step", min=1e-12)
         f: str = function_of("the units")
 
     fan_in_input: ClassVar[bool] = True
@@ -74,11 +74,6 @@ class Delay(Cell):
             f: activation.
             input, recurrent: initialisers of `C` and `B`; `A` starts as -I, which is a decay.
         """
-        activation(f)
-        if not isinstance(delay, int) or delay < 1 or dt <= 0:
-            raise BadInput(
-                f"delay must be a whole number from 1 and dt positive, got {delay} and {dt}"
-            )
         b, c = jax.random.split(key)
         self.A = -jnp.eye(units, dtype=jnp.result_type(float))
         self.B = draw(recurrent, b, units, units)
@@ -156,7 +151,7 @@ class AdditiveDelay(Cell):
         state_delays: str = setting("0", "delays of the state, in steps, like 0,4", read=delays)
         output_delays: str = setting("1", "delays of the output, in steps, like 1,8", read=delays)
         input_delays: str = setting("0", "delays of the input, in steps, like 0,3", read=delays)
-        dt: float = setting(1.0, "duration of a step")
+        dt: float = setting(1.0, "duration of a step", min=1e-12)
         f: str = function_of("the units")
 
     fan_in_input: ClassVar[bool] = True
@@ -194,7 +189,6 @@ class AdditiveDelay(Cell):
             input, recurrent: initialisers of each `C_k` and `B_k`. An undelayed `A_k` starts as
                 -I, which is a decay; a delayed one starts as zero.
         """
-        activation(f)
         self.delays = tuple(state_delays), tuple(output_delays), tuple(input_delays)
         names = ("state_delays", "output_delays", "input_delays")
         for name, given, least in zip(names, self.delays, (0, 1, 0), strict=True):
@@ -204,8 +198,6 @@ class AdditiveDelay(Cell):
                 )
             if len(set(given)) < len(given):
                 raise BadInput(f"{name} has the same delay twice, got {given}")
-        if dt <= 0:
-            raise BadInput(f"dt must be positive, got {dt}")
         b, w = jax.random.split(key)
         c, y, x = self.delays
         self.A = jnp.stack([-jnp.eye(units, dtype=zeros().dtype) * (d == 0) for d in c])

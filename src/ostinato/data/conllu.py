@@ -22,18 +22,7 @@ from pathlib import Path
 from ..errors import BadInput
 from .lines import read_utf8
 
-COLUMNS = (
-    "id",
-    "form",
-    "lemma",
-    "upos",
-    "xpos",
-    "feats",
-    "head",
-    "deprel",
-    "deps",
-    "misc",
-)
+COLUMNS = tuple("id form lemma upos xpos feats head deprel deps misc".split())
 _ID = re.compile(r"(0|[1-9][0-9]{0,8})(?:([-.])([1-9][0-9]{0,8}))?")
 
 

@@ -1,11 +1,14 @@
 """The mapping between characters or bytes and integer symbols."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..settings import shown
 from .artefact_checks import kept_object
 
 
@@ -104,6 +107,23 @@ def checked_symbols(symbols: npt.ArrayLike, count: int) -> np.ndarray:
         got = f"{strange.flat[0]!s:.40}"
         raise BadInput(f"a symbol is a whole number from 0 to {count - 1}, got {got}")
     return found.astype(np.int64)
+
+
+def checked_texts(given: Any, what: str, kinds: Any = str) -> list[str]:
+    """Several texts; raises for a single one, and for what is no text.
+
+    Example:
+        >>> checked_texts("one", "sources")
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: sources must be a list of texts, got 'one'
+    """
+    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
+        raise BadInput(f"{what} must be a list of texts, got {shown(given)}")
+    for n, one in enumerate(listed):
+        if not isinstance(one, kinds):
+            raise BadInput(f"{what} must be a list of texts, got {shown(one)} at place {n}")
+    return [*map(str, listed)]
 
 
 def _bytes(text: str) -> bytes:

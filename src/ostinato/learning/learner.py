@@ -11,7 +11,7 @@ import numpy as np
 
 from ..cells import Model
 from ..data import Batch
-from ..settings import NoSettings, options
+from ..settings import NoSettings, check_arguments, options
 from ..tasks.losses import Loss, per_step
 from ..wiring import outputs_of
 
@@ -151,6 +151,11 @@ class Learner(abc.ABC):
     precision: str | None = None
     epochs: int | None = None
     can_vmap: bool = True
+
+    def __new__(cls, *given: Any, **named: Any) -> "Learner":
+        if given or named:  # a copy is made without
+            check_arguments(cls, cls.__init__, given, named)
+        return super().__new__(cls)
 
     @classmethod
     def from_settings(

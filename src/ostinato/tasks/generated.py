@@ -10,7 +10,7 @@ import numpy as np
 from ..data import Batch
 from ..settings import setting
 from .finite import in_pieces
-from .task import Task, checked_count, checked_length, checked_part, random
+from .task import Task, checked_length, checked_part, random
 
 TRAIN = 0
 PLACES = {"valid": 1, "test": 2}
@@ -39,8 +39,7 @@ class Generated(Task):
         return checked_length(self, length)
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        size, length = checked_count(size, "sequences of a batch"), self.checked(length)
-        return self.made(random(self.seed, TRAIN, index), "train", size, length)
+        return self.made(random(self.seed, TRAIN, index), "train", size, self.checked(length))
 
     def whole(self, part: str) -> Batch:
         """All sequences of a held-out part."""

@@ -80,7 +80,6 @@ class Streamed(Task):
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         stream = self.stream_of("train")
-        size = checked_count(size, "sequences of a batch")
         length, size = self._shape(stream, size, checked_length(self, length))
         if not self.carry:
             places = random(self.seed, 0, index).integers(0, stream.steps - length + 1, size)

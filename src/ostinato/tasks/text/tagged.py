@@ -15,10 +15,12 @@ from ...data.conllu import COLUMNS, Sentence, read_conllu, sentences
 from ...data.examples import Examples
 from ...data.padding import columns, rounded
 from ...data.splits import PARTS, divided_at_random
+from ...data.vocabulary import checked_texts
 from ...data.words import Spellings, Words
 from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...progress import Report, silent
+from ...settings import checked_kind, shown
 
 TOGETHER = 64  # sentences that are tagged in one batch
 MAX_WORDS = 5000  # of a sentence
@@ -171,7 +173,11 @@ def in_parts(
         split: the shares of the parts.
         rng: says which of them.
     """
-    found = {name: [_checked(x) for x in some] for name, some in given.items() if some is not None}
+    found = {
+        name: [_checked(x) for x in checked_kind(name, some, Sequence, "a list of sentences")]
+        for name, some in given.items()
+        if some is not None or name == "train"
+    }
     shares = [
         0.0 if name != "train" and name in found else share
         for name, share in zip(PARTS, split, strict=True)
@@ -186,7 +192,10 @@ def in_parts(
 
 
 def _checked(sentence: Any) -> Tagged:
-    words, tags = ([*map(str, some)] for some in sentence)
+    try:
+        words, tags = (checked_texts(some, "words and tags", object) for some in sentence)
+    except (TypeError, ValueError):
+        raise BadInput(f"a sentence is two lists, words and tags; got {shown(sentence)}") from None
     if not words or "" in words:
         raise BadInput(f"a sentence has at least one word, and no word is empty; got {words!r:.60}")
     if len(words) != len(tags):

@@ -66,8 +66,8 @@ class Batch(NamedTuple):
     @property
     def marks(self) -> dict[str, Any]:
         """Those of `lengths` and `resets` that the batch has, as arguments for `unroll`."""
-        found = {"lengths": self.lengths, "resets": self.resets}
-        return {name: value for name, value in found.items() if value is not None}
+        marks = {"lengths": self.lengths, "resets": self.resets}
+        return {name: value for name, value in marks.items() if value is not None}
 
     @property
     def valid(self) -> Any:

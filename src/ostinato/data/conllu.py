@@ -92,9 +92,9 @@ def read_conllu(path: str | Path) -> list[Sentence]:
     return list(sentences(io.StringIO(text, newline="\n"), str(path)))
 
 
-def write_conllu(path: str | Path, found: Iterable[Sentence]) -> None:
+def write_conllu(path: str | Path, sentences: Iterable[Sentence]) -> None:
     """Write sentences to a file, compressed with gzip if its name ends with `.gz`."""
-    raw = "".join(map(str, found)).encode()
+    raw = "".join(map(str, sentences)).encode()
     Path(path).write_bytes(gzip.compress(raw) if str(path).endswith(".gz") else raw)
 
 

@@ -159,9 +159,9 @@ def draw_in(
     if part not in PARTS:
         raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {part!r:.40}")
     for _ in range(MAX_TRIES):
-        found = draw()
-        if belongs(found) == part:
-            return found
+        example = draw()
+        if belongs(example) == part:
+            return example
     raise too_few(part)
 
 

@@ -169,7 +169,7 @@ class Learner(abc.ABC):
             objective: what to minimise.
             size: how large the run is, for what a learner chooses by it.
         """
-        return cls(objective, **options(settings))  # type: ignore[call-arg]
+        return cls(objective, **options(settings))
 
     @property
     def copies(self) -> int:

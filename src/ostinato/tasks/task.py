@@ -287,7 +287,7 @@ class Task(abc.ABC):
         return {}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
         """Check the artefacts that a run folder holds; raises `ValueError` for what is wrong.
 
         Returns:

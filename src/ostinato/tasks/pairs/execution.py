@@ -177,9 +177,9 @@ class Execution(Pairs, AnsweringTask):
             "embedding": EMBEDDING,
             "where": str(path),
         }
-        found = Pairs(dict.fromkeys(PARTS, pairs), source, target, **given)
-        found.name = cls.name
-        return found
+        task = Pairs(dict.fromkeys(PARTS, pairs), source, target, **given)
+        task.name = cls.name
+        return task
 
     @classmethod
     def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:

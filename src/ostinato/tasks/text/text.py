@@ -152,12 +152,12 @@ class Text(Streamed, FileTask, TextTask):
 
     def baselines(self) -> dict[str, float]:
         """Chance, and n-gram models of one and five preceding symbols."""
-        found = super().baselines()
+        baselines = super().baselines()
         train, valid = self.parts["train"], self.parts["valid"]
         if len(valid) > 1:
             for name, order in (("bigram", 1), ("order 5", 5)):
-                found[name] = ngram_bits(train, valid, self.inputs, order)
-        return found
+                baselines[name] = ngram_bits(train, valid, self.inputs, order)
+        return baselines
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """Generated text; `None` if the network's outputs are not finite."""
@@ -173,8 +173,8 @@ class Text(Streamed, FileTask, TextTask):
         return {"vocabulary": self.vocabulary.as_json()}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        count = len(Vocabulary.from_json(found["vocabulary"]))
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        count = len(Vocabulary.from_json(artefacts["vocabulary"]))
         return count, count
 
     def fingerprint(self) -> str:

@@ -12,7 +12,7 @@ from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective
 from ostinato.losses import BinaryCrossEntropy, SquaredError
-from ostinato.report.activity import activity
+from ostinato.report.network_charts import activity
 from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
 from ostinato.reservoir.moments import errors, fitted, no_moments, solutions, with_steps
 from ostinato.wiring import Network, Readout

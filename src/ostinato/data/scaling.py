@@ -90,9 +90,9 @@ class Scaler:
     def from_json(cls, kept: Any) -> "Scaler":
         """The inverse of `as_json`, with validation."""
         kept_object(kept, "scaling", [field.name for field in dataclasses.fields(cls)])
-        shift = kept_numbers(kept["shift"], "shift")
-        factor = kept_numbers(kept["factor"], "factor", len(shift))
-        means = kept_numbers(kept["means"], "means", len(shift))
+        shift = tuple(map(float, kept_numbers(kept["shift"], "shift")))
+        factor = tuple(map(float, kept_numbers(kept["factor"], "factor", len(shift))))
+        means = tuple(map(float, kept_numbers(kept["means"], "means", len(shift))))
         masked = kept_numbers(kept["masked"], "masked")
         if not shift or min(factor) <= 0:
             raise ValueError("its factors are not positive numbers")

@@ -39,12 +39,11 @@ from ..folder.events import (
 )
 from ..folder.run import Run
 from .checkpointing import Keeper
-from .devices import Spread
 from .divergence import Diverged, check_losses
 from .prefetch import Prefetch, in_background
 from .probe import Lens
 from .signals import Stop, stop_signals
-from .step import Alone, RunGroup, Steps, compiled_step
+from .step import Alone, RunGroup, Spread, Steps, compiled_step
 
 Listener = Callable[[dict], None]
 VALIDATION_STREAMS = 32

@@ -25,8 +25,8 @@ def read_captioned(path: str | Path) -> tuple[np.ndarray, list[str]]:
         >>> images.shape, captions
         ((2, 8, 8, 3), ['a black cat', 'night'])
     """
-    arrays = _read(path, (IMAGES, CAPTIONS))
-    return checked_captioned(arrays[IMAGES], arrays[CAPTIONS], str(path))
+    found = _read(path, (IMAGES, CAPTIONS))
+    return checked_captioned(found[IMAGES], found[CAPTIONS], str(path))
 
 
 def read_pictures(path: str | Path) -> np.ndarray:
@@ -40,8 +40,8 @@ def read_pictures(path: str | Path) -> np.ndarray:
     suffix = Path(path).suffix.lower()
     if suffix not in (".npy", ".npz"):
         raise BadInput(f"pictures are read from .npy and .npz files, got {path}")
-    pictures = read_npy(path) if suffix == ".npy" else _read(path, (IMAGES,))[IMAGES]
-    return checked_pictures(pictures[None] if pictures.ndim == 3 else pictures, str(path))
+    found = read_npy(path) if suffix == ".npy" else _read(path, (IMAGES,))[IMAGES]
+    return checked_pictures(found[None] if found.ndim == 3 else found, str(path))
 
 
 def checked_captioned(
@@ -74,27 +74,23 @@ def checked_pictures(images: Any, where: str = "the pictures") -> np.ndarray:
         >>> checked_pictures(np.full((1, 1, 1, 3), 0.5)).ravel()
         array([128, 128, 128], dtype=uint8)
     """
-    pictures = np.asarray(images)
-    if pictures.ndim != 4 or pictures.shape[3] not in CHANNELS or 0 in pictures.shape[1:3]:
-        raise BadInput(
-            f"{where}: pictures must be (N, height, width, 3), got shape {pictures.shape}"
-        )
-    if not len(pictures):
+    found = np.asarray(images)
+    if found.ndim != 4 or found.shape[3] not in CHANNELS or 0 in found.shape[1:3]:
+        raise BadInput(f"{where}: pictures must be (N, height, width, 3), got shape {found.shape}")
+    if not len(found):
         raise BadInput(f"{where}: there are no pictures")
-    if pictures.dtype == np.uint8:
-        return pictures
-    if pictures.dtype.kind != "f":
-        raise BadInput(
-            f"{where}: pictures must be uint8, or floats from 0 to 1, got {pictures.dtype}"
-        )
-    good = (pictures >= 0) & (pictures <= 1)  # false for NaN
+    if found.dtype == np.uint8:
+        return found
+    if found.dtype.kind != "f":
+        raise BadInput(f"{where}: pictures must be uint8, or floats from 0 to 1, got {found.dtype}")
+    good = (found >= 0) & (found <= 1)  # false for NaN
     if not good.all():
-        place = np.unravel_index(int(np.argmin(good)), pictures.shape)
+        place = np.unravel_index(int(np.argmin(good)), found.shape)
         raise BadInput(
-            f"{where}: floats of a picture must be from 0 to 1, got {pictures[place]:g} in picture "
+            f"{where}: floats of a picture must be from 0 to 1, got {found[place]:g} in picture "
             f"{place[0]} at row {place[1]}, column {place[2]}"
         )
-    return np.round(pictures * 255).astype(np.uint8)
+    return np.round(found * 255).astype(np.uint8)
 
 
 def _text(caption: Any, number: int, where: str) -> str:

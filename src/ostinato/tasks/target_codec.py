@@ -66,14 +66,14 @@ class TargetCodec:
             return plain(rows), ~np.isnan(rows).any(axis=1)
         assert self.classes is not None
         there = ~_is_missing(rows)
-        targets = np.zeros(len(rows), np.int32)
+        found = np.zeros(len(rows), np.int32)
         numbers = {label: n for n, label in enumerate(self.classes)}
         try:
-            targets[there] = [numbers[_plain(label)] for label in rows[there].tolist()]
+            found[there] = [numbers[_plain(label)] for label in rows[there].tolist()]
         except KeyError as error:
             known = ", ".join(map(str, self.classes[:10]))
             raise BadInput(f"the label {error.args[0]!r:.40} is not one of {known}") from None
-        return targets, there
+        return found, there
 
     def centre(self, outputs: Any) -> Any:
         """The outputs as one number for each target."""
@@ -91,10 +91,10 @@ class TargetCodec:
         }
 
     @classmethod
-    def from_json(cls, kept: Any) -> "TargetCodec":
+    def from_json(cls, found: Any) -> "TargetCodec":
         """The inverse of `as_json`, with validation."""
-        kept_object(kept, "answers", ["classes", "scaler", "chance"], ["levels"])
-        classes, scaler, chance = kept["classes"], kept["scaler"], kept["chance"]
+        kept_object(found, "answers", ["classes", "scaler", "chance"], ["levels"])
+        classes, scaler, chance = found["classes"], found["scaler"], found["chance"]
         if (classes is None) == (scaler is None):
             raise ValueError("its answers are neither classes nor numbers")
         if not isinstance(chance, int | float) or isinstance(chance, bool):
@@ -130,12 +130,12 @@ def fit_answers(
             raise BadInput(f"classification needs at least 2 classes, got {len(classes)}")
         if len(classes) > MAX_CLASSES:
             raise BadInput(f"there are {len(classes)} classes, more than {MAX_CLASSES}")
-        codec = TargetCodec(classes, None, 0.0)
-        targets, there = codec(rows[training])
+        found = TargetCodec(classes, None, 0.0)
+        targets, there = found(rows[training])
         if not there.any():
             raise BadInput("the training part has no labels")
         return dataclasses.replace(
-            codec, chance=float(np.bincount(targets[there]).max()) / there.sum()
+            found, chance=float(np.bincount(targets[there]).max()) / there.sum()
         )
     complete = training[~np.isnan(rows[training]).any(axis=1)]
     if not len(complete):

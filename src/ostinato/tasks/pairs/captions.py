@@ -192,13 +192,13 @@ class Captions(Finite, FileTask, AnsweringTask):
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         which = self.chosen(index, size, length)
         longest = max(len(self.symbols["train"][n]) for n in which)
-        batch = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
+        found = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
         shift = self.settings.shift
         if not shift:
-            return batch
+            return found
         draw = random(self.seed, MOVED, index)
-        pictures = moved(batch.inputs.source, *draw.integers(-shift, shift + 1, (2, len(which))))
-        return batch._replace(inputs=batch.inputs._replace(source=pictures))
+        pictures = moved(found.inputs.source, *draw.integers(-shift, shift + 1, (2, len(which))))
+        return found._replace(inputs=found.inputs._replace(source=pictures))
 
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
         """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
@@ -224,10 +224,10 @@ class Captions(Finite, FileTask, AnsweringTask):
         if not right:
             return {}
         best = written(network, self.tokens, self.images[part], self.length, ApplyOptions())
-        texts = [answers[0].text for answers in best]
-        values = {"exact, beam of 5": exact_match(texts, right), "METEOR": meteor(texts, right)}
+        found = [answers[0].text for answers in best]
+        values = {"exact, beam of 5": exact_match(found, right), "METEOR": meteor(found, right)}
         with left_out_if_missing():
-            scores = [bleu(texts, right, order=order) for order in (1, 2, 3, 4)]
+            scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
             values |= {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
             if self.retrieves:
                 values["BLEU-1, nearest picture"] = bleu(self.retrieved(part), right, order=1).value
@@ -256,8 +256,8 @@ class Captions(Finite, FileTask, AnsweringTask):
         part = "valid" if self.captions["valid"] else "train"
         pictures, right = self.images[part][:SHOWN], self.captions[part][:SHOWN]
         lines = []
-        answers = written(network, self.tokens, pictures, self.length, ApplyOptions(beam=1))
-        for best, text in zip(answers, right, strict=True):
+        found = written(network, self.tokens, pictures, self.length, ApplyOptions(beam=1))
+        for best, text in zip(found, right, strict=True):
             good = best[0].text == text
             lines.append(f"{'✓' if good else '✗'} {best[0].text}" + ("" if good else f" = {text}"))
         return "\n".join(lines)
@@ -275,13 +275,13 @@ class Captions(Finite, FileTask, AnsweringTask):
         }
 
     @classmethod
-    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        kept_whole(artefacts["longest"], "longest caption", min=0)
-        if not isinstance(artefacts["picture"], list) or len(artefacts["picture"]) != 3:
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        kept_whole(found["longest"], "longest caption", min=0)
+        if not isinstance(found["picture"], list) or len(found["picture"]) != 3:
             raise ValueError("its pictures have no height, width and channels")
-        for size in artefacts["picture"]:
+        for size in found["picture"]:
             kept_whole(size, "size of pictures")
-        return None, len(Tokens.from_json(artefacts["tokens"]))
+        return None, len(Tokens.from_json(found["tokens"]))
 
     def fingerprint(self) -> str:
         return hashed([*self.images.values(), *(x for y in self.symbols.values() for x in y)])
@@ -299,8 +299,8 @@ def apply_to_file(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
     pictures = read_pictures(file)
     check_size(pictures, artefacts, str(file))
     tokens = Tokens.from_json(artefacts["tokens"])
-    answers = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
-    for number, best in enumerate(answers):
+    found = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
+    for number, best in enumerate(found):
         yield {
             "number": number,
             "text": best[0].text,
@@ -336,10 +336,8 @@ def written(
         spare = together - len(block)
         padded = np.pad(block, ((0, spare), (0, 0), (0, 0), (0, 0)))
         lengths = np.full(together, padded.shape[1], np.int32)
-        answers = found_answers(
-            network, np.moveaxis(padded, 0, 1), lengths, max_symbols, tokens, how
-        )
-        yield from answers[: len(block)]
+        found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, max_symbols, tokens, how)
+        yield from found[: len(block)]
 
 
 def nearest(pictures: np.ndarray, among: np.ndarray) -> np.ndarray:
@@ -354,12 +352,12 @@ def nearest(pictures: np.ndarray, among: np.ndarray) -> np.ndarray:
     """
     known = among.reshape(len(among), -1).astype(np.float32) / 255
     squares = np.sum(known**2, axis=1)
-    numbers = []
+    found = []
     for begin in range(0, len(pictures), COMPARED):
         some = pictures[begin : begin + COMPARED]
         rows = some.reshape(len(some), -1).astype(np.float32) / 255
-        numbers.append(np.argmin(squares - 2 * rows @ known.T, axis=1))
-    return np.concatenate(numbers)
+        found.append(np.argmin(squares - 2 * rows @ known.T, axis=1))
+    return np.concatenate(found)
 
 
 def moved(pictures: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:

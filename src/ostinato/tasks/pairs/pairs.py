@@ -161,8 +161,8 @@ class Pairs(Finite):
     # Batches
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        batch = self.padded(*self.training_pairs(index, size, length))
-        return batch._replace(inputs=batch.inputs._replace(own=self._own(index, batch)))
+        found = self.padded(*self.training_pairs(index, size, length))
+        return found._replace(inputs=found.inputs._replace(own=self._own(index, found)))
 
     def training_pairs(
         self, index: int, size: int, length: int | None
@@ -204,8 +204,8 @@ class Pairs(Finite):
         if not share:
             return None
         grown = min(1.0, index / steps) if steps else 1.0
-        drawn = random(self.seed, OWN, index).random(np.shape(batch.targets))
-        own = drawn < share * grown
+        found = random(self.seed, OWN, index).random(np.shape(batch.targets))
+        own = found < share * grown
         own[0] = False  # there is no answer yet
         return own
 
@@ -223,14 +223,14 @@ class Pairs(Finite):
         pairs, references = self.parts[part], self.references(part)
         which = np.arange(min(SHOWN, len(pairs[0])))
         batch = self.padded(pairs, which)
-        answers = beam_answers(
+        found = beam_answers(
             network, batch.inputs.source, batch.inputs.lengths[0], width=1, max_symbols=self.length
         )
         lines = []
         for n in which:
             one, right = pairs[0][n], references[n]
             text = self.shown(self.sources.decode(one[-2::-1] if self.reverse else one))
-            answer = self.targets.decode(answers.symbols[n, 0])
+            answer = self.targets.decode(found.symbols[n, 0])
             lines += [text, f"  {'✓' if answer == right else '✗'} {answer}"]
             if answer != right:
                 lines.append(f"  = {right}")
@@ -241,8 +241,8 @@ class Pairs(Finite):
         sources = (self.parts["valid"][0] or self.parts["train"][0])[:DRAWN]
         if network.attention is None:
             return []
-        answers = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
-        return where_it_looks(network, sources, answers, self.sources, self.targets)
+        found = [*written(network, sources, self.targets, ApplyOptions(beam=1), self.longest)]
+        return where_it_looks(network, sources, found, self.sources, self.targets)
 
     def shown(self, source: str) -> str:
         """A source as a preview shows it."""
@@ -256,11 +256,11 @@ class Pairs(Finite):
         }
 
     @classmethod
-    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
-        if not isinstance(artefacts["longest"], list) or len(artefacts["longest"]) != 2:
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        source, target = (Tokens.from_json(found[side]) for side in ("source", "target"))
+        if not isinstance(found["longest"], list) or len(found["longest"]) != 2:
             raise ValueError("its longest sequences are not two numbers")
-        for longest in artefacts["longest"]:
+        for longest in found["longest"]:
             kept_whole(longest, "longest sequence", min=0)
         return len(source), len(target)
 

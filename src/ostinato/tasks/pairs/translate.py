@@ -107,8 +107,8 @@ class Translate(Pairs, AnsweringTask):
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         """BLEU and chrF of what the network writes with a beam of 5."""
         sources, references = self.parts[part][0], self.references(part)
-        answers = written(network, sources, self.targets, ApplyOptions(), self.longest)
-        texts = [answer[0].text for answer in answers]
+        found = written(network, sources, self.targets, ApplyOptions(), self.longest)
+        texts = [answer[0].text for answer in found]
         if not texts:
             return {}
         values = {"exact, beam of 5": exact_match(texts, references)}
@@ -138,12 +138,12 @@ def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Seq
     if settings.source is None:
         return _generated(settings.pairs, seed), f"the pairs of {settings.pairs}"
     one, two = read_pairs(settings.source, settings.target)
-    texts: dict[str, tuple[Sequence[str], Sequence[str]]] = {"train": (one, two)}
+    found: dict[str, tuple[Sequence[str], Sequence[str]]] = {"train": (one, two)}
     for part in ("valid", "test"):
         source, target = (getattr(settings, f"{part}_{side}") for side in ("source", "target"))
         if source is not None:
-            texts[part] = read_pairs(source, target)
-    missing = [part for part in ("valid", "test") if part not in texts]
+            found[part] = read_pairs(source, target)
+    missing = [part for part in ("valid", "test") if part not in found]
     if missing:
         # Pairs are held out at random, the same ones whatever the seed of the run.
         train, valid, test = shares(settings.split)
@@ -151,12 +151,12 @@ def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Seq
         drawn = [part_at(x, split) for x in np.random.default_rng(0).random(len(one))]
         for part in ("train", *missing):
             where = [n for n, other in enumerate(drawn) if other == part]
-            texts[part] = [one[n] for n in where], [two[n] for n in where]
-    return {part: texts[part] for part in PARTS}, f"{settings.source} and {settings.target}"
+            found[part] = [one[n] for n in where], [two[n] for n in where]
+    return {part: found[part] for part in PARTS}, f"{settings.source} and {settings.target}"
 
 
 def _generated(name: str, seed: int) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
-    texts: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
+    found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
     for n, (part, count) in enumerate(COUNTS.items()):
         draw = random(seed, MADE, n)
         if name == "dates":
@@ -164,5 +164,5 @@ def _generated(name: str, seed: int) -> dict[str, tuple[Sequence[str], Sequence[
         else:
             language = name.removeprefix("numbers-")
             pairs = [number_pair(x, language) for x in draw_numbers(draw, count, part=part)]
-        texts[part] = [one for one, _ in pairs], [two for _, two in pairs]
-    return texts
+        found[part] = [one for one, _ in pairs], [two for _, two in pairs]
+    return found

@@ -177,7 +177,7 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
         """The inputs and targets of one part, of all series."""
-        streams = []
+        found = []
         for n, (x, some) in enumerate(zip(xs, cuts, strict=True)):
             values, later = x[some], None if rows is None else rows[n][some]
             if later is None:
@@ -186,9 +186,9 @@ class Series(Streamed, FileTask, AnsweringTask):
                 targets, there = self.answers(later)
                 starts, there = np.arange(len(values)) == 0, there.copy()
                 there[: self.washout] = False
-                streams.append(Stream(self.scaler(values), targets, there, starts))
+                found.append(Stream(self.scaler(values), targets, there, starts))
         scaler = self.answers.scaler
-        return joined(streams, self.inputs, None if scaler is None else len(scaler.shift))
+        return joined(found, self.inputs, None if scaler is None else len(scaler.shift))
 
     def forecasting(self) -> "Series | None":
         return self if self.forecasts else None
@@ -238,19 +238,19 @@ class Series(Streamed, FileTask, AnsweringTask):
         } | ({"naive_errors": self._errors} if self._errors else {})
 
     @classmethod
-    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        columns = kept_texts(artefacts["columns"], "columns")
-        scaler = Scaler.from_json(artefacts["scaler"])
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        columns = kept_texts(found["columns"], "columns")
+        scaler = Scaler.from_json(found["scaler"])
         if len(scaler.shift) != len(columns):
             raise ValueError("its scaling is not of its columns")
-        answers = answers_from_json(artefacts["answers"])
-        if artefacts["targets"] is not None:
-            targets = kept_texts(artefacts["targets"], "targets")
+        answers = answers_from_json(found["answers"])
+        if found["targets"] is not None:
+            targets = kept_texts(found["targets"], "targets")
             if not {*targets} <= {*columns}:
                 raise ValueError("its targets are not among its columns")
             if answers.scaler is None or len(answers.scaler.shift) != len(targets):
                 raise ValueError("its answers are not numbers, one per target")
-        yardsticks.check_errors(artefacts.get("naive_errors", {}), answers)
+        yardsticks.check_errors(found.get("naive_errors", {}), answers)
         return scaler.columns, answers.outputs
 
     def fingerprint(self) -> str:

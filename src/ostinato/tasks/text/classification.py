@@ -119,7 +119,7 @@ class Classify(Arrays, AnsweringTask):
 
     def baselines(self) -> dict[str, float]:
         """Chance, and naive Bayes with add-one smoothing."""
-        baselines, valid = {"chance": self.chance}, self.parts["valid"]
+        found, valid = {"chance": self.chance}, self.parts["valid"]
         if len(valid):
             counts = np.ones((self.outputs, self.inputs))
             frequent = np.zeros(self.outputs)
@@ -132,8 +132,8 @@ class Classify(Arrays, AnsweringTask):
                 np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self.data.targets[n]
                 for n in valid
             ]
-            baselines["naive Bayes"] = float(np.mean(right))
-        return baselines
+            found["naive Bayes"] = float(np.mean(right))
+        return found
 
     def _symbols_of(self, n: int) -> np.ndarray:
         return self.data.inputs[self.data.steps_of(np.array([n]))]
@@ -168,8 +168,8 @@ class Classify(Arrays, AnsweringTask):
         }
 
     @classmethod
-    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        code = LabelCode.from_json(artefacts)
+    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        code = LabelCode.from_json(found)
         return len(code.words), len(code.labels)
 
     @classmethod
@@ -202,10 +202,10 @@ class LabelCode:
     labels: tuple[str, ...]
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "LabelCode":
+    def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
         """From the artefacts of `Classify`."""
-        words, answers = Words.from_json(kept["words"]), TargetCodec.from_json(kept["answers"])
-        level, cut = kept["level"], kept["length"]
+        words, answers = Words.from_json(found["words"]), TargetCodec.from_json(found["answers"])
+        level, cut = found["level"], found["length"]
         if level not in ("words", "characters") or answers.classes is None:
             raise ValueError("its texts are not of words or characters, or have no classes")
         if cut is not None:

@@ -88,8 +88,8 @@ class Text(Streamed, FileTask, TextTask):
         super().__init__(source=source, **given)
         symbols, split = np.asarray(symbols), shares(self.settings.split)
         count = len(checked_kind("vocabulary", vocabulary, Vocabulary, "a Vocabulary"))
-        whole = symbols.ndim == 1 and (symbols.dtype.kind in "iu" or not symbols.size)
-        if not whole or not 0 <= symbols.min(initial=0) <= symbols.max(initial=0) < count:
+        whole = symbols.ndim == 1 and symbols.dtype.kind in "iu"
+        if symbols.size and not (whole and 0 <= symbols.min() <= symbols.max() < count):
             raise BadInput(
                 f"symbols must be whole numbers (T,) from 0 to {count - 1}, got {symbols.dtype} of "
                 f"shape {symbols.shape}"

@@ -135,6 +135,11 @@ class Huge(Adding):
         (lambda: Adding().batch(0, 10**12), "the sequences of a batch must be a whole number"),
         (lambda: Huge().batch(0, 9), "a batch of 9 sequences is too large: no room"),
         (lambda: Huge().held_out("valid", 1), "held_out of the task adding must be an iterator"),
+        (
+            lambda: Batch(1, 2, 3).steps,
+            "the inputs of a batch have time first and sequences second",
+        ),
+        (lambda: Batch((), None, np.ones(3)).sequences, r"the weights of a .* of shape \(3,\)"),
         (lambda: Text.of(["a", "b"]), r"text must be a text; got \['a', 'b'\]"),
         (lambda: Text(np.full(99, 7), VOCABULARY), "symbols must be whole numbers .* from 0 to 2"),
         (lambda: Text(np.zeros(99), VOCABULARY), "symbols must be .*, got float64 of shape"),

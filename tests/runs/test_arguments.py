@@ -132,7 +132,7 @@ class Huge(Adding):
         (lambda: HessianFree(OBJECTIVE, iterations=0), "iterations must be at least 1, got 0"),
         (lambda: Adding().batch(-1, 2), "batches are numbered from 0, got -1"),
         (lambda: Adding().batch(1.5, 2), "batches are numbered from 0, got 1.5"),
-        (lambda: Adding().batch(0, 10**12), "the sequences of a batch must be a whole number"),
+        (lambda: Adding().batch(0, 10**12), "sequences of a batch must be at most 2147483647"),
         (lambda: Huge().batch(0, 9), "a batch of 9 sequences is too large: no room"),
         (lambda: Huge().held_out("valid", 1), "held_out of the task adding must be an iterator"),
         (

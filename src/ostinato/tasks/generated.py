@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
-from ..settings import setting
+from ..settings import checked_int, setting
 from .finite import in_pieces
 from .task import Task, checked_length, checked_part, random
 
@@ -39,7 +39,8 @@ class Generated(Task):
         return checked_length(self, length)
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        return self.made(random(self.seed, TRAIN, index), "train", size, self.checked(length))
+        size, length = checked_int(f"{self.unit} of a batch", size), self.checked(length)
+        return self.made(random(self.seed, TRAIN, index), "train", size, length)
 
     def whole(self, part: str) -> Batch:
         """All sequences of a held-out part."""

@@ -436,7 +436,7 @@ def _is_whole(number: Any) -> bool:
 
 def checked_count(count: int, what: str = "steps of a sequence") -> int:
     """A number of steps or sequences; raises unless it is whole and at least 1."""
-    if not _is_whole(count) or not 1 <= count < 2**31:
+    if not _is_whole(count) or count < 1:
         raise BadInput(f"the {what} must be a whole number of at least 1, got {shown(count)}")
     return int(count)
 

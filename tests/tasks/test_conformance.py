@@ -70,7 +70,8 @@ def scored(task, batch: Batch, outputs: np.ndarray) -> tuple[float, float]:
 
 
 def test_every_task_is_listed():
-    assert MEMBERS.keys() | OTHERS.keys() | TRANSCRIBED == TASKS.keys()
+    others = {name.partition(",")[0] for name in OTHERS}
+    assert MEMBERS.keys() | others | TRANSCRIBED == TASKS.keys()
 
 
 def test_has_its_name(member):

@@ -15,6 +15,7 @@ from ...data.generated.texts import reviews
 from ...data.lines import check_columns, count_lines, given_lines, read_labelled
 from ...data.padding import columns, multiple_above
 from ...data.splits import shares
+from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...errors import BadInput
 from ...progress import Report, each, silent
@@ -91,13 +92,15 @@ class Classify(Arrays, AnsweringTask):
             given: `seed` of all that is random, and settings by name: `kind`, `level`,
                 `length` and `split`; see `Settings`.
         """
+        texts = checked_texts(texts, "texts")
+        labels = checked_texts(labels, "labels", str | int | np.generic)
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
         FileTask.__init__(self, source=source, **given)
         self.level, self.cut = self.settings.level, self.settings.length
         if artefacts is not None:
             self.level, self.cut = artefacts["level"], artefacts["length"]
-        self.texts = list(texts)
+        self.texts = texts
         symbols = [self._symbols(text) for text in texts]
         for n, some in enumerate(symbols):
             if not some:
@@ -110,7 +113,7 @@ class Classify(Arrays, AnsweringTask):
             self.words = Words.from_json(artefacts["words"])
             known["answers"] = artefacts["answers"]
         kind, names = self.settings.kind, None
-        targets = np.array([*map(str, labels)], object)
+        targets = np.array(labels, object)
         if kind == "multilabel":
             targets, names = label_sets(targets, known["answers"]["classes"] if known else None)
         data = sequences(

@@ -12,8 +12,10 @@ from ..errors import BadInput
 from ..names import did_you_mean
 from . import (
     bai_table,
+    execution,
     gradient_figures,
     krause,
+    long_lags,
     neural_turing,
     predictive_text,
     synthetic,
@@ -32,6 +34,8 @@ RECIPES: dict[str, Recipe] = {
         gradient_figures.FIGURES,
         synthetic.TEMPORAL_XOR,
         synthetic.ADDING,
+        long_lags.SUITE,
+        execution.NINE_DIGITS,
         krause.TABLE,
         krause.PENN,
         krause.WIKIPEDIA,

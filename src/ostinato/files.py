@@ -105,6 +105,24 @@ def write_whole(path: str | os.PathLike, *data: bytes | memoryview, mode: int = 
             os.close(folder)
 
 
+def next_folder(beginning: str) -> Path:
+    """The first folder of a name that begins so and ends with 1, 2, … that does not exist yet."""
+    number = 1
+    while os.path.lexists(folder := Path(f"{beginning}{number}")):
+        number += 1
+    return folder
+
+
+def is_unused(folder: Path, *known: str) -> bool:
+    """Whether there is nothing, or a folder with nothing but what a killed start leaves behind.
+
+    That is a lock, parts of files, and files of the `known` names.
+    """
+    if not folder.is_dir():
+        return not os.path.lexists(folder)
+    return all(name in (".lock", *known) or is_leftover(name) for name in os.listdir(folder))
+
+
 def unlinked(folder: Path, path: Path) -> Path:
     """A path below a folder; `BadInput` if anything between them is a symbolic link.
 

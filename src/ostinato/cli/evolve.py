@@ -12,8 +12,9 @@ from ..evolve import Entry, Plan, best_of, memory_kind
 from ..evolve import evolve as search
 from ..evolve.ancestry import read_ancestry
 from ..evolve.search import BEST, TASKS, read_plan
+from ..files import next_folder
 from ..report.evolution_page import write_evolution
-from .arguments import check_new_folder, check_seed, next_folder, path
+from .arguments import check_new_folder, check_seed, path
 from .output import answer
 from .progress import progress
 

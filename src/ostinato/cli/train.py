@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BadInput
-from ..files import unlinked
+from ..files import next_folder, unlinked
 from ..runs import Config, open_run
 from ..runs import train as run_training
 from ..runs.config.config import read_toml
 from ..runs.loop.tensorboard import tensorboard_writer
-from .arguments import check_new_folder, next_folder, path
+from .arguments import check_new_folder, path
 from .display import display
 from .help import OWN
 from .options import keyword, parameters

@@ -2,57 +2,9 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..runs.folder.events import E, Event, Opening, of_form, opening
-
-if TYPE_CHECKING:
-    from ..tasks import Task
-
-
-@dataclasses.dataclass(frozen=True)
-class Goal:
-    """What charts must know of a task: its metric, what counts as solved, and units.
-
-    Attributes:
-        metric: its name.
-        higher_is_better: of the metric.
-        loss_factor: training loss × factor = metric; `None` if they do not compare.
-        solved: the metric at which the task counts as solved.
-        lag: the lag that the task needs.
-        in_nats: whether the loss is in nats.
-    """
-
-    metric: str
-    higher_is_better: bool
-    loss_factor: float | None
-    solved: float | None
-    lag: float | None
-    in_nats: bool
-
-    @classmethod
-    def of(cls, task: "Task") -> "Goal":
-        metric = task.metric
-        return cls(
-            metric.name,
-            metric.higher_is_better,
-            metric.loss_factor,
-            task.solved,
-            task.lag,
-            task.loss.in_nats,
-        )
-
-    @classmethod
-    def logged(cls, start: Opening) -> "Goal":
-        """The same from the first event of a log."""
-        return cls(
-            start.get("metric", "metric"),
-            start.get("higher_is_better", False),
-            start.get("loss_factor"),
-            start.get("solved"),
-            start.get("lag"),
-            start.get("in_nats", False),
-        )
+from ..runs.folder.events import E, Event, Goal, Opening, of_form, opening
 
 
 @dataclasses.dataclass(frozen=True)

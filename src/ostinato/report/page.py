@@ -31,6 +31,19 @@ class Section(NamedTuple):
     heading: str
     charts: list[Chart]
 
+    def html(self) -> str:
+        if not _can_draw():
+            return ""
+        figures = "".join(
+            f'<figure><h3>{escape(one.title)}</h3><div class="plot" '
+            f'data-chart="{escape(one.name)}" role="img" aria-label="{escape(one.title)}"></div>'
+            f"<figcaption>{escape(one.caption)}</figcaption></figure>"
+            for one in self.charts
+        )
+        return (
+            f'<section><h2>{escape(self.heading)}</h2><div class="grid">{figures}</div></section>'
+        )
+
 
 class Table(NamedTuple):
     """A table: words in rows and columns, and a line that explains them."""
@@ -40,12 +53,39 @@ class Table(NamedTuple):
     rows: list[list[str]]
     caption: str = ""
 
+    @property
+    def charts(self) -> list[Chart]:
+        return []
+
+    def html(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(words)}</td>' for words in row)}</tr>" for row in self.rows
+        )
+        caption = f'<p class="hint">{escape(self.caption)}</p>' if self.caption else ""
+        return (
+            f"<section><h2>{escape(self.heading)}</h2>{caption}"
+            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+            "</div></section>"
+        )
+
 
 class Words(NamedTuple):
     """A heading, and paragraphs below it."""
 
     heading: str
     paragraphs: list[str]
+
+    @property
+    def charts(self) -> list[Chart]:
+        return []
+
+    def html(self) -> str:
+        words = "".join(f"<p>{escape(one)}</p>" for one in self.paragraphs)
+        return f'<section class="words"><h2>{escape(self.heading)}</h2>{words}</section>'
+
+
+Part = Section | Table | Words
 
 
 class Sample(NamedTuple):
@@ -111,7 +151,7 @@ def html(page: Page) -> str:
     """
     main = [
         f"<section><h2>Findings</h2>{_findings(page.findings)}</section>",
-        *(_section(section) for section in page.sections),
+        *(section.html() for section in page.sections),
         _samples(page.samples),
         _reading(page.reading),
         f"<section><h2>Settings</h2>{_settings(page.config)}</section>",
@@ -141,7 +181,7 @@ def document(
 
     Args:
         title, subtitle: the heading and the line below it.
-        main: the HTML of the page's sections; their charts are placed by `_section`.
+        main: the HTML of the page's sections; a `Section` places its charts.
         charts: all charts of the page; without any, it has no hint about them.
         notice: a warning above everything else.
         numbers: key numbers by name.
@@ -174,7 +214,7 @@ def document(
 def tables_page(
     title: str,
     subtitle: str,
-    parts: Sequence["Table | Section | Words"],
+    parts: Sequence[Part],
     numbers: dict[str, str] | None = None,
     notice: str = "",
 ) -> str:
@@ -185,11 +225,9 @@ def tables_page(
         >>> "<td>2.31</td>" in tables_page("A comparison", "two cells", [table])
         True
     """
-    main = [_any_part(part) for part in parts]
-    charts = [one for part in parts if isinstance(part, Section) for one in part.charts]
-    return document(
-        title, subtitle, main="".join(main), charts=charts, notice=notice, numbers=numbers
-    )
+    main = "".join(part.html() for part in parts)
+    charts = [one for part in parts for one in part.charts]
+    return document(title, subtitle, main=main, charts=charts, notice=notice, numbers=numbers)
 
 
 def _part(name: str) -> str:
@@ -224,40 +262,6 @@ def _findings(findings: list[Finding]) -> str:
 
 def _can_draw() -> bool:
     return find_spec("plotly") is not None
-
-
-def _section(section: Section) -> str:
-    if not _can_draw():
-        return ""
-    figures = "".join(
-        f'<figure><h3>{escape(one.title)}</h3><div class="plot" data-chart="{escape(one.name)}" '
-        f'role="img" aria-label="{escape(one.title)}"></div>'
-        f"<figcaption>{escape(one.caption)}</figcaption></figure>"
-        for one in section.charts
-    )
-    return f'<section><h2>{escape(section.heading)}</h2><div class="grid">{figures}</div></section>'
-
-
-def _any_part(part: Table | Section | Words) -> str:
-    if isinstance(part, Table):
-        return _table(part)
-    if isinstance(part, Section):
-        return _section(part)
-    words = "".join(f"<p>{escape(one)}</p>" for one in part.paragraphs)
-    return f'<section class="words"><h2>{escape(part.heading)}</h2>{words}</section>'
-
-
-def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(words)}</td>' for words in row)}</tr>" for row in table.rows
-    )
-    caption = f'<p class="hint">{escape(table.caption)}</p>' if table.caption else ""
-    return (
-        f"<section><h2>{escape(table.heading)}</h2>{caption}"
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        "</div></section>"
-    )
 
 
 def _samples(samples: list[Sample]) -> str:

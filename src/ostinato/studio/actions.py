@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
@@ -110,14 +109,6 @@ def check_plain(settings: dict[str, Any]) -> None:
             raise BadInput(f"a {name} of your own is started on the command line, not from here")
     if str(settings.get("file") or "").startswith("-"):
         raise BadInput("the name of a file cannot start with a dash")
-
-
-def next_name(folder: Path, name: str) -> str:
-    """The first of `text-lstm-1`, `-2`, … that does not exist yet."""
-    number = 1
-    while os.path.lexists(folder / f"{name}-{number}"):
-        number += 1
-    return f"{name}-{number}"
 
 
 def _last_line(file: Any) -> str:

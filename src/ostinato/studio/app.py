@@ -17,9 +17,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from ..errors import BadInput
-from ..files import is_locked
+from ..files import is_locked, next_folder
 from ..runs.folder.digest import Digest
-from .actions import Jobs, check_plain, next_name
+from .actions import Jobs, check_plain
 from .folder import Digests, Folder, NoRun
 from .follow import Follower
 from .views import chart_view, compare_view, run_view
@@ -258,7 +258,10 @@ class Studio:
             raise BadInput("the settings are missing")
         check_plain(settings)
         checked = await self.measuring.ask(do="check", settings=settings)
-        name = str(sent.get("name") or "") or next_name(self.folder.path, checked["name"])
+        name = (
+            str(sent.get("name") or "")
+            or next_folder(f"{self.folder.path / checked['name']}-").name
+        )
         self.jobs.start(name, settings)
         return {"name": name}
 

@@ -29,6 +29,7 @@ from ..runs.analysis.inside import Inside
 from ..runs.analysis.playing import beginning
 from ..runs.config.members import REGISTRIES
 from ..runs.config.sections import ROLES, SHARED, USUAL
+from ..runs.folder.log import finite
 from ..settings import settings_of
 from .views import as_json
 
@@ -308,7 +309,7 @@ def main() -> None:
         os.nice(10)
 
     def say(found: dict) -> None:
-        print(json.dumps(_finite(found), allow_nan=False), file=answers, flush=True)
+        print(json.dumps(finite(found), allow_nan=False), file=answers, flush=True)
 
     for line in sys.stdin:
         request = json.loads(line)
@@ -323,16 +324,6 @@ def main() -> None:
             say({"error": str(error)})
         except Exception as error:  # the page must say that it failed, whatever it was
             say({"error": f"{type(error).__name__}: {error}"})
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _finite(x) for name, x in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(x) for x in value]
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return None
-    return value
 
 
 if __name__ == "__main__":

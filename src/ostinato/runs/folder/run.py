@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ...cells import Model
 from ...data import Vocabulary
 from ...errors import BadInput
-from ...files import check_appendable, checked_path, is_leftover, remove_leftovers, write_whole
+from ...files import check_appendable, checked_path, is_unused, remove_leftovers, write_whole
 from ...learning import Learner
 from ...settings import checked_kind
 from ...tasks import Task
@@ -299,16 +299,10 @@ def create_run(
 
 def check_free(path: Path) -> None:
     """Refuse a folder for a new run unless it is empty, except for what a killed start left."""
-    if not path.exists() and not path.is_symlink():
-        return
-    if path.is_dir() and all(_is_beginning(entry.name) for entry in path.iterdir()):
+    if is_unused(path, "model.json"):
         return
     what = "is already a run; continue with --resume" if is_run(path) else "is not an empty folder"
     raise BadInput(f"{path} {what}, or choose another --run")
-
-
-def _is_beginning(name: str) -> bool:
-    return name in ("model.json", ".lock") or is_leftover(name)
 
 
 def is_run(path: Path) -> bool:

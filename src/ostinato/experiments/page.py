@@ -97,7 +97,7 @@ def curves(
             group=recipe.titled(result.row),
         )
         for result in results
-        if result.curves.get(name, {}).get("x")
+        if name in result.curves and result.curves[name]["x"]
     ]
     return [Lines(name=name.replace(" ", "-"), series=series, **words, **more)] if series else []  # type: ignore[arg-type]
 

@@ -31,10 +31,9 @@ from ..runs.loop.probe import Lens
 from ..tasks.task import Picture
 from ..through_time import unroll
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
-from .course import weights_of
 from .page import Reading
 from .subject import Subject
-from .training_charts import LAG
+from .training_charts import LAG, weights_of
 
 CHARACTERS = 1500  # of a text whose activations are shown
 UNITS = 256  # that are shown

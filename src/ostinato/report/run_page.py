@@ -14,7 +14,6 @@ from ..runs import Config, Run, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
 from ..tasks import Task
 from ..wiring import Network
-from .course import Course
 from .network_charts import (
     gates,
     gradient_now,
@@ -30,7 +29,7 @@ from .page import Page, Sample, Section, html
 from .pictures import write_picture
 from .series_charts import can_forecast, forecasts, place_of
 from .subject import RunCourse, Subject, course, subject
-from .training_charts import gradient_maps, losses, memory_over_training, steps_taken
+from .training_charts import Course, gradient_maps, losses, memory_over_training, steps_taken
 from .turing_charts import heads_and_memory
 
 SAMPLES = 8

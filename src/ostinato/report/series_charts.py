@@ -11,7 +11,7 @@ from ..runs import Saved
 from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
 from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
-from .course import weights_of
+from .training_charts import weights_of
 
 STEP = "step of the series"
 READ = 1000  # steps before the place that the network reads

@@ -14,7 +14,7 @@ from ..runs.folder.events import KINDS, Goal
 from ..runs.loop.probe import first_counted, looked_at
 from ..tasks import Task
 from ..wiring import Network
-from .course import Course, clipped_above, weights_of
+from .training_charts import Course, clipped_above, weights_of
 
 SEQUENCES = 16
 

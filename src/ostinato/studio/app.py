@@ -95,6 +95,10 @@ class Studio:
 
         return Starlette(routes=routes, lifespan=lifespan)
 
+    def _run(self, request: Request) -> Path:
+        """The folder of the run that a query names."""
+        return self.folder.find(request.query_params.get("name", ""))
+
     async def page(self, request: Request) -> Response:
         script, title = PAGES[request.url.path]
         words = string.Template(_part("frame.html")).substitute(script=script, title=title)
@@ -137,7 +141,7 @@ class Studio:
             return await asyncio.to_thread(run_view, row, digest) | job
 
     async def chart(self, request: Request) -> Any:
-        path = self.folder.find(request.query_params.get("name", ""))
+        path = self._run(request)
         chart = request.query_params.get("chart", "")
         first, last = (_number(request, key) for key in ("from", "to"))
         async with self._turn(path):
@@ -170,7 +174,7 @@ class Studio:
 
     async def events(self, request: Request) -> Response:
         try:
-            path = self.folder.find(request.query_params.get("name", ""))
+            path = self._run(request)
         except NoRun as error:
             return PlainTextResponse(f"{error}\n", 404)
         offset = request.headers.get("last-event-id") or request.query_params.get("after", "0")
@@ -184,24 +188,20 @@ class Studio:
 
     async def findings(self, request: Request) -> Any:
         """The doctor's findings, measured again only after a new checkpoint or the end."""
-        path = self.folder.find(request.query_params.get("name", ""))
+        path = self._run(request)
         folder = path / "checkpoints"
         names = sorted(x.name for x in folder.iterdir()) if folder.is_dir() else []
         key = f"{path}:{names[-1:]}:{is_locked(path)}"
-        if key not in self._kept:
-            self._keep(key, await self.measuring.ask(300.0, do="findings", path=str(path)))
-        return {"findings": self._kept[key]}
+        asked = {"do": "findings", "path": str(path)}
+        return {"findings": await self._known(key, self.measuring, 300.0, **asked)}
 
     async def form(self, request: Request) -> Any:
-        if "form" not in self._kept:
-            self._keep("form", await self.measuring.ask(do="form"))
-        return self._kept["form"]
+        return await self._known("form", self.measuring, do="form")
 
     async def claims(self, request: Request) -> Any:
-        if "claims" not in self._kept:
-            self._keep("claims", await self.claiming.ask(do="claims"))
+        claims = await self._known("claims", self.claiming, do="claims")
         kept = {name: x for name, x in self._kept.items() if name.startswith("claim:")}
-        return {"claims": self._kept["claims"], "checked": kept}
+        return {"claims": claims, "checked": kept}
 
     async def verify(self, request: Request) -> Any:
         name = str((await _sent(request)).get("name"))
@@ -222,12 +222,12 @@ class Studio:
 
     async def forecast(self, request: Request) -> Any:
         """A series continued from a place; see `worker.forecast`."""
-        path = self.folder.find(request.query_params.get("name", ""))
+        path = self._run(request)
         asked = {key: _whole(request, key) for key in ("series", "begin", "steps")}
         return await self.looking.ask(300.0, do="forecast", path=str(path), **asked)
 
     async def pictures(self, request: Request) -> Any:
-        path = self.folder.find(request.query_params.get("name", ""))
+        path = self._run(request)
         return await self.looking.ask(300.0, do="pictures", path=str(path))
 
     async def play(self, request: Request) -> Response:
@@ -280,6 +280,12 @@ class Studio:
     async def job(self, request: Request) -> Any:
         name = request.query_params.get("name", "")
         return {"job": self.jobs.state(name), "there": self.folder.has(name)}
+
+    async def _known(self, key: str, worker: Worker, seconds: float = 120.0, **request: Any) -> Any:
+        """The answer of a worker, which is asked once and kept."""
+        if key not in self._kept:
+            self._keep(key, await worker.ask(seconds, **request))
+        return self._kept[key]
 
     def _keep(self, key: str, value: Any) -> None:
         self._kept[key] = value

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import BadInput
 from ..files import is_locked, read_regular
 from ..runs.folder.digest import Digest
-from ..runs.folder.listing import CONFIG, MODEL, member_name, read_settings, run_folders
+from ..runs.folder.listing import CONFIG, MODEL, read_settings, run_folders, told
 from ..runs.folder.log import NAME as LOG
 from ..runs.folder.summary import Summary
 
@@ -185,18 +185,12 @@ def _read(name: str, path: Path, log: Summary) -> Row:
     return Row(
         name=name,
         state=log.state,
-        task=member_name(settings, "task"),
-        cell=member_name(settings, "cell"),
-        learner=member_name(settings, "learner"),
-        parameters=log.start.get("parameters"),
         step=log.step,
         total=total if isinstance(total, int) else None,
-        best=log.best,
-        metric=log.start.get("metric"),
         higher=log.higher,
         line=[float(f"{x:.4g}") for x in line],
         changed=log.log.changed,
-        settings=settings,
+        **told(settings, log),
     )
 
 

@@ -9,9 +9,10 @@ from ..contrast.curves import Course as Spent
 from ..contrast.curves import course, curves_by_metric, differing, gradient_profiles, profile
 from ..errors import BadInput
 from ..report.charts import Chart, numbers
-from ..report.course import Course, clipped_above
 from ..report.figures import figure
 from ..report.training_charts import (
+    Course,
+    clipped_above,
     gradient_maps,
     losses,
     memory_over_training,

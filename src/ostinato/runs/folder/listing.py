@@ -164,14 +164,15 @@ def listed(folder: Path) -> Listed:
         state = f"broken: its {LOG} cannot be read"
     return Listed(
         run=name,
-        task=member_name(settings, "task"),
-        cell=member_name(settings, "cell"),
-        learner=member_name(settings, "learner"),
-        parameters=log.start.get("parameters"),
         steps=log.timed["step"] if log.timed else None,
-        best=log.best,
-        metric=log.start.get("metric"),
         state=state,
         seconds=log.timed["seconds"] if log.timed else None,
-        settings=settings,
+        **told(settings, log),
     )
+
+
+def told(settings: dict[str, Any], log: Summary) -> dict[str, Any]:
+    """What every list says about a run: its members, size, metric, best validation and settings."""
+    names = {role: member_name(settings, role) for role in ("task", "cell", "learner")}
+    size, metric = log.start.get("parameters"), log.start.get("metric")
+    return {**names, "parameters": size, "metric": metric, "best": log.best, "settings": settings}

@@ -9,7 +9,7 @@ from html import escape, unescape
 import numpy as np
 import pytest
 
-from ostinato.lens.doctor.finding import Finding
+from ostinato.lens.doctor.evidence import Finding
 from ostinato.report.charts import Bars, Heat, Lines, Plane, Series
 from ostinato.report.page import Page, Reading, Sample, Section, html
 from ostinato.runs import Config

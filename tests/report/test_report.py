@@ -23,7 +23,7 @@ from ostinato.lens import (
     saturation,
     spectral_radius,
 )
-from ostinato.lens.doctor.finding import Finding
+from ostinato.lens.doctor.evidence import Finding
 from ostinato.report import network_charts, training_charts, write_report
 from ostinato.report.network_charts import activity, reading, slowest
 from ostinato.report.page import html

@@ -24,7 +24,7 @@ from ..lens import (
     singular_value_bound,
     spectral_radius,
 )
-from ..lens.names import weight_name
+from ..lens.part_names import weight_name
 from ..names import plain_name, state_name
 from ..reservoir.sparse import BlockSparse
 from ..runs.loop.probe import Lens

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import NeedsExtra
-from ..lens.doctor.finding import Finding
+from ..lens.doctor.evidence import Finding
 from ..runs import Config
 from .charts import Chart
 from .figures import figure

@@ -8,7 +8,7 @@ from statistics import median
 
 from ..errors import NeedsExtra
 from ..files import unlinked, write_whole
-from ..lens.doctor.finding import Finding
+from ..lens.doctor.evidence import Finding
 from ..progress import Report, each, silent
 from ..runs import Config, Run, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens

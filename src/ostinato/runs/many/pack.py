@@ -103,14 +103,14 @@ class Stack(NamedTuple):
     Attributes:
         lanes: the run of each row. A row that is only there to fill the stack repeats the first.
         inputs, fresh: what stays the same from step to step.
-        arrays, memory, state: what a step changes.
+        arrays, learner_state, state: what a step changes.
     """
 
     lanes: tuple["Lane", ...]
     inputs: Any
     fresh: Any
     arrays: Any
-    memory: Any
+    learner_state: Any
     state: Any
 
 
@@ -121,7 +121,7 @@ class Row(NamedTuple):
     place: int
 
     def parts(self) -> tuple[Any, Any, Any]:
-        """Arrays, memory and state."""
+        """Arrays, learner state and carried state."""
         return _row(self.stack[3:], np.int32(self.place))
 
 
@@ -133,7 +133,7 @@ class Single(NamedTuple):
     place: int = 0
 
     def parts(self) -> tuple[Any, Any, Any]:
-        """Arrays, memory and state."""
+        """Arrays, learner state and carried state."""
         return eqx.filter(self.begun.network, eqx.is_array), self.begun.learner, self.begun.state
 
 
@@ -286,8 +286,8 @@ class Lane:
         return Single(checkpoint)
 
     def checkpoint(self, now: Any) -> Checkpoint:
-        arrays, memory, state = now.parts()
-        return Checkpoint(eqx.combine(arrays, self.shared.static), memory, state)
+        arrays, learner_state, state = now.parts()
+        return Checkpoint(eqx.combine(arrays, self.shared.static), learner_state, state)
 
     def fetched(self, reports: list[Any]) -> list[dict]:
         return [x if isinstance(x, dict) else x[0].of(x[1]) for x in reports]

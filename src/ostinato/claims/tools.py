@@ -63,9 +63,9 @@ def numbers(seed: int, *shape: int) -> jax.Array:
     return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
 
 
-def gap(found: Any, expected: Any) -> float:
+def gap(obtained: Any, expected: Any) -> float:
     """The largest difference between two pytrees, relative to the largest entry of `expected`."""
-    pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
+    pairs = zip(jax.tree.leaves(obtained), jax.tree.leaves(expected), strict=True)
     arrays = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
     difference = max(np.abs(a - b).max() for a, b in arrays)
     return float(difference / max(np.abs(b).max() for _, b in arrays))

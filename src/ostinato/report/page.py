@@ -267,12 +267,12 @@ def _can_draw() -> bool:
 def _samples(samples: list[Sample]) -> str:
     if not samples:
         return ""
-    found = "".join(
+    articles = "".join(
         f'<article><h3>{escape(one.heading)}</h3><pre lang="zxx">{escape(one.text)}</pre></article>'
         for one in samples
     )
     hint = '<p class="hint">Sampled from the network at validations.</p>'
-    return f'<section><h2>Samples</h2>{hint}<div class="samples">{found}</div></section>'
+    return f'<section><h2>Samples</h2>{hint}<div class="samples">{articles}</div></section>'
 
 
 def _reading(reading: Reading | None) -> str:
@@ -295,9 +295,9 @@ def _numbers(reading: Reading | None) -> dict | None:
 def _settings(config: Config) -> str:
     """All settings; those that differ from their defaults are marked."""
     hint = '<p class="hint">Bold: settings that differ from their defaults.</p>'
-    found, unusual = [], config.non_default()
+    pairs, unusual = [], config.non_default()
     for name, value in config.flat().items():
         mark = ' class="changed"' if name in unusual else ""
         words = "–" if value is None else str(value)
-        found.append(f"<div{mark}><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>")
-    return f'{hint}<dl class="settings">{"".join(found)}</dl>'
+        pairs.append(f"<div{mark}><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>")
+    return f'{hint}<dl class="settings">{"".join(pairs)}</dl>'

@@ -87,19 +87,19 @@ def as_options(settings: dict[str, Any]) -> list[str]:
         >>> as_options({"task": "adding", "units": [30, 20], "bidirectional": True, "rate": 0.01})
         ['--task', 'adding', '--units', '30,20', '--bidirectional', '--rate', '0.01']
     """
-    found = []
+    options = []
     for name, value in settings.items():
         option = f"--{name.replace('_', '-')}"
         if value is None or name == "file":
             continue
         if isinstance(value, bool):
-            found.append(option if value else option.replace("--", "--no-", 1))
+            options.append(option if value else option.replace("--", "--no-", 1))
         elif isinstance(value, list | tuple):
-            found += [option, ",".join(map(str, value))]
+            options += [option, ",".join(map(str, value))]
         else:
-            found += [option, str(value)]
+            options += [option, str(value)]
     file = settings.get("file")
-    return found if file is None else [str(file), *found]
+    return options if file is None else [str(file), *options]
 
 
 def check_plain(settings: dict[str, Any]) -> None:

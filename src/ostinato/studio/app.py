@@ -112,11 +112,11 @@ class Studio:
         )
         if name in SHARED:
             place = files("ostinato.report")
-        found = next((one for one in place.iterdir() if one.name == name), None)
-        if kind is None or found is None:
+        file = next((one for one in place.iterdir() if one.name == name), None)
+        if kind is None or file is None:
             return PlainTextResponse("there is no such file\n", 404)
         kept = "max-age=86400" if name == PLOTLY else "no-cache"
-        data = await asyncio.to_thread(found.read_bytes)
+        data = await asyncio.to_thread(file.read_bytes)
         return Response(data, media_type=kind, headers={"cache-control": kept})
 
     async def runs(self, request: Request) -> Any:
@@ -205,9 +205,9 @@ class Studio:
 
     async def verify(self, request: Request) -> Any:
         name = str((await _sent(request)).get("name"))
-        found = await self.claiming.ask(600.0, do="claim", name=name)
-        self._keep(f"claim:{name}", found)
-        return found
+        verdict = await self.claiming.ask(600.0, do="claim", name=name)
+        self._keep(f"claim:{name}", verdict)
+        return verdict
 
     async def inside(self, request: Request) -> Any:
         """A question to a network about a text; see `worker.inside`."""
@@ -299,16 +299,16 @@ def as_json(call: Callable) -> Callable:
     async def route(request: Request) -> Response:
         status = 200
         try:
-            found = await call(request)
+            answer = await call(request)
         except NoRun as error:
-            status, found = 404, {"error": str(error)}
+            status, answer = 404, {"error": str(error)}
         except BadInput as error:
-            status, found = 400, {"error": str(error)}
+            status, answer = 400, {"error": str(error)}
         except OSError as error:  # a folder that vanished while it was read
-            status, found = 404, {"error": f"this run cannot be read: {error.strerror or error}"}
+            status, answer = 404, {"error": f"this run cannot be read: {error.strerror or error}"}
         headers = {"cache-control": "no-store"}
         return Response(
-            msgspec.json.encode(found), status, headers=headers, media_type="application/json"
+            msgspec.json.encode(answer), status, headers=headers, media_type="application/json"
         )
 
     return route
@@ -316,22 +316,22 @@ def as_json(call: Callable) -> Callable:
 
 async def _sent(request: Request) -> dict:
     try:
-        found = msgspec.json.decode(await request.body())
+        sent = msgspec.json.decode(await request.body())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BadInput("the request is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(sent, dict):
         raise BadInput("the request must be a JSON object")
-    return found
+    return sent
 
 
 def _number(request: Request, key: str) -> float:
     try:
-        found = float(request.query_params[key])
+        number = float(request.query_params[key])
     except (KeyError, ValueError):
         raise BadInput(f"{key} must be a step") from None
-    if found != found:
+    if number != number:
         raise BadInput(f"{key} must be a step")
-    return found
+    return number
 
 
 def _whole(request: Request, key: str) -> int | None:

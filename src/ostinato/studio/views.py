@@ -35,13 +35,13 @@ def course_of(digest: Digest) -> Course:
 
 def charts_of(course: Course) -> list[tuple[str, list[Chart]]]:
     """The charts of a log under their headings."""
-    found = [
+    sections = [
         ("Learning", losses(course)),
         ("Where the gradient goes", gradient_maps(course)),
         ("Memory", memory_over_training(course)),
         ("Steps", [*steps_taken(course), *speed_over_training(course)]),
     ]
-    return [(heading, charts) for heading, charts in found if charts]
+    return [(heading, charts) for heading, charts in sections if charts]
 
 
 def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def live_numbers(digest: Digest) -> dict[str, Any]:
     start, recent = digest.start, list(digest.recent)
     step = int(recent[-1][0]) if recent else max(digest.start.get("step", 0), 0)
     total = start.get("steps")
-    found: dict[str, Any] = {
+    told: dict[str, Any] = {
         "step": step,
         "total": total,
         "seconds": digest.seconds + digest.latest,
@@ -107,17 +107,17 @@ def live_numbers(digest: Digest) -> dict[str, Any]:
         "factor": start.get("loss_factor"),
     }
     if recent:
-        found["loss"] = numbers([recent[-1][4]])[0]
+        told["loss"] = numbers([recent[-1][4]])[0]
     if total and (epochs := start.get("epochs")):
-        found["epochs"] = epochs * step / total
+        told["epochs"] = epochs * step / total
     speeds = [symbols / took for _, _, took, symbols, *_ in recent if took > 0 and symbols > 0]
     if speeds:
-        found["speed"] = statistics.median(speeds)
+        told["speed"] = statistics.median(speeds)
     if len(recent) > 1 and total:
         (first, begin, *_), (last, end, *_) = recent[len(recent) > 2], recent[-1]
         if last > first and end > begin:
-            found["left"] = max(0.0, (total - step) * (end - begin) / (last - first))
-    return found
+            told["left"] = max(0.0, (total - step) * (end - begin) / (last - first))
+    return told
 
 
 def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[s
     charts = [one for drawn in curves_by_metric(courses, starts).values() for one in drawn]
     looks = {name: [profile(digest) for _, digest in group] for name, group in lines.items()}
     charts += gradient_profiles(
-        {name: [x for x in found if x is not None] for name, found in looks.items()}
+        {name: [x for x in own if x is not None] for name, own in looks.items()}
     )
     return {
         "rows": [dataclasses.asdict(row) for row, _ in runs],
@@ -157,15 +157,15 @@ def grouped(
     """The runs of each line. Runs of different length never share one, nor do broken ones."""
     if not over_seeds:
         return {row.name: [(row, digest)] for row, digest in runs}
-    found: dict[tuple, list[tuple[Row, Digest]]] = {}
+    groups: dict[tuple, list[tuple[Row, Digest]]] = {}
     for row, digest in runs:
         settings = {name: str(x) for name, x in row.settings.items() if name != "seed"}
         key = tuple(sorted(settings.items())) if settings else (row.name,)
-        found.setdefault(key, []).append((row, digest))
+        groups.setdefault(key, []).append((row, digest))
     flat = [row.settings for row, _ in runs]
     shared = [name for name in differ if all(one.get(name) is not None for one in flat)]
     lines = {}
-    for group in found.values():
+    for group in groups.values():
         row = group[0][0]
         words = [_told(name, row.settings[name]) for name in shared if name != "seed"]
         label = ", ".join([*words[:3], f"{len(group)} seeds"])

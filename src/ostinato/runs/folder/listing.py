@@ -141,8 +141,8 @@ def listed(folder: Path) -> Listed:
     """What a list says about a run folder.
 
     Example:
-        >>> found = listed(Path("runs/text-mlstm-1"))
-        >>> found.task, found.cell, found.steps, found.state
+        >>> record = listed(Path("runs/text-mlstm-1"))
+        >>> record.task, record.cell, record.steps, record.state
         ('text', 'mlstm', 4, 'done')
     """
     name, path = str(folder), Path(os.path.realpath(folder / LOG))

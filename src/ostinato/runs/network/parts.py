@@ -25,7 +25,8 @@ from ...wiring import (
     WeightNoise,
     Zoneout,
 )
-from ..config.sections import memory_size
+from ..config.members import Member
+from ..config.sections import NetworkSettings, memory_size
 
 
 class Sizes(NamedTuple):
@@ -55,7 +56,11 @@ class Parts:
     """
 
     def __init__(
-        self, cell: Any, settings: Any, task: TaskSizes, units: int | Sequence[int]
+        self,
+        cell: Member,
+        settings: NetworkSettings,
+        task: TaskSizes,
+        units: int | Sequence[int],
     ) -> None:
         self.cell, self.settings, self.task, self.units = cell, settings, task, units
 
@@ -140,7 +145,7 @@ class Parts:
         return Readout(width, outputs, key=key, bias=bias, **given)
 
 
-def readout_kind(cell: Any, settings: Any, task: TaskSizes) -> str:
+def readout_kind(cell: Member, settings: NetworkSettings, task: TaskSizes) -> str:
     """How the last layer is read: `"bias"`, `"plain"` (without one) or `"own"`.
 
     By default, a cell with its own readout is the output itself, and `readout_bias` of the other
@@ -169,7 +174,7 @@ def _both_ways(layer: Callable[..., Cell]) -> Callable[..., Bidirectional]:
     return make
 
 
-def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:
+def _wrapped(settings: NetworkSettings, cell: Cell, key: jax.Array) -> Cell:
     """A layer with the normalisation and noise of the settings."""
     zone, drop, noise = jax.random.split(key, 3)
     if settings.layer_norm:
@@ -183,7 +188,7 @@ def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:
     return cell
 
 
-def _options(cell: Any, settings: Any) -> dict[str, Any]:
+def _options(cell: Member, settings: NetworkSettings) -> dict[str, Any]:
     """The options of the cell's constructor: its own settings, and the network's initialisers."""
     given = options(cell.settings)
     initialisers: dict[str, Initialiser] = {}

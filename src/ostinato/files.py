@@ -1,6 +1,7 @@
 """Careful reads, atomic writes, and a folder lock that is released when its process ends."""
 
 import errno
+import json
 import os
 import random
 import re
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .errors import BadInput
 
@@ -55,6 +56,18 @@ def read_regular(path: str | os.PathLike, limit: int | None = None, *, links: bo
         if limit is not None and os.fstat(file.fileno()).st_size > limit:
             raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MB", os.fspath(path))
         return file.read() if limit is None else file.read(limit)
+
+
+def read_json(path: str | os.PathLike, limit: int | None = None, *, links: bool = True) -> Any:
+    """What a JSON file holds; the arguments are those of `read_regular`.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is not JSON.
+    """
+    try:
+        return json.loads(read_regular(path, limit, links=links))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def open_regular(path: str | os.PathLike, *, links: bool = True) -> BinaryIO:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..files import is_unused, locked, read_regular, remove_leftovers, write_whole
+from ..files import is_unused, locked, read_json, remove_leftovers, write_whole
 from ..runs.build import build_task
 from ..runs.config import Config
 from ..runs.config.members import allow_members
@@ -254,10 +254,10 @@ def read_plan(folder: Path) -> Plan:
     """The settings of the search in a folder."""
     path = Path(folder) / SETTINGS
     try:
-        return Plan.from_json(json.loads(read_regular(path, LARGEST)))
+        return Plan.from_json(read_json(path, LARGEST))
     except OSError:
         raise BadInput(f"{folder} has no search to continue: there is no {SETTINGS}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         words = error if isinstance(error, BadInput) else "it is not JSON"
         raise BadInput(f"{path} cannot be read: {words}") from None
 

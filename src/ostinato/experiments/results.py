@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import BadInput
-from ..files import read_regular, unlinked, write_whole
+from ..files import read_json, unlinked, write_whole
 from ..runs import Diverged
 from ..runs.many.many import HowFar
 from .page import page_of
@@ -111,8 +111,8 @@ def write_result(folder: Path, result: Result) -> None:
 def read_result(path: Path) -> Result:
     """Read a result; raises `BadInput` for a file that is not one."""
     try:
-        given = json.loads(read_regular(path))
-    except (OSError, ValueError, RecursionError) as error:
+        given = read_json(path)
+    except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from None
     names = {field.name for field in dataclasses.fields(Result)}
     if not isinstance(given, dict) or given.keys() != names:

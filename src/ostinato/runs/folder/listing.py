@@ -4,13 +4,12 @@ Nothing is checked but the form: a folder may be someone else's, damaged, or not
 """
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...files import is_locked, read_regular
+from ...files import is_locked, read_json
 from ...names import class_name
 from .log import NAME as LOG
 from .summary import Summary
@@ -82,10 +81,7 @@ def member_name(settings: dict[str, Any], role: str) -> str | None:
 
 def _read(path: Path, links: bool) -> dict[str, Any]:
     """A JSON object in a file; `OSError` or `ValueError` if it is not one."""
-    try:
-        content = json.loads(read_regular(path, LARGEST, links=links))
-    except RecursionError:
-        content = None
+    content = read_json(path, LARGEST, links=links)
     if not isinstance(content, dict):
         raise ValueError(f"{path.name} is not one JSON object")
     return content

@@ -15,7 +15,7 @@ import msgspec
 
 from ...data import Vocabulary
 from ...errors import BadInput
-from ...files import read_regular, write_whole
+from ...files import read_json, write_whole
 from ..config import Config
 from ..network.models import check_numbers
 from ..network.parts import Sizes
@@ -76,10 +76,10 @@ def write_model(path: Path, sizes: Sizes, artefacts: Any, manifest: dict) -> tup
 
 def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
     """The configuration, sizes, artefacts and manifest of a run folder, all of them checked."""
-    model = read_json(path / "model.json")
+    model = read_object(path / "model.json")
     _check_format(path, model.get("format"))
     try:
-        config = Config.from_json(read_json(path / "config.json"))
+        config = Config.from_json(read_object(path / "config.json"))
     except BadInput as error:
         raise BadInput(f"{path / 'config.json'}: {error}") from None
     try:
@@ -142,16 +142,17 @@ def changed_setting(own: Config, other: Config) -> tuple[str, Any, Any] | None:
     return None
 
 
-def read_json(path: Path) -> dict:
+def read_object(path: Path) -> dict:
+    """The JSON object that a file of a run folder holds."""
     try:
-        content = json.loads(read_regular(path, LARGEST))
+        content = read_json(path, LARGEST)
     except FileNotFoundError:
         raise BadInput(
             f"{path.parent} is not a complete run folder: it has no {path.name}"
         ) from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(content, dict):
         raise BadInput(f"{path} is not what a run writes: it should hold one JSON object")

@@ -33,7 +33,7 @@ from .checkpoints import Checkpoint, Checkpoints, Progress
 from .events import Event
 from .log import NAME as LOG
 from .log import add_event, read_events
-from .manifest import changed_setting, read_json, read_model, write_model
+from .manifest import changed_setting, read_model, read_object, write_model
 from .provenance import described, described_learner, described_task, difference, versions
 
 
@@ -241,7 +241,7 @@ class Run:
 
     def go_on(self) -> None:
         """Record the new number of steps, and clean up after a killed process."""
-        if Config.from_json(read_json(self.path / "config.json")) != self.config:
+        if Config.from_json(read_object(self.path / "config.json")) != self.config:
             write_whole(self.path / "config.json", str(self.config).encode())
         for folder in (self.path, self.checkpoints.folder):
             remove_leftovers(folder)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import jax
+import msgspec
 
 from ...cells import Cell
 from ...cells.initialisers import Initialiser, fan_in, incoming, normal, spectral_radius
@@ -28,21 +29,23 @@ from ...wiring import (
 from ..config.members import Member
 from ..config.sections import NetworkSettings, memory_size
 
+Size = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
 
-class Sizes(NamedTuple):
-    """What a network must know about its task; see `Task` for the fields."""
+
+class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a network must know about its task, as a run keeps it; see `Task` for the fields."""
 
     name: str
-    inputs: int
-    outputs: int
+    inputs: Size
+    outputs: Size
     symbolic: bool
     readout_bias: bool = True
-    model: Mapping[str, Any] | None = None
+    model: dict[str, Any] | None = None
     predicts_next: bool = False
 
     @classmethod
     def of(cls, task: Task) -> "Sizes":
-        return cls(**{name: getattr(task, name) for name in cls._fields})
+        return cls(**{name: getattr(task, name) for name in cls.__struct_fields__})
 
 
 class Parts:

@@ -27,7 +27,7 @@ from .prefetch import Prefetch, beside
 from .probe import Lens
 from .recorder import Listener, Recorder
 from .signals import Stop, stop_signals
-from .step import Alone, RunGroup, Spread, Steps, compiled_step
+from .step import RunGroup, Spread
 from .validation import Validation
 
 
@@ -84,16 +84,10 @@ class Training:
         self.config = self.config.replace(backend="scan")
         self.learner = build_learner(self.config, self.task, self.given)
 
-    def _steps(self) -> Steps:
-        """How this run takes its steps: by itself, or with others."""
-        if self.group is None:
-            step = compiled_step(self.network, self.learner, self.config.seed)
-            return Alone(step, self.spread)
-        return self.group.steps(self.task, self.network, self.learner, self.config, self.spread)
-
     def _run_from_checkpoint(self) -> Run:
         task, learner = self.task, self.learner
-        self.stepper = self._steps()
+        group = self.group or RunGroup(Stop(), None)
+        self.stepper = group.steps(task, self.network, learner, self.config, self.spread)
         self.batches = Prefetch(self._batch)
         fresh_state = learner.start(self.network, self._batch(0).arrays)
         checkpoint, progress = self._restored(fresh_state)

@@ -126,6 +126,7 @@ class Page:
         samples: texts sampled during training.
         reading: a text with unit activations, or `None`.
         config: the settings.
+        measures: tables and charts of what was measured on request.
     """
 
     title: str
@@ -137,6 +138,7 @@ class Page:
     samples: list[Sample]
     reading: Reading | None
     config: Config
+    measures: Sequence[Part] = ()
 
 
 def html(page: Page) -> str:
@@ -151,7 +153,7 @@ def html(page: Page) -> str:
     """
     main = [
         f"<section><h2>Findings</h2>{_findings(page.findings)}</section>",
-        *(section.html() for section in page.sections),
+        *(part.html() for part in [*page.sections, *page.measures]),
         _samples(page.samples),
         _reading(page.reading),
         f"<section><h2>Settings</h2>{_settings(page.config)}</section>",
@@ -160,7 +162,7 @@ def html(page: Page) -> str:
         page.title,
         page.subtitle,
         main="".join(main),
-        charts=[one for section in page.sections for one in section.charts],
+        charts=charts_of([*page.sections, *page.measures]),
         notice=page.notice,
         numbers=page.numbers,
         activity=_numbers(page.reading),
@@ -225,9 +227,13 @@ def tables_page(
         >>> "<td>2.31</td>" in tables_page("A comparison", "two cells", [table])
         True
     """
-    main = "".join(part.html() for part in parts)
-    charts = [one for part in parts for one in part.charts]
+    main, charts = "".join(part.html() for part in parts), charts_of(parts)
     return document(title, subtitle, main=main, charts=charts, notice=notice, numbers=numbers)
+
+
+def charts_of(parts: Sequence[Part]) -> list[Chart]:
+    """All charts of the parts of a page, in order."""
+    return [one for part in parts for one in part.charts]
 
 
 def _part(name: str) -> str:

@@ -92,8 +92,8 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ({"unit": 3}, "the configuration has 'unit', which is not a setting (did you mean units?)"),
         (
             {"cell": "lstm", "recurrent": "sparce"},
-            "recurrent: there is no initialiser 'sparce'; there are normal, glorot, fan-in, "
-            "orthogonal, sparse, incoming, spectral-radius",
+            "recurrent: there is no initialiser 'sparce'; there are normal, uniform, glorot, "
+            "fan-in, orthogonal, sparse, incoming, spectral-radius",
         ),
         (
             {"cell": "lstm", "input": "normal:-1"},

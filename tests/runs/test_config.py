@@ -82,7 +82,7 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ),
         (
             {"cell": "gru", "forget": 2.0},
-            "forget is a setting of the cells lstm, peephole; the cell is gru",
+            "forget is a setting of the cells lstm, peephole, krause, mlstm; the cell is gru",
         ),
         (
             {"learner": "hf", "rate": 0.1},

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cells import LSTM, PeepholeLSTM
+from ..cells import LSTM, Layer, PeepholeLSTM
 from ..errors import BadInput
 from ..through_time import unroll
 from ..through_time.running import starting_state
@@ -213,6 +213,11 @@ def memory_conditions(cell: LSTM, xs: Any, state: Any = None) -> dict[str, Condi
     }
 
 
+def has_split(cell: Layer) -> bool:
+    """Whether the split is derived for the equations of this cell."""
+    return type(cell) in (LSTM, PeepholeLSTM)
+
+
 def _below(limit: float, *numbers: dict[str, float]) -> Condition:
     all_of_them = {name: value for some in numbers for name, value in some.items()}
     return Condition(all(value < limit for value in all_of_them.values()), all_of_them)
@@ -226,7 +231,7 @@ class _Run:
     """The signals of an LSTM at every step, `(T, *batch, units)` in float64, named as above."""
 
     def __init__(self, cell: LSTM, xs: Any, state: Any):
-        if type(cell) not in (LSTM, PeepholeLSTM):
+        if not has_split(cell):
             raise BadInput(f"expected an LSTM or a PeepholeLSTM, got {type(cell).__name__}")
         start = starting_state(cell, xs, state)
         (_, (h, c)), _ = unroll(cell, xs, start, watch="states")

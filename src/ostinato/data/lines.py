@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import GZIP, check_file, unpacked
 
 MAX_LINE = 1 << 26  # bytes of a line that is read as it comes
@@ -195,6 +196,7 @@ def check_columns(texts: list[str], labels: list[str], where: str) -> None:
     alone = len(word.split()) == 1 and len(others) > 1 and min(others) > 1
     if named or alone:
         raise BadInput(
-            f"{where}, line 1: {labels[0]!r:.40} and {word!r:.40} read like the names of columns, "
-            "because no other line has this label; remove the line, or give the label to more texts"
+            f"{where}, line 1: {shown(labels[0])} and {shown(word)} read like the names of "
+            "columns, because no other line has this label; remove the line, or give the label to "
+            "more texts"
         )

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from .downloaded.mnist import PermutedMNIST as PermutedMNIST
     from .downloaded.mnist import SequentialMNIST as SequentialMNIST
     from .downloaded.music import Chorales as Chorales
-    from .handwriting.handwriting import Characters as Characters
-    from .handwriting.handwriting import Handwriting as Handwriting
-    from .handwriting.handwriting import recognise as recognise
+    from .handwriting import Characters as Characters
+    from .handwriting import Handwriting as Handwriting
+    from .handwriting import recognise as recognise
     from .pairs.captions import Captions as Captions
     from .pairs.execution import Addition as Addition
     from .pairs.execution import Execute as Execute
@@ -69,8 +69,8 @@ TASKS = Members(
         "translate": "pairs.translate:Translate",
         "tag": "text.tagging:Tagging",
         "classify": "text.classification:Classify",
-        "characters": "handwriting.handwriting:Characters",
-        "handwriting": "handwriting.handwriting:Handwriting",
+        "characters": "handwriting:Characters",
+        "handwriting": "handwriting:Handwriting",
         "caption": "pairs.captions:Captions",
         "execute": "pairs.execution:Execute",
         "addition": "pairs.execution:Addition",

@@ -284,8 +284,8 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
     """A failed kernel gives NaN: the run continues from its last checkpoint with the scan."""
     compiled, backends = loop.compiled_step, []
 
-    def failing(network, learner, seed):
-        advance, backend = compiled(network, learner, seed), learner.objective.backend
+    def failing(network, learner, *rest):
+        advance, backend = compiled(network, learner, *rest), learner.objective.backend
         backends.append(backend)
 
         def step(arrays, memory, state, sequences, number):

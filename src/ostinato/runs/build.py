@@ -59,14 +59,25 @@ def build_learner(
         from ..learning import Transformation  # late, because it imports optax
 
         return Transformation(given, objective)
-    units = units_of(config, task)
-    widest = units if isinstance(units, int) else max(units)
-    size = RunSize(steps_of(config, task), config.batch_size, widest)
+    size = _size(config, task)
     learner = config.learner.make_learner(objective, size)
     if config.first is None:
         return learner
     first = config.first.make_learner(objective, size)
     return Hybrid(first, learner, config.first_steps, config.turns)
+
+
+def made_of(config: Config, task: Task) -> tuple:
+    """What determines the learner of a run: where it is equal, so are the steps of the learners."""
+    members = [(member.kind, member) for member in (config.learner, config.first) if member]
+    ways = config.training.precision, config.training.memory, config.training.backend
+    return task.loss, _size(config, task), members, ways
+
+
+def _size(config: Config, task: Task) -> RunSize:
+    units = units_of(config, task)
+    widest = units if isinstance(units, int) else max(units)
+    return RunSize(steps_of(config, task), config.batch_size, widest)
 
 
 def steps_of(config: Config, task: Task) -> int:

@@ -22,7 +22,7 @@ from ...tasks import Task
 from ...weights import count_parameters, trained_names
 from ...wiring import Network, outputs_of
 from ..analysis.evaluation import measured
-from ..build import build_learner, steps_of
+from ..build import build_learner, made_of, steps_of
 from ..config import Config
 from ..folder.checkpoints import Checkpoint, Progress
 from ..folder.events import (
@@ -128,7 +128,8 @@ class Training:
     def _steps(self) -> Steps:
         """How this run takes its steps: by itself, or with others."""
         if self.group is None:
-            step = compiled_step(self.network, self.learner, self.config.seed)
+            kind = made_of(self.config, self.task) if self.given is None else None
+            step = compiled_step(self.network, self.learner, self.config.seed, kind)
             return Alone(step, self.spread)
         return self.group.steps(self.task, self.network, self.learner, self.config, self.spread)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput, NeedsExtra
-from .files import check_file, check_unpacked
+from .files import check_unpacked
 
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?")
 FLOAT64 = 8  # bytes
@@ -117,8 +117,8 @@ class Table:
             )
         if name in self.faults:
             return np.where(gaps, "", cells)
-        if found := written_twice(np.where(gaps, "", cells).tolist()):
-            lines, (one, two) = " and ".join(str(self.lines[n]) for n in found), cells[[*found]]
+        if alike := written_twice(np.where(gaps, "", cells).tolist()):
+            lines, (one, two) = " and ".join(str(self.lines[n]) for n in alike), cells[[*alike]]
             raise BadInput(
                 f"{self.path}, lines {lines}, column {name!r:.60}: the labels {one!r:.40} and "
                 f"{two!r:.40} are the same number; write one class in one way"
@@ -140,8 +140,8 @@ class Table:
         """The names of the columns to read: the given ones or all, but those to ignore."""
         for name in [*(columns or []), *ignore]:
             self.check(name)
-        found, left_out = self.names if columns is None else columns, {*ignore, *without}
-        return [name for name in found if name not in left_out]
+        names, left_out = self.names if columns is None else columns, {*ignore, *without}
+        return [name for name in names if name not in left_out]
 
 
 def missing_cells(cells: np.ndarray) -> np.ndarray:
@@ -195,34 +195,8 @@ def first_twice(names: list[str]) -> str | None:
     return None
 
 
-def read_table(path: str | Path, text: tuple[str, ...] = ()) -> Table:
-    """The columns of a `.parquet` file, or of a CSV with any other suffix.
-
-    Args:
-        path: a regular file.
-        text: names of columns to keep as text too: labels, numbers of sequences.
-
-    Example:
-        >>> with open("weather.csv", "w") as file:
-        ...     _ = file.write("day,rain,sun\\n1,0.5,3\\n2,,7\\n")
-        >>> table = read_table("weather.csv")
-        >>> table.names, table.numbers["rain"].tolist()
-        (['day', 'rain', 'sun'], [0.5, nan])
-    """
-    path = Path(path)
-    if check_file(path, "table").st_size == 0:
-        raise BadInput(f"{path} is empty; give a table with a row per time step")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return _parquet(path, text)
-    from .csv_file import read_csv
-
-    table = read_csv(path, text)
-    if not table.rows:
-        raise BadInput(f"{path} has a header and no rows")
-    return table
-
-
-def _parquet(path: Path, text: tuple[str, ...]) -> Table:
+def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
+    """The columns of a Parquet file; see `read_table`."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -230,7 +204,7 @@ def _parquet(path: Path, text: tuple[str, ...]) -> Table:
     try:
         about = pyarrow.parquet.read_metadata(path)
         check_unpacked(path, about.num_rows * about.num_columns * FLOAT64)
-        found = pyarrow.parquet.read_table(path)
+        content = pyarrow.parquet.read_table(path)
     except BadInput:
         raise
     except (OSError, ValueError, pyarrow.ArrowException) as error:
@@ -238,13 +212,13 @@ def _parquet(path: Path, text: tuple[str, ...]) -> Table:
         raise BadInput(
             f"{path} cannot be read as Parquet: {words[0] if words else error}"
         ) from None
-    names = [str(name) for name in found.column_names]
+    names = [str(name) for name in content.column_names]
     if twice := first_twice(names):
         raise BadInput(f"{path}: two columns are called {twice!r:.60}")
-    if not found.num_rows:
+    if not content.num_rows:
         raise BadInput(f"{path} has no rows")
-    table = Table(path, names, {}, {}, {}, np.arange(1, found.num_rows + 1))
-    for name, column in zip(names, found.columns, strict=True):
+    table = Table(path, names, {}, {}, {}, np.arange(1, content.num_rows + 1))
+    for name, column in zip(names, content.columns, strict=True):
         _add(table, name, column, text)
     return table
 

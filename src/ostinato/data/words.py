@@ -42,7 +42,7 @@ class Words:
 
     Example:
         >>> from ostinato.data.words import Words
-        >>> words = Words.of("a rose is a rose is a flower".split(), least=2)
+        >>> words = Words.of("a rose is a rose is a flower".split(), min_count=2)
         >>> words.known, words.encode(["a", "red", "rose"])
         (('a', 'rose', 'is'), array([1, 0, 2], dtype=int32))
     """
@@ -50,9 +50,9 @@ class Words:
     known: tuple[str, ...]
 
     @classmethod
-    def of(cls, words: Iterable[str], least: int = 1) -> "Words":
+    def of(cls, words: Iterable[str], min_count: int = 1) -> "Words":
         """The words that occur at least so many times; equally frequent ones as they first come."""
-        return cls(tuple(word for word, n in Counter(words).most_common() if n >= least))
+        return cls(tuple(word for word, n in Counter(words).most_common() if n >= min_count))
 
     def __len__(self) -> int:
         """The number of symbols, with the unknown one."""
@@ -70,12 +70,12 @@ class Words:
         return list(self.known)
 
     @classmethod
-    def from_json(cls, found: Any) -> "Words":
+    def from_json(cls, kept: Any) -> "Words":
         """The inverse of `as_json`, with validation."""
-        good = isinstance(found, list) and all(isinstance(x, str) and x for x in found)
-        if not good or len(set(found)) != len(found):
+        good = isinstance(kept, list) and all(isinstance(x, str) and x for x in kept)
+        if not good or len(set(kept)) != len(kept):
             raise ValueError("its vocabulary is not a list of different words")
-        return cls(tuple(found))
+        return cls(tuple(kept))
 
 
 class SpelledWords(NamedTuple):
@@ -140,9 +140,9 @@ class Spellings:
         sizes = self.sizes[distinct]
         places, rows, ends = _in_rows(sizes)
         count = next(
-            found
-            for found in (-(-which.size * size // ROW) for size in PER_WORD)
-            if found >= len(ends)
+            room
+            for room in (-(-which.size * size // ROW) for size in PER_WORD)
+            if room >= len(ends)
         )
         letters = np.zeros((ROW, count), self.letters.dtype)
         begins = np.zeros((ROW, count), bool)

@@ -11,10 +11,11 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import NeedsExtra
-from ..lens.doctor.finding import Finding
+from ..lens.doctor.evidence import Finding
 from ..runs import Config
-from .activity import Reading
 from .charts import Chart
 from .figures import figure
 
@@ -55,6 +56,23 @@ class Sample(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
+class Reading:
+    """A text, and the activation of every unit after each of its symbols.
+
+    Attributes:
+        pieces: the text, one piece per symbol; a multi-byte character belongs to its last byte.
+        values: `(symbols, units)`.
+        first: the unit to show first.
+        caption: what the figure shows.
+    """
+
+    pieces: list[str]
+    values: np.ndarray
+    first: int
+    caption: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Page:
     """The contents of a page.
 
@@ -68,6 +86,7 @@ class Page:
         samples: texts sampled during training.
         reading: a text with unit activations, or `None`.
         config: the settings.
+        measures: tables and charts of what was measured on request.
     """
 
     title: str
@@ -79,6 +98,7 @@ class Page:
     samples: list[Sample]
     reading: Reading | None
     config: Config
+    measures: Sequence[Table | Section] = ()
 
 
 def html(page: Page) -> str:
@@ -94,6 +114,7 @@ def html(page: Page) -> str:
     main = [
         f"<section><h2>Findings</h2>{_findings(page.findings)}</section>",
         *(_section(section) for section in page.sections),
+        *(_any_part(part) for part in page.measures),
         _samples(page.samples),
         _reading(page.reading),
         f"<section><h2>Settings</h2>{_settings(page.config)}</section>",
@@ -102,7 +123,7 @@ def html(page: Page) -> str:
         page.title,
         page.subtitle,
         main="".join(main),
-        charts=[one for section in page.sections for one in section.charts],
+        charts=charts_of([*page.sections, *page.measures]),
         notice=page.notice,
         numbers=page.numbers,
         activity=_numbers(page.reading),
@@ -168,10 +189,15 @@ def tables_page(
         True
     """
     main = [_any_part(part) for part in parts]
-    charts = [one for part in parts if isinstance(part, Section) for one in part.charts]
+    charts = charts_of(parts)
     return document(
         title, subtitle, main="".join(main), charts=charts, notice=notice, numbers=numbers
     )
+
+
+def charts_of(parts: Sequence["Table | Section | Words"]) -> list[Chart]:
+    """All charts of the parts of a page, in order."""
+    return [one for part in parts if isinstance(part, Section) for one in part.charts]
 
 
 def _part(name: str) -> str:

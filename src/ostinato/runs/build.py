@@ -77,7 +77,9 @@ def made_of(config: Config, task: Task) -> tuple:
 def _size(config: Config, task: Task) -> RunSize:
     units = units_of(config, task)
     widest = units if isinstance(units, int) else max(units)
-    return RunSize(steps_of(config, task), config.batch_size, widest)
+    share = task.epochs(1, config.batch_size)
+    epoch = 1 / share if share else None
+    return RunSize(steps_of(config, task), config.batch_size, widest, epoch=epoch)
 
 
 def steps_of(config: Config, task: Task) -> int:

@@ -1,11 +1,17 @@
-"""The contract of a task: batches, a loss, metrics and baselines, all from one seed."""
+"""The contract of a task: batches, a loss, metrics and baselines, all from one seed.
+
+What only some tasks can do are classes of their own: give a text, answer new input. A task that can
+is a subclass of the ability. Whoever needs one asks the task, `task.text()` or `kind.answering()`,
+and gets the task itself as one that can, `None`, or one line that says that it cannot. A series
+that forecasts is asked for by `task.forecasting()`; see `series/series.py`.
+"""
 
 import abc
 import contextlib
+import functools
 import hashlib
 import operator
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -13,7 +19,7 @@ import jax
 import numpy as np
 
 from ..cells import Model
-from ..data import Batch
+from ..data import Batch, Vocabulary
 from ..errors import BadInput
 from ..settings import (
     NoSettings,
@@ -24,12 +30,12 @@ from ..settings import (
     shown,
     signature,
 )
+from .applying import WITHOUT, ApplyOptions
 from .framing import Framing
 from .losses import Loss
 from .metrics import Metric
 
 if TYPE_CHECKING:
-    from .abilities import AnsweringTask, TextTask
     from .series.series import Series
     from .text.passages import Passage
 
@@ -101,6 +107,7 @@ class Task(abc.ABC):
         solved: the first metric at which the task counts as solved, or `None`.
         length: the number of steps per sequence.
         lag: the least number of steps back that an answer depends on; `None` if unknown.
+        unit: what a batch has many of, for messages.
         held_out_together: how many generated held-out sequences are in memory at once.
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
@@ -120,6 +127,7 @@ class Task(abc.ABC):
     framing: Framing
     solved: float | None = None
     length: int
+    unit: ClassVar[str] = "sequences"
     held_out_together: int = 0
     predicts_next: bool = False
     readout_bias: bool = True
@@ -138,8 +146,11 @@ class Task(abc.ABC):
         self.settings = from_arguments(self.Settings, given, settings)
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Show the settings in the signature of the constructor."""
+        """Check the arguments of `batch`; show the settings in the signature of the constructor."""
         super().__init_subclass__(**more)
+        for name, check in (("batch", _checked_batch), ("held_out", _checked_held_out)):
+            if name in vars(cls):
+                setattr(cls, name, check(vars(cls)[name]))
         with contextlib.suppress(BadInput, NameError, TypeError):  # whoever makes one is told
             cls.__signature__ = signature(cls.__init__, cls.Settings, Task.__init__)  # type: ignore[attr-defined]
 
@@ -155,15 +166,15 @@ class Task(abc.ABC):
         """
         return cls(seed=seed, **options(settings))
 
-    @cached_property
+    @functools.cached_property
     def loss(self) -> Loss:
         return self.framing.loss
 
-    @cached_property
+    @functools.cached_property
     def metrics(self) -> tuple[Metric, ...]:
         return self.framing.metrics
 
-    @cached_property
+    @functools.cached_property
     def chance(self) -> float:
         return self.framing.chance
 
@@ -276,7 +287,7 @@ class Task(abc.ABC):
         return {}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
         """Check the artefacts that a run folder holds; raises `ValueError` for what is wrong.
 
         Returns:
@@ -288,6 +299,95 @@ class Task(abc.ABC):
         """A hash of the data; by default of inputs, targets and weights of two training batches."""
         batches = (self.batch(index, 2)[:3] for index in range(2))
         return hashed([x for batch in batches for x in jax.tree.leaves(batch)])
+
+
+def _checked_batch(batch: Callable[..., Batch]) -> Callable[..., Batch]:
+    """The method `batch`, which refuses a wrong number, and a wrong or too large size."""
+
+    @functools.wraps(batch)
+    def checked(self: Task, index: int, size: int, *more: Any, **named: Any) -> Batch:
+        if not _is_whole(index) or index < 0:
+            raise BadInput(f"batches are numbered from 0, got {shown(index)}")
+        checked_count(size, f"{self.unit} of a batch")
+        try:
+            return batch(self, index, size, *more, **named)
+        except MemoryError as error:
+            raise BadInput(f"a batch of {size} {self.unit} is too large: {error}") from None
+
+    return checked
+
+
+def _checked_held_out(held_out: Callable[..., Any]) -> Callable[..., Iterator[Batch]]:
+    """The method `held_out`, which must give batches."""
+
+    @functools.wraps(held_out)
+    def checked(self: Task, part: str, size: int) -> Iterator[Batch]:
+        batches = held_out(self, part, size)
+        what = "an iterator over batches"
+        return iter(checked_kind(f"held_out of the task {self.name}", batches, Iterable, what))
+
+    return checked
+
+
+class TextTask(Task):
+    """A task on one long text.
+
+    Attributes:
+        vocabulary: the characters or bytes that its symbols stand for.
+    """
+
+    vocabulary: Vocabulary
+
+    @abc.abstractmethod
+    def stream(self, part: str) -> np.ndarray:
+        """The symbols `(T,)` of `"train"`, `"valid"` or `"test"`."""
+
+    def text(self) -> Self:
+        return self
+
+
+class AnsweringTask(Task):
+    """A task whose trained network answers new input: `ostinato apply`.
+
+    Attributes:
+        apply_options: the options of `apply` that it has a use for; see `ApplyOptions`.
+    """
+
+    apply_options: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def answering(cls) -> type[Self]:
+        return cls
+
+    @classmethod
+    def check_options(cls, asked: Mapping[str, Any]) -> None:
+        """Refuse an option of `apply` that the task, or another option, has no use for."""
+        for name in asked:
+            if name not in cls.apply_options:
+                having = ", ".join(f"--{x.replace('_', '-')}" for x in cls.apply_options)
+                raise BadInput(
+                    f"--{name.replace('_', '-')} means nothing for a run of the task {cls.name}; "
+                    f"it takes {having or 'no such option'}"
+                )
+        for name, useless in WITHOUT.items():
+            for other in useless:
+                if name in asked and other in asked:
+                    raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
+        if "seed" in asked and "temperature" not in asked:
+            raise BadInput("--seed is of answers drawn at random; give --temperature too")
+
+    @classmethod
+    @abc.abstractmethod
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        """The answers of a trained network to new input.
+
+        Args:
+            network: the trained network.
+            how: what to read, what the run keeps of its task, and options.
+
+        Returns:
+            A dictionary for each input, as JSON; `text` is what is printed without --json.
+        """
 
 
 def check_declared(task: Task) -> None:
@@ -337,29 +437,33 @@ def _is_whole(number: Any) -> bool:
 def checked_count(count: int, what: str = "steps of a sequence") -> int:
     """A number of steps or sequences; raises unless it is whole and at least 1."""
     if not _is_whole(count) or count < 1:
-        raise BadInput(f"the {what} must be a whole number of at least 1, got {count!r:.40}")
+        raise BadInput(f"the {what} must be a whole number of at least 1, got {shown(count)}")
     return int(count)
 
 
 def checked_length(
-    task: Task, length: int | None, least: int = 1, most: int | None = None, why: str = ""
+    task: Task,
+    length: int | None,
+    min_length: int = 1,
+    max_length: int | None = None,
+    why: str = "",
 ) -> int:
-    """A number of steps, by default the task's; raises unless it is from `least` to `most`.
+    """A number of steps, by default the task's, which must be from `min_length` to `max_length`.
 
     Args:
         task: named in the message.
         length: the steps asked for.
-        least, most: those that the task allows.
+        min_length, max_length: those that the task allows.
         why: the reason, for the message, if there is but one length.
     """
     length = task.length if length is None else checked_count(length)
-    if least <= length and (most is None or length <= most):
+    if min_length <= length and (max_length is None or length <= max_length):
         return length
-    allowed = f"takes a length of at least {least} steps"
-    if most is not None:
-        allowed = f"takes a length of {least} to {most} steps"
-    if least == most:
-        allowed = f"has a length of {most} steps{why}"
+    allowed = f"takes a length of at least {min_length} steps"
+    if max_length is not None:
+        allowed = f"takes a length of {min_length} to {max_length} steps"
+    if min_length == max_length:
+        allowed = f"has a length of {max_length} steps{why}"
     raise BadInput(f"the task {task.name} {allowed}, got {length}")
 
 

@@ -69,9 +69,9 @@ def answers(
         if given is not None:
             yield from _scored(network, block, coded, given, target, longest[1], how)
             continue
-        found = [*written(network, coded, target, how, longest)]
-        seen = iter(where_it_looks(network, coded, found, source, target) if how.pictures else ())
-        left = iter(found)
+        every = [*written(network, coded, target, how, longest)]
+        seen = iter(where_it_looks(network, coded, every, source, target) if how.pictures else ())
+        left = iter(every)
         for _, line in block:
             # An empty line stays empty, so that lines keep their numbers.
             best = next(left) if line else [Answer("", 0.0, True, np.zeros(0, int))]
@@ -104,11 +104,11 @@ def _coded(text: str, where: str, tokens: Tokens, longest: int, strict: bool) ->
             f"{len(tokens.tokens)} {kind}s of its training text"
         )
     symbols = tokens.encode(text)
-    most = max(ALWAYS, LONGER * longest)
-    if len(symbols) > most:
+    limit = max(ALWAYS, LONGER * longest)
+    if len(symbols) > limit:
         raise BadInput(
             f"{where} has {len(symbols):,} symbols; the longest in training had {longest - 1:,}, "
-            f"and at most {most:,} can be read"
+            f"and at most {limit:,} can be read"
         )
     return symbols
 
@@ -125,34 +125,39 @@ def written(
         block = sources[begin : begin + TOGETHER]
         padded, lengths = _padded(block)
         # An answer may be as much longer than its source as in training, and then some.
-        most = -(-len(padded) * max(longest[1], 1) // max(longest[0], 1)) + ROOM
-        yield from found_answers(network, padded, lengths, max(most, longest[1]), target, how)[
-            : len(block)
-        ]
+        max_symbols = -(-len(padded) * max(longest[1], 1) // max(longest[0], 1)) + ROOM
+        yield from found_answers(
+            network, padded, lengths, max(max_symbols, longest[1]), target, how
+        )[: len(block)]
 
 
 def found_answers(
-    network: EncoderDecoder, source: Any, lengths: Any, most: int, tokens: Tokens, how: ApplyOptions
+    network: EncoderDecoder,
+    source: Any,
+    lengths: Any,
+    max_symbols: int,
+    tokens: Tokens,
+    how: ApplyOptions,
 ) -> list[list[Answer]]:
-    """TargetCodec of at most `most` symbols to each source, searched or drawn as `how` says."""
+    """Answers of at most `max_symbols` symbols to each source, searched or drawn as `how` says."""
     with own_precision(network):
         if how.temperature is None:
-            found = beam_answers(
+            written = beam_answers(
                 network,
                 source,
                 lengths,
                 width=how.beam,
-                most=most,
+                max_symbols=max_symbols,
                 count=how.n_best,
                 penalty=how.penalty,
             )
         else:
-            found = sampled_answers(
+            written = sampled_answers(
                 network,
                 source,
                 lengths,
                 key=how.next_key(),
-                most=most,
+                max_symbols=max_symbols,
                 count=how.n_best,
                 temperature=how.temperature,
             )
@@ -161,14 +166,14 @@ def found_answers(
             Answer(tokens.decode(symbols[:size]), float(score), bool(ended), symbols[:size])
             for symbols, size, score, ended in zip(*every, strict=True)
         ]
-        for every in zip(*found, strict=True)
+        for every in zip(*written, strict=True)
     ]
 
 
 def where_it_looks(
     network: EncoderDecoder,
     sources: Sequence[np.ndarray],
-    found: Sequence[list[Answer]],
+    answers: Sequence[list[Answer]],
     source: Tokens,
     target: Tokens,
 ) -> list[Picture]:
@@ -177,10 +182,10 @@ def where_it_looks(
         return []
     if network.attention is None:
         raise BadInput("the network has no attention, so there is no picture of it")
-    batch = paired(sources, [best[0].symbols for best in found])
+    batch = paired(sources, [best[0].symbols for best in answers])
     weights = np.asarray(_looks(eqx.nn.inference_mode(network), batch.arrays), float)
     pictures = []
-    for n, (read, best) in enumerate(zip(sources, found, strict=True)):
+    for n, (read, best) in enumerate(zip(sources, answers, strict=True)):
         rows = target.pieces(best[0].symbols)
         shares = weights[: len(rows), n, : len(read)]
         pictures.append(Picture(best[0].text, source.pieces(read), rows, shares.tolist()))
@@ -232,8 +237,8 @@ def log_probabilities(
     """The natural logarithm of the probability of each target, without ends, given its source."""
     ended = [np.array([*target, END], np.int32) for target in targets]
     batch = paired(sources, ended)
-    found = _totals(eqx.nn.inference_mode(network), batch.arrays)
-    return [float(x) for x in np.asarray(found)[: len(ended)]]
+    totals = _totals(eqx.nn.inference_mode(network), batch.arrays)
+    return [float(x) for x in np.asarray(totals)[: len(ended)]]
 
 
 def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Batch:

@@ -20,6 +20,7 @@ from .drawing import (
     BLUES,
     DECADES,
     GREY,
+    GREYS,
     LEVELS,
     MARKED,
     SHARES,
@@ -35,6 +36,7 @@ from .drawing import (
     bar_ticks,
     colour,
     log_ticks,
+    middle_ticks,
     named_ticks,
     positive,
 )
@@ -275,6 +277,35 @@ class Weights(Chart):
             y=Axis(title="", ticks=named_ticks(self.rows, NAMED), down=True),
             cells=[cells],
             height=max(360, 150 + 18 * min(len(self.rows), NAMED)),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pixels(Chart):
+    """A grey picture of numbers from 0, black, to 1, the first row at the top; `None` is a gap.
+
+    Rows and columns that stand together have the same name.
+    """
+
+    columns: list[str]
+    rows: list[str]
+    values: list[list[float | None]]
+
+    def drawing(self) -> Drawing:
+        cells = Cells(
+            z=self.values,
+            low=0,
+            high=1,
+            scale=GREYS,
+            values=self.values,
+            digits=".2f",
+            words=[[f"{row} {column}" for column in self.columns] for row in self.rows],
+        )
+        return Drawing(
+            x=Axis(title="", ticks=middle_ticks(self.columns)),
+            y=Axis(title="", ticks=middle_ticks(self.rows), down=True),
+            cells=[cells],
+            height=150 + 700 * len(self.rows) // max(len(self.columns), 1),
         )
 
 

@@ -26,7 +26,7 @@ from ..reservoir.sparse import BlockSparse
 from ..runs.loop.probe import Lens
 from ..tasks.task import Picture
 from .activity import UNITS, activity
-from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
+from .charts import Bars, Chart, Heat, Lines, Pixels, Plane, Series, Weights, numbers
 from .course import weights_of
 from .subject import Subject
 from .training_charts import LAG
@@ -192,7 +192,7 @@ def units_over_time(subject: Subject) -> Chart:
 
 
 def looks(subject: Subject) -> list[Chart]:
-    """Where the network looks in some examples, if it can say so."""
+    """Where the network looks in some examples, or what it draws, if it can say so."""
     found = subject.task.pictures(subject.whole)
     measured = f" Drawn {weights_of(subject.step)}."
     return [weights(picture, f"looks-{n}", measured) for n, picture in enumerate(found, 1)]
@@ -200,6 +200,15 @@ def looks(subject: Subject) -> list[Chart]:
 
 def weights(picture: Picture, name: str, measured: str = "") -> Chart:
     """A picture of a task as a chart; `measured` ends its caption."""
+    if picture.pixels:
+        return Pixels(
+            name=name,
+            title=picture.title,
+            caption=f"Above as it is, below as the network draws it.{measured}",
+            columns=picture.columns,
+            rows=picture.rows,
+            values=[[*row] for row in picture.values],
+        )
     return Weights(
         name=name,
         title=f"Attention: {textwrap.shorten(picture.title, TITLE, placeholder=' …')}",

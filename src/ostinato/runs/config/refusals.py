@@ -219,7 +219,7 @@ NETWORK: Table = {
         lambda x: x.model != "network",
     ),
     "the task {x.task.name} reads vectors, so it takes no embedding": lambda x: (
-        x.network.embedding and x.model == "network" and not x.task.symbolic
+        x.network.embedding and x.model in ("network", "video") and not x.task.symbolic
     ),
     "the task {x.task.name} needs a readout; give another cell or --readout bias": lambda x: (
         x.model != "network" and x.own_readout

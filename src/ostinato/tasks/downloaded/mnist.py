@@ -52,11 +52,11 @@ class SequentialMNIST(Finite):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         checked_length(self, self.settings.length, PIXELS, PIXELS)
-        images, labels = _digits("train", more_than=VALID)
+        images, labels = read_digits("train", more_than=VALID)
         self.parts = {
             "train": (images[:-VALID], labels[:-VALID]),
             "valid": (images[-VALID:], labels[-VALID:]),
-            "test": _digits("t10k", more_than=0),
+            "test": read_digits("t10k", more_than=0),
         }
         counts = np.bincount(self.parts["train"][1]).tolist()
         self.chance = max(counts) / sum(counts)
@@ -85,7 +85,7 @@ class PermutedMNIST(SequentialMNIST):
     order = np.random.default_rng(0).permutation(PIXELS)
 
 
-def _digits(part: str, more_than: int) -> tuple[np.ndarray, np.ndarray]:
+def read_digits(part: str, more_than: int) -> tuple[np.ndarray, np.ndarray]:
     """Images `(N, 784)` and labels `(N,)` of a part, as bytes."""
     where = find_data(f"mnist/{part}-images-idx3-ubyte.gz")
     images = read_idx(where)

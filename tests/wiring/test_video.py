@@ -112,7 +112,8 @@ def test_all_of_the_composite_model_learns_and_the_gradient_is_that_of_finite_di
     along = sum(jnp.vdot(a, b) for a, b in zip(gradient, step, strict=True))
 
     def at(size):
-        return loss(jax.tree.unflatten(tree, [x + size * d for x, d in zip(leaves, step)]))
+        there = [x + size * d for x, d in zip(leaves, step, strict=True)]
+        return loss(jax.tree.unflatten(tree, there))
 
     assert (at(1e-6) - at(-1e-6)) / 2e-6 == pytest.approx(float(along), rel=1e-6)
 

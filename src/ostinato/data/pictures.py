@@ -68,11 +68,11 @@ def checked_captioned(
 
 
 def checked_captioned_clips(
-    clips: Any, captions: Any, where: str = "the clips"
+    images: Any, captions: Any, where: str = "the clips"
 ) -> tuple[np.ndarray, list[str]]:
     """The same for clips."""
-    films = checked_clips(clips, where)
-    return films, checked_captions(captions, len(films), "clips", where)
+    clips = checked_clips(images, where)
+    return clips, checked_captions(captions, len(clips), "clips", where)
 
 
 def checked_captions(captions: Any, count: int, of: str, where: str) -> list[str]:

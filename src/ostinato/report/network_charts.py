@@ -26,7 +26,7 @@ from ..reservoir.sparse import BlockSparse
 from ..runs.loop.probe import Lens
 from ..tasks.task import Picture
 from .activity import UNITS, activity
-from .charts import Bars, Chart, Heat, Lines, Pixels, Plane, Series, Weights, numbers
+from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .course import weights_of
 from .subject import Subject
 from .training_charts import LAG
@@ -200,25 +200,20 @@ def looks(subject: Subject) -> list[Chart]:
 
 def weights(picture: Picture, name: str, measured: str = "") -> Chart:
     """A picture of a task as a chart; `measured` ends its caption."""
-    if picture.pixels:
-        return Pixels(
-            name=name,
-            title=picture.title,
-            caption=f"Above as it is, below as the network draws it.{measured}",
-            columns=picture.columns,
-            rows=picture.rows,
-            values=[[*row] for row in picture.values],
-        )
+    drawn = "The frames that the network reads, those that are right, and those that it draws."
+    looked = (
+        "Each row is a symbol that the network wrote, from top to bottom; the darker a column, "
+        "the more it looked at that symbol of the source. A row adds up to 1."
+    )
+    title = textwrap.shorten(picture.title, TITLE, placeholder=" …")
     return Weights(
         name=name,
-        title=f"Attention: {textwrap.shorten(picture.title, TITLE, placeholder=' …')}",
-        caption=(
-            "Each row is a symbol that the network wrote, from top to bottom; the darker a column, "
-            f"the more it looked at that symbol of the source. A row adds up to 1.{measured}"
-        ),
+        title=title if picture.pixels else f"Attention: {title}",
+        caption=(drawn if picture.pixels else looked) + measured,
         columns=picture.columns,
         rows=picture.rows,
         values=picture.values,
+        pixels=picture.pixels,
     )
 
 

@@ -270,13 +270,13 @@ class OfSteps(Metric):
     Attributes:
         metric: the other one.
         name: what it is called here.
-        begin, end: the first of the steps, and that after the last; `None` for all that follow.
+        begin, end: the first of the steps, and that after the last.
     """
 
     metric: Metric
     name: str
     begin: int
-    end: int | None = None
+    end: int
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         some = slice(self.begin, self.end)

@@ -82,7 +82,8 @@ class FrameDecoder(eqx.Module):
 
     def starting(self, encoder: Layer, state: Any) -> Any:
         """The state of the decoder after the encoder has read the film."""
-        return state if self.bridge is None else self.bridge(encoder, state, self.network.cell)
+        cell: Any = self.network.cell
+        return state if self.bridge is None else self.bridge(encoder, state, cell)
 
 
 class VideoModel(Model):
@@ -133,18 +134,16 @@ class VideoModel(Model):
         ones, film = batch.inputs.target, batch.inputs.source
         _, state = run(self.encoder, self.frames(film, self.dtype))
         last = Frames(None)(film[-1:], self.dtype)[0]
-        made = [
-            (decoder.network, decoder.starting(self.encoder, state), before)
-            for decoder, before in ((self.again, jnp.zeros_like(last)), (self.ahead, last))
-            if decoder is not None
-        ]
-        xs: Any = ones
-        if self.conditional:
-            made = [(OwnAnswers(net, jax.nn.sigmoid), (s, x), x) for net, s, x in made]
-            xs = ones, jnp.ones_like(ones, bool)
+        made: list[tuple[Layer, Any]] = []
+        for decoder, before in ((self.again, jnp.zeros_like(last)), (self.ahead, last)):
+            if decoder is not None:
+                begin = decoder.starting(self.encoder, state)
+                own = OwnAnswers(decoder.network, jax.nn.sigmoid), (begin, before)
+                made.append(own if self.conditional else (decoder.network, begin))
+        xs: Any = (ones, jnp.ones_like(ones, bool)) if self.conditional else ones
         if len(made) == 1:
             return made[0][0], xs, made[0][1]
-        (one, first, _), (two, second, _) = made
+        (one, first), (two, second) = made
         return InTurn(one, two, len(film)), xs, (first, second)
 
 

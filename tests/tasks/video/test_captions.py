@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ostinato.data.generated.moving import DIRECTIONS, draw_scenes, moving, shape_sprites
+from ostinato.data.generated.moving import DIRECTIONS, MovingClips, draw_scenes, shape_sprites
 from ostinato.data.splits import part_of
 from ostinato.errors import BadInput
 from ostinato.tasks import VideoCaptions
@@ -15,7 +15,7 @@ WORDS = ["it goes up", "it goes down"] * 10
 
 def centres(clip: np.ndarray) -> np.ndarray:
     """The centre of what is bright in each frame, `(frames, 2)`."""
-    weight = clip[..., 0] / clip.sum(axis=(1, 2))
+    weight = clip[..., 0] / clip.sum(axis=(1, 2, 3))[:, None, None]
     places = np.arange(clip.shape[1])
     return np.stack([(weight.sum(2) * places).sum(1), (weight.sum(1) * places).sum(1)], -1)
 
@@ -34,14 +34,17 @@ def test_shapes_go_where_their_caption_says():
 
 def test_moving_things_go_straight_and_turn_back_at_the_edges():
     sprites = np.full((1, 3, 3), 200, np.uint8)
-    films = moving(np.random.default_rng(0), sprites, 50, 40, 63, things=1)
-    assert all((film.sum(axis=(1, 2)) == 9 * 200).all() for film in films)
-    steps = np.abs(np.diff([centres(film[..., None]) for film in films], axis=1))
+    clips = MovingClips(np.random.default_rng(0), sprites, 50, frames=40, pixels=63, things=1)
+    films = clips[:]
+    assert (films.sum(axis=(2, 3, 4)) == 9 * 200).all()
+    np.testing.assert_array_equal(clips[np.array([7, 3])], films[[7, 3]])
+    steps = np.abs(np.diff([centres(film) for film in films], axis=1))
     # A tenth of the 60 pixels of room, to whole pixels; less where it turns back.
     assert np.linalg.norm(steps, axis=-1).max() <= 6 + np.sqrt(2)
     assert np.median(np.linalg.norm(steps, axis=-1)) == pytest.approx(6, abs=0.5)
-    two = moving(np.random.default_rng(0), shape_sprites(7), 50, 3, 16, things=2)
-    assert two.shape == (50, 3, 16, 16) and two.max() == 255
+    more = {"frames": 3, "pixels": 16, "things": 2}
+    two = MovingClips(np.random.default_rng(0), shape_sprites(7), 50, **more)
+    assert two[:].shape == two.shape == (50, 3, 16, 16, 1) and two[:].max() == 255
 
 
 def test_a_batch_has_frames_and_captions_and_all_frames_are_moved_alike():

@@ -9,6 +9,7 @@ representations using LSTMs.
 
 import itertools
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -47,32 +48,56 @@ def smaller(picture: np.ndarray, side: int) -> np.ndarray:
     return np.round(blocks.mean(axis=(-3, -1))).astype(np.uint8)
 
 
-def moving(
-    rng: np.random.Generator, sprites: np.ndarray, count: int, frames: int, pixels: int, things: int
-) -> np.ndarray:
-    """Films of random sprites that bounce, `(count, frames, pixels, pixels)` of uint8.
+class MovingClips:
+    """Clips of random sprites that bounce; they are drawn when they are asked for.
 
-    Args:
-        rng: draws which sprites there are, where they start and where they go.
-        sprites: `(sprites, side, side)`.
-        count, frames: how many films, and frames of each.
-        pixels: width and height of a frame.
-        things: how many sprites a film shows.
+    Shapes: `clips[which]` is `(N, frames, pixels, pixels, 1)` of uint8.
 
     Example:
-        >>> moving(np.random.default_rng(0), shape_sprites(5), 3, 10, 16, things=2).shape
-        (3, 10, 16, 16)
+        >>> rng = np.random.default_rng(0)
+        >>> clips = MovingClips(rng, shape_sprites(5), 3, frames=10, pixels=16, things=2)
+        >>> len(clips), clips[np.array([2, 0])].shape
+        (3, (2, 10, 16, 16, 1))
     """
-    shown = sprites[rng.integers(0, len(sprites), (count, things))]
-    angle = rng.uniform(0, 2 * np.pi, (count, things))
-    start = rng.uniform(0, 1, (count, things, 2))
-    velocity = STEP * np.stack([np.sin(angle), np.cos(angle)], -1)
-    straight = start[:, None] + np.arange(frames)[:, None, None] * velocity[:, None]
-    return drawn(shown, np.abs((straight + 1) % 2 - 1), pixels)  # folded into 0 to 1
+
+    ndim = 5
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        sprites: np.ndarray,
+        count: int,
+        frames: int,
+        pixels: int,
+        things: int,
+    ):
+        """
+        Args:
+            rng: draws which sprites there are, where they start and where they go.
+            sprites: `(sprites, side, side)`.
+            count, frames: how many clips, and frames of each.
+            pixels: width and height of a frame.
+            things: how many sprites a clip shows.
+        """
+        self.sprites, self.shape = sprites, (count, frames, pixels, pixels, 1)
+        self.shown = rng.integers(0, len(sprites), (count, things))
+        angle = rng.uniform(0, 2 * np.pi, (count, 1, things, 1))
+        self.start = rng.uniform(0, 1, (count, 1, things, 2))
+        self.velocity = STEP * np.concatenate([np.sin(angle), np.cos(angle)], -1)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, which: Any) -> np.ndarray:
+        _, frames, pixels, _, _ = self.shape
+        steps = np.arange(frames)[:, None, None]
+        straight = self.start[which] + steps * self.velocity[which]
+        places = np.abs((straight + 1) % 2 - 1)  # folded into 0 to 1
+        return drawn(self.sprites[self.shown[which]], places, pixels)
 
 
 def drawn(shown: np.ndarray, places: np.ndarray, pixels: int) -> np.ndarray:
-    """Films of sprites `(N, things, side, side)` at places `(N, frames, things, 2)` from 0 to 1."""
+    """Clips of sprites `(N, things, side, side)` at places `(N, frames, things, 2)` from 0 to 1."""
     count, frames, things, _ = places.shape
     side = shown.shape[-1]
     corner = np.round(places * (pixels - side)).astype(int)
@@ -87,7 +112,7 @@ def drawn(shown: np.ndarray, places: np.ndarray, pixels: int) -> np.ndarray:
             rows, columns = (corner[some, :, n, axis, None] + inside for axis in (0, 1))
             at = film, frame, rows[..., :, None], columns[..., None, :]
             block[at] = np.maximum(block[at], shown[some, n][:, None])
-    return films
+    return films[..., None]
 
 
 def draw_scenes(
@@ -118,7 +143,7 @@ def draw_scenes(
     start = np.where(way > 0, start * (1 - far), np.where(way < 0, far + start * (1 - far), start))
     share = np.linspace(0, 1, frames)[:, None, None]
     places = start[:, None] + share * (way * far)[:, None]
-    return drawn(shown, places, pixels)[..., None], [_caption(scene) for scene in chosen]
+    return drawn(shown, places, pixels), [_caption(scene) for scene in chosen]
 
 
 def _caption(scene: tuple[tuple[int, str], ...]) -> str:

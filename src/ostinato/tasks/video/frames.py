@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
-from ...data.generated.moving import moving, shape_sprites, smaller
+from ...data.generated.moving import MovingClips, shape_sprites, smaller
 from ...data.kept import kept_picture
 from ...data.pictures import checked_clips, read_clips
 from ...data.splits import divided_at_random, shares
@@ -22,22 +22,23 @@ from ...wiring.encoder_decoder import Pair
 from ...wiring.video import LEARNED
 from ..abilities import AnsweringTask
 from ..applying import ApplyOptions, outputs_on
-from ..downloaded.mnist import VALID, read_digits
+from ..downloaded.mnist import digits_by_part
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import Finite
 from ..framing import PerStep
 from ..losses import BinaryCrossEntropy
-from ..metrics import FrameError, Metric, NatsPerStep, OfSteps
+from ..metrics import FrameError, NatsPerStep, OfSteps
 from ..pairs.captions import check_size
 from ..task import Artefacts, Picture, checked_length, checked_seed, hashed, random
 from .strip import frames_in_text, strip
 
+LOSS = BinaryCrossEntropy()
 HELD_OUT = {"valid": 200, "test": 1000}  # drawn clips
 SPLIT, MADE = 1, 2  # places in the random numbers of the seed; 0 is the order
 SHADED, DRAWN = 4, 10  # frames in a preview, and in a picture
 SHOWN = 3  # clips in a report
 TOGETHER = 64  # clips that are predicted at once
-SAMPLED = 2000  # training clips from which chance is computed
+SAMPLED = 500  # training clips from which chance is computed
 AHEAD = (1, 2, 5, 10, 20, 50, 100)  # frames ahead whose errors an evaluation tells
 DIGIT_SIDES = (28, 14, 7)
 
@@ -94,8 +95,9 @@ class Video(Finite, FileTask, AnsweringTask):
 
     def __init__(
         self,
-        parts: Mapping[str, np.ndarray],
+        parts: Mapping[str, np.ndarray | MovingClips],
         *,
+        drawn: bool = False,
         where: str = "the clips",
         artefacts: Artefacts = None,
         **given: Any,
@@ -104,27 +106,30 @@ class Video(Finite, FileTask, AnsweringTask):
         Args:
             parts: clips `(N, T, height, width, channels)`, uint8, of `"train"`, `"valid"` and
                 `"test"`.
+            drawn: whether the clips are drawn when they are asked for.
             where: where the clips are from, for messages.
             artefacts: of a trained model, which reads frames of one size alone.
             given: `seed` of the order, and settings by name: `learn`, `frames`, `ahead`,
                 `conditional` and `convolutions`; see `Settings`.
         """
         super().__init__(source=where, **given)
-        chosen = self.settings
-        self.read_frames = chosen.frames
-        self.ahead = 0 if chosen.learn == "reconstruct" else chosen.ahead
+        chosen, self.drawn = self.settings, drawn
         self.again = 0 if chosen.learn == "predict" else chosen.frames
+        self.ahead = 0 if chosen.learn == "reconstruct" else chosen.ahead
         self.length = self.again + self.ahead
-        self.parts = {
-            name: _cut(clips, self.read_frames + self.ahead, where) for name, clips in parts.items()
-        }
-        if not len(self.parts["train"]):
-            raise BadInput(f"{where}: there is no clip to learn from")
+        self.parts = {x: _cut(parts[x], chosen.frames + self.ahead, where) for x in parts}
         if artefacts is not None:
             check_size(self.parts["train"], artefacts, where)
         self.picture = [*map(int, self.parts["train"].shape[2:])]
         self.inputs = self.outputs = math.prod(self.picture)
-        self.framing = PerStep(BinaryCrossEntropy(), self._metrics())
+        ranges = ("predicted", self.again, self.length), ("reconstructed", 0, self.again)
+        metrics = [
+            OfSteps(metric, f"{name} per {what} frame", begin, end)
+            for what, begin, end in ranges
+            if begin < end
+            for name, metric in (("squared error", FrameError()), ("nats", NatsPerStep(LOSS)))
+        ]
+        self.framing = PerStep(LOSS, tuple(metrics))
         self.model = {
             "kind": "video",
             "picture": self.picture,
@@ -132,21 +137,6 @@ class Video(Finite, FileTask, AnsweringTask):
             "conditional": chosen.conditional,
             "convolutions": chosen.convolutions,
         }
-
-    def _metrics(self) -> tuple[Metric, ...]:
-        """Errors of the predicted frames, if there are any, and then of those drawn again."""
-        metrics: list[Metric] = []
-        for what, begin, end in (
-            ("predicted", self.again, None),
-            ("reconstructed", 0, self.again),
-        ):
-            if begin < (self.length if end is None else end):
-                nats = NatsPerStep(BinaryCrossEntropy())
-                metrics += [
-                    OfSteps(FrameError(), f"squared error per {what} frame", begin, end),
-                    OfSteps(nats, f"nats per {what} frame", begin, end),
-                ]
-        return tuple(metrics)
 
     @classmethod
     def of(
@@ -167,9 +157,8 @@ class Video(Finite, FileTask, AnsweringTask):
         """
         every = checked_clips(clips, where)
         chosen = divided_at_random(len(every), split, "clips", random(checked_seed(seed), SPLIT))
-        return cls(
-            {part: every[n] for part, n in chosen.items()}, seed=seed, where=where, **options
-        )
+        parts = {part: every[which] for part, which in chosen.items()}
+        return cls(parts, seed=seed, where=where, **options)
 
     @classmethod
     def read(cls, given: Reading) -> "Video":
@@ -178,14 +167,13 @@ class Video(Finite, FileTask, AnsweringTask):
         if file is not None:
             split = shares(settings.split)
             return cls.of(read_clips(file), split=split, where=file, **given.arguments)
-        steps = settings.frames + (0 if settings.learn == "reconstruct" else settings.ahead)
-        counts = {"train": settings.clips, **HELD_OUT}
-        parts = {}
-        for n, (part, count) in enumerate(counts.items()):
-            rng, sprites = random(seed, MADE, n), _sprites(settings.shows, settings.pixels, part)
-            clips = moving(rng, sprites, count, steps, settings.pixels, settings.things)
-            parts[part] = clips[..., None]
-        return cls(parts, where=f"the moving {settings.shows}", **given.arguments)
+        ahead = 0 if settings.learn == "reconstruct" else settings.ahead
+        size = settings.frames + ahead, settings.pixels, settings.things
+        parts = {
+            part: MovingClips(random(seed, MADE, n), _sprites(settings, part), count, *size)
+            for n, (part, count) in enumerate({"train": settings.clips, **HELD_OUT}.items())
+        }
+        return cls(parts, drawn=True, where=f"the moving {settings.shows}", **given.arguments)
 
     # Batches
 
@@ -194,82 +182,106 @@ class Video(Finite, FileTask, AnsweringTask):
         return self.together("train", self.chosen(index, size))
 
     def together(self, part: str, which: np.ndarray) -> Batch:
-        clips = np.moveaxis(self.parts[part][which], 0, 1)
-        seen, later = clips[: self.read_frames], clips[self.read_frames :]
-        wanted = np.concatenate([seen[::-1][: self.again], later[: self.ahead]])
+        clips, frames = np.moveaxis(self.parts[part][which], 0, 1), self.settings.frames
+        wanted = np.concatenate([clips[:frames][::-1][: self.again], clips[frames:]])
         pixels = wanted.reshape(self.length, len(which), -1).astype(np.float32) / 255
-        return asked(seen, self.length)._replace(targets=pixels)
+        return asked(clips[:frames], self.length)._replace(targets=pixels)
 
     # What is measured
 
     @cached_property
     def chance(self) -> float:
         """The variance of all pixels together, of what the first metric looks at."""
-        some = self.parts["train"][:SAMPLED]
-        judged = some[:, self.read_frames :] if self.ahead else some[:, : self.read_frames]
-        pixels = judged.reshape(-1, self.outputs).astype(np.float32) / 255
-        return float(pixels.var(axis=0, dtype=np.float64).sum())
+        some = self.together("train", np.arange(min(SAMPLED, self.count("train"))))
+        judged = some.targets[-self.ahead :].reshape(-1, self.outputs)
+        return float(judged.var(axis=0, dtype=np.float64).sum())
 
     def yardsticks(self, part: str) -> dict[str, float]:
-        errors = self._last_again(part)
-        return {"the last frame again": float(errors.mean())} if errors.size else {}
+        again = self._errors(part, _last_again)
+        return {"the last frame again": float(again.mean())} if again.size else {}
 
     def baselines(self) -> dict[str, float]:
         return {"chance": self.chance, **self.yardsticks("valid")}
 
-    def _last_again(self, part: str) -> np.ndarray:
-        """The squared error of the last frame that was read, `(clips, frames ahead)`."""
-        clips = self.parts[part].astype(np.float32) / 255
-        last, later = clips[:, self.read_frames - 1, None], clips[:, self.read_frames :]
-        return np.sum((later - last) ** 2, axis=(2, 3, 4))
-
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """The error of a frame by how far ahead it is, beside that of the last frame again."""
-        if not self.ahead or not len(self.parts[part]):
-            return {}
-        total, again = np.zeros(self.ahead), self._last_again(part).mean(axis=0)
-        for batch in self.evaluated(part):
-            drawn = _sigmoid(outputs_on(network, batch.arrays)[self.again :])
-            total += np.sum((drawn - batch.targets[self.again :]) ** 2, axis=(1, 2))
-        errors = total / len(self.parts[part])
-        scores = {}
-        for n in (n for n in AHEAD if n <= self.ahead):
+        errors = self._errors(part, lambda batch: drawn_by(network, batch)[self.again :])
+        again, scores = self._errors(part, _last_again), {}
+        for n in (n for n in AHEAD if n <= len(errors)):
             scores[f"squared error {n} ahead"] = float(errors[n - 1])
             scores[f"squared error {n} ahead, the last frame again"] = float(again[n - 1])
         return scores
+
+    def _errors(self, part: str, drawn: Callable[[Batch], np.ndarray]) -> np.ndarray:
+        """The squared error of what is drawn, for each of the frames ahead, if there are any."""
+        if not self.ahead or not self.count(part):
+            return np.zeros(0)
+        total = np.zeros(self.ahead)
+        for batch in self.evaluated(part):
+            apart = drawn(batch) - batch.targets[self.again :]
+            total += np.sum(apart**2, axis=(1, 2), dtype=np.float64)
+        return total / self.count(part)
 
     # What is shown and kept
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """Some frames of a validation clip, and below them what the network draws."""
-        ((right, drawn),) = self._drawn(network, 1)
-        some = np.unique(np.linspace(0, len(right) - 1, SHADED).round().astype(int))
-        what = f"{_numbers(some + 1)} frames ahead" if self.ahead else "frames, backwards"
-        text = frames_in_text(np.stack([right[some], drawn[some]]))
-        return f"true and drawn, {what}:\n{text}"
+        (_, true, drawn), *_ = self._examples(network, 1)
+        some = np.unique(np.linspace(0, len(true) - 1, SHADED).round().astype(int))
+        numbers = ", ".join(map(str, some + 1))
+        what = f"{numbers} frames ahead" if self.ahead else f"frames {numbers} from the last"
+        return f"true and drawn, {what}:\n{frames_in_text(np.stack([true[some], drawn[some]]))}"
 
     def pictures(self, network: Model) -> list[Picture]:
-        """The true frames of some validation clips, and below them what the network draws."""
-        what = "frames ahead" if self.ahead else "frames that were read, backwards"
+        """Some validation clips: the frames read, what is true, and what the network draws."""
+        true = "next" if self.ahead else "backwards"
         return [
-            strip(f"Clip {n}, {what}", {"true": true[:DRAWN], "drawn": drawn[:DRAWN]})
-            for n, (true, drawn) in enumerate(self._drawn(network, SHOWN), 1)
+            strip(f"Clip {n}", {"read": x[-DRAWN:], true: y[:DRAWN], "drawn": z[:DRAWN]})
+            for n, (x, y, z) in enumerate(self._examples(network, SHOWN), 1)
         ]
 
-    def _drawn(self, network: Model, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """True and drawn frames `(steps, height, width, channels)` of some validation clips."""
-        part = "valid" if len(self.parts["valid"]) else "train"
+    def _examples(self, network: Model, count: int) -> list[tuple[np.ndarray, ...]]:
+        """Of some validation clips, frames `(steps, *picture)` that are read, true and drawn."""
+        part = "valid" if self.count("valid") else "train"
         batch = self.together(part, np.arange(min(count, self.count(part))))
-        outputs = _sigmoid(outputs_on(network, batch.arrays))
-        first = self.again if self.ahead else 0
+        all_three = batch.inputs.source / 255, batch.targets, drawn_by(network, batch)
+        read, true, drawn = (x.reshape(*x.shape[:2], *self.picture) for x in all_three)
         return [
-            (batch.targets[first:, n].reshape(-1, *self.picture), one.reshape(-1, *self.picture))
-            for n, one in enumerate(np.moveaxis(outputs[first:], 1, 0))
+            (read[:, n], true[-self.ahead :, n], drawn[-self.ahead :, n])
+            for n in range(batch.sequences)
         ]
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        return draw_frames(network, how)
+        """The frames that follow each clip of a file; of an autoencoder, those read, again."""
+        file, chosen = how.given_file("an .npy or .npz file of clips"), how.settings
+        clips, predicts = read_clips(file), chosen.learn != "reconstruct"
+        check_size(clips, how.artefacts, str(file))
+        if clips.shape[1] < chosen.frames:
+            raise BadInput(
+                f"{file}: the clips have {clips.shape[1]} frames; the model reads {chosen.frames}"
+            )
+        if how.steps is not None and not predicts:
+            raise BadInput("--steps is of predicted frames; this run draws again what it reads")
+        ahead = (how.steps or chosen.ahead) if predicts else chosen.frames
+        first = chosen.frames if chosen.learn == "both" else 0
+        for begin in range(0, len(clips), TOGETHER):
+            seen = np.moveaxis(clips[begin : begin + TOGETHER, -chosen.frames :], 0, 1)
+            with own_precision(network):
+                drawn = drawn_by(network, asked(seen, first + ahead))[first:]
+            how.report(begin + seen.shape[1], len(clips), "drawing the frames")
+            for n in range(seen.shape[1]):
+                frames = drawn[:: 1 if predicts else -1, n].reshape(ahead, *clips.shape[2:])
+                some = np.linspace(0, ahead - 1, min(SHADED, ahead)).round().astype(int)
+                answer = {
+                    "number": begin + n,
+                    "text": frames_in_text(frames[None, some]),
+                    "frames": np.round(255 * frames).astype(int).tolist(),
+                }
+                if how.pictures:
+                    rows = {"read": seen[-DRAWN:, n] / 255, "drawn": frames[:DRAWN]}
+                    answer["picture"] = strip(f"Clip {begin + n}", rows).as_json()
+                yield answer
 
     def artefacts(self) -> dict[str, Any]:
         return {"picture": self.picture}
@@ -280,7 +292,7 @@ class Video(Finite, FileTask, AnsweringTask):
         return pixels, pixels
 
     def fingerprint(self) -> str:
-        return hashed([*self.parts.values()])
+        return super().fingerprint() if self.drawn else hashed([*self.parts.values()])
 
 
 def asked(seen: np.ndarray, steps: int) -> Batch:
@@ -290,67 +302,34 @@ def asked(seen: np.ndarray, steps: int) -> Batch:
     return Batch(Pair(ones, seen, np.full((1, count), len(seen), np.int32)), None, ones[..., 0])
 
 
-def draw_frames(network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-    """The frames that follow each clip of a file, or those read, drawn again; see `Task.apply`."""
-    file, settings = how.given_file("an .npy or .npz file of clips"), how.settings
-    clips = read_clips(file)
-    check_size(clips, how.artefacts, str(file))
-    if clips.shape[1] < settings.frames:
-        raise BadInput(
-            f"{file}: the clips have {clips.shape[1]} frames; the model reads {settings.frames}"
-        )
-    predicts = settings.learn != "reconstruct"
-    if how.steps is not None and not predicts:
-        raise BadInput("--steps is of predicted frames; this run draws again what it reads")
-    first = settings.frames if settings.learn == "both" else 0
-    ahead = (settings.ahead if how.steps is None else how.steps) if predicts else settings.frames
-    for begin in range(0, len(clips), TOGETHER):
-        seen = np.moveaxis(clips[begin : begin + TOGETHER, -settings.frames :], 0, 1)
-        with own_precision(network):
-            drawn = _sigmoid(outputs_on(network, asked(seen, first + ahead).arrays))[first:]
-        drawn = drawn if predicts else drawn[::-1]
-        how.report(begin + seen.shape[1], len(clips), "drawing the frames")
-        for n in range(seen.shape[1]):
-            frames = np.round(255 * drawn[:, n]).astype(np.uint8).reshape(-1, *clips.shape[2:])
-            some = np.linspace(0, ahead - 1, min(SHADED, ahead)).round().astype(int)
-            answer = {
-                "number": begin + n,
-                "text": frames_in_text(frames[None, some] / 255),
-                "frames": frames.tolist(),
-            }
-            if how.pictures:
-                rows = {"read": seen[-DRAWN:, n] / 255, "drawn": frames[:DRAWN] / 255}
-                answer["picture"] = strip(f"Clip {begin + n}", rows).as_json()
-            yield answer
+def drawn_by(network: Model, batch: Batch) -> np.ndarray:
+    """The frames `(T, B, pixels)` that a network draws, from 0 to 1."""
+    return np.asarray(jax.nn.sigmoid(outputs_on(network, batch.arrays)))
 
 
-def _cut(clips: np.ndarray, steps: int, where: str) -> np.ndarray:
-    """Clips of so many frames, one after another from each."""
+def _last_again(batch: Batch) -> np.ndarray:
+    """The last frame that was read, `(1, B, pixels)`."""
+    last = batch.inputs.source[-1:]
+    return last.reshape(1, last.shape[1], -1).astype(np.float32) / 255
+
+
+def _cut(clips: Any, steps: int, where: str) -> Any:
+    """Clips of so many frames, one after another from each longer one."""
     count, length = clips.shape[:2]
     if length < steps:
         raise BadInput(f"{where}: the clips have {length} frames; {steps} are needed")
+    if length == steps:
+        return clips
     each = length // steps
     return clips[:, : each * steps].reshape(count * each, steps, *clips.shape[2:])
 
 
-def _sprites(shows: str, pixels: int, part: str) -> np.ndarray:
+def _sprites(settings: Any, part: str) -> np.ndarray:
     """What moves in the drawn clips of a part."""
-    if shows == "shapes":
-        return shape_sprites(pixels // 2 - 1)
-    side = next((side for side in DIGIT_SIDES if 2 * side <= pixels), None)
-    if side is None:
-        raise BadInput(f"digits need pixels of at least {2 * DIGIT_SIDES[-1]}, got {pixels}")
-    if part == "test":
-        images, _ = read_digits("t10k", more_than=0)
-    else:
-        images, _ = read_digits("train", more_than=VALID)
-        images = images[:-VALID] if part == "train" else images[-VALID:]
-    return smaller(images.reshape(-1, 28, 28), side)
-
-
-def _sigmoid(outputs: jax.Array) -> np.ndarray:
-    return np.asarray(jax.nn.sigmoid(outputs))
-
-
-def _numbers(values: np.ndarray) -> str:
-    return ", ".join(map(str, values))
+    if settings.shows == "shapes":
+        return shape_sprites(settings.pixels // 2 - 1)
+    side = next((side for side in DIGIT_SIDES if 2 * side <= settings.pixels), 0)
+    if not side:
+        least = 2 * DIGIT_SIDES[-1]
+        raise BadInput(f"digits need pixels of at least {least}, got {settings.pixels}")
+    return smaller(digits_by_part()[part][0].reshape(-1, 28, 28), side)

@@ -26,9 +26,9 @@ def problem():
 
 def estimate(learner, network, batch):
     """What the learner follows: the first moment of Adam after one step is a tenth of it."""
-    memory, state = learner.initial(network), learner.start(network, batch)
-    _, memory, _, report = jax.jit(learner.step)(network, memory, state, batch)
-    return jax.tree.map(lambda m: 10 * m, memory.direction.mu), report
+    learner_state, state = learner.initial(network), learner.start(network, batch)
+    _, learner_state, _, report = jax.jit(learner.step)(network, learner_state, state, batch)
+    return jax.tree.map(lambda m: 10 * m, learner_state.direction.mu), report
 
 
 def test_the_estimate_is_that_of_a_loop(problem):
@@ -74,5 +74,6 @@ def test_losses_that_are_not_finite_rank_last():
 
 
 def test_schedules_that_need_more_are_refused():
-    with pytest.raises(BadInput, match="does not support the schedule plateau"):
-        EvolutionStrategy(Objective(SquaredError()), 10, schedule="plateau")
+    for name in ("plateau", "adaptive", "halving", "line-search"):
+        with pytest.raises(BadInput, match=f"does not support the schedule {name}"):
+            EvolutionStrategy(Objective(SquaredError()), 10, schedule=name)

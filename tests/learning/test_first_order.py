@@ -35,10 +35,10 @@ def weights_after(gradients, name, rate=0.1, momentum=0.9, **options):
         **options,
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
-    memory, found = learner.initial(network), []
+    learner_state, found = learner.initial(network), []
     for gradient in gradients:
         batch = Batch(jnp.asarray(gradient), None, jnp.ones((1, 1)))
-        network, memory, _, _ = learner.step(network, memory, None, batch)
+        network, learner_state, _, _ = learner.step(network, learner_state, None, batch)
         found.append(network["w"])
     return found
 
@@ -80,10 +80,10 @@ def test_nesterov_with_a_changing_rate():
         "nesterov", Objective(SquaredError()), 10, Given(), rate=0.1, clip="off", schedule="linear"
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
-    memory, theta, v = learner.initial(network), np.array([1.0, -2.0]), np.zeros(2)
+    learner_state, theta, v = learner.initial(network), np.array([1.0, -2.0]), np.zeros(2)
     for t in range(6):
         batch = Batch(k * network["w"], None, jnp.ones((1, 1)))
-        network, memory, _, _ = learner.step(network, memory, None, batch)
+        network, learner_state, _, _ = learner.step(network, learner_state, None, batch)
         v = 0.9 * v + rate_at("linear", t) * k * (theta - 0.9 * v)
         theta = theta - v
         np.testing.assert_allclose(network["w"], theta - 0.9 * v, rtol=1e-12)
@@ -112,9 +112,9 @@ def test_a_raw_velocity_keeps_the_rate_out(name):
 )
 def test_the_rest_is_optax(name, whole):
     w = jnp.asarray([1.0, -2.0])
-    memory = whole.init(w)
+    learner_state = whole.init(w)
     for gradient, found in zip(GRADIENTS, weights_after(GRADIENTS, name), strict=True):
-        change, memory = whole.update(jnp.asarray(gradient), memory, w)
+        change, learner_state = whole.update(jnp.asarray(gradient), learner_state, w)
         w = w + change
         np.testing.assert_allclose(found, w, rtol=1e-10)
 
@@ -137,11 +137,11 @@ def test_numbers_may_be_inputs_of_a_compiled_step(name):
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
     batch = Batch(jnp.asarray(GRADIENTS[0]), None, jnp.ones((1, 1)))
-    step, memory = jax.jit(one.step_with), one.initial(network)
+    step, learner_state = jax.jit(one.step_with), one.initial(network)
     for learner in (one, other):
         numbers = {key: jnp.asarray(x) for key, x in learner.numbers.items()}
-        given = step(numbers, network, memory, None, batch)
-        own = learner.step(network, memory, None, batch)
+        given = step(numbers, network, learner_state, None, batch)
+        own = learner.step(network, learner_state, None, batch)
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-12), given, own)
 
 
@@ -166,12 +166,59 @@ def test_schedules_at_known_steps():
 
 def test_plateau_halves_after_two_without_gain():
     learner = FirstOrder("sgd", Objective(SquaredError()), 10, schedule="plateau")
+    learner_state = learner.initial({"w": jnp.ones(2)})
+    scales = []
+    for value in (3.0, 2.0, 2.5, 2.5, 2.5, 2.5, 1.0):
+        learner_state = learner.after_validation(learner_state, value)
+        scales.append(float(learner_state.plateau.scale))
+    assert scales == [1, 1, 1, 0.5, 0.5, 0.25, 0.25]
+
+
+def test_the_adaptive_rate_rises_after_a_gain_and_falls_like_plateau():
+    learner = FirstOrder("sgd", Objective(SquaredError()), 10, schedule="adaptive")
     memory = learner.initial({"w": jnp.ones(2)})
     scales = []
     for value in (3.0, 2.0, 2.5, 2.5, 2.5, 2.5, 1.0):
         memory = learner.after_validation(memory, value)
         scales.append(float(memory.plateau.scale))
-    assert scales == [1, 1, 1, 0.5, 0.5, 0.25, 0.25]
+    assert scales == pytest.approx([1.1, 1.21, 1.21, 0.605, 0.605, 0.3025, 0.33275])
+
+
+@pytest.mark.parametrize(
+    ("name", "epoch", "expected"),
+    [
+        # Five epochs of 4 steps, then every two steps.
+        ("halving", 4.0, [1] * 20 + [1 / 2] * 2 + [1 / 4] * 2 + [1 / 8] * 2),
+        ("halving:1,4", 2.0, [1, 1, 1 / 2, 1 / 8, 1 / 32]),
+        ("halving:0,1", 3.5, [1 / 2] * 4 + [1 / 4] * 3 + [1 / 8]),
+    ],
+)
+def test_the_rate_is_halved_by_the_epoch(name, epoch, expected):
+    at = factor(name, 100, epoch=epoch)
+    assert [float(at(jnp.asarray(step))) for step in range(len(expected))] == pytest.approx(
+        expected
+    )
+
+
+def test_a_halving_that_is_none_is_refused():
+    for words in ("halving:", "halving:5", "halving:-1,2", "halving:5,0", "halving:5,nan"):
+        with pytest.raises(BadInput, match="as in halving:5,2; got halving:"):
+            FirstOrder("sgd", Objective(SquaredError()), 10, schedule=words)
+    with pytest.raises(BadInput, match="no schedule 'step:2'"):
+        FirstOrder("sgd", Objective(SquaredError()), 10, schedule="step:2")
+    with pytest.raises(BadInput, match="counts epochs, and there is no length of an epoch"):
+        weights_after(GRADIENTS, "sgd", schedule="halving")
+
+
+def test_adagrad_whose_sum_starts_at_zero():
+    """`v ← v + g²`, `θ ← θ - α g / √v`: of a weight with no gradient yet, nothing moves."""
+    gradients = [np.array([1e-6, 0.0]), *GRADIENTS]
+    w, v = np.array([1.0, -2.0]), np.zeros(2)
+    found = weights_after(gradients, "adagrad", accumulator=0.0)
+    for gradient, ours in zip(gradients, found, strict=True):
+        v = v + gradient**2
+        w = w - 0.1 * np.divide(gradient, np.sqrt(v), out=np.zeros(2), where=v > 0)
+        np.testing.assert_allclose(ours, w, rtol=1e-12)
 
 
 def test_line_search_shortens_a_step_that_is_too_long():

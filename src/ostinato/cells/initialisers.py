@@ -9,7 +9,7 @@ Example:
     15
 
 In a configuration an initialiser is a string, its name with its numbers: `fan-in`, `orthogonal`,
-`normal:0.1`, `sparse:0.1,0.1`, `incoming:15`, `spectral-radius:1.1` or
+`normal:0.1`, `uniform:0.08`, `sparse:0.1,0.1`, `incoming:15`, `spectral-radius:1.1` or
 `spectral-radius:1.1,incoming:15`. `initialiser` parses it.
 """
 
@@ -37,6 +37,19 @@ def normal(std: float = 0.1) -> Initialiser:
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         return float(std) * jax.random.normal(key, shape, dtype)
+
+    return init
+
+
+def uniform(limit: float = 0.08) -> Initialiser:
+    """Every entry from U(-limit, limit).
+
+    Sutskever et al. (2014) start translation so, with the limit 0.08 (Lipton et al., 2015,
+    section 5.3).
+    """
+
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
+        return jax.random.uniform(key, shape, dtype, -float(limit), float(limit))
 
     return init
 
@@ -141,6 +154,7 @@ def _largest_eigenvalue(matrix: jax.Array) -> np.ndarray:
 # The initialisers by the name that a configuration uses, with the kinds of their numbers.
 INITIALISERS: dict[str, tuple[Callable[..., Initialiser], tuple[str, ...]]] = {
     "normal": (normal, ("deviation",)),
+    "uniform": (uniform, ("limit",)),
     "glorot": (glorot, ()),
     "fan-in": (fan_in, ()),
     "orthogonal": (orthogonal, ("gain",)),
@@ -178,12 +192,12 @@ def _number(words: str, kind: str, given: str) -> Any:
     except ValueError:
         number = math.nan
     ranges = {"probability": (0, 1), "count": (1, 2**31 - 1)}
-    least, most = ranges.get(kind, (0, 3.4e38))
-    if not least <= number <= most:
+    low, high = ranges.get(kind, (0, 3.4e38))
+    if not low <= number <= high:
         size = "whole number" if kind == "count" else "number"
-        upper = f" to {most}" if kind == "probability" else " on"
+        upper = f" to {high}" if kind == "probability" else " on"
         raise BadInput(
-            f"the {kind} of an initialiser is a {size} from {least}{upper}, got {as_words(words)}"
+            f"the {kind} of an initialiser is a {size} from {low}{upper}, got {as_words(words)}"
         )
     return number
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -16,6 +17,7 @@ from ...cells.initialisers import normal
 from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
 from ...tasks.task import TaskSizes
+from ...weights import trained
 from ...wiring import (
     Captioner,
     Embedding,
@@ -241,7 +243,7 @@ def check_numbers(model: Any) -> None:
     if not isinstance(model, dict) or model.get("kind") not in NUMBERS:
         raise ValueError(f"there is no model {model!r:.40}")
     for one in NUMBERS[model["kind"]]:
-        checked(one, model.get(one.name) if one.optional else model[one.name])
+        checked(one, model[one.name])
     if "picture" in model and len(model["picture"]) != 3:
         raise ValueError("its pictures have no height, width and channels")
 
@@ -267,4 +269,18 @@ def make_network(config: Any, task: TaskSizes, units: int | Sequence[int], key: 
     """
     refuse(NETWORK, config, task)
     kind = "network" if task.model is None else task.model["kind"]
-    return MODELS[kind](Parts(config.cell, config.network, task, units), key)
+    made = MODELS[kind](Parts(config.cell, config.network, task, units), key)
+    limit = config.network.uniform
+    return made if limit is None else _uniform(made, limit, jax.random.fold_in(key, 1))
+
+
+def _uniform(network: Any, limit: float, key: jax.Array) -> Any:
+    """A network whose trained numbers, biases included, are drawn from U(-limit, limit)."""
+    parameters, rest = trained(network)
+    leaves, form = jax.tree.flatten(parameters)
+    keys = jax.random.split(key, len(leaves))
+    drawn = [
+        jax.random.uniform(key, x.shape, x.dtype, -limit, limit)
+        for key, x in zip(keys, leaves, strict=True)
+    ]
+    return eqx.combine(jax.tree.unflatten(form, drawn), rest)

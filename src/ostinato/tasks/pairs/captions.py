@@ -10,8 +10,8 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
+from ...data.artefact_checks import kept_picture, kept_whole
 from ...data.generated import draw_shapes
-from ...data.kept import kept_picture, kept_whole
 from ...data.padding import multiple_above
 from ...data.pictures import checked_captioned, read_captioned, read_pictures
 from ...data.splits import PARTS, divided_at_random, shares
@@ -21,7 +21,6 @@ from ...progress import each
 from ...settings import setting
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import as_size
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import NOBODY, Finite
@@ -29,7 +28,7 @@ from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..scores import bleu, exact_match, left_out_if_missing, meteor
-from ..task import Artefacts, checked_seed, hashed, random
+from ..task import AnsweringTask, Artefacts, checked_seed, hashed, random
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
 
@@ -121,7 +120,7 @@ class Captions(Finite, FileTask, AnsweringTask):
             raise BadInput(f"{where}: there is no picture to learn from")
         picture = self.images["train"].shape[-3:]
         if artefacts is None:
-            self.tokens = Tokens.of(self.captions["train"], "words", least=chosen.min_count)
+            self.tokens = Tokens.of(self.captions["train"], "words", min_count=chosen.min_count)
         else:
             self.tokens = Tokens.from_json(artefacts["tokens"])
         self.symbols = {
@@ -203,11 +202,12 @@ class Captions(Finite, FileTask, AnsweringTask):
         which = self.chosen(index, size, length)
         longest = max(len(self.symbols["train"][n]) for n in which)
         found = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
-        most = self.settings.shift
-        if not most:
+        shift = self.settings.shift
+        if not shift:
             return found
         draw = random(self.seed, MOVED, index)
-        pictures = self.moved(found.inputs.source, *draw.integers(-most, most + 1, (2, len(which))))
+        places = draw.integers(-shift, shift + 1, (2, len(which)))
+        pictures = self.moved(found.inputs.source, *places)
         return found._replace(inputs=found.inputs._replace(source=pictures))
 
     @staticmethod
@@ -291,7 +291,7 @@ class Captions(Finite, FileTask, AnsweringTask):
 
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        kept_whole(found["longest"], "longest caption", least=0)
+        kept_whole(found["longest"], "longest caption", min=0)
         kept_picture(found["picture"])
         return None, len(Tokens.from_json(found["tokens"]))
 
@@ -333,7 +333,7 @@ def check_size(pictures: np.ndarray, artefacts: Mapping[str, Any], where: str) -
 
 
 def written(
-    network: Any, tokens: Tokens, pictures: np.ndarray, most: int, how: ApplyOptions
+    network: Any, tokens: Tokens, pictures: np.ndarray, max_symbols: int, how: ApplyOptions
 ) -> Iterator[list[Answer]]:
     """The best captions of each picture.
 
@@ -341,7 +341,7 @@ def written(
         network: a trained `Captioner` or `VideoCaptioner`.
         tokens: its vocabulary.
         pictures: `(N, height, width, channels)`, or clips with an axis of frames.
-        most: the largest number of symbols of a caption, with its end.
+        max_symbols: the largest number of symbols of a caption, with its end.
         how: the beam, and how many captions.
     """
     together = min(TOGETHER, len(pictures))
@@ -350,7 +350,7 @@ def written(
         spare = together - len(block)
         padded = np.pad(block, ((0, spare), *[(0, 0)] * (block.ndim - 1)))
         lengths = np.full(together, padded.shape[1], np.int32)
-        found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, most, tokens, how)
+        found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, max_symbols, tokens, how)
         yield from found[: len(block)]
 
 

@@ -15,10 +15,9 @@ from ...data.splits import PARTS, part_at, shares
 from ...data.tokens import LEVELS, SUBWORDS, Tokens
 from ...errors import BadInput
 from ...settings import setting
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..scores import bleu, chrf, exact_match, left_out_if_missing
-from ..task import Artefacts, random
+from ..task import AnsweringTask, Artefacts, random
 from .pairs import Pairs, PairSettings
 from .write_answers import OPTIONS, answers, written
 
@@ -78,7 +77,7 @@ class Translate(Pairs, AnsweringTask):
             known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
         else:
             known = [
-                Tokens.of(side, level, least=settings.min_count, subwords=settings.subwords)
+                Tokens.of(side, level, min_count=settings.min_count, subwords=settings.subwords)
                 for side in texts["train"]
             ]
         parts = {}

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
+from ...data.artefact_checks import kept_picture
 from ...data.generated.moving import MovingClips, shape_sprites, smaller
-from ...data.kept import kept_picture
 from ...data.pictures import checked_clips, read_clips
 from ...data.splits import divided_at_random, shares
 from ...errors import BadInput
@@ -20,7 +20,6 @@ from ...settings import setting
 from ...weights import own_precision
 from ...wiring.encoder_decoder import Pair
 from ...wiring.video import LEARNED
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions, outputs_on
 from ..downloaded.mnist import digits_by_part
 from ..file_task import FileSettings, FileTask, Reading
@@ -29,7 +28,15 @@ from ..framing import PerStep
 from ..losses import BinaryCrossEntropy
 from ..metrics import FrameError, NatsPerStep, OfSteps
 from ..pairs.captions import check_size
-from ..task import Artefacts, Picture, checked_length, checked_seed, hashed, random
+from ..task import (
+    AnsweringTask,
+    Artefacts,
+    Picture,
+    checked_length,
+    checked_seed,
+    hashed,
+    random,
+)
 from .strip import frames_in_text, strip
 
 LOSS = BinaryCrossEntropy()

@@ -227,6 +227,8 @@ def test_bad_settings_are_refused(settings, words):
         ({"pool": "mean"}, "answers at every step; leave out --pool"),
         ({"output_feedback": True}, "has a network of its own kind; leave out output_feedback"),
         ({"cell": "jordan"}, "needs a readout"),
+        ({"gradient": "rtrl"}, "has a network of its own kind, which needs --gradient full"),
+        ({"omega": 1.0}, "has a network of its own kind; leave out omega"),
         ({"curriculum": 3}, "the task video has a length of 5 steps: the frames that are drawn"),
     ],
 )

@@ -126,7 +126,7 @@ def draw_scenes(
     Example:
         >>> films, captions = draw_scenes(np.random.default_rng(0), 2, "train", 8, 16)
         >>> films.shape, captions[0]
-        ((2, 8, 16, 16, 1), 'a square moves left and a cross moves up')
+        ((2, 8, 16, 16, 1), 'a square moves right and a cross moves right')
     """
     if part not in PARTS:
         raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {part!r:.40}")

@@ -29,7 +29,7 @@ class VideoCaptions(Captions):
         >>> task = VideoCaptions.of(np.zeros((20, 5, 8, 8)), ["nothing moves"] * 20)
         >>> batch = task.batch(0, size=4)
         >>> batch.inputs.source.shape, batch.targets[:, 0]
-        ((5, 4, 8, 8, 1), array([2, 3, 0], dtype=int32))
+        ((5, 4, 8, 8, 1), array([3, 2, 0], dtype=int32))
     """
 
     @dataclasses.dataclass(frozen=True)

@@ -39,6 +39,8 @@ from ostinato.tasks import (
     Task,
     Text,
     Translate,
+    Video,
+    VideoCaptions,
 )
 
 SURE = 50.0
@@ -399,4 +401,6 @@ OTHERS: dict[str, Callable[[], Task]] = {
     "ntm-sort": lambda: NTMSort(bits=3, max_items=5, kept=4, seed=3),
     "tag": lambda: Tagging(SENTENCES, seed=3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
+    "video": lambda: Video.of(PICTURES[0][..., None], frames=3, ahead=2, seed=3),
+    "video-caption": lambda: VideoCaptions.of(PICTURES[0][..., None], PICTURES[1], shift=1, seed=3),
 }

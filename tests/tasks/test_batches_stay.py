@@ -54,6 +54,8 @@ KEPT = {
     "temporal-order-3": "51e3f3459448",
     "text": "2222ee5ad3ba",
     "translate": "adaacf25527a",
+    "video": "7c6bf25b7afe",
+    "video-caption": "c5a1ed9098f6",
     "xor": "0fd44939bb1a",
 }
 

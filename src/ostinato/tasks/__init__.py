@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from .turing.vector_tasks import NTMRecall as NTMRecall
     from .turing.vector_tasks import NTMRepeatCopy as NTMRepeatCopy
     from .turing.vector_tasks import NTMSort as NTMSort
+    from .video.captions import VideoCaptions as VideoCaptions
+    from .video.frames import Video as Video
 
 __getattr__, __dir__, __all__ = attach(__name__, "TASKS")
 
@@ -72,6 +74,8 @@ TASKS = Members(
         "characters": "handwriting:Characters",
         "handwriting": "handwriting:Handwriting",
         "caption": "pairs.captions:Captions",
+        "video": "video.frames:Video",
+        "video-caption": "video.captions:VideoCaptions",
         "execute": "pairs.execution:Execute",
         "addition": "pairs.execution:Addition",
         "recall": "synthetic.recall:Recall",

@@ -16,6 +16,7 @@ VERBS = (
     "sample",
     "apply",
     "evaluate",
+    "score",
     "lens",
     "inside",
     "runs",

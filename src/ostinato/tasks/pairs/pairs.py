@@ -86,7 +86,7 @@ class Pairs(Finite):
         embedding: int = 128,
         exact: bool = False,
         longest: tuple[int, int] | None = None,
-        references: Mapping[str, Sequence[str]] | None = None,
+        references: Mapping[str, Sequence[Sequence[str]]] | None = None,
         where: str = "the pairs",
         **given: Any,
     ):
@@ -99,8 +99,9 @@ class Pairs(Finite):
             longest: symbols of the longest source and target, ends included; by default those of
                 the parts. A subclass that generates its training pairs (`training_pairs`) gives it,
                 and no part `"train"`.
-            references: the targets of held-out parts as texts, with whatever the vocabulary does
-                not know; by default the symbols decoded.
+            references: the right targets of each source of held-out parts as texts, with whatever
+                the vocabulary does not know; by default the symbols decoded. The first of them is
+                the target.
             where: where the pairs are from, for messages.
             given: `seed` of order and sampling, and settings by name; see `PairSettings`.
         """
@@ -148,7 +149,7 @@ class Pairs(Finite):
             name: (source.encode_all(sources[here]), target.encode_all(targets[here]))
             for name, here in cuts.items()
         }
-        references = {name: targets[cuts[name]] for name in ("valid", "test")}
+        references = {name: [[x] for x in targets[cuts[name]]] for name in ("valid", "test")}
         return cls(parts, source, target, references=references, **options)
 
     @property
@@ -207,10 +208,14 @@ class Pairs(Finite):
         return own
 
     def references(self, part: str) -> list[str]:
-        """The right targets of a part as texts, in the order of the part."""
+        """The right targets of a part as texts, in the order of the part; of several the first."""
+        return [some[0] for some in self.all_references(part)]
+
+    def all_references(self, part: str) -> list[Sequence[str]]:
+        """The same with all right targets of each source."""
         if part in self._references:
             return [*self._references[part]]
-        return [self.targets.decode(target) for target in self.parts[part][1]]
+        return [[self.targets.decode(target)] for target in self.parts[part][1]]
 
     # What is shown and kept
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from ...data.files import whole_path
 from ...data.generated import draw_dates, draw_numbers, number_pair
-from ...data.lines import read_pairs, read_table_of_pairs
+from ...data.lines import in_columns, read_pairs, read_table_of_pairs
 from ...data.splits import PARTS, part_at, shares
 from ...data.tokens import LEVELS, SUBWORDS, Tokens
 from ...errors import BadInput
 from ...settings import setting
 from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
-from ..scores import bleu, chrf, exact_match, left_out_if_missing
+from ..scores import any_match, bleu, chrf, left_out_if_missing
 from ..task import Artefacts, random
 from .pairs import Pairs, PairSettings
 from .write_answers import OPTIONS, answers, written
@@ -38,6 +38,10 @@ class Translate(Pairs, AnsweringTask):
     not in it is read and learned as ⟨unknown⟩, one of the symbols of the bits per symbol. BLEU,
     chrF and whatever is called exact compare with the texts themselves, so writing ⟨unknown⟩ is
     never right.
+
+    A line of a target file may have several translations, with tabs between. Training learns each
+    of them, in a pair of its own. Of held-out lines the first one is the target of the bits, and
+    what the network writes is compared with all of them.
 
     Shapes: those of `Pairs`.
     """
@@ -79,10 +83,13 @@ class Translate(Pairs, AnsweringTask):
         else:
             known = [
                 Tokens.of(side, level, least=settings.min_count, subwords=settings.subwords)
-                for side in texts["train"]
+                for side in _each_translation(*texts["train"])
             ]
         parts = {}
-        for name, (one, two) in texts.items():
+        for name, (sources, targets) in texts.items():
+            one, two = sources, [some[0] for some in targets]
+            if name == "train":
+                one, two = _each_translation(sources, targets)
             coded = [*zip(known[0].encode_all(one), known[1].encode_all(two), strict=True)]
             if name == "train" and settings.longest is not None:
                 coded = [x for x in coded if max(map(len, x)) <= settings.longest]
@@ -94,11 +101,11 @@ class Translate(Pairs, AnsweringTask):
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Translate":
-        """A file of `source<TAB>target` lines."""
+        """A file of `source<TAB>target` lines, or of several targets with tabs between."""
         known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
-        one, two = read_table_of_pairs(path)
-        coded = known[0].encode_all(one), known[1].encode_all(two)
-        parts, references = dict.fromkeys(PARTS, coded), dict.fromkeys(PARTS, two)
+        one, several = read_table_of_pairs(path, several=True)
+        coded = known[0].encode_all(one), known[1].encode_all([some[0] for some in several])
+        parts, references = dict.fromkeys(PARTS, coded), dict.fromkeys(PARTS, several)
         return cls(parts, *known, references=references, where=str(path), **_given(settings, known))
 
     @classmethod
@@ -107,12 +114,12 @@ class Translate(Pairs, AnsweringTask):
 
     def scores(self, network: Any, part: str) -> dict[str, Any]:
         """BLEU and chrF of what the network writes with a beam of 5."""
-        sources, references = self.parts[part][0], self.references(part)
+        sources, references = self.parts[part][0], self.all_references(part)
         found = written(network, sources, self.targets, ApplyOptions(), self.longest)
         texts = [answer[0].text for answer in found]
         if not texts:
             return {}
-        values = {"exact, beam of 5": exact_match(texts, references)}
+        values = {"exact, beam of 5": any_match(texts, references)}
         with left_out_if_missing():
             scores = [score(texts, references) for score in (bleu, chrf)]
             values |= {f"{score.name} ({score.signature})": score.value for score in scores}
@@ -134,16 +141,32 @@ def _partner(name: str) -> str:
     return f"{head}_{swap[side]}" if head else swap[side]
 
 
-def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Sequence[str]]], str]:
-    """Source and target sentences of each part, and where they are from."""
+Texts = dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
+
+
+def _each_translation(
+    sources: Sequence[str], targets: Sequence[Sequence[str]]
+) -> tuple[list[str], list[str]]:
+    """A pair for every translation of a source."""
+    pairs = [(one, two) for one, some in zip(sources, targets, strict=True) for two in some]
+    return [one for one, _ in pairs], [two for _, two in pairs]
+
+
+def _read_translations(source: str, target: str) -> tuple[list[str], list[list[str]]]:
+    one, two = read_pairs(source, target)
+    return one, [in_columns(line) for line in two]
+
+
+def _texts(settings: Any, seed: int) -> tuple[Texts, str]:
+    """The sources of each part with their translations, and where they are from."""
     if settings.source is None:
         return _generated(settings.pairs, seed), f"the pairs of {settings.pairs}"
-    one, two = read_pairs(settings.source, settings.target)
-    found: dict[str, tuple[Sequence[str], Sequence[str]]] = {"train": (one, two)}
+    one, two = _read_translations(settings.source, settings.target)
+    found: Texts = {"train": (one, two)}
     for part in ("valid", "test"):
         source, target = (getattr(settings, f"{part}_{side}") for side in ("source", "target"))
         if source is not None:
-            found[part] = read_pairs(source, target)
+            found[part] = _read_translations(source, target)
     missing = [part for part in ("valid", "test") if part not in found]
     if missing:
         # Pairs are held out at random, the same ones whatever the seed of the run.
@@ -156,8 +179,8 @@ def _texts(settings: Any, seed: int) -> tuple[dict[str, tuple[Sequence[str], Seq
     return {part: found[part] for part in PARTS}, f"{settings.source} and {settings.target}"
 
 
-def _generated(name: str, seed: int) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
-    found: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
+def _generated(name: str, seed: int) -> Texts:
+    found: Texts = {}
     for n, (part, count) in enumerate(COUNTS.items()):
         draw = random(seed, MADE, n)
         if name == "dates":
@@ -165,5 +188,5 @@ def _generated(name: str, seed: int) -> dict[str, tuple[Sequence[str], Sequence[
         else:
             language = name.removeprefix("numbers-")
             pairs = [number_pair(x, language) for x in draw_numbers(draw, count, part=part)]
-        found[part] = [one for one, _ in pairs], [two for _, two in pairs]
+        found[part] = [one for one, _ in pairs], [[two] for _, two in pairs]
     return found

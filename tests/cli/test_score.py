@@ -46,4 +46,4 @@ def test_scores_of_several_files(files, ostinato):
 )
 def test_what_cannot_be_scored(files, ostinato, given, words):
     code, _, errors = ostinato("score", "found.txt", *given)
-    assert code == 1 and words in errors and len(errors.splitlines()) == 1
+    assert code == 2 and words in errors and len(errors.splitlines()) == 1

@@ -17,6 +17,7 @@ VERBS = (
     "apply",
     "evaluate",
     "score",
+    "vectors",
     "lens",
     "inside",
     "runs",

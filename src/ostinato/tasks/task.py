@@ -240,6 +240,10 @@ class Task(abc.ABC):
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
 
+    def starting(self, network: Any) -> Any:
+        """The network that training begins with, from a new one: with given word vectors, say."""
+        return network
+
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
         return {}

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -12,6 +13,7 @@ from ...data.kept import kept_whole
 from ...data.padding import Shares, columns
 from ...data.splits import divided
 from ...data.tokens import END, UNKNOWN, Tokens
+from ...data.word_vectors import StartVectors
 from ...decoding import beam_answers
 from ...errors import BadInput
 from ...settings import setting
@@ -84,6 +86,8 @@ class Pairs(Finite):
         target: Tokens,
         *,
         embedding: int = 128,
+        start: Sequence[StartVectors | None] = (None, None),
+        fixed: bool = False,
         exact: bool = False,
         longest: tuple[int, int] | None = None,
         references: Mapping[str, Sequence[Sequence[str]]] | None = None,
@@ -95,6 +99,9 @@ class Pairs(Finite):
             parts: sources and targets of `"train"`, `"valid"` and `"test"`, symbols without ends.
             source, target: the vocabularies.
             embedding: size of the embeddings, unless the network's settings say otherwise.
+            start: word vectors that the embeddings of source and target start from, which decide
+                the size of both.
+            fixed: whether such an embedding is not learned.
             exact: whether the first metric is how many answers are right as a whole.
             longest: symbols of the longest source and target, ends included; by default those of
                 the parts. A subclass that generates its training pairs (`training_pairs`) gives it,
@@ -127,6 +134,17 @@ class Pairs(Finite):
             "tied": self.settings.tied,
             "embedding": embedding,
         }
+        self.start = start
+        sizes = {one.vectors.shape[1]: one.path for one in start if one is not None}
+        if len(sizes) > 1:
+            raise BadInput(
+                "the vectors of source and target must be of the same size: "
+                + ", ".join(f"{path} has {size} numbers" for size, path in sizes.items())
+            )
+        if sizes:
+            self.model["embedding"] = next(iter(sizes))
+        for name, one in zip(("fixed", "fixed_target"), start, strict=True):
+            self.model |= {name: True} if fixed and one is not None else {}
         chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
         self.framing = Written(loss, (first, second, Accuracy(UNKNOWN)), chance)
 
@@ -155,6 +173,16 @@ class Pairs(Finite):
     @property
     def source(self) -> str:
         return f"{self.where} are"
+
+    def starting(self, network: Any) -> Any:
+        source, target = self.start
+        if source is not None:
+            reads = network.encoder.encoding.starting_from(source)
+            network = eqx.tree_at(lambda x: x.encoder.encoding, network, reads)
+        if target is not None:
+            writes = network.embedding.starting_from(target)
+            network = eqx.tree_at(lambda x: x.embedding, network, writes)
+        return network
 
     # Batches
 

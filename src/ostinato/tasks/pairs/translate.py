@@ -12,12 +12,13 @@ from ...data.files import whole_path
 from ...data.generated import draw_dates, draw_numbers, number_pair
 from ...data.lines import in_columns, read_pairs, read_table_of_pairs
 from ...data.splits import PARTS, part_at, shares
-from ...data.tokens import LEVELS, SUBWORDS, Tokens
+from ...data.tokens import LEVELS, RESERVED, SUBWORDS, Tokens
 from ...errors import BadInput
 from ...settings import setting
 from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..scores import any_match, bleu, chrf, left_out_if_missing
+from ..start_vectors import FREEZE, VECTORS, check_freeze, read_start
 from ..task import Artefacts, random
 from .pairs import Pairs, PairSettings
 from .write_answers import OPTIONS, answers, written
@@ -58,10 +59,17 @@ class Translate(Pairs, AnsweringTask):
         level: str | None = _of_files(None, "what a symbol is", among=LEVELS)
         subwords: int = _of_files(SUBWORDS, "number of subwords of each side", min=300)
         min_count: int = _of_files(1, "how often a word must occur to be known", min=1)
+        vectors: str | None = _of_files(None, VECTORS)
+        target_vectors: str | None = _of_files(None, "the same for the words of the target")
+        freeze_vectors: bool = _of_files(False, FREEZE)
         longest: int | None = _of_files(None, "leave out training pairs with more symbols", min=1)
         split: str = _of_files("90/5/5", "percent for training, validation, test", read=shares)
 
         def __post_init__(self) -> None:
+            check_freeze(self.freeze_vectors, self.vectors, self.target_vectors)
+            for name in ("vectors", "target_vectors"):
+                if (file := getattr(self, name)) is not None:
+                    object.__setattr__(self, name, whole_path(file, name))
             for name in FILES:
                 if (file := getattr(self, name)) is not None:
                     object.__setattr__(self, name, whole_path(file, name))
@@ -95,9 +103,12 @@ class Translate(Pairs, AnsweringTask):
                 coded = [x for x in coded if max(map(len, x)) <= settings.longest]
             parts[name] = ([x for x, _ in coded], [y for _, y in coded])
         references = {part: texts[part][1] for part in ("valid", "test")}
-        return cls(
-            parts, *known, references=references, seed=seed, where=where, **_given(settings, known)
+        start = tuple(
+            read_start(path, one.level, one.tokens, RESERVED)
+            for path, one in zip((settings.vectors, settings.target_vectors), known, strict=True)
         )
+        given = {**_given(settings, known), "start": start, "fixed": settings.freeze_vectors}
+        return cls(parts, *known, references=references, seed=seed, where=where, **given)
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Translate":

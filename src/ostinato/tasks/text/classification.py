@@ -3,8 +3,10 @@
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -22,9 +24,10 @@ from ...progress import Report, each, silent
 from ...settings import setting
 from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
-from ..file_task import FileSettings, FileTask, Reading, naming
+from ..file_task import FileTask, Reading, naming
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
+from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..target_codec import TargetCodec
 from ..task import Artefacts, random
 
@@ -57,11 +60,12 @@ class Classify(Arrays, AnsweringTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings(FileSettings):
+    class Settings(VectorSettings):
         file: str | None = setting(None, "lines label<TAB>text (generated reviews)", of_file=True)
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+        paths = ("file", "vectors")
 
     name = "classify"
 
@@ -79,8 +83,8 @@ class Classify(Arrays, AnsweringTask):
             texts, labels: as many of each.
             source: where the texts are from, for messages.
             artefacts: of a trained model, whose words and labels are used.
-            given: `seed` of all that is random, and settings by name: `level`, `length` and
-                `split`; see `Settings`.
+            given: `seed` of all that is random, and settings by name: `level`, `length`, `split`,
+                `vectors` and `freeze_vectors`; see `Settings`.
         """
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
@@ -109,11 +113,25 @@ class Classify(Arrays, AnsweringTask):
             missing="refuse",
         )
         self._learn(data, parts, None, {"symbols": len(self.words), **known})
-        self.model = {"kind": "network", "embedding": EMBEDDING if self.level == "words" else 0}
+        self.start = read_start(self.settings.vectors, self.level, self.words.known, first=1)
+        usual = EMBEDDING if self.level == "words" else 0
+        self.model = {"kind": "network", **model_numbers(self.start, usual, self.settings)}
 
     def _symbols(self, text: str) -> list[str]:
         """The words or characters of a text that are read."""
         return (text.split() if self.level == "words" else list(text))[: self.cut]
+
+    def starting(self, network: Any) -> Any:
+        if self.start is None:
+            return network
+        return eqx.tree_at(
+            lambda x: x.encoding, network, network.encoding.starting_from(self.start)
+        )
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Classify":
+        alone = dataclasses.replace(settings, vectors=None, freeze_vectors=False)
+        return super().on_file(path, alone, artefacts)
 
     def baselines(self) -> dict[str, float]:
         """Chance, and naive Bayes with add-one smoothing."""

@@ -93,12 +93,12 @@ def our_product(network, batch, form, few=1, many=5):
 def our_step(network, batch):
     """The time of a step, and how often it evaluated the objective after conjugate gradient."""
     learner = HessianFree(OBJECTIVE, DAMPING, iterations=ITERATIONS, tolerance=0.0, curvature=PART)
-    step, memory = jax.jit(learner.step), learner.initial(network)
-    report = step(network, memory, None, batch)[-1]
+    step, learner_state = jax.jit(learner.step), learner.initial(network)
+    report = step(network, learner_state, None, batch)[-1]
     assert report["iterations"] == ITERATIONS, REASONS[report["reason"]]
     others = 1 + (ITERATIONS + 2) * PART / WHOLE
     evaluations = round(3 * (float(report["gradients"]) - others))
-    return seconds(lambda: step(network, memory, None, batch), repeats=2), evaluations
+    return seconds(lambda: step(network, learner_state, None, batch), repeats=2), evaluations
 
 
 class Torch:

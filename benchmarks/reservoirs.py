@@ -256,17 +256,17 @@ def stream(steps, units=100):
             u = np.random.default_rng(number).uniform(-1, 1, (length + 3, 1, 1))
             return Batch(u[3:], u[:-3], np.ones((length, 1))).arrays
 
-        memory, state = learner.initial(network), learner.start(network, batch(0))
+        learner_state, state = learner.initial(network), learner.start(network, batch(0))
         part, sums = 20, None
         started, peaks = time.perf_counter(), []
         for number in range(steps // length):
-            _, memory, state, _ = step(network, memory, state, batch(number))
-            jax.block_until_ready(memory)  # no batches that wait for their turn
+            _, learner_state, state, _ = step(network, learner_state, state, batch(number))
+            jax.block_until_ready(learner_state)  # no batches that wait for their turn
             if number + 1 == part:
-                sums = memory.moments
+                sums = learner_state.moments
             if number in (part, steps // length - 1):
                 peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-        jax.block_until_ready(memory)
+        jax.block_until_ready(learner_state)
         seconds = time.perf_counter() - started
         from ostinato.reservoir.moments import fitted
 

@@ -123,18 +123,18 @@ def by_hessian_free(problem: Problem, options) -> Iterator[dict[str, dict]]:
 
     @jax.jit
     @jax.vmap
-    def step(arrays, memory, batch, test):
+    def step(arrays, learner_state, batch, test):
         network = problem.network(arrays)
         state = network.initial((size,))
-        network, memory, _, report = learner.step(network, memory, state, batch)
+        network, learner_state, _, report = learner.step(network, learner_state, state, batch)
         report["wrong"] = wrong(problem.loss, network, test)
-        return eqx.filter(network, eqx.is_array), memory, report
+        return eqx.filter(network, eqx.is_array), learner_state, report
 
     arrays = problem.arrays
-    memory = jax.vmap(lambda arrays: learner.initial(problem.network(arrays)))(arrays)
+    learner_state = jax.vmap(lambda arrays: learner.initial(problem.network(arrays)))(arrays)
     used = np.zeros(len(problem.seeds))
     for batch in batches(problem.tasks, size):
-        arrays, memory, report = step(arrays, memory, batch, problem.test)
+        arrays, learner_state, report = step(arrays, learner_state, batch, problem.test)
         report = jax.device_get(report)
         used += np.asarray(report["gradients"]) * size
         at = {
@@ -166,9 +166,9 @@ def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]
         scale = jnp.minimum(1.0, 1.0 / optax.tree.norm(found))
         return loss, jax.tree.map(lambda x: scale * x, found)
 
-    def moved(direction, rate, arrays, memory, found):
-        updates, memory = direction.update(found, memory, arrays)
-        return jax.tree.map(lambda p, u: p - rate * u, arrays, updates), memory
+    def moved(direction, rate, arrays, learner_state, found):
+        updates, learner_state = direction.update(found, learner_state, arrays)
+        return jax.tree.map(lambda p, u: p - rate * u, arrays, updates), learner_state
 
     @jax.jit
     def step(kept, batch):
@@ -185,12 +185,12 @@ def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]
             old, own = kept[name], slice(start, start := start + len(kept[name]["rates"]))
             over_seeds = jax.vmap(partial(moved, direction), in_axes=(None, 0, 0, 0))
             own_gradient = jax.tree.map(lambda x, own=own: x[own], found)
-            arrays, memory = jax.vmap(over_seeds)(
-                old["rates"], old["arrays"], old["memory"], own_gradient
+            arrays, learner_state = jax.vmap(over_seeds)(
+                old["rates"], old["arrays"], old["learner_state"], own_gradient
             )
             recent = jnp.where(old["recent"] < 0, losses[own], old["recent"])
             recent = 0.95 * recent + 0.05 * losses[own]
-            after[name] = old | {"arrays": arrays, "memory": memory, "recent": recent}
+            after[name] = old | {"arrays": arrays, "learner_state": learner_state, "recent": recent}
         return after
 
     missed = jax.jit(jax.vmap(lambda a, t: wrong(problem.loss, problem.network(a), t)))
@@ -199,7 +199,7 @@ def by_first_order(problem: Problem, budget: float) -> Iterator[dict[str, dict]]
         name: {
             "rates": jnp.asarray(RATES),
             "arrays": three,
-            "memory": jax.vmap(jax.vmap(direction.init))(three),
+            "learner_state": jax.vmap(jax.vmap(direction.init))(three),
             "recent": jnp.full((len(RATES), len(problem.seeds)), -1.0),
         }
         for name, direction in directions.items()

@@ -209,16 +209,16 @@ def single_steps() -> None:
     learner = build_learner(config, task)
     advance = compiled_step(network, learner, seed=0)
     arrays = eqx.filter(network, eqx.is_array)
-    memory, state = learner.initial(network), network.initial((config.batch,))
+    learner_state, state = learner.initial(network), network.initial((config.batch,))
     model = Torch(config, task.inputs)
     position = 0
 
     def our_step():
-        nonlocal arrays, memory, state, position
+        nonlocal arrays, learner_state, state, position
         batch = task.batch(position, config.batch)
         sequences = Batch(batch.inputs, batch.targets, batch.weights)
-        arrays, memory, state, report = advance(
-            arrays, memory, state, sequences, np.int32(position)
+        arrays, learner_state, state, report = advance(
+            arrays, learner_state, state, sequences, np.int32(position)
         )
         position += 1
         return float(report["loss"])

@@ -139,15 +139,22 @@ def speed(precision):
         network, learner = build_network(made, task), build_learner(made, task)
         advance = compiled_step(network, learner, 0)
         arrays = eqx.filter(network, eqx.is_array)
-        memory, batch = learner.initial(network), task.batch(0, size["batch"]).arrays.on_device()
+        learner_state, batch = (
+            learner.initial(network),
+            task.batch(0, size["batch"]).arrays.on_device(),
+        )
         for warm in range(3):
-            arrays, memory, _, report = advance(arrays, memory, (), batch, np.int32(warm))
+            arrays, learner_state, _, report = advance(
+                arrays, learner_state, (), batch, np.int32(warm)
+            )
         jax.block_until_ready(report)
         times = []
         for _ in range(5):
             started = time.perf_counter()
             for n in range(20):
-                arrays, memory, _, report = advance(arrays, memory, (), batch, np.int32(n))
+                arrays, learner_state, _, report = advance(
+                    arrays, learner_state, (), batch, np.int32(n)
+                )
             jax.block_until_ready(report)
             times.append((time.perf_counter() - started) / 20)
         ours = size["batch"] / float(np.median(times))

@@ -62,16 +62,16 @@ class Seeds:
         def first(weights):
             return learner.initial(eqx.combine(weights, self.rest))
 
-        def one(weights, memory, batch):
+        def one(weights, learner_state, batch):
             network = eqx.combine(weights, self.rest)
             start = learner.start(network, batch)
-            network, memory, _, report = learner.step(network, memory, start, batch)
-            return eqx.filter(network, eqx.is_array), memory, report["loss"]
+            network, learner_state, _, report = learner.step(network, learner_state, start, batch)
+            return eqx.filter(network, eqx.is_array), learner_state, report["loss"]
 
         def several(carried, batches):
             def step(carried, batch):
-                weights, memory, loss = jax.vmap(one)(*carried, batch)
-                return (weights, memory), loss
+                weights, learner_state, loss = jax.vmap(one)(*carried, batch)
+                return (weights, learner_state), loss
 
             return jax.lax.scan(step, carried, batches)
 
@@ -79,13 +79,13 @@ class Seeds:
             outputs, _ = outputs_of(eqx.combine(weights, self.rest), batch, backend="scan")
             return [metric.counts(outputs, batch) for metric in task.metrics]
 
-        self.memory = jax.vmap(first)(self.weights)
+        self.learner_state = jax.vmap(first)(self.weights)
         self.step = jax.jit(several, donate_argnums=0)
         self.counted = jax.jit(jax.vmap(counted, in_axes=(0, None)))
 
     def train(self, steps, batch, show=0, seconds=None):
         """All steps, or as many as the seconds allow: their number, and the seconds of each."""
-        carried, started, index = (self.weights, self.memory), None, 0
+        carried, started, index = (self.weights, self.learner_state), None, 0
         while index < steps and (not started or time.perf_counter() - started < (seconds or 1e9)):
             batches = [
                 [task.batch(n, batch).arrays for task in self.tasks]
@@ -102,7 +102,7 @@ class Seeds:
             if show and (index // TOGETHER) % (show // TOGETHER) == 0:
                 print(index, np.array2string(np.asarray(loss[-1]), precision=4), flush=True)
             index += TOGETHER
-        self.weights, self.memory = jax.block_until_ready(carried)
+        self.weights, self.learner_state = jax.block_until_ready(carried)
         return index, (time.perf_counter() - started) / max(index - TOGETHER, 1)
 
     def values(self, batch):
@@ -179,8 +179,8 @@ def speed(given):
         learner = FirstOrder("adam", Objective(task.loss), steps=1000, rate=RATE, clip=CLIP)
         data = task.batch(0, batch).arrays.on_device()
         step = eqx.filter_jit(learner.step)
-        memory, state = learner.initial(network), learner.start(network, data)
-        ours = 1e3 * batch / _milliseconds(step, network, memory, state, data)
+        learner_state, state = learner.initial(network), learner.start(network, data)
+        ours = 1e3 * batch / _milliseconds(step, network, learner_state, state, data)
         theirs = sequences_per_second(
             np.asarray(data.inputs), np.asarray(data.targets), np.asarray(data.weights)
         )

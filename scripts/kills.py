@@ -84,7 +84,7 @@ def main() -> int:
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         }
         import ostinato.cli.verbs
-        import ostinato.runs.loop.training  # noqa: F401  what every fork has then
+        import ostinato.runs.loop.start  # noqa: F401  what every fork has then
 
         found = collections.Counter()
         started = time.monotonic()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ostinato.lens import recurrent_matrices, saturation
-from ostinato.lens.names import plain_name, weight_name
+from ostinato.lens.part_names import plain_name, weight_name
 from ostinato.runs import Config, evaluate, open_run, train
 from ostinato.runs.config.members import REGISTRIES
 from ostinato.testing import check_cell, check_task

@@ -325,7 +325,7 @@ def test_every_verb_that_may_take_long_says_how_far_it_is(
             heard.append((done, total, what))
 
     monkeypatch.setattr(shown, "Display", Heard)
-    monkeypatch.setattr("ostinato.report.write.write_picture", lambda chart, path: None)
+    monkeypatch.setattr("ostinato.report.run_page.write_picture", lambda chart, path: None)
     (tmp_path / "lines").write_text("it is fine\n" * 70)
     arguments = [str(word).replace("RUNS", str(runs)) for word in VERBS[verb]]
     code, out, err = ostinato(verb, *arguments)

@@ -25,7 +25,7 @@ def seeded(rng):
 
 
 DRAWS = {
-    "numbers": lambda rng, part: numbers.draw_numbers(rng, 1, most=9999, part=part)[0],
+    "numbers": lambda rng, part: numbers.draw_numbers(rng, 1, largest=9999, part=part)[0],
     "dates": lambda rng, part: dates.draw_date(rng, part, last=datetime.date(1605, 1, 1)),
     "programs": lambda rng, part: str(programs.draw_program(seeded(rng), Level(1, 1), part)),
     "additions": lambda rng, part: tuple(sorted(numbers.draw_terms(rng, 2, part))),
@@ -90,7 +90,7 @@ def test_number_words_are_those_of_num2words():
 
 
 def test_numbers_have_all_lengths_up_to_the_largest():
-    found = numbers.draw_numbers(generator(), 2000, most=54_321)
+    found = numbers.draw_numbers(generator(), 2000, largest=54_321)
     assert max(found) <= 54_321 and min(found) == 0
     digits = np.bincount([len(str(n)) for n in found])[1:]
     assert len(digits) == 5 and digits.min() > 300
@@ -106,7 +106,7 @@ def test_number_words_refuse():
         with pytest.raises(BadInput, match=words):
             numbers.number_pair(*arguments)
     with pytest.raises(BadInput, match="the largest number must be"):
-        numbers.draw_numbers(generator(), 1, most=-1)
+        numbers.draw_numbers(generator(), 1, largest=-1)
 
 
 # Dates

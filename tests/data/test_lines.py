@@ -45,4 +45,4 @@ def test_what_is_not_a_text_is_refused(tmp_path, read, raw, words):
 
 def test_a_vocabulary_without_words_is_refused():
     with pytest.raises(BadInput, match="none of the 2 words occurs 3 times"):
-        Tokens.of(["a b"], "words", least=3)
+        Tokens.of(["a b"], "words", min_count=3)

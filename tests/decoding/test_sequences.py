@@ -39,7 +39,7 @@ def test_a_wide_beam_is_an_exhaustive_search(model):
     net, sources, padded, lengths = model
     every = every_answer(net.outputs)
     width = net.outputs**MAX
-    found = beam_answers(net, padded, lengths, width=width, most=MAX, count=len(every))
+    found = beam_answers(net, padded, lengths, width=width, max_symbols=MAX, count=len(every))
     for n, source in enumerate(sources):
         scores = log_probabilities(net, [source] * len(every), every)
         order = np.argsort(scores)[::-1]
@@ -51,8 +51,8 @@ def test_a_wide_beam_is_an_exhaustive_search(model):
 
 def test_scores_are_the_models_own(model):
     net, sources, padded, lengths = model
-    found = beam_answers(net, padded, lengths, width=4, most=MAX, count=4)
-    drawn = sampled_answers(net, padded, lengths, key=jax.random.key(1), most=MAX, count=4)
+    found = beam_answers(net, padded, lengths, width=4, max_symbols=MAX, count=4)
+    drawn = sampled_answers(net, padded, lengths, key=jax.random.key(1), max_symbols=MAX, count=4)
     for answers in (found, drawn):
         for n, k in itertools.product(range(3), range(4)):
             if answers.ended[n, k]:
@@ -63,8 +63,10 @@ def test_scores_are_the_models_own(model):
 
 def test_a_beam_of_one_is_greedy(model):
     net, _, padded, lengths = model
-    found = beam_answers(net, padded, lengths, width=1, most=8)
-    cold = sampled_answers(net, padded, lengths, key=jax.random.key(0), most=8, temperature=0.0)
+    found = beam_answers(net, padded, lengths, width=1, max_symbols=8)
+    cold = sampled_answers(
+        net, padded, lengths, key=jax.random.key(0), max_symbols=8, temperature=0.0
+    )
     assert np.array_equal(found.symbols, cold.symbols)
     np.testing.assert_allclose(found.scores, cold.scores, rtol=1e-5)
 
@@ -72,7 +74,7 @@ def test_a_beam_of_one_is_greedy(model):
 def test_a_penalty_prefers_longer_answers(model):
     net, _, padded, lengths = model
     plain, long = (
-        beam_answers(net, padded, lengths, width=27, most=MAX, penalty=penalty)
+        beam_answers(net, padded, lengths, width=27, max_symbols=MAX, penalty=penalty)
         for penalty in (0.0, 20.0)
     )
     assert (long.lengths >= plain.lengths).all() and (long.lengths > plain.lengths).any()
@@ -80,7 +82,7 @@ def test_a_penalty_prefers_longer_answers(model):
 
 def test_answers_that_were_cut_off_come_last(model):
     net, _, padded, lengths = model
-    found = beam_answers(net, padded, lengths, width=8, most=1, count=4)
+    found = beam_answers(net, padded, lengths, width=8, max_symbols=1, count=4)
     assert found.ended[:, 0].all() and not found.ended[:, 1:].any()
     assert (found.lengths == 1).all()
 
@@ -89,7 +91,7 @@ def test_samples_have_the_frequencies_of_the_model(model):
     net, sources, padded, lengths = model
     count = 4000
     drawn = sampled_answers(
-        net, padded[:, :1], lengths[:1], key=jax.random.key(2), most=MAX, count=count
+        net, padded[:, :1], lengths[:1], key=jax.random.key(2), max_symbols=MAX, count=count
     )
     (score,) = log_probabilities(net, [sources[0]], [[]])
     share = np.mean((drawn.lengths[0] == 1) & drawn.ended[0])
@@ -100,8 +102,10 @@ def test_samples_have_the_frequencies_of_the_model(model):
 def test_what_cannot_be_searched_is_said(model):
     net, _, padded, lengths = model
     with pytest.raises(BadInput, match="at least 1"):
-        beam_answers(net, padded, lengths, width=0, most=3)
+        beam_answers(net, padded, lengths, width=0, max_symbols=3)
     with pytest.raises(BadInput, match="at most 2 answers"):
-        beam_answers(net, padded, lengths, width=2, most=3, count=3)
+        beam_answers(net, padded, lengths, width=2, max_symbols=3, count=3)
     with pytest.raises(BadInput, match="temperature"):
-        sampled_answers(net, padded, lengths, key=jax.random.key(0), most=3, temperature=-1.0)
+        sampled_answers(
+            net, padded, lengths, key=jax.random.key(0), max_symbols=3, temperature=-1.0
+        )

@@ -8,6 +8,7 @@ from html import escape
 
 import equinox as eqx
 import jax
+import numpy as np
 import pytest
 
 from everyday import some
@@ -136,10 +137,17 @@ def test_krauses_rows_have_his_initial_weights(tmp_path):
 
 
 @pytest.mark.parametrize("name", some(RECIPES, CHEAP))
-def test_the_quick_size_runs_and_writes_a_page(name, tmp_path):
-    """With the data sets of this machine: nothing is downloaded."""
-    found = RECIPES[name]
-    results = reproduce(found, Job(tmp_path, quick=True))
+def test_the_quick_size_runs_and_writes_a_page(name, data, tmp_path, monkeypatch):
+    """On small data sets of random numbers, and on a text made of a few words."""
+    monkeypatch.setenv("OSTINATO_DATA", str(data))
+    found, corpus = RECIPES[name], None
+    if found.trains and found.corpus is not None:
+        words = np.random.default_rng(0).choice(
+            "one two three, four [five] six. Seven".split(), 40_000
+        )
+        corpus = tmp_path / "words.txt"
+        corpus.write_text(" ".join(words))
+    results = reproduce(found, Job(tmp_path, quick=True, corpus=corpus))
     assert {result.row for result in results} == {row.name for row in found.chosen(None)}
     columns = {column for result in results for column in result.numbers}
     assert columns <= set(found.columns)

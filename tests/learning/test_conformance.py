@@ -1,4 +1,4 @@
-"""What every learner must do: be pure, keep its memory in arrays, and learn."""
+"""What every learner must do: be pure, keep its state in arrays, and learn."""
 
 import equinox as eqx
 import jax
@@ -34,37 +34,37 @@ def test_learner(name, tmp_path):
 
     def first_step(batch):
         batch = batch.on_device().arrays
-        memory, state = learner.initial(network), learner.start(network, batch)
-        assert all(eqx.is_array(x) for x in jax.tree.leaves((memory, state)))
-        return step(network, memory, state, batch)
+        learner_state, state = learner.initial(network), learner.start(network, batch)
+        assert all(eqx.is_array(x) for x in jax.tree.leaves((learner_state, state)))
+        return step(network, learner_state, state, batch)
 
-    memory = it_is_pure_and_learns(learner, step, network, batch.on_device().arrays)
-    its_memory_survives_a_file(learner, memory, network, tmp_path / "memory.safetensors")
+    learner_state = it_is_pure_and_learns(learner, step, network, batch.on_device().arrays)
+    its_state_survives_a_file(learner, learner_state, network, tmp_path / "state.safetensors")
     padding_and_packing_change_nothing(first_step, batch, with_norms="omega" not in name)
 
 
 def it_is_pure_and_learns(learner, step, network, batch):
-    memory, state = learner.initial(network), learner.start(network, batch)
-    again = [step(network, memory, state, batch) for _ in range(2)]
+    learner_state, state = learner.initial(network), learner.start(network, batch)
+    again = [step(network, learner_state, state, batch) for _ in range(2)]
     for one, other in zip(*map(jax.tree.leaves, again), strict=True):
         np.testing.assert_array_equal(one, other)
 
     now, first = network, None
     for _ in range(STEPS):
-        now, memory, _, report = step(now, memory, state, batch)
+        now, learner_state, _, report = step(now, learner_state, state, batch)
         first = report["loss"] if first is None else first
-    step(now, learner.after_validation(memory, 1.0), state, batch)
+    step(now, learner.after_validation(learner_state, 1.0), state, batch)
     assert step._cache_size() == 1, "the step is compiled once"
     assert {"loss", "norm", "norms", "rate", "clipped"} <= report.keys()
     assert report["loss"] < 0.5 * first, f"{first} -> {report['loss']}"
     np.testing.assert_allclose(report["norm"], jnp.linalg.norm(report["norms"]), rtol=1e-6)
-    return memory
+    return learner_state
 
 
-def its_memory_survives_a_file(learner, memory, network, file):
-    file.write_bytes(b"".join(pack(memory)))
+def its_state_survives_a_file(learner, learner_state, network, file):
+    file.write_bytes(b"".join(pack(learner_state)))
     kept, _ = unpack(file, learner.initial(network))
-    heard, same = (jax.tree.leaves(learner.after_validation(m, 1.0)) for m in (memory, kept))
+    heard, same = (jax.tree.leaves(learner.after_validation(m, 1.0)) for m in (learner_state, kept))
     for one, other in zip(heard, same, strict=True):
         np.testing.assert_array_equal(one, other)
 

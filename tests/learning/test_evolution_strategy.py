@@ -26,9 +26,9 @@ def problem():
 
 def estimate(learner, network, batch):
     """What the learner follows: the first moment of Adam after one step is a tenth of it."""
-    memory, state = learner.initial(network), learner.start(network, batch)
-    _, memory, _, report = jax.jit(learner.step)(network, memory, state, batch)
-    return jax.tree.map(lambda m: 10 * m, memory.direction.mu), report
+    learner_state, state = learner.initial(network), learner.start(network, batch)
+    _, learner_state, _, report = jax.jit(learner.step)(network, learner_state, state, batch)
+    return jax.tree.map(lambda m: 10 * m, learner_state.direction.mu), report
 
 
 def test_the_estimate_is_that_of_a_loop(problem):

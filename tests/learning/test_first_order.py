@@ -35,10 +35,10 @@ def weights_after(gradients, name, rate=0.1, momentum=0.9, **options):
         **options,
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
-    memory, found = learner.initial(network), []
+    learner_state, found = learner.initial(network), []
     for gradient in gradients:
         batch = Batch(jnp.asarray(gradient), None, jnp.ones((1, 1)))
-        network, memory, _, _ = learner.step(network, memory, None, batch)
+        network, learner_state, _, _ = learner.step(network, learner_state, None, batch)
         found.append(network["w"])
     return found
 
@@ -80,10 +80,10 @@ def test_nesterov_with_a_changing_rate():
         "nesterov", Objective(SquaredError()), 10, Given(), rate=0.1, clip="off", schedule="linear"
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
-    memory, theta, v = learner.initial(network), np.array([1.0, -2.0]), np.zeros(2)
+    learner_state, theta, v = learner.initial(network), np.array([1.0, -2.0]), np.zeros(2)
     for t in range(6):
         batch = Batch(k * network["w"], None, jnp.ones((1, 1)))
-        network, memory, _, _ = learner.step(network, memory, None, batch)
+        network, learner_state, _, _ = learner.step(network, learner_state, None, batch)
         v = 0.9 * v + rate_at("linear", t) * k * (theta - 0.9 * v)
         theta = theta - v
         np.testing.assert_allclose(network["w"], theta - 0.9 * v, rtol=1e-12)
@@ -112,9 +112,9 @@ def test_a_raw_velocity_keeps_the_rate_out(name):
 )
 def test_the_rest_is_optax(name, whole):
     w = jnp.asarray([1.0, -2.0])
-    memory = whole.init(w)
+    learner_state = whole.init(w)
     for gradient, found in zip(GRADIENTS, weights_after(GRADIENTS, name), strict=True):
-        change, memory = whole.update(jnp.asarray(gradient), memory, w)
+        change, learner_state = whole.update(jnp.asarray(gradient), learner_state, w)
         w = w + change
         np.testing.assert_allclose(found, w, rtol=1e-10)
 
@@ -137,11 +137,11 @@ def test_numbers_may_be_inputs_of_a_compiled_step(name):
     )
     network = {"w": jnp.asarray([1.0, -2.0])}
     batch = Batch(jnp.asarray(GRADIENTS[0]), None, jnp.ones((1, 1)))
-    step, memory = jax.jit(one.step_with), one.initial(network)
+    step, learner_state = jax.jit(one.step_with), one.initial(network)
     for learner in (one, other):
         numbers = {key: jnp.asarray(x) for key, x in learner.numbers.items()}
-        given = step(numbers, network, memory, None, batch)
-        own = learner.step(network, memory, None, batch)
+        given = step(numbers, network, learner_state, None, batch)
+        own = learner.step(network, learner_state, None, batch)
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-12), given, own)
 
 
@@ -166,11 +166,11 @@ def test_schedules_at_known_steps():
 
 def test_plateau_halves_after_two_without_gain():
     learner = FirstOrder("sgd", Objective(SquaredError()), 10, schedule="plateau")
-    memory = learner.initial({"w": jnp.ones(2)})
+    learner_state = learner.initial({"w": jnp.ones(2)})
     scales = []
     for value in (3.0, 2.0, 2.5, 2.5, 2.5, 2.5, 1.0):
-        memory = learner.after_validation(memory, value)
-        scales.append(float(memory.plateau.scale))
+        learner_state = learner.after_validation(learner_state, value)
+        scales.append(float(learner_state.plateau.scale))
     assert scales == [1, 1, 1, 0.5, 0.5, 0.25, 0.25]
 
 

@@ -27,16 +27,16 @@ class Leap(Learner):
     def initial(self, network):
         return jnp.zeros((), jnp.int32)
 
-    def step(self, network, memory, state, batch):
+    def step(self, network, learner_state, state, batch):
         zero = jnp.zeros(())
         report = {
             "loss": zero,
             "norm": zero,
             "norms": zero[None],
             "rate": zero,
-            "leaps": memory + 1,
+            "leaps": learner_state + 1,
         }
-        return {"w": network["w"] / 2}, memory + 1, state, {**report, "clipped": zero}
+        return {"w": network["w"] / 2}, learner_state + 1, state, {**report, "clipped": zero}
 
     def summary(self, reports):
         return {"leaps": int(reports[-1]["leaps"])}
@@ -44,10 +44,10 @@ class Leap(Learner):
 
 def turns(learner, count):
     network = {"w": jnp.asarray([1.0])}
-    memory, found = learner.initial(network), []
+    learner_state, found = learner.initial(network), []
     step = jax.jit(learner.step)
     for _ in range(count):
-        network, memory, _, report = step(network, memory, None, BATCH)
+        network, learner_state, _, report = step(network, learner_state, None, BATCH)
         found.append(report)
     return [int(r["second"]) for r in found], network, found
 

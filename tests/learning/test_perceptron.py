@@ -27,13 +27,13 @@ def threshold_units(inputs, outputs):
 
 def learned(network, batch, epochs, loss=None, **options):
     learner = Perceptron(Objective(loss or SquaredError()), **options)
-    memory, step = learner.initial(network), jax.jit(learner.step)
+    learner_state, step = learner.initial(network), jax.jit(learner.step)
     history = []
     for _ in range(epochs):
         state = learner.start(network, batch)
-        network, memory, _, report = step(network, memory, state, batch)
+        network, learner_state, _, report = step(network, learner_state, state, batch)
         history.append(int(report["mistakes"]))
-    return network, memory, history
+    return network, learner_state, history
 
 
 def test_the_number_of_mistakes_is_bounded():
@@ -50,8 +50,8 @@ def test_the_number_of_mistakes_is_bounded():
     batch = Batch(
         jnp.asarray(xs[None]), jnp.asarray(answers[None, :, None]), jnp.ones((1, len(xs)))
     )
-    network, memory, history = learned(threshold_units(5, 1), batch, epochs=40, rate=0.5)
-    assert 0 < sum(history) == int(memory.mistakes[0]) <= bound
+    network, learner_state, history = learned(threshold_units(5, 1), batch, epochs=40, rate=0.5)
+    assert 0 < sum(history) == int(learner_state.mistakes[0]) <= bound
     assert history[0] > 0 and history[-1] == 0
     ys = network.readout(jnp.asarray(xs))[:, 0]
     assert np.all(np.sign(ys) == answers)

@@ -123,11 +123,11 @@ def saddle():
 
 
 def losses(learner, network, batch, steps):
-    memory, state = learner.initial(network), learner.start(network, batch)
+    learner_state, state = learner.initial(network), learner.start(network, batch)
     step = jax.jit(learner.step)
     found = []
     for _ in range(steps):
-        network, memory, _, report = step(network, memory, state, batch)
+        network, learner_state, _, report = step(network, learner_state, state, batch)
         found.append(report)
     return np.asarray([report["loss"] for report in found]), found
 
@@ -178,8 +178,10 @@ def step_of(name, w, target=3.0, xs=RANDOM, **options):
     xs = jnp.asarray(xs)
     batch = Batch(xs, FUNCTIONS["linear"](jnp.full(2, target), xs), jnp.ones(xs.shape[:2]))
     network = {"w": jnp.asarray(w)}
-    new, memory, _, report = jax.jit(learner.step)(network, learner.initial(network), None, batch)
-    return new["w"], float(memory.scale), report
+    new, learner_state, _, report = jax.jit(learner.step)(
+        network, learner.initial(network), None, batch
+    )
+    return new["w"], float(learner_state.scale), report
 
 
 def test_the_model_is_right_on_a_convex_quadratic():

@@ -72,7 +72,7 @@ class Changed(Task):
 
     def __init__(self, task: Task, spoil: Callable[[Batch], Batch], held_out=None):
         self.__dict__ |= task.__dict__
-        for name in ("name", "inputs", "symbolic", "outputs", "loss", "metrics", "vocabulary"):
+        for name in ("name", "inputs", "symbolic", "outputs", "loss", "metrics"):
             setattr(self, name, getattr(task, name))
         self.chance, self.solved = task.chance, task.solved
         self.task, self.spoil, self.spoil_held_out = task, spoil, held_out or spoil

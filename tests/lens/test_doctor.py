@@ -9,8 +9,7 @@ import typer
 
 from ostinato.cli import app
 from ostinato.lens.doctor import RULES, Evidence, diagnose
-from ostinato.lens.doctor.evidence import look_at_batches
-from ostinato.lens.doctor.finding import again
+from ostinato.lens.doctor.evidence import again, look_at_batches
 from ostinato.runs import Config, train
 from ostinato.runs.analysis.examination import gather
 from ostinato.tasks import Text

@@ -13,7 +13,7 @@ from ostinato import unroll
 from ostinato.cells import GRU, LSTM, LSTM1997, Simple
 from ostinato.errors import BadInput
 from ostinato.lens import jacobian_by_lag, step_jacobians
-from ostinato.lens.bounds import (
+from ostinato.lens.jacobians import (
     STEEPEST,
     hochreiter_bound,
     preactivation_jacobian_norms,

@@ -14,7 +14,7 @@ from ostinato.data import Vocabulary
 from ostinato.data.words import Words
 from ostinato.errors import BadInput
 from ostinato.lens import find_unit, gradient_by_lag, reach, read, similar_states
-from ostinato.lens.names import Unit, state_names
+from ostinato.lens.part_names import Unit, state_names
 from ostinato.lens.patterns import pattern
 from ostinato.lens.reading import read_gates
 from ostinato.tasks.text import parallel_reading

@@ -9,10 +9,9 @@ from html import escape, unescape
 import numpy as np
 import pytest
 
-from ostinato.lens.doctor.finding import Finding
-from ostinato.report.activity import Reading
+from ostinato.lens.doctor.evidence import Finding
 from ostinato.report.charts import Bars, Heat, Lines, Plane, Series
-from ostinato.report.page import Page, Sample, Section, html
+from ostinato.report.page import Page, Reading, Sample, Section, html
 from ostinato.runs import Config
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")

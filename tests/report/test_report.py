@@ -23,10 +23,10 @@ from ostinato.lens import (
     saturation,
     spectral_radius,
 )
-from ostinato.lens.doctor.finding import Finding
+from ostinato.lens.doctor.evidence import Finding
 from ostinato.report import network_charts, training_charts, write_report
-from ostinato.report.activity import activity, reading, slowest
 from ostinato.report.course import Goal
+from ostinato.report.network_charts import activity, reading, slowest
 from ostinato.report.page import html
 from ostinato.report.run_page import key_numbers, page_of
 from ostinato.report.subject import course, subject

@@ -12,7 +12,7 @@ from ostinato.data import Batch
 from ostinato.errors import BadInput
 from ostinato.learning import Objective
 from ostinato.losses import BinaryCrossEntropy, SquaredError
-from ostinato.report.activity import activity
+from ostinato.report.network_charts import activity
 from ostinato.reservoir import MLP, OutputFeedback, RecursiveLeastSquares, Reservoir, Ridge
 from ostinato.reservoir.moments import errors, fitted, no_moments, solutions, with_steps
 from ostinato.wiring import Network, Readout
@@ -37,11 +37,11 @@ def batches(windows):
 
 
 def learned(learner, start, windows):
-    found, memory, state, step = start, learner.initial(start), None, jax.jit(learner.step)
+    found, learner_state, state, step = start, learner.initial(start), None, jax.jit(learner.step)
     for batch in batches(windows):
         state = learner.start(start, batch) if batch.first else state
-        found, memory, state, report = step(found, memory, state, batch.arrays)
-    return found.readout, report, memory
+        found, learner_state, state, report = step(found, learner_state, state, batch.arrays)
+    return found.readout, report, learner_state
 
 
 def dense(bias, strength, penalised=False):
@@ -109,9 +109,9 @@ def test_strength_is_chosen_by_cross_validation():
 
 
 def test_learner_chooses_and_reports():
-    readout, report, memory = learned(Ridge(Objective(SquaredError()), 8), network(True), 8)
+    readout, report, learner_state = learned(Ridge(Objective(SquaredError()), 8), network(True), 8)
     assert report["strength"] > 0  # the targets are noise, so the strength is large
-    assert report["strength"] == memory.strength >= 10
+    assert report["strength"] == learner_state.strength >= 10
     V, _ = dense(True, float(report["strength"]))
     np.testing.assert_allclose(readout.V, V, atol=1e-9)
     assert report["norms"].shape == (2,) and report["loss"] > 0

@@ -10,9 +10,9 @@ from ostinato.errors import BadInput
 from ostinato.evolve.search import read_plan
 from ostinato.experiments import RECIPES, Job, reproduce
 from ostinato.files import read_regular
-from ostinato.report.write import write_report
+from ostinato.report.run_page import write_report
 from ostinato.runs import Config, open_run, train
-from ostinato.runs.config.toml import read_toml
+from ostinato.runs.config.config import read_toml
 from ostinato.runs.folder.listing import listed
 
 SMALL = Config(

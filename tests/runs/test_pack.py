@@ -17,7 +17,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, open_run, train
 from ostinato.runs.loop.step import SharedSteps
 from ostinato.runs.many import is_over, many, pack, side_by_side, train_many
-from ostinato.runs.many.barrier import Barrier
+from ostinato.runs.many.pack import Barrier
 
 WAYS = {"mapped": (4, 1), "beside": (1, 2)}
 

@@ -288,8 +288,8 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
         advance, backend = compiled(network, learner, seed), learner.objective.backend
         backends.append(backend)
 
-        def step(arrays, memory, state, sequences, number):
-            *after, report = advance(arrays, memory, state, sequences, number)
+        def step(arrays, learner_state, state, sequences, number):
+            *after, report = advance(arrays, learner_state, state, sequences, number)
             if number < 7 or backend == "scan":
                 return *after, report
             return *jax.tree.map(lambda x: x * np.nan, after), report | {"norm": jnp.nan}

@@ -9,8 +9,8 @@ import time
 import numpy as np
 
 from ostinato.files import locked
-from ostinato.studio.folder import Folder
-from ostinato.studio.views import Digests, compare_view, live_numbers, run_view
+from ostinato.studio.folder import Digests, Folder
+from ostinato.studio.views import compare_view, live_numbers, run_view
 from studio.serving import START, a_log, messages, served, train_event, write_run
 
 

@@ -89,14 +89,16 @@ def test_learners_store_what_the_closed_forms_do(kind, rule):
     task = Recall(PATTERNS, seed=1)
     network = Network(Hopfield(100, 100, key=jax.random.key(0)), None)
     learner = kind(Objective(task.loss))
-    memory = learner.initial(network)
+    learner_state = learner.initial(network)
     for index in range(6):  # two epochs
         batch = task.batch(index, 3).on_device().arrays
         state = learner.start(network, batch)
-        network, memory, state, _ = jax.jit(learner.step)(network, memory, state, batch)
+        network, learner_state, state, _ = jax.jit(learner.step)(
+            network, learner_state, state, batch
+        )
     expected = store(PATTERNS, rule).R * (100 / 9 if rule == "hebb" else 1)
     np.testing.assert_allclose(network.cell.R, expected, rtol=0, atol=1e-10)
-    assert int(memory.seen) == 18
+    assert int(learner_state.seen) == 18
     ys, _ = ostinato.unroll(network, jnp.asarray(task.batch(0, 9).inputs))
     np.testing.assert_array_equal(ys[-1], task.batch(0, 9).targets[-1])
 

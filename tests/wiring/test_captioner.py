@@ -116,7 +116,7 @@ def test_convolutions_are_their_equation():
 @pytest.mark.slow
 def test_a_beam_scores_captions_by_the_models_own_probabilities():
     captioner = made("additive")
-    found = beam_answers(captioner, PICTURES, np.full(4, 6), width=3, most=5, count=3)
+    found = beam_answers(captioner, PICTURES, np.full(4, 6), width=3, max_symbols=5, count=3)
     assert found.symbols.shape == (4, 3, 5)
     for n in range(4):
         symbols = found.symbols[n, 1][: found.lengths[n, 1]]

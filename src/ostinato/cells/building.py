@@ -45,13 +45,19 @@ def project(
     return u if bias is None else u + bias
 
 
-def of_rows(x: jax.Array, weight: jax.Array) -> jax.Array:
-    """`x @ weight` for `x` of shape `(..., inputs)`.
+def rows_are_one_axis() -> bool:
+    """Whether products are given the rows of all times as one axis.
 
-    On a CPU the rows of all times are one axis. XLA would get there by copying the errors of all
-    times for the gradient of the weight, a twentieth of the time of a training step.
+    On a CPU, XLA would get there by copying its operands, which takes a twentieth of the time of a
+    training step. Where there are several devices the sequences may be split among them, and one
+    axis of all rows would bring every device those of the others.
     """
-    if x.ndim < 3 or jax.default_backend() != "cpu":
+    return jax.default_backend() == "cpu" and jax.device_count() == 1
+
+
+def of_rows(x: jax.Array, weight: jax.Array) -> jax.Array:
+    """`x @ weight` for `x` of shape `(..., inputs)`; see `rows_are_one_axis`."""
+    if x.ndim < 3 or not rows_are_one_axis():
         return x @ weight
     rows = x.reshape(-1, x.shape[-1])
     return (rows @ weight).reshape(*x.shape[:-1], weight.shape[-1])

@@ -178,12 +178,12 @@ def _number(words: str, kind: str, given: str) -> Any:
     except ValueError:
         number = math.nan
     ranges = {"probability": (0, 1), "count": (1, 2**31 - 1)}
-    least, most = ranges.get(kind, (0, 3.4e38))
-    if not least <= number <= most:
+    low, high = ranges.get(kind, (0, 3.4e38))
+    if not low <= number <= high:
         size = "whole number" if kind == "count" else "number"
-        upper = f" to {most}" if kind == "probability" else " on"
+        upper = f" to {high}" if kind == "probability" else " on"
         raise BadInput(
-            f"the {kind} of an initialiser is a {size} from {least}{upper}, got {as_words(words)}"
+            f"the {kind} of an initialiser is a {size} from {low}{upper}, got {as_words(words)}"
         )
     return number
 

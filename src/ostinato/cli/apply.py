@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from ..runs import open_run
-from ..tasks.applying import ApplyOptions, check_options
+from ..tasks.applying import ApplyOptions
 from ..tasks.task import Picture
 from .arguments import RunFolder, check_new_folder, path
 from .output import print_json, writing
@@ -89,7 +89,7 @@ def apply(
     trained = open_run(run)
     task = trained.config.task
     answering = task.kind.answering()
-    check_options(answering, asked)
+    answering.check_options(asked)
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
     with trained.precision(), progress(quiet=as_json or typed) as report:
         report(0, None, "reading the network and the input")

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from ..lens.names import plain_name
+from ..lens.part_names import plain_name
 from ..runs.folder.events import OPENING
 
 

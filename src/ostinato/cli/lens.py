@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 from typer import Option
 
-from ..lens.doctor.finding import Finding
+from ..lens.doctor.evidence import Finding
 from ..report import write_report
 from ..runs import examine, open_run
 from .arguments import Json, RunFolder, check_new_folder, path

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BadInput
+from ..runs.config.config import parsed_toml
 from ..runs.config.members import REGISTRIES, find
 from ..runs.config.sections import ALIASES, ROLES, SHARED, USUAL
-from ..runs.config.toml import parsed_toml
 from ..settings import Setting, read_numbers, settings_of
 from .help import FILE, described
 

@@ -12,7 +12,7 @@ from ..errors import BadInput
 from ..files import unlinked
 from ..runs import Config, open_run
 from ..runs import train as run_training
-from ..runs.config.toml import read_toml
+from ..runs.config.config import read_toml
 from ..runs.loop.tensorboard import tensorboard_writer
 from .arguments import check_new_folder, next_folder, path
 from .display import display

@@ -13,7 +13,7 @@ from ..errors import BadInput
 from ..files import is_leftover, locked, read_regular, unlinked, write_whole
 from ..progress import Report, silent
 from ..runs.many import is_over
-from ..runs.many.how_far import HowFar
+from ..runs.many.many import HowFar
 from .entries import Entry, entries_of
 from .result import Result, result_of
 from .spec import Source, Spec

@@ -34,9 +34,9 @@ from typing import Any
 
 from ..errors import BadInput
 from ..names import did_you_mean
+from ..runs.config.config import beside, toml_text
 from ..runs.config.members import find
 from ..runs.config.sections import MAX_SEED
-from ..runs.config.toml import beside, toml_text
 from ..settings import shown
 
 # The axes of the grid, and the section of a configuration that each names a member for.

@@ -49,18 +49,18 @@ class Ink:
         Returns:
             Points `(B, L * POINTS, 2)` and booleans `(B, L * POINTS)`, as `pen_steps` takes them.
         """
-        size, most = symbols.shape
+        size, longest = symbols.shape
         writers = rng.integers(len(self.points), size=(size, 1))
         points, up = self.points[writers, symbols].astype(float), self.up[writers, symbols].copy()
         points = _shaken(rng, points, shake)
         left, right = points[..., 0].min(axis=-1), points[..., 0].max(axis=-1)
-        gaps = self.gaps[writers] * (1 + 0.5 * shake * rng.uniform(-1, 1, (size, most)))
+        gaps = self.gaps[writers] * (1 + 0.5 * shake * rng.uniform(-1, 1, (size, longest)))
         begins = np.cumsum(right - left + gaps, axis=1) - (right - left + gaps)
         points[..., 0] += (begins - left)[..., None]
         up[..., 0] = True
         # What is not written stays at the last point, with the pen down.
         last = points[np.arange(size), counts - 1, -1]
-        written = np.arange(most) < counts[:, None]
+        written = np.arange(longest) < counts[:, None]
         points = np.where(written[..., None, None], points, last[:, None, None])
         up &= written[..., None]
         up[:, 0, 0] = False

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .kept import kept_numbers, kept_object
+from .artefact_checks import kept_numbers, kept_object
 
 # Of scaled values; float64 in a run of that precision.
 DTYPE: ContextVar[type] = ContextVar("dtype", default=np.float32)
@@ -90,9 +90,9 @@ class Scaler:
     def from_json(cls, found: Any) -> "Scaler":
         """The inverse of `as_json`, with validation."""
         kept_object(found, "scaling", [field.name for field in dataclasses.fields(cls)])
-        shift = kept_numbers(found["shift"], "shift")
-        factor = kept_numbers(found["factor"], "factor", len(shift))
-        means = kept_numbers(found["means"], "means", len(shift))
+        shift = tuple(map(float, kept_numbers(found["shift"], "shift")))
+        factor = tuple(map(float, kept_numbers(found["factor"], "factor", len(shift))))
+        means = tuple(map(float, kept_numbers(found["means"], "means", len(shift))))
         masked = kept_numbers(found["masked"], "masked")
         if not shift or min(factor) <= 0:
             raise ValueError("its factors are not positive numbers")

@@ -195,7 +195,7 @@ def _strokes(text: str, where: str) -> Drawing:
 
 
 def pen_steps(
-    points: np.ndarray, up: np.ndarray, most: int | None = None
+    points: np.ndarray, up: np.ndarray, max_steps: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The features of some drawings: dx, dy, and the share of the step with the pen up.
 
@@ -206,11 +206,11 @@ def pen_steps(
     Args:
         points: `(B, n, 2)`, each row padded by its last point.
         up: booleans `(B, n)`, whether the pen was up on the way to each point.
-        most: the largest number of steps; longer drawings are divided more coarsely.
+        max_steps: the largest number of steps; longer drawings are divided more coarsely.
 
     Returns:
         Features `(T, B, 3)` in float32, zero after the end, and lengths `(B,)` in int32. T is
-        `most`, or else the number of steps of the longest.
+        `max_steps`, or else the number of steps of the longest.
 
     Example:
         >>> xs, lengths = pen_steps(np.array([[[0, 0], [0, 0.6], [0, 0]]]), np.zeros((1, 3), bool))
@@ -229,8 +229,8 @@ def pen_steps(
     lifted = _added(np.where(air, SPACING, 0.0))
     total = along[:, -1]
     counts = np.maximum(np.ceil(total / SPACING - 1e-9), 1).astype(int)
-    counts = counts if most is None else np.minimum(counts, most)
-    steps = int(counts.max()) if most is None else most
+    counts = counts if max_steps is None else np.minimum(counts, max_steps)
+    steps = int(counts.max()) if max_steps is None else max_steps
     places = np.minimum(np.arange(steps + 1), counts[:, None]) * (total / counts)[:, None]
     # All rows are interpolated at once, one after the other on a common axis.
     begins = np.arange(len(points))[:, None] * (total.max() + 1)
@@ -254,9 +254,9 @@ def steps_of_drawings(drawings: list[Drawing]) -> tuple[np.ndarray, np.ndarray]:
         ((12, 1, 3), [12])
     """
     parts = [joined(drawing) for drawing in drawings]
-    most = max(len(up) for _, up in parts)
-    points = np.stack([np.pad(x, ((0, most - len(x)), (0, 0)), mode="edge") for x, _ in parts])
-    up = np.stack([np.pad(x, (0, most - len(x))) for _, x in parts])
+    max_steps = max(len(up) for _, up in parts)
+    points = np.stack([np.pad(x, ((0, max_steps - len(x)), (0, 0)), mode="edge") for x, _ in parts])
+    up = np.stack([np.pad(x, (0, max_steps - len(x))) for _, x in parts])
     return pen_steps(points, up)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput, NeedsExtra
-from .files import check_file, check_unpacked
+from .files import check_unpacked
 
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?")
 FLOAT64 = 8  # bytes
@@ -195,34 +195,8 @@ def first_twice(names: list[str]) -> str | None:
     return None
 
 
-def read_table(path: str | Path, text: tuple[str, ...] = ()) -> Table:
-    """The columns of a `.parquet` file, or of a CSV with any other suffix.
-
-    Args:
-        path: a regular file.
-        text: names of columns to keep as text too: labels, numbers of sequences.
-
-    Example:
-        >>> with open("weather.csv", "w") as file:
-        ...     _ = file.write("day,rain,sun\\n1,0.5,3\\n2,,7\\n")
-        >>> table = read_table("weather.csv")
-        >>> table.names, table.numbers["rain"].tolist()
-        (['day', 'rain', 'sun'], [0.5, nan])
-    """
-    path = Path(path)
-    if check_file(path, "table").st_size == 0:
-        raise BadInput(f"{path} is empty; give a table with a row per time step")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return _parquet(path, text)
-    from .csv_file import read_csv
-
-    table = read_csv(path, text)
-    if not table.rows:
-        raise BadInput(f"{path} has a header and no rows")
-    return table
-
-
-def _parquet(path: Path, text: tuple[str, ...]) -> Table:
+def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
+    """The columns of a Parquet file; see `read_table`."""
     try:
         import pyarrow.parquet
     except ImportError:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, NeedsExtra
-from .kept import kept_object, kept_texts
+from .artefact_checks import kept_object, kept_texts
 from .vocabulary import checked_symbols
 
 END, UNKNOWN = 0, 1
@@ -44,14 +44,14 @@ class Tokens:
 
     @classmethod
     def of(
-        cls, texts: Iterable[str], level: str, *, least: int = 1, subwords: int = SUBWORDS
+        cls, texts: Iterable[str], level: str, *, min_count: int = 1, subwords: int = SUBWORDS
     ) -> "Tokens":
         """The vocabulary of some texts.
 
         Args:
             texts: one sequence each.
             level: see the class.
-            least: how often a word or a character must occur to have a symbol of its own.
+            min_count: how often a word or a character must occur to have a symbol of its own.
             subwords: how many subwords there are, with `"subwords"`.
         """
         if level not in LEVELS:
@@ -63,10 +63,10 @@ class Tokens:
         counts: collections.Counter[str] = collections.Counter()
         for text in texts:
             counts.update(_split(text, level))
-        known = tuple(sorted(x for x, n in counts.items() if n >= least))
+        known = tuple(sorted(x for x, n in counts.items() if n >= min_count))
         if counts and not known:
             raise BadInput(
-                f"none of the {len(counts):,} {level} occurs {least} times; choose a smaller "
+                f"none of the {len(counts):,} {level} occurs {min_count} times; choose a smaller "
                 "--min-count"
             )
         return cls(level, known)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from .kept import kept_object
+from .artefact_checks import kept_object
 
 
 @dataclasses.dataclass(frozen=True)

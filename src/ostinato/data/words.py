@@ -42,7 +42,7 @@ class Words:
 
     Example:
         >>> from ostinato.data.words import Words
-        >>> words = Words.of("a rose is a rose is a flower".split(), least=2)
+        >>> words = Words.of("a rose is a rose is a flower".split(), min_count=2)
         >>> words.known, words.encode(["a", "red", "rose"])
         (('a', 'rose', 'is'), array([1, 0, 2], dtype=int32))
     """
@@ -50,9 +50,9 @@ class Words:
     known: tuple[str, ...]
 
     @classmethod
-    def of(cls, words: Iterable[str], least: int = 1) -> "Words":
+    def of(cls, words: Iterable[str], min_count: int = 1) -> "Words":
         """The words that occur at least so many times; equally frequent ones as they first come."""
-        return cls(tuple(word for word, n in Counter(words).most_common() if n >= least))
+        return cls(tuple(word for word, n in Counter(words).most_common() if n >= min_count))
 
     def __len__(self) -> int:
         """The number of symbols, with the unknown one."""

@@ -43,8 +43,8 @@ def beam(
     layer, symbols = checked(network, prompt, count)
     width = checked_int("the width of a beam", width)
     if width * network.outputs > MAX:
-        most = MAX // network.outputs
-        raise BadInput(f"the width of a beam must be at most {most} for this network, got {width}")
+        limit = MAX // network.outputs
+        raise BadInput(f"the width of a beam must be at most {limit} for this network, got {width}")
     check_beam(layer, count, width)
     layer = eqx.nn.inference_mode(layer)
     state, symbol = before_last(layer, symbols, state)

@@ -32,7 +32,7 @@ class Answers(NamedTuple):
     """The n best answers to each of B sources, best first.
 
     Attributes:
-        symbols: `(B, n, most)`, with 0 from the end on.
+        symbols: `(B, n, max_symbols)`, with 0 from the end on.
         lengths: `(B, n)`, the number of symbols, with the end if there is one.
         scores: `(B, n)`, the natural logarithm of the probability of each answer.
         ended: `(B, n)`, false where the answer was cut off.
@@ -50,7 +50,7 @@ def beam_answers(
     lengths: Any,
     *,
     width: int,
-    most: int,
+    max_symbols: int,
     count: int = 1,
     penalty: float = 0.0,
 ) -> Answers:
@@ -61,18 +61,20 @@ def beam_answers(
         source: `(S, B)`, or whatever the network reads.
         lengths: `(B,)`, the valid steps of each source.
         width: how many answers are kept after each symbol.
-        most: the largest number of symbols of an answer.
+        max_symbols: the largest number of symbols of an answer.
         count: how many answers to return.
         penalty: of short answers; 0 ranks by probability alone.
     """
     width = checked_int("the width of a beam", width)
     if checked_int("the number of answers", count) > width:
         raise BadInput(f"a beam of width {width} has at most {width} answers, got {count}")
-    most = checked_int("the number of symbols of an answer", most)
+    max_symbols = checked_int("the number of symbols of an answer", max_symbols)
     penalty = checked_float("penalty", penalty)
     network = eqx.nn.inference_mode(network)
-    width = min(width, network.outputs ** min(most, 32))
-    found = _search(network, source, jnp.asarray(lengths), width, most, min(count, width), penalty)
+    width = min(width, network.outputs ** min(max_symbols, 32))
+    found = _search(
+        network, source, jnp.asarray(lengths), width, max_symbols, min(count, width), penalty
+    )
     return Answers(*map(np.asarray, found))
 
 
@@ -82,7 +84,7 @@ def _search(
     source: Any,
     lengths: Any,
     width: int,
-    most: int,
+    max_symbols: int,
     count: int,
     penalty: float,
 ) -> tuple:
@@ -112,7 +114,7 @@ def _search(
         return t + 1, jax.tree.map(follow, state), last, scores, ended, sizes, symbols
 
     def goes_on(carry: Any) -> jax.Array:
-        return (carry[0] < most) & ~jnp.all(carry[4])
+        return (carry[0] < max_symbols) & ~jnp.all(carry[4])
 
     # All beams start out equal, so all but the first get probability 0.
     scores = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf).astype(network.dtype)
@@ -123,7 +125,7 @@ def _search(
         jnp.broadcast_to(scores, (batch, width)),
         jnp.zeros((batch, width), bool),
         jnp.zeros((batch, width), jnp.int32),
-        jnp.full((batch, width, most), END, jnp.int32),
+        jnp.full((batch, width, max_symbols), END, jnp.int32),
     )
     _, _, _, scores, ended, sizes, symbols = jax.lax.while_loop(goes_on, extend, start)
     ranked = scores / ((5 + sizes) / 6) ** penalty
@@ -138,7 +140,7 @@ def sampled_answers(
     lengths: Any,
     *,
     key: jax.Array,
-    most: int,
+    max_symbols: int,
     count: int = 1,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -146,10 +148,10 @@ def sampled_answers(
 ) -> Answers:
     """Answers drawn at random, `count` for each source; for the options see `sample`."""
     count = checked_int("the number of answers", count)
-    most = checked_int("the number of symbols of an answer", most)
+    max_symbols = checked_int("the number of symbols of an answer", max_symbols)
     heat, limits = settings(network, temperature, top_k, top_p)
     network = eqx.nn.inference_mode(network)
-    found = _sample(network, source, jnp.asarray(lengths), key, heat, limits, most, count)
+    found = _sample(network, source, jnp.asarray(lengths), key, heat, limits, max_symbols, count)
     return Answers(*map(np.asarray, found))
 
 
@@ -161,7 +163,7 @@ def _sample(
     key: jax.Array,
     heat: jax.Array,
     limits: Any,
-    most: int,
+    max_symbols: int,
     count: int,
 ) -> tuple:
     decoder, state = network.read(unroll, source, lengths, copies=count)
@@ -184,6 +186,8 @@ def _sample(
         jnp.zeros(rows, bool),
         jnp.zeros(rows, jnp.int32),
     )
-    (_, _, score, ended, sizes), symbols = jax.lax.scan(step, start, jnp.arange(most))
+    (_, _, score, ended, sizes), symbols = jax.lax.scan(step, start, jnp.arange(max_symbols))
     shape = (lengths.shape[0], count)
-    return symbols.T.reshape(*shape, most), *(x.reshape(shape) for x in (sizes, score, ended))
+    return symbols.T.reshape(*shape, max_symbols), *(
+        x.reshape(shape) for x in (sizes, score, ended)
+    )

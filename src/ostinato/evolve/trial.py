@@ -131,10 +131,12 @@ class Problem:
         )
         rate = jnp.repeat(jnp.asarray(rates), seeds)
         learner = FirstOrder("adam", Objective(self.task.loss), 1)
-        memory = jax.vmap(lambda x: learner.initial(eqx.combine(x, static)))(arrays)
+        learner_state = jax.vmap(lambda x: learner.initial(eqx.combine(x, static)))(arrays)
         advance = _compiled(self.task, static)
         for batches in self.rungs:
-            arrays, memory, outputs = advance(arrays, memory, rate, batches, self.valid)
+            arrays, learner_state, outputs = advance(
+                arrays, learner_state, rate, batches, self.valid
+            )
             yield self._best(outputs, len(rates))
 
     def _best(self, outputs: jax.Array, rates: int) -> float:
@@ -164,21 +166,21 @@ def _stacked(batches: list[Batch]) -> Batch:
 
 
 def _compiled(task: Task, static: Any) -> Any:
-    """One rung of all networks of a graph: `(arrays, memory, rate, batches, valid)`."""
+    """One rung of all networks of a graph: `(arrays, learner_state, rate, batches, valid)`."""
 
-    def one(arrays: Any, memory: Any, rate: jax.Array, batches: Batch, valid: Batch) -> Any:
+    def one(arrays: Any, learner_state: Any, rate: jax.Array, batches: Batch, valid: Batch) -> Any:
         learner = FirstOrder("adam", Objective(task.loss), 1, rate=rate)  # type: ignore[arg-type]
 
         def step(carried: Any, batch: Batch) -> tuple[Any, None]:
-            arrays, memory = carried
+            arrays, learner_state = carried
             network = eqx.combine(arrays, static)
             state = learner.start(network, batch)
-            network, memory, _, _ = learner.step(network, memory, state, batch)
-            return (eqx.filter(network, eqx.is_array), memory), None
+            network, learner_state, _, _ = learner.step(network, learner_state, state, batch)
+            return (eqx.filter(network, eqx.is_array), learner_state), None
 
-        (arrays, memory), _ = jax.lax.scan(step, (arrays, memory), batches)
+        (arrays, learner_state), _ = jax.lax.scan(step, (arrays, learner_state), batches)
         outputs, _ = outputs_of(eqx.combine(arrays, static), valid)
-        return arrays, memory, outputs
+        return arrays, learner_state, outputs
 
     packed = jax.vmap(one, in_axes=(0, 0, 0, None, None))
     return jax.jit(packed, compiler_options=_QUICK if jax.default_backend() == "cpu" else None)

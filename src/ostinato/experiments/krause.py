@@ -55,8 +55,9 @@ NORMAL = {"input": "normal:0.1", "recurrent": "normal:0.1", "output_scale": 0.1}
 LSTM = {"cell": "krause", "units": 195, **NORMAL}
 # What all experiments of the source with Hessian-free learning differ in.
 BOUNDS = (
-    f"The damping cannot fall below {Damping.least:.0%} of its initial strength (μ₀, and λ₀ where "
-    f"there is one) or rise above {Damping.most:,.0f} times that; the source has no bounds."
+    f"The damping cannot fall below {Damping.min_scale:.0%} of its initial strength (μ₀, and λ₀ "
+    f"where there is one) or rise above {Damping.max_scale:,.0f} times that; the source has no "
+    "bounds."
 )
 
 

@@ -17,7 +17,7 @@ from typing import Any, get_origin, get_type_hints
 from ..errors import BadInput
 from ..files import read_regular, unlinked, write_whole
 from ..runs import Diverged
-from ..runs.many.how_far import HowFar
+from ..runs.many.many import HowFar
 from .page import page_of
 from .recipe import Job, Recipe, Result
 

@@ -29,8 +29,7 @@ from ..errors import BadInput
 from ..settings import options, setting
 from ..weights import trained
 from .clipping import norms_of
-from .learner import Learner, RunSize, Stepped, report_of
-from .objective import Objective
+from .learner import Learner, Objective, RunSize, Stepped, report_of
 from .schedules import SCHEDULES, factor
 
 
@@ -57,10 +56,10 @@ class EvolutionStrategy(Learner):
         >>> from ostinato.losses import SquaredError
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
         >>> learner = EvolutionStrategy(Objective(SquaredError()), steps=100, directions=4)
-        >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> learner_state, state = learner.initial(network), learner.start(network, batch)
         >>> step = eqx.filter_jit(learner.step)
-        >>> network, memory, state, report = step(network, memory, state, batch)
-        >>> int(memory.steps)
+        >>> network, learner_state, state, report = step(network, learner_state, state, batch)
+        >>> int(learner_state.steps)
         1
     """
 
@@ -106,10 +105,10 @@ class EvolutionStrategy(Learner):
     def initial(self, network: Model) -> State:
         return State(jnp.zeros((), jnp.int32), optax.scale_by_adam().init(trained(network)[0]))
 
-    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
         parameters, rest = trained(network)
         value, final = self.objective.value(network, batch, state)
-        noise = self._noise(memory.steps, parameters)
+        noise = self._noise(learner_state.steps, parameters)
 
         def loss(signed: jax.Array, noise: Any) -> jax.Array:
             moved = jax.tree.map(lambda p, e: (p + signed * e).astype(p.dtype), parameters, noise)
@@ -125,11 +124,13 @@ class EvolutionStrategy(Learner):
             noise,
             parameters,
         )
-        updates, direction = optax.scale_by_adam().update(gradient, memory.direction, parameters)
-        rate = self.rate * factor(self.schedule, self.steps)(memory.steps)
+        updates, direction = optax.scale_by_adam().update(
+            gradient, learner_state.direction, parameters
+        )
+        rate = self.rate * factor(self.schedule, self.steps)(learner_state.steps)
         after = jax.tree.map(lambda p, u: (p - rate * u).astype(p.dtype), parameters, updates)
         report = report_of(value, norms_of(gradient), rate)
-        return eqx.combine(after, rest), State(memory.steps + 1, direction), final, report
+        return eqx.combine(after, rest), State(learner_state.steps + 1, direction), final, report
 
     def _noise(self, step: jax.Array, parameters: Any) -> Any:
         """The noise of a step: for each parameter an array `(directions, …)`."""

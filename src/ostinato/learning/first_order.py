@@ -32,8 +32,7 @@ from ..settings import options, setting
 from ..weights import trained
 from .clipping import Average, check_clip, clip_factor, no_average, norms_of, times_average
 from .gradients import GRADIENTS, Full, Gradient, gradient_named
-from .learner import Learner, RunSize, Stepped, report_of
-from .objective import Objective
+from .learner import Learner, Objective, RunSize, Stepped, report_of
 from .schedules import SCHEDULES, factor
 
 PATIENCE = 2  # validations without improvement before the rate is halved
@@ -136,9 +135,9 @@ class FirstOrder(Learner):
     Example:
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
         >>> learner = FirstOrder("adam", Objective(SquaredError()), steps=1000)
-        >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> learner_state, state = learner.initial(network), learner.start(network, batch)
         >>> step = eqx.filter_jit(learner.step)
-        >>> network, memory, state, report = step(network, memory, state, batch)
+        >>> network, learner_state, state, report = step(network, learner_state, state, batch)
         >>> sorted(report)
         ['clipped', 'loss', 'norm', 'norms', 'rate']
     """
@@ -240,26 +239,31 @@ class FirstOrder(Learner):
     def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
-    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
-        return self.step_with(self.numbers, network, memory, state, batch)
+    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
+        return self.step_with(self.numbers, network, learner_state, state, batch)
 
     def step_with(
-        self, numbers: dict[str, Any], network: Model, memory: State, state: Any, batch: Batch
+        self,
+        numbers: dict[str, Any],
+        network: Model,
+        learner_state: State,
+        state: Any,
+        batch: Batch,
     ) -> Stepped:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms, norm = norms_of(gradient)
-        scale, average = clip_factor(numbers.get("clip", self.clip), norm, memory.average)
-        rate = numbers["rate"] * factor(self.schedule, self.steps, self.warmup)(memory.steps)
-        rate = rate * memory.plateau.scale
+        scale, average = clip_factor(numbers.get("clip", self.clip), norm, learner_state.average)
+        rate = numbers["rate"] * factor(self.schedule, self.steps, self.warmup)(learner_state.steps)
+        rate = rate * learner_state.plateau.scale
         inside = self._method.has_velocity and self.velocity == "scaled"
         before, after = (rate, 1.0) if inside else (1.0, rate)
         seen = jax.tree.map(lambda x: (x * scale * before).astype(x.dtype), gradient)
         method = self._method.direction(_optax(), numbers["momentum"])
-        updates, direction = method.update(seen, memory.direction, parameters)
+        updates, direction = method.update(seen, learner_state.direction, parameters)
         decay = rate * numbers["weight_decay"]
         updates = jax.tree.map(lambda u, p: -(after * u + decay * p), updates, parameters)
-        search = memory.search
+        search = learner_state.search
         if self.schedule == "line-search":
             updates, search = self._search.update(
                 updates,
@@ -271,21 +275,23 @@ class FirstOrder(Learner):
             )
             rate = rate * search.learning_rate
         network = eqx.combine(_optax().apply_updates(parameters, updates), rest)
-        memory = State(memory.steps + 1, direction, search, average, memory.plateau)
+        learner_state = State(
+            learner_state.steps + 1, direction, search, average, learner_state.plateau
+        )
         report = report_of(value, (norms, norm), rate, (scale < 1).astype(norm.dtype))
-        return network, memory, final, report
+        return network, learner_state, final, report
 
-    def after_validation(self, memory: State, value: float) -> State:
+    def after_validation(self, learner_state: State, value: float) -> State:
         if self.schedule != "plateau":
-            return memory
-        best, waited, scale = memory.plateau
+            return learner_state
+        best, waited, scale = learner_state.plateau
         if value < best:
             plateau = Plateau(jnp.asarray(value, best.dtype), jnp.zeros_like(waited), scale)
         elif waited + 1 >= PATIENCE:
             plateau = Plateau(best, jnp.zeros_like(waited), scale / 2)
         else:
             plateau = Plateau(best, waited + 1, scale)
-        return memory._replace(plateau=plateau)
+        return learner_state._replace(plateau=plateau)
 
     @property
     def _method(self) -> Method:

@@ -112,43 +112,47 @@ class Hybrid(Learner):
             self.first.initial(network), self.second.initial(network), begin, nothing, nothing
         )
 
-    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
         arrays, static = eqx.partition(network, eqx.is_array)
 
-        def with_first(arrays: Any, memory: State) -> Any:
+        def with_first(arrays: Any, learner_state: State) -> Any:
             after, new, final, report = self.first.step(
-                eqx.combine(arrays, static), memory.first, state, batch
+                eqx.combine(arrays, static), learner_state.first, state, batch
             )
-            memory = self._going(memory._replace(first=new), report["loss"])
-            return eqx.filter(after, eqx.is_array), memory, final, report
+            learner_state = self._going(learner_state._replace(first=new), report["loss"])
+            return eqx.filter(after, eqx.is_array), learner_state, final, report
 
-        def with_second(arrays: Any, memory: State) -> Any:
+        def with_second(arrays: Any, learner_state: State) -> Any:
             after, new, final, report = self.second.step(
-                eqx.combine(arrays, static), memory.second, state, batch
+                eqx.combine(arrays, static), learner_state.second, state, batch
             )
-            waited = jnp.zeros_like(memory.waited) if self.where == "stuck" else memory.waited
-            memory = memory._replace(second=new, waited=waited)
-            return eqx.filter(after, eqx.is_array), memory, final, report
+            waited = (
+                jnp.zeros_like(learner_state.waited)
+                if self.where == "stuck"
+                else learner_state.waited
+            )
+            learner_state = learner_state._replace(second=new, waited=waited)
+            return eqx.filter(after, eqx.is_array), learner_state, final, report
 
         # Both branches must report the same entries; those of the other learner are zero.
-        told = [jax.eval_shape(do, arrays, memory)[3] for do in (with_first, with_second)]
+        told = [jax.eval_shape(do, arrays, learner_state)[3] for do in (with_first, with_second)]
 
         def filled(do: Callable[..., Any]) -> Callable[..., Any]:
-            def run(arrays: Any, memory: State) -> Any:
-                *found, report = do(arrays, memory)
+            def run(arrays: Any, learner_state: State) -> Any:
+                *found, report = do(arrays, learner_state)
                 rest = {k: jnp.zeros(x.shape, x.dtype) for part in told for k, x in part.items()}
                 return *found, {k: jnp.asarray(report.get(k, x), x.dtype) for k, x in rest.items()}
 
             return run
 
-        turn = memory.waited >= self.steps
-        arrays, memory, final, report = jax.lax.cond(
-            turn, filled(with_second), filled(with_first), arrays, memory
+        turn = learner_state.waited >= self.steps
+        arrays, learner_state, final, report = jax.lax.cond(
+            turn, filled(with_second), filled(with_first), arrays, learner_state
         )
-        return eqx.combine(arrays, static), memory, final, {**report, "second": turn}
+        return eqx.combine(arrays, static), learner_state, final, {**report, "second": turn}
 
-    def after_validation(self, memory: State, value: float) -> State:
-        return memory._replace(first=self.first.after_validation(memory.first, value))
+    def after_validation(self, learner_state: State, value: float) -> State:
+        return learner_state._replace(first=self.first.after_validation(learner_state.first, value))
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         """The last learner's summary of its own steps, and the share of steps by the second."""
@@ -159,11 +163,15 @@ class Hybrid(Learner):
         found = (self.second if last else self.first).summary(own)
         return {**found, "second": float(np.mean([r["second"] for r in reports]))}
 
-    def _going(self, memory: State, loss: jax.Array) -> State:
+    def _going(self, learner_state: State, loss: jax.Array) -> State:
         """The state after a step of the first learner with this loss."""
-        mean = jnp.where(jnp.isinf(memory.mean), loss, KEEPS * memory.mean + (1 - KEEPS) * loss)
-        waited = memory.waited + 1
+        mean = jnp.where(
+            jnp.isinf(learner_state.mean), loss, KEEPS * learner_state.mean + (1 - KEEPS) * loss
+        )
+        waited = learner_state.waited + 1
         if self.where == "stuck":
-            waited = jnp.where(mean < GAIN * memory.best, 0, waited)
-        new = memory._replace(waited=waited, mean=mean, best=jnp.minimum(memory.best, mean))
-        return jax.tree.map(lambda x, old: jnp.asarray(x, old.dtype), new, memory)
+            waited = jnp.where(mean < GAIN * learner_state.best, 0, waited)
+        new = learner_state._replace(
+            waited=waited, mean=mean, best=jnp.minimum(learner_state.best, mean)
+        )
+        return jax.tree.map(lambda x, old: jnp.asarray(x, old.dtype), new, learner_state)

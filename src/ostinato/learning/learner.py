@@ -1,6 +1,7 @@
 """The contract of a learner: how a network is updated on a batch."""
 
 import abc
+import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,10 +12,70 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch
 from ..settings import NoSettings, options
-from .objective import Objective
+from ..tasks.losses import Loss, per_step
+from ..wiring import outputs_of
 
 # After a step: the network, the learner's state, what is carried, and the report.
 Stepped = tuple[Any, Any, Any, dict[str, jax.Array]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """`f(network) = loss(outputs of the network on a batch)`.
+
+    Attributes:
+        loss: see `tasks.losses`.
+        compute: dtype of the operands of matrix products; `None` for that of the parameters.
+        memory: which states the forward scan keeps for the gradient; see `unroll`.
+        backend, on_failure: the backend, and what to do if a kernel launch fails; see `unroll`.
+
+    Example:
+        >>> from ostinato.losses import SquaredError
+        >>> batch = Batch(xs, ys, jnp.ones((10, 4)))
+        >>> value, state = Objective(SquaredError()).value(network, batch, None)
+        >>> value.shape
+        ()
+    """
+
+    loss: Loss
+    compute: str | None = None
+    memory: str | int = "all"
+    backend: str | None = None
+    on_failure: str = "scan"
+
+    def outputs(
+        self, network: Model, batch: Batch, state: Any, watch: str | None = None
+    ) -> tuple[Any, Any]:
+        """The outputs and the final state; for `watch` see `outputs_of`."""
+        return outputs_of(
+            network,
+            batch,
+            state,
+            compute=self.compute,
+            memory=self.memory,
+            watch=watch,
+            backend=self.backend,
+            on_failure=self.on_failure,
+        )
+
+    def value(self, network: Model, batch: Batch, state: Any) -> tuple[jax.Array, Any]:
+        """The loss and the final state."""
+        outputs, state = self.outputs(network, batch, state)
+        return self.loss(outputs, batch), state
+
+    def per_step(self, batch: Batch, what: str) -> tuple[Any, Any]:
+        """The loss as a sum over steps: a function of an output and its target, and the targets.
+
+        The gradients of `through_time.gradients` need it. `what` names the caller in the message
+        for a loss that is not such a sum.
+        """
+        loss, total = per_step(self.loss, what), self.loss.weight(batch)
+
+        def at(output: Any, of: Any) -> jax.Array:
+            target, weight = of
+            return (weight * loss.at(output, target)).sum() / total
+
+        return at, (batch.targets, batch.counted)
 
 
 class RunSize(NamedTuple):
@@ -63,8 +124,8 @@ class Learner(abc.ABC):
     """A learner updates a network step by step.
 
     All methods are pure, and the caller compiles `step`. Everything that a learner carries from
-    step to step (moments, damping, counters) is in its state, the argument `memory`: a pytree of
-    arrays that checkpoints save.
+    step to step (moments, damping, counters) is in `learner_state`, a pytree of arrays that
+    checkpoints save.
 
     Attributes:
         Settings: a dataclass of the settings that a configuration can change; see
@@ -150,12 +211,12 @@ class Learner(abc.ABC):
         return network.initial((batch.sequences,))
 
     @abc.abstractmethod
-    def step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         """One step on a batch.
 
         Args:
             network: the network, with its noise sampled for this step.
-            memory: the learner's state.
+            learner_state: the learner's state.
             state: what is carried from batch to batch, before this batch; see `start`.
             batch: the sequences to learn from.
 
@@ -165,14 +226,14 @@ class Learner(abc.ABC):
         """
 
     def step_with(
-        self, numbers: dict[str, Any], network: Model, memory: Any, state: Any, batch: Batch
+        self, numbers: dict[str, Any], network: Model, learner_state: Any, state: Any, batch: Batch
     ) -> Stepped:
         """`step` with other values for `numbers`, which may be traced."""
-        return self.step(network, memory, state, batch)
+        return self.step(network, learner_state, state, batch)
 
-    def after_validation(self, memory: Any, value: float) -> Any:
+    def after_validation(self, learner_state: Any, value: float) -> Any:
         """The learner's state after a validation; smaller values are better."""
-        return memory
+        return learner_state
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         """Combine the reports of consecutive steps into one entry of the event log.

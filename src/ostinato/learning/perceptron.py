@@ -13,8 +13,7 @@ from ..errors import BadInput
 from ..settings import setting
 from ..wiring import Network, Readout
 from .clipping import norms_of
-from .learner import Learner, Stepped, report_of
-from .objective import Objective
+from .learner import Learner, Objective, Stepped, report_of
 
 RATE = 1.0
 
@@ -49,10 +48,10 @@ class Perceptron(Learner):
         >>> network = Network(Simple(3, 50, key=key), Readout(50, 2, key=key))
         >>> batch = Batch(xs, (xs[..., 0] > 0).astype(int), jnp.ones((10, 4)))
         >>> learner = Perceptron(Objective(CrossEntropy()))
-        >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> learner_state, state = learner.initial(network), learner.start(network, batch)
         >>> step = eqx.filter_jit(learner.step)
         >>> for _ in range(30):
-        ...     network, memory, _, report = step(network, memory, state, batch)
+        ...     network, learner_state, _, report = step(network, learner_state, state, batch)
         >>> int(report["mistakes"])
         0
     """
@@ -78,7 +77,7 @@ class Perceptron(Learner):
             raise BadInput("the learner perceptron needs a network with a readout to train")
         return State(jnp.zeros(network.outputs, jnp.int32))
 
-    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
         encoding, cell, readout = network.parts()
         features = Network(cell, None, encoding)
         answers = _answers(batch, readout.V)
@@ -99,9 +98,9 @@ class Perceptron(Learner):
         pairs = zip(jax.tree.leaves(after), jax.tree.leaves(readout), strict=True)
         norms = norms_of([a - b for a, b in pairs])
         report = report_of(value, norms, self._rate, mistakes=jnp.sum(wrong))
-        memory = State(memory.mistakes + jnp.sum(wrong, axis=0, dtype=jnp.int32))
+        learner_state = State(learner_state.mistakes + jnp.sum(wrong, axis=0, dtype=jnp.int32))
         network = eqx.tree_at(lambda network: network.parts().readout, network, after)
-        return network, memory, final, report
+        return network, learner_state, final, report
 
 
 def _weights(readout: Readout) -> tuple[jax.Array, jax.Array | None]:

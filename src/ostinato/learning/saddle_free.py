@@ -42,8 +42,7 @@ from .clipping import norm_of
 from .hessian_free.curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .hessian_free.damping import Damping, reduction_ratio
 from .hessian_free.searches import Choice, backtrack, finite
-from .learner import RunSize, Stepped, report_of
-from .objective import Objective
+from .learner import Objective, RunSize, Stepped, report_of
 
 # Multiples of the machine epsilon: a Lanczos vector shorter than LEFT, relative to the largest
 # product, counts as zero; FLAT, relative to the largest eigenvalue, is the least damped curvature.
@@ -80,10 +79,10 @@ def lanczos(
     """
     nothing = LEFT * jnp.finfo(start.dtype).eps
 
-    def unit(w: jax.Array, least: jax.Array | float) -> jax.Array:
+    def unit(w: jax.Array, smallest: jax.Array | float) -> jax.Array:
         size = jnp.linalg.norm(w)
         # NaN is propagated, so that the caller notices.
-        return jnp.where(size > least, w / size, jnp.where(jnp.isnan(size), size, 0))
+        return jnp.where(size > smallest, w / size, jnp.where(jnp.isnan(size), size, 0))
 
     def body(now: Any, j: jax.Array) -> Any:
         basis, v, largest = now
@@ -128,9 +127,9 @@ class SaddleFree(Curved):
     Example:
         >>> network = Network(LSTM(2, 4, key=key), Readout(4, 1, key=key))  # for the adding problem
         >>> learner = SaddleFree(Objective(SquaredError()), count=5, curvature=2)
-        >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> learner_state, state = learner.initial(network), learner.start(network, batch)
         >>> step = eqx.filter_jit(learner.step)
-        >>> network, memory, state, report = step(network, memory, state, batch)
+        >>> network, learner_state, state, report = step(network, learner_state, state, batch)
         >>> bool(report["after"] < report["loss"])
         True
     """
@@ -172,15 +171,15 @@ class SaddleFree(Curved):
         dtype = jnp.result_type(*jax.tree.leaves(trained(network)[0]))
         return State(jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def exact_step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
-        whole, part = whole_and_part(self, network, batch, state, memory.steps)
+    def exact_step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
+        whole, part = whole_and_part(self, network, batch, state, learner_state.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
         theta = whole.start
         value, gradient, final = whole.gradient(theta)
 
         count = min(self.count, theta.size)
         basis, (diagonal, beside) = lanczos(part.hessian(theta), gradient, count)
-        damping = memory.scale * self.damping
+        damping = learner_state.scale * self.damping
         found = _minimise(basis, diagonal, beside, gradient, damping)
         broken = ~(jnp.isfinite(value) & jnp.all(jnp.isfinite(found.step)))
         delta = jnp.where(broken, 0, found.step)
@@ -193,7 +192,7 @@ class SaddleFree(Curved):
         ratio = reduction_ratio(chosen.value - value, found.promised)
         refused = broken | (length == 0) | ~jnp.isfinite(moved.value)
         rule = Damping(tikhonov=self.damping, structural=0.0)
-        scale = rule.next_scale(memory.scale, ratio, refused)
+        scale = rule.next_scale(learner_state.scale, ratio, refused)
 
         norms = whole.norms(gradient)
         # Work in gradients of the whole batch: a Hessian product costs two gradients of its part, a
@@ -212,7 +211,7 @@ class SaddleFree(Curved):
             gradients=work,
         )
         network = whole.at(theta + jnp.where(refused, 0, moved.vector))
-        return network, State(scale, memory.steps + 1), final, report
+        return network, State(scale, learner_state.steps + 1), final, report
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         found = super().summary(reports)

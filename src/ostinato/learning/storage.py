@@ -30,8 +30,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..weights import trained
 from .clipping import norms_of
-from .learner import Learner, Stepped, report_of
-from .objective import Objective
+from .learner import Learner, Objective, Stepped, report_of
 
 KNOWN = 1e-5  # a pattern whose distance from those stored is less, relative to its size, is stored
 
@@ -74,18 +73,18 @@ class Storage(Learner):
             )
         return State(jnp.zeros((), jnp.int32))
 
-    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
         value, final = self.objective.value(network, batch, state)
         R = network.parts().cell.R
         if jnp.shape(batch.targets)[2:] != R.shape[:1]:
             raise BadInput("this learner stores targets of -1 and 1 per unit: use --task recall")
         patterns = jnp.asarray(batch.targets).reshape(-1, R.shape[0]).astype(R.dtype)
         counts = (jnp.asarray(batch.counted).reshape(-1) > 0).astype(R.dtype)
-        stored = self.stored(R, patterns, counts, memory.seen)
+        stored = self.stored(R, patterns, counts, learner_state.seen)
         after = eqx.tree_at(lambda network: network.parts().cell.R, network, stored)
         change = jax.tree.map(jnp.subtract, trained(after)[0], trained(network)[0])
         report = report_of(value, norms_of(change), jnp.ones(()))
-        return after, State(memory.seen + jnp.sum(counts).astype(jnp.int32)), final, report
+        return after, State(learner_state.seen + jnp.sum(counts).astype(jnp.int32)), final, report
 
 
 class Hebb(Storage):
@@ -96,8 +95,8 @@ class Hebb(Storage):
         >>> task = Recall(patterns=5, bits=100)
         >>> network = Network(Hopfield(100, 100, key=key), None)
         >>> learner, batch = Hebb(Objective(task.loss)), task.batch(0, 5).on_device().arrays
-        >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> network, memory, state, report = learner.step(network, memory, state, batch)
+        >>> learner_state, state = learner.initial(network), learner.start(network, batch)
+        >>> network, *_, report = learner.step(network, learner_state, state, batch)
         >>> ys, _ = ostinato.unroll(network, jnp.asarray(batch.inputs))
         >>> bool((ys[-1] == batch.targets[-1]).all())
         True

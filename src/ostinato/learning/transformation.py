@@ -23,8 +23,7 @@ from ..weights import trained
 from .clipping import norms_of
 from .first_order import GradientSettings
 from .gradients import Full, Gradient
-from .learner import Learner, RunSize, Stepped, report_of
-from .objective import Objective
+from .learner import Learner, Objective, RunSize, Stepped, report_of
 
 RATES = ("learning_rate", "rate")
 
@@ -84,13 +83,13 @@ class Transformation(Learner):
     def start(self, network: Model, batch: Batch) -> Any:
         return self.gradient.start(network, batch)
 
-    def step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         parameters, rest = trained(network)
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms = norms_of(gradient)
-        updates, memory = optax.with_extra_args_support(self.transformation).update(
+        updates, learner_state = optax.with_extra_args_support(self.transformation).update(
             gradient,
-            memory,
+            learner_state,
             parameters,
             value=value,
             grad=gradient,
@@ -99,7 +98,12 @@ class Transformation(Learner):
         size = optax.tree.norm(updates)
         rate = size / jnp.maximum(norms[1], 1e-30) if self.rate is None else self.rate
         report = report_of(value, norms, jnp.asarray(rate, norms[1].dtype))
-        return eqx.combine(optax.apply_updates(parameters, updates), rest), memory, final, report
+        return (
+            eqx.combine(optax.apply_updates(parameters, updates), rest),
+            learner_state,
+            final,
+            report,
+        )
 
     def chosen_values(self) -> dict[str, Any]:
         return {} if self.rate is None else {"rate": self.rate}

@@ -3,16 +3,16 @@
 Each measure is a function of a network and a batch, and returns plain numbers.
 """
 
-from .bounds import hochreiter_bound as hochreiter_bound
-from .bounds import preactivation_jacobian_norms as preactivation_jacobian_norms
-from .bounds import singular_value_bound as singular_value_bound
 from .echo_state import EchoState as EchoState
 from .echo_state import echo_state as echo_state
 from .echo_state import memory_capacity as memory_capacity
 from .find_unit import find_unit as find_unit
 from .gradient_by_lag import gradient_by_lag as gradient_by_lag
 from .gradient_by_lag import memory_length as memory_length
+from .jacobians import hochreiter_bound as hochreiter_bound
 from .jacobians import jacobian_by_lag as jacobian_by_lag
+from .jacobians import preactivation_jacobian_norms as preactivation_jacobian_norms
+from .jacobians import singular_value_bound as singular_value_bound
 from .jacobians import step_jacobians as step_jacobians
 from .lstm_split import forget_share as forget_share
 from .lstm_split import memory_conditions as memory_conditions

@@ -11,11 +11,11 @@ import numpy as np
 from ..cells import Layer
 from ..cells.cell import Wrapper
 from ..through_time import unroll
+from ..through_time.borders import Ends, find_ends, mean_over
 from ..through_time.check import sizes
 from ..through_time.output import step_changing
 from ..through_time.running import starting_state
 from .cells_in_turn import cells_in_turn
-from .ends import Ends, find_ends, mean_over
 
 Offsets = dict[str, list[jax.Array]]
 

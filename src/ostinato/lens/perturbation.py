@@ -10,8 +10,7 @@ import numpy as np
 from ..cells import Layer
 from ..errors import BadInput
 from ..through_time import unroll
-from ..through_time.borders import where
-from .ends import find_ends, mean_over
+from ..through_time.borders import find_ends, mean_over, where
 
 
 def influence_by_lag(
@@ -46,7 +45,7 @@ def influence_by_lag(
         >>> lags, influence = influence_by_lag(network, xs)
     """
     probe = _Probe(network, xs, state, at, lengths, resets)
-    which = spread_lags(probe.most) if lags is None else np.asarray(lags)
+    which = spread_lags(probe.max_lag) if lags is None else np.asarray(lags)
     return which, jax.lax.map(probe.moved_by_one, jnp.asarray(which))
 
 
@@ -75,18 +74,18 @@ def ignored_before(
     """
     probe = _Probe(network, xs, state, at, lengths, resets)
     moved = jax.jit(probe.moved_before)
-    whole = float(moved(probe.most + 1))
-    low, high = 0, probe.most + 1  # replacing before `low` is ignored, before `high` is not
+    whole = float(moved(probe.max_lag + 1))
+    low, high = 0, probe.max_lag + 1  # replacing before `low` is ignored, before `high` is not
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if float(moved(middle)) < share * whole else (low, middle)
     return low or None
 
 
-def spread_lags(most: int) -> np.ndarray:
-    """Lags from 0 to `most`, at first each and then farther and farther apart."""
-    found = {0, most, *(int(x) for x in np.geomspace(1, max(most, 1), 16))}
-    return np.array(sorted(lag for lag in found if lag <= most))
+def spread_lags(max_lag: int) -> np.ndarray:
+    """Lags from 0 to `max_lag`, at first each and then farther and farther apart."""
+    found = {0, max_lag, *(int(x) for x in np.geomspace(1, max(max_lag, 1), 16))}
+    return np.array(sorted(lag for lag in found if lag <= max_lag))
 
 
 class _Probe:
@@ -99,11 +98,11 @@ class _Probe:
         steps = first.shape[0]
         if not -steps <= at < steps:
             raise BadInput(f"there is no step {at} in sequences of {steps} steps")
-        self.most = range(steps)[at]
+        self.max_lag = range(steps)[at]
         options = {"lengths": lengths, "resets": resets}
         if lengths is None and resets is None:
             # Nothing after t is needed.
-            xs, at, options = jax.tree.map(lambda x: x[: self.most + 1], xs), -1, {}
+            xs, at, options = jax.tree.map(lambda x: x[: self.max_lag + 1], xs), -1, {}
         self.xs = jax.tree.map(jnp.asarray, xs)
         self.others = jax.tree.map(lambda x: _of_another(x, lengths), self.xs)
         self.ends = find_ends(network, xs, lengths, resets, at)
@@ -116,7 +115,7 @@ class _Probe:
 
     def moved_before(self, tau: jax.Array) -> jax.Array:
         """By replacing all inputs before step τ."""
-        return self._moved(self.ends.lag() > self.most - tau, self.ends.last >= 0)
+        return self._moved(self.ends.lag() > self.max_lag - tau, self.ends.last >= 0)
 
     def _moved(self, replaced: jax.Array, counted: jax.Array) -> jax.Array:
         mixed = jax.tree.map(lambda x, other: where(replaced, other, x), self.xs, self.others)

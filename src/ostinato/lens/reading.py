@@ -15,7 +15,7 @@ from ..errors import BadInput
 from ..progress import Report, each, silent
 from ..tasks.text.passages import Passage
 from ..through_time import unroll
-from .names import Unit, state_names
+from .part_names import Unit, state_names
 from .saturation import gates_over_time
 
 NUMBERS = 1 << 28  # of all states, 1 GiB

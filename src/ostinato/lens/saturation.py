@@ -14,7 +14,7 @@ from ..errors import BadInput
 from ..through_time.borders import Borders, find_borders, without_padding
 from ..through_time.check import check_structure, sizes
 from .cells_in_turn import Instrumented, open_cells
-from .names import plain_name
+from .part_names import plain_name
 
 # Up to where an activation is low, and from where it is high.
 LIMITS = {"sigmoid": (0.05, 0.95), "tanh": (-0.95, 0.95), "relu": (0.0, np.inf)}

@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
-    from .write import write_report as write_report
+    from .run_page import write_report as write_report
 
 __getattr__, __dir__, __all__ = attach(__name__)

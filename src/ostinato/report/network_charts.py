@@ -3,12 +3,16 @@
 import re
 import textwrap
 from collections.abc import Iterable
+from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ..cells import Model
+from ..cells import Layer, Model
+from ..data import Batch
+from ..decoding.text import as_text
 from ..lens import (
     hochreiter_bound,
     influence_by_lag,
@@ -20,17 +24,20 @@ from ..lens import (
     singular_value_bound,
     spectral_radius,
 )
-from ..lens.names import weight_name
+from ..lens.part_names import weight_name
 from ..names import plain_name, state_name
 from ..reservoir.sparse import BlockSparse
 from ..runs.loop.probe import Lens
 from ..tasks.task import Picture
-from .activity import UNITS, activity
+from ..through_time import unroll
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
 from .course import weights_of
+from .page import Reading
 from .subject import Subject
 from .training_charts import LAG
 
+CHARACTERS = 1500  # of a text whose activations are shown
+UNITS = 256  # that are shown
 DENSE_UP_TO = 1000  # units up to which all eigenvalues of a reservoir are computed
 FADED = 0.01
 TITLE = 80  # characters of an answer above its picture
@@ -169,6 +176,54 @@ def spectrum(subject: Subject) -> list[Chart]:
             points=points,
         )
     ]
+
+
+def reading(subject: Subject) -> Reading | None:
+    """The beginning of the subject's text with its activations; `None` if the task is not text."""
+    vocabulary = subject.run.vocabulary
+    if subject.symbols is None or vocabulary is None:
+        return None
+    symbols = np.asarray(subject.symbols[:CHARACTERS], np.int32)
+    every = activity(subject.network, symbols)
+    values = every[:, :UNITS]
+    pieces = list(as_text(symbols[:, None], vocabulary))[: len(symbols)]
+    shown = "" if every.shape[1] == values.shape[1] else f", the first {UNITS} of {every.shape[1]}"
+    caption = (
+        f"The first {len(symbols):,} symbols of {subject.measured}. The colour is the activation h "
+        f"of one unit after it has read the symbol{shown}: red is positive, blue is negative, "
+        "scaled to this unit's largest value. The first unit shown is the slowest of the more "
+        "variable half."
+    )
+    return Reading(pieces, values, slowest(values), caption)
+
+
+def activity(network: Layer, xs: Any, state: Any = None) -> np.ndarray:
+    """The activation h of every unit that the readout reads: `(T, *batch, units)`.
+
+    Example:
+        >>> activity(network, xs).shape
+        (10, 4, 8)
+    """
+    return np.asarray(unroll(network.parts().cell, *inputs_of_cell(network, xs, state))[0], float)
+
+
+def inputs_of_cell(network: Layer, xs: Any, state: Any = None) -> tuple[jax.Array, Any]:
+    """What the cell of a network reads, `(T, *batch, inputs)`, and its initial state."""
+    inputs = jnp.asarray(xs)
+    batch, state = network.to_cell(Batch(inputs, None, jnp.ones(inputs.shape[:2])), state)
+    return batch.inputs, state
+
+
+def slowest(values: np.ndarray) -> int:
+    """The unit that changes most slowly for its variance, among the more variable half.
+
+    Args:
+        values: `(T, units)`.
+    """
+    deviation = values.std(axis=0)
+    steps = np.sqrt(np.mean(np.diff(values, axis=0) ** 2, axis=0))
+    slow = np.where(steps > 0, deviation / np.where(steps > 0, steps, 1), 0)
+    return int(np.argmax(np.where(deviation >= np.median(deviation), slow, -1)))
 
 
 def units_over_time(subject: Subject) -> Chart:

@@ -11,10 +11,11 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import NeedsExtra
-from ..lens.doctor.finding import Finding
+from ..lens.doctor.evidence import Finding
 from ..runs import Config
-from .activity import Reading
 from .charts import Chart
 from .figures import figure
 
@@ -52,6 +53,23 @@ class Sample(NamedTuple):
 
     heading: str
     text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """A text, and the activation of every unit after each of its symbols.
+
+    Attributes:
+        pieces: the text, one piece per symbol; a multi-byte character belongs to its last byte.
+        values: `(symbols, units)`.
+        first: the unit to show first.
+        caption: what the figure shows.
+    """
+
+    pieces: list[str]
+    values: np.ndarray
+    first: int
+    caption: str
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,31 +1,93 @@
-"""The contents of a report, in order, and the key numbers at its top."""
+"""The page of a run: its contents in order, the key numbers at its top, and writing it."""
 
+import warnings
 from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
 from statistics import median
 
-from ..lens.doctor.finding import Finding
-from ..progress import Report, silent
-from ..runs import Config, Saved
+from ..errors import NeedsExtra
+from ..files import unlinked, write_whole
+from ..lens.doctor.evidence import Finding
+from ..progress import Report, each, silent
+from ..runs import Config, Run, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
-from .activity import reading
+from ..tasks import Task
+from ..wiring import Network
 from .course import Course
 from .network_charts import (
     gates,
     gradient_now,
     gradient_profiles,
     looks,
+    reading,
     reservoir_spectra,
     spectrum,
     three_ways,
     units_over_time,
 )
-from .page import Page, Sample, Section
+from .page import Page, Sample, Section, html
+from .pictures import write_picture
 from .series_charts import can_forecast, forecasts, place_of
-from .subject import RunCourse, Subject
+from .subject import RunCourse, Subject, course, subject
 from .training_charts import gradient_maps, losses, memory_over_training, steps_taken
 from .turing_charts import heads_and_memory
 
 SAMPLES = 8
+PAGE = "report.html"
+
+
+def write_report(
+    run: Run,
+    findings: list[Finding],
+    folder: Path | None = None,
+    data: Path | None = None,
+    *,
+    task: Task | None = None,
+    like: Network | None = None,
+    report: Report = silent,
+) -> Path:
+    """Write `report.html` and a PNG of every chart.
+
+    Charts on the page need plotly, pictures matplotlib; what is not installed is left out with a
+    warning.
+
+    Args:
+        run: the run, finished or not. Without a checkpoint the page shows only the log.
+        findings: the doctor's findings, from `ostinato.runs.examine`.
+        folder: where to write; by default the page goes into the run folder, and the pictures into
+            its subfolder `report`.
+        data: another file, to measure the network on instead of the validation part.
+        task, like: your own task or network, if the run was trained with one.
+        report: hears what is measured or drawn now.
+
+    Returns:
+        The path of the page.
+
+    Example:
+        >>> run = open_run("runs/text-mlstm-1")
+        >>> write_report(run, findings=[])
+        PosixPath('runs/text-mlstm-1/report.html')
+    """
+    inside = unlinked(run.path, run.path / "report")
+    whole = run.steps() or data
+    report(0, None, "reading the data and the network")
+    about = subject(run, data, task, like) if whole else course(run, task)
+    page = page_of(about, findings, report)
+    path = (run.path if folder is None else folder) / PAGE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if find_spec("matplotlib") is None:
+        missing = NeedsExtra("drawing them", "matplotlib", "plot")
+        warnings.warn(f"no chart is written as PNG: {missing}", stacklevel=2)
+    else:
+        pictures = inside if folder is None else folder
+        pictures.mkdir(exist_ok=True)
+        charts = [chart for section in page.sections for chart in section.charts]
+        for chart in each(charts, report, "drawing the charts as PNG", len(charts)):
+            write_picture(chart, pictures / f"{chart.name}.png")
+    report(0, None, "writing the page")
+    write_whole(path, html(page).encode(errors="backslashreplace"))  # a path may not be UTF-8
+    return path
 
 
 def page_of(course: RunCourse, findings: list[Finding], report: Report = silent) -> Page:

@@ -10,8 +10,8 @@ import numpy as np
 from ..cells import Model
 from ..through_time import unroll
 from ..wiring import NeuralTuringMachine
-from .activity import inputs_of_cell
 from .charts import Chart, Heat, numbers
+from .network_charts import inputs_of_cell
 from .subject import Subject
 
 STEP, ROW = "step of the sequence", "row of the memory"

@@ -94,8 +94,8 @@ def solutions(xx: jax.Array, xy: jax.Array, strengths: jax.Array, bias: bool) ->
     values, vectors = jnp.linalg.eigh(xx)
     rotated = vectors.T @ xy
     # Rounding leaves errors of this size in the smallest eigenvalues, which may be negative.
-    least = jnp.finfo(xx.dtype).eps * jnp.max(jnp.abs(values))
-    values = jnp.maximum(values, 0) + least
+    smallest = jnp.finfo(xx.dtype).eps * jnp.max(jnp.abs(values))
+    values = jnp.maximum(values, 0) + smallest
     scaled = rotated / (values[:, None] + strengths[:, None, None])
     found = vectors @ scaled
     return jnp.where(_solve(xx, xy, strengths, found)[:, None, None], found, jnp.nan)

@@ -57,8 +57,8 @@ class Ridge(Learner):
         >>> cell = Reservoir(2, 50, key=key)
         >>> network = Network(cell, Readout(50, 1, key=key))
         >>> learner = Ridge(Objective(SquaredError()), steps=1, strength=1e-6)
-        >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> after, memory, state, report = learner.step(network, memory, state, batch)
+        >>> learner_state, state = learner.initial(network), learner.start(network, batch)
+        >>> after, learner_state, state, report = learner.step(network, learner_state, state, batch)
         >>> bool(Objective(SquaredError()).value(after, batch, None)[0] < report["loss"])
         True
     """
@@ -99,37 +99,37 @@ class Ridge(Learner):
         moments = no_moments(folds, features, outputs)
         return State(moments, jnp.zeros((), jnp.int32), jnp.zeros((), moments.xx.dtype))
 
-    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
         readout = linear_readout(network)
         x, y, weights = regression(readout, hs, batch, self.objective)
-        moments = self._added(memory, x, y, weights, batch)
-        count = memory.batches + 1
+        moments = self._added(learner_state, x, y, weights, batch)
+        count = learner_state.batches + 1
         strengths = STRENGTHS if self.strength is None else (self.strength,)
         every = max(1, self.steps // SOLUTIONS)
         due = (count % every == 0) | (count == self.steps)
         strength, solved = jax.lax.cond(
             due,
             lambda: _solved(readout, moments, jnp.asarray(strengths, x.dtype)),
-            lambda: (memory.strength, readout),
+            lambda: (learner_state.strength, readout),
         )
         network = eqx.tree_at(readout_of, network, solved)
         report["strength"] = strength
         return network, State(moments, count, strength), final, report
 
     def _added(
-        self, memory: State, x: jax.Array, y: jax.Array, weights: jax.Array, batch: Batch
+        self, learner_state: State, x: jax.Array, y: jax.Array, weights: jax.Array, batch: Batch
     ) -> Moments:
         """The sums with a batch: in the fold whose turn it is, or divided among all folds."""
-        folds, steps, sequences = len(memory.moments.weight), batch.steps, batch.sequences
+        folds, steps, sequences = len(learner_state.moments.weight), batch.steps, batch.sequences
         if sequences >= folds > 1:
             which = jnp.broadcast_to(jnp.arange(sequences) % folds, (steps, sequences))
         elif self.steps == 1:
             which = jnp.repeat(jnp.arange(steps) * folds // steps, sequences)
         else:
-            return with_block(memory.moments, x, y, weights, memory.batches % folds)
-        return with_steps(memory.moments, x, y, weights, which.reshape(-1))
+            return with_block(learner_state.moments, x, y, weights, learner_state.batches % folds)
+        return with_steps(learner_state.moments, x, y, weights, which.reshape(-1))
 
 
 def readout_of(network: Model) -> Any:

@@ -45,8 +45,8 @@ class RecursiveLeastSquares(Learner):
     Example:
         >>> network = Network(Reservoir(2, 20, key=key), Readout(20, 1, key=key))
         >>> learner = RecursiveLeastSquares(Objective(SquaredError()))
-        >>> memory, state = learner.initial(network), learner.start(network, batch)
-        >>> after, memory, state, report = learner.step(network, memory, state, batch)
+        >>> learner_state, state = learner.initial(network), learner.start(network, batch)
+        >>> after, learner_state, state, report = learner.step(network, learner_state, state, batch)
         >>> bool(Objective(SquaredError()).value(after, batch, None)[0] < report["loss"])
         True
     """
@@ -77,10 +77,10 @@ class RecursiveLeastSquares(Learner):
         check_square(features)
         return State(jnp.eye(features, dtype=jnp.result_type(float)) / self.strength)
 
-    def step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
         hs, final = states_of(network, batch, state, self.objective)
         report = reported(network, hs, batch, self.objective)
-        readout, dtype = linear_readout(network), memory.P.dtype
+        readout, dtype = linear_readout(network), learner_state.P.dtype
         rows = [readout.V] if readout.b is None else [readout.V, readout.b[None]]
         solution = jnp.concatenate(rows).astype(dtype)
 
@@ -95,7 +95,7 @@ class RecursiveLeastSquares(Learner):
 
         data = regression(readout, hs, batch, self.objective)
         (P, solution), _ = jax.lax.scan(
-            learned, (memory.P, solution), tuple(x.astype(dtype) for x in data)
+            learned, (learner_state.P, solution), tuple(x.astype(dtype) for x in data)
         )
         network = eqx.tree_at(readout_of, network, filled(readout, solution))
         return network, State((P + P.T) / 2), final, report

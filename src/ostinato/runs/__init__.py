@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .folder import Saved as Saved
     from .folder import open_run as open_run
     from .loop.divergence import Diverged as Diverged
+    from .loop.start import train as train
     from .loop.step import compiled_step as compiled_step
-    from .loop.training import train as train
     from .many.many import train_many as train_many
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -74,8 +74,8 @@ def room(config: Config) -> int:
 def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[str, int]:
     """A lower bound on the bytes that a run needs, by purpose."""
     small = network_shapes(_small(config), task)
-    memory = eqx.filter_eval_shape(learner.initial, small)
-    copies = 2 + count_parameters(memory) // count_parameters(small) + learner.copies
+    learner_state = eqx.filter_eval_shape(learner.initial, small)
+    copies = 2 + count_parameters(learner_state) // count_parameters(small) + learner.copies
     parts = {"weights": copies * FLOAT * parameter_count(config, task, units)}
     steps, size = task.batch_shape(config.batch_size)
     # The state grows with the units, but for the memory of a neural Turing machine.

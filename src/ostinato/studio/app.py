@@ -20,9 +20,9 @@ from ..errors import BadInput
 from ..files import is_locked
 from ..runs.folder.digest import Digest
 from .actions import Jobs, check_plain, next_name
-from .folder import Folder, NoRun
+from .folder import Digests, Folder, NoRun
 from .follow import Follower
-from .views import Digests, chart_view, compare_view, run_view
+from .views import chart_view, compare_view, run_view
 from .work import Worker
 
 PAGES = {
@@ -210,7 +210,7 @@ class Studio:
         return found
 
     async def inside(self, request: Request) -> Any:
-        """A question to a network about a text; see `looking.inside`."""
+        """A question to a network about a text; see `worker.inside`."""
         sent = await _sent(request)
         path = self.folder.find(str(sent.get("name")))
         known = ("what", "text", "begin", "unit", "pattern", "at", "labels", "label")
@@ -221,7 +221,7 @@ class Studio:
         return await self.looking.ask(300.0, do="inside", path=str(path), **asked)
 
     async def forecast(self, request: Request) -> Any:
-        """A series continued from a place; see `looking.forecast`."""
+        """A series continued from a place; see `worker.forecast`."""
         path = self.folder.find(request.query_params.get("name", ""))
         asked = {key: _whole(request, key) for key in ("series", "begin", "steps")}
         return await self.looking.ask(300.0, do="forecast", path=str(path), **asked)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import is_locked, read_regular
+from ..runs.folder.digest import Digest
 from ..runs.folder.listing import CONFIG, MODEL, member_name, read_settings, run_folders
 from ..runs.folder.log import NAME as LOG
 from ..runs.folder.summary import Summary
@@ -197,3 +198,35 @@ def _read(name: str, path: Path, log: Summary) -> Row:
         changed=log.log.changed,
         settings=settings,
     )
+
+
+class Digests:
+    """The digests of the runs that were looked at last.
+
+    Different runs can be read in different threads; one run is read in one thread at a time.
+    """
+
+    def __init__(self, most: int = 64):
+        self.most = most
+        self._found: dict[Path, Digest] = {}
+        self._lock = threading.Lock()
+
+    def of(self, path: Path) -> Digest:
+        """The digest of a run, as far as its log goes now."""
+        with self._lock:
+            digest = self._found.get(path) or Digest(path)
+        digest = digest.read()
+        with self._lock:
+            self._found.pop(path, None)
+            self._found[path] = digest
+            while len(self._found) > self.most:
+                self._found.pop(next(iter(self._found)))
+        return digest
+
+    def left(self, path: Path) -> int:
+        """How many bytes `of` would have to read."""
+        known = self._found.get(path)
+        try:
+            return (path / LOG).lstat().st_size - (0 if known is None else known.offset)
+        except OSError:
+            return 0

@@ -2,9 +2,7 @@
 
 import dataclasses
 import statistics
-import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ..contrast.curves import Course as Spent
@@ -22,7 +20,6 @@ from ..report.training_charts import (
 )
 from ..runs.folder.digest import Digest
 from ..runs.folder.listing import RunRecord
-from ..runs.folder.log import NAME as LOG
 from .folder import Row
 
 TOGETHER = 12  # runs on one chart
@@ -194,35 +191,3 @@ def _told(name: str, value: Any) -> str:
 
 def _words(value: Any) -> str:
     return "–" if value is None else str(value)
-
-
-class Digests:
-    """The digests of the runs that were looked at last.
-
-    Different runs can be read in different threads; one run is read in one thread at a time.
-    """
-
-    def __init__(self, most: int = 64):
-        self.most = most
-        self._found: dict[Path, Digest] = {}
-        self._lock = threading.Lock()
-
-    def of(self, path: Path) -> Digest:
-        """The digest of a run, as far as its log goes now."""
-        with self._lock:
-            digest = self._found.get(path) or Digest(path)
-        digest = digest.read()
-        with self._lock:
-            self._found.pop(path, None)
-            self._found[path] = digest
-            while len(self._found) > self.most:
-                self._found.pop(next(iter(self._found)))
-        return digest
-
-    def left(self, path: Path) -> int:
-        """How many bytes `of` would have to read."""
-        known = self._found.get(path)
-        try:
-            return (path / LOG).lstat().st_size - (0 if known is None else known.offset)
-        except OSError:
-            return 0

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 from .._lazy import Members, attach
 
 if TYPE_CHECKING:
-    from .abilities import AnsweringTask as AnsweringTask
     from .downloaded.mnist import PermutedMNIST as PermutedMNIST
     from .downloaded.mnist import SequentialMNIST as SequentialMNIST
     from .downloaded.music import Chorales as Chorales
-    from .handwriting.characters import Characters as Characters
+    from .handwriting.handwriting import Characters as Characters
     from .handwriting.handwriting import Handwriting as Handwriting
     from .handwriting.handwriting import recognise as recognise
     from .pairs.captions import Captions as Captions
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from .synthetic.memorisation import Memorisation as Memorisation
     from .synthetic.recall import Recall as Recall
     from .synthetic.xor import Xor as Xor
+    from .task import AnsweringTask as AnsweringTask
     from .task import Task as Task
     from .text.classification import Classify as Classify
     from .text.tagging import Tagging as Tagging
@@ -69,7 +69,7 @@ TASKS = Members(
         "translate": "pairs.translate:Translate",
         "tag": "text.tagging:Tagging",
         "classify": "text.classification:Classify",
-        "characters": "handwriting.characters:Characters",
+        "characters": "handwriting.handwriting:Characters",
         "handwriting": "handwriting.handwriting:Handwriting",
         "caption": "pairs.captions:Captions",
         "execute": "pairs.execution:Execute",

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -17,9 +17,6 @@ from ..errors import BadInput
 from ..progress import Report, silent
 from ..settings import Setting, checked, shown
 from ..wiring import outputs_of
-
-if TYPE_CHECKING:
-    from .abilities import AnsweringTask
 
 DRAWN = 1000  # at most so many answers are drawn for one input
 WIDEST = 1000  # at most so many answers does a search keep
@@ -76,13 +73,13 @@ class ApplyOptions:
         if self.targets is not None and (self.n_best > 1 or self.temperature is not None):
             raise BadInput("--targets are scored as they are; leave out --n-best and --temperature")
 
-    def _check(self, name: str, kind: type, least: int, most: int, words: str = "") -> None:
+    def _check(self, name: str, kind: type, low: int, high: int, words: str = "") -> None:
         """Refuse an option of another type, or outside its range."""
         option, value = f"--{name.replace('_', '-')}", getattr(self, name)
         checked(Setting(option, kind, False, None, max=math.inf), value)
-        if not least <= value <= most:
+        if not low <= value <= high:
             raise BadInput(
-                f"{option} must be from {least} to {words or f'{most},'} got {shown(value)}"
+                f"{option} must be from {low} to {words or f'{high},'} got {shown(value)}"
             )
 
     @functools.cached_property
@@ -98,23 +95,6 @@ class ApplyOptions:
         if self.file is None or str(self.file) == "-":
             raise BadInput(f"give {what}; it is not read from standard input")
         return self.file
-
-
-def check_options(task: "type[AnsweringTask]", asked: Mapping[str, Any]) -> None:
-    """Refuse an option of `apply` that a task, or another option, has no use for."""
-    for name in asked:
-        if name not in task.apply_options:
-            having = ", ".join(f"--{x.replace('_', '-')}" for x in task.apply_options)
-            raise BadInput(
-                f"--{name.replace('_', '-')} means nothing for a run of the task {task.name}; it "
-                f"takes {having or 'no such option'}"
-            )
-    for name, useless in WITHOUT.items():
-        for other in useless:
-            if name in asked and other in asked:
-                raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
-    if "seed" in asked and "temperature" not in asked:
-        raise BadInput("--seed is of answers drawn at random; give --temperature too")
 
 
 @eqx.filter_jit

@@ -157,8 +157,8 @@ def edit_distances(
     def row(previous: jax.Array, now: tuple) -> tuple[jax.Array, None]:
         symbol, keep = now
         inner = jnp.minimum(previous[1:] + 1, previous[:-1] + (symbol != right))
-        least = jnp.concatenate([previous[:1] + 1, inner])
-        found = jax.lax.cummin(least - places, axis=0) + places
+        smaller = jnp.concatenate([previous[:1] + 1, inner])
+        found = jax.lax.cummin(smaller - places, axis=0) + places
         return jnp.where(keep, found, previous), None
 
     start = jnp.broadcast_to(places, (len(right) + 1, right.shape[1]))

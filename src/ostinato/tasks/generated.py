@@ -56,12 +56,12 @@ class Synthetic(Generated):
 
     Attributes:
         length: on the class, the default number of steps.
-        least: the smallest number of steps that the task allows.
+        min_length: the smallest number of steps that the task allows.
     """
 
     Settings = Length
 
-    least: int
+    min_length: int
     held_out_together = 1000
 
     def __init__(self, **given: Any) -> None:
@@ -76,4 +76,4 @@ class Synthetic(Generated):
         return self.draw(rng, size, length)
 
     def checked(self, length: int | None) -> int:
-        return checked_length(self, length, self.least)
+        return checked_length(self, length, self.min_length)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.kept import kept_object
+from ..data.artefact_checks import kept_object
 from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
 from .losses import CrossEntropy, Loss, SquaredError

@@ -1,4 +1,10 @@
-"""The contract of a task: batches, a loss, metrics and baselines, all from one seed."""
+"""The contract of a task: batches, a loss, metrics and baselines, all from one seed.
+
+What only some tasks can do are classes of their own: give a text, answer new input. A task that can
+is a subclass of the ability. Whoever needs one asks the task, `task.text()` or `kind.answering()`,
+and gets the task itself as one that can, `None`, or one line that says that it cannot. A series
+that forecasts is asked for by `task.forecasting()`; see `series/series.py`.
+"""
 
 import abc
 import contextlib
@@ -13,7 +19,7 @@ import jax
 import numpy as np
 
 from ..cells import Model
-from ..data import Batch
+from ..data import Batch, Vocabulary
 from ..errors import BadInput
 from ..settings import (
     NoSettings,
@@ -24,12 +30,12 @@ from ..settings import (
     shown,
     signature,
 )
+from .applying import WITHOUT, ApplyOptions
 from .framing import Framing
 from .losses import Loss
 from .metrics import Metric
 
 if TYPE_CHECKING:
-    from .abilities import AnsweringTask, TextTask
     from .series.series import Series
     from .text.passages import Passage
 
@@ -294,6 +300,67 @@ class Task(abc.ABC):
         return hashed([x for batch in batches for x in jax.tree.leaves(batch)])
 
 
+class TextTask(Task):
+    """A task on one long text.
+
+    Attributes:
+        vocabulary: the characters or bytes that its symbols stand for.
+    """
+
+    vocabulary: Vocabulary
+
+    @abc.abstractmethod
+    def stream(self, part: str) -> np.ndarray:
+        """The symbols `(T,)` of `"train"`, `"valid"` or `"test"`."""
+
+    def text(self) -> Self:
+        return self
+
+
+class AnsweringTask(Task):
+    """A task whose trained network answers new input: `ostinato apply`.
+
+    Attributes:
+        apply_options: the options of `apply` that it has a use for; see `ApplyOptions`.
+    """
+
+    apply_options: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def answering(cls) -> type[Self]:
+        return cls
+
+    @classmethod
+    def check_options(cls, asked: Mapping[str, Any]) -> None:
+        """Refuse an option of `apply` that the task, or another option, has no use for."""
+        for name in asked:
+            if name not in cls.apply_options:
+                having = ", ".join(f"--{x.replace('_', '-')}" for x in cls.apply_options)
+                raise BadInput(
+                    f"--{name.replace('_', '-')} means nothing for a run of the task {cls.name}; "
+                    f"it takes {having or 'no such option'}"
+                )
+        for name, useless in WITHOUT.items():
+            for other in useless:
+                if name in asked and other in asked:
+                    raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
+        if "seed" in asked and "temperature" not in asked:
+            raise BadInput("--seed is of answers drawn at random; give --temperature too")
+
+    @classmethod
+    @abc.abstractmethod
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        """The answers of a trained network to new input.
+
+        Args:
+            network: the trained network.
+            how: what to read, what the run keeps of its task, and options.
+
+        Returns:
+            A dictionary for each input, as JSON; `text` is what is printed without --json.
+        """
+
+
 def check_declared(task: Task) -> None:
     """Refuse a task that lacks what its contract asks of it, in one line."""
     who = type(task).__name__
@@ -346,24 +413,28 @@ def checked_count(count: int, what: str = "steps of a sequence") -> int:
 
 
 def checked_length(
-    task: Task, length: int | None, least: int = 1, most: int | None = None, why: str = ""
+    task: Task,
+    length: int | None,
+    min_length: int = 1,
+    max_length: int | None = None,
+    why: str = "",
 ) -> int:
-    """A number of steps, by default the task's; raises unless it is from `least` to `most`.
+    """A number of steps, by default the task's, which must be from `min_length` to `max_length`.
 
     Args:
         task: named in the message.
         length: the steps asked for.
-        least, most: those that the task allows.
+        min_length, max_length: those that the task allows.
         why: the reason, for the message, if there is but one length.
     """
     length = task.length if length is None else checked_count(length)
-    if least <= length and (most is None or length <= most):
+    if min_length <= length and (max_length is None or length <= max_length):
         return length
-    allowed = f"takes a length of at least {least} steps"
-    if most is not None:
-        allowed = f"takes a length of {least} to {most} steps"
-    if least == most:
-        allowed = f"has a length of {most} steps{why}"
+    allowed = f"takes a length of at least {min_length} steps"
+    if max_length is not None:
+        allowed = f"takes a length of {min_length} to {max_length} steps"
+    if min_length == max_length:
+        allowed = f"has a length of {max_length} steps{why}"
     raise BadInput(f"the task {task.name} {allowed}, got {length}")
 
 

@@ -20,8 +20,7 @@ import jax.numpy as jnp
 from ..cells import Layer
 from ..cells.cell import Parts, Rule
 from ..errors import BadInput
-from ._packed import valid_loss
-from .borders import Borders, find_borders, held, restarted, where
+from .borders import Borders, find_borders, held, restarted, valid_loss, where
 from .check import sizes
 from .gradients import Loss, Online, Result, check_influence, check_targets
 from .running import starting_state

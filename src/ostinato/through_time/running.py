@@ -18,9 +18,8 @@ import jax
 import jax.numpy as jnp
 
 from ..cells import Layer
-from ._engine import Inputs
+from ._engine import Inputs, run_through_time, slopes_through_time
 from ._mixed import inputs_in
-from ._rule import run_through_time, slopes_through_time
 from .borders import Borders, held, restarted, without_padding
 from .check import check_batched, check_state, check_taps, expected_state, is_weak, one_time, sizes
 from .step import Step, take_apart

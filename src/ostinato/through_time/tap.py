@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import JaxprEqn, Var
 
+from ..cells.building import rows_are_one_axis
 from ..errors import BadInput
 
 _REAL = ("float16", "bfloat16", "float32", "float64")
@@ -129,8 +130,7 @@ class Tap:
     def _gather_all(self, vs: jax.Array, errors: jax.Array, compute: Any) -> jax.Array:
         """`gather` as one product."""
         v, out, dtype = self.v, self.out, self.weight.aval.dtype
-        if jax.default_backend() == "cpu" and v[:1] == out[:1] and v[0] not in self.w:
-            # The rows of all times as one axis: XLA would copy both operands to get there.
+        if rows_are_one_axis() and v[:1] == out[:1] and v[0] not in self.w:
             vs, errors = (x.reshape(-1, *x.shape[2:]) for x in (vs, errors))
             return self._einsum(f"{v},{out}->{self.w}", vs, errors, compute, dtype)
         return self._einsum(f"T{v},T{out}->{self.w}", vs, errors, compute, dtype)
@@ -169,5 +169,5 @@ def _parts(steps: int, rows: int, weight: int) -> int:
     """
     if jax.default_backend() != "gpu":
         return 1
-    most = min(128**3 // max(1, weight), steps * rows // 256)
-    return max((n for n in range(1, most + 1) if steps % n == 0), default=1)
+    limit = min(128**3 // max(1, weight), steps * rows // 256)
+    return max((n for n in range(1, limit + 1) if steps % n == 0), default=1)

@@ -104,9 +104,11 @@ def shift(weighting: jax.Array, by: jax.Array) -> jax.Array:
         >>> shift(jnp.array([1.0, 0.0, 0.0, 0.0]), jnp.array([0.25, 0.5, 0.25])).tolist()
         [0.5, 0.25, 0.0, 0.25]
     """
-    rows, most = weighting.shape[-1], by.shape[-1] // 2
-    circle = jnp.concatenate([weighting[..., rows - most :], weighting, weighting[..., :most]], -1)
-    starts = range(2 * most, -1, -1)
+    rows, reach = weighting.shape[-1], by.shape[-1] // 2
+    circle = jnp.concatenate(
+        [weighting[..., rows - reach :], weighting, weighting[..., :reach]], -1
+    )
+    starts = range(2 * reach, -1, -1)
     return sum(by[..., j, None] * circle[..., i : i + rows] for j, i in enumerate(starts))  # type: ignore
 
 

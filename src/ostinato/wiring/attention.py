@@ -123,8 +123,8 @@ class _Attending(Cell):
         """α: where each query looks, `(..., S)`."""
         keys, valid = self._of(query, self.keys), self._of(query, self.valid)
         scores = self.attention.scores(query, keys)
-        least = jnp.finfo(scores.dtype).min
-        return jax.nn.softmax(jnp.where(valid, scores, least), axis=-1)
+        lowest = jnp.finfo(scores.dtype).min
+        return jax.nn.softmax(jnp.where(valid, scores, lowest), axis=-1)
 
     def _of(self, query: jax.Array, memory: jax.Array) -> jax.Array:
         return memory[(0,) * max(self.valid.ndim - query.ndim, 0)]

@@ -50,10 +50,10 @@ def bounded(x: jax.Array) -> jax.Array:
         >>> float(jax.grad(lambda x: 1e30 * bounded(x))(jnp.float32(2.0))) < 1e13
         True
     """
-    most = float(jnp.finfo(x.dtype).max) ** (1 / 3)
+    bound = float(jnp.finfo(x.dtype).max) ** (1 / 3)
     return paired(
         lambda _, changes: list(changes),
-        lambda _, errors: [jnp.clip(errors[0], -most, most)],
+        lambda _, errors: [jnp.clip(errors[0], -bound, bound)],
         [],
         [x],
         [x],

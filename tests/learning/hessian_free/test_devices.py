@@ -18,8 +18,9 @@ from jax.random import key
 from ostinato.cells import LSTM
 from ostinato.data import Batch
 from ostinato.learning import Damping, HessianFree, Objective, SaddleFree
-from ostinato.runs.loop.devices import over_devices
-from ostinato.tasks import Adding, SquaredError
+from ostinato.runs.loop.step import over_devices
+from ostinato.losses import SquaredError
+from ostinato.tasks import Adding
 from ostinato.wiring import Network, Readout
 
 jax.config.update("jax_enable_x64", True)

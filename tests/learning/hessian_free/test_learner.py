@@ -28,10 +28,10 @@ from ostinato.wiring import Dropout, Network, OneHot, Readout
 NONE = Damping(tikhonov=0.0, structural=0.0)
 
 
-def stepped(learner, network, batch, memory=None, state=None):
-    memory = learner.initial(network) if memory is None else memory
+def stepped(learner, network, batch, learner_state=None, state=None):
+    learner_state = learner.initial(network) if learner_state is None else learner_state
     state = learner.start(network, batch) if state is None else state
-    return eqx.filter_jit(learner.step)(network, memory, state, batch)
+    return eqx.filter_jit(learner.step)(network, learner_state, state, batch)
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +75,12 @@ def test_the_ratio_with_damping_on_a_quadratic(linear, ratio):
     batch = Batch(xs, targets, jnp.ones(xs.shape[:2]))
     damping = Damping(tikhonov=0.5, structural=0.0, ratio=ratio)
     learner = HessianFree(Objective(SquaredError()), damping, iterations=20, tolerance=0.0)
-    _, memory, _, report = stepped(learner, network, batch, state=())
+    _, learner_state, _, report = stepped(learner, network, batch, state=())
     if ratio == "undamped":
         np.testing.assert_allclose(report["ratio"], 1.0, rtol=1e-8)
     else:
         assert report["ratio"] > 1.05
-    np.testing.assert_allclose(memory.scale, 2 / 3)
+    np.testing.assert_allclose(learner_state.scale, 2 / 3)
 
 
 @pytest.mark.parametrize("judge", ["gradient", "curvature"])
@@ -92,11 +92,11 @@ def test_damping_adapted_by_iteration(linear, judge):
     learner = HessianFree(
         Objective(SquaredError()), NONE, iterations=3, tolerance=0.0, adapt="iteration", judge=judge
     )
-    _, memory, _, report = stepped(learner, network, batch, state=())
-    np.testing.assert_allclose(memory.scale, (2 / 3) ** 3)
+    _, learner_state, _, report = stepped(learner, network, batch, state=())
+    np.testing.assert_allclose(learner_state.scale, (2 / 3) ** 3)
     once = dataclasses.replace(learner, adapt="step")
-    _, memory, _, fewer = stepped(once, network, batch, state=())
-    np.testing.assert_allclose(memory.scale, 2 / 3)
+    _, learner_state, _, fewer = stepped(once, network, batch, state=())
+    np.testing.assert_allclose(learner_state.scale, 2 / 3)
     np.testing.assert_allclose(report["gradients"] - fewer["gradients"], 3 / 3)
 
 
@@ -143,7 +143,7 @@ def test_the_same_step_otherwise_computed(problem, usual, learner):
 
 @pytest.mark.slow
 def test_it_starts_from_the_last_iterate_not_the_chosen_one(problem):
-    """Hardly damped, the network takes an earlier iterate; the memory still holds the last."""
+    """Hardly damped, the network takes an earlier iterate; its state still holds the last."""
     network, batch = problem
     damping = Damping(tikhonov=1e-9, structural=0.0)
     learner = HessianFree(OBJECTIVE, damping, iterations=12, tolerance=0.0)
@@ -157,14 +157,16 @@ def test_it_starts_from_the_last_iterate_not_the_chosen_one(problem):
         )
         return found.iterates[found.last]
 
-    after, memory, _, _ = stepped(learner, network, batch)
+    after, learner_state, _, _ = stepped(learner, network, batch)
     first = solved(jnp.zeros_like(f.start), 1.0)
-    np.testing.assert_allclose(memory.last, first, rtol=1e-6, atol=1e-6 * np.abs(first).max())
+    np.testing.assert_allclose(
+        learner_state.last, first, rtol=1e-6, atol=1e-6 * np.abs(first).max()
+    )
     moved = OnBatch(OBJECTIVE, after, batch, None).start - f.start
     assert np.linalg.norm(moved - first) > 0.1 * np.linalg.norm(first)
-    # The same network again, with that memory: from 0.95 times the last iterate.
-    _, again, _, _ = stepped(learner, network, batch, memory)
-    second = solved(0.95 * first, memory.scale)
+    # The same network again, with that state: from 0.95 times the last iterate.
+    _, again, _, _ = stepped(learner, network, batch, learner_state)
+    second = solved(0.95 * first, learner_state.scale)
     np.testing.assert_allclose(again.last, second, rtol=1e-3, atol=1e-4 * np.abs(second).max())
     assert np.linalg.norm(second - first) > 1e-2 * np.linalg.norm(first)
 
@@ -182,10 +184,10 @@ def test_the_loss_never_rises_on_the_batch_that_judges(problem, judge, line_sear
         iterations=15,
     )
     step = jax.jit(learner.step)
-    memory, state = learner.initial(network), learner.start(network, batch)
+    learner_state, state = learner.initial(network), learner.start(network, batch)
     values = []
     for _ in range(12):
-        network, memory, _, report = step(network, memory, state, batch)
+        network, learner_state, _, report = step(network, learner_state, state, batch)
         assert report["after"] <= report["loss"]
         values.append(float(report["loss"]))
     assert (np.diff(values) <= 1e-15).all()
@@ -197,9 +199,11 @@ def test_fresh_and_in_turn(problem):
     seen = {}
     for draw in ("fresh", "turn"):
         learner = dataclasses.replace(USUAL, draw=draw)
-        memory = learner.initial(network)
+        learner_state = learner.initial(network)
         seen[draw] = [
-            stepped(learner, network, batch, memory._replace(steps=jnp.asarray(n, jnp.int32)))
+            stepped(
+                learner, network, batch, learner_state._replace(steps=jnp.asarray(n, jnp.int32))
+            )
             for n in range(3)
         ]
     weights = {draw: [s[0].cell.R for s in steps] for draw, steps in seen.items()}
@@ -251,11 +255,11 @@ def test_an_objective_that_turns_nan_is_survived(problem, line_search):
     learner = HessianFree(
         Objective(Cliff()), Damping(tikhonov=1e-6, structural=0.0), line_search, iterations=15
     )
-    after, memory, _, report = stepped(learner, network, batch)
+    after, learner_state, _, report = stepped(learner, network, batch)
     assert np.isfinite(report["after"]) and report["after"] <= report["loss"]
-    assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves((after, memory)))
+    assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves((after, learner_state)))
     if not line_search:  # whose every step is tried, and so cannot go over the edge
-        assert report["after"] < report["loss"] and memory.scale == 1.5
+        assert report["after"] < report["loss"] and learner_state.scale == 1.5
         assert "not finite" in learner.summary([jax.device_get(report)])["remark"]
 
 
@@ -270,11 +274,11 @@ class NanCurvature(SquaredError):
 def test_products_that_are_nan_raise_the_damping_with_a_remark(problem, line_search):
     network, batch = problem
     learner = HessianFree(Objective(NanCurvature()), line_search=line_search)
-    after, memory, _, report = stepped(learner, network, batch)
+    after, learner_state, _, report = stepped(learner, network, batch)
     assert REASONS[int(report["reason"])] == "not finite" and report["refused"]
     for old, new in zip(jax.tree.leaves(network), jax.tree.leaves(after), strict=True):
         np.testing.assert_array_equal(old, new)
-    assert memory.scale == 1.5 and not memory.last.any()
+    assert learner_state.scale == 1.5 and not learner_state.last.any()
     words = learner.summary([jax.device_get(report)])
     assert words["reason"] == "not finite"
     assert "damping was raised from λ 0.01, μ 0.003" in words["remark"]

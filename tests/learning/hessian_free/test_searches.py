@@ -37,7 +37,7 @@ def test_the_scale_follows_the_ratio(ratio, refused, factor):
 
 
 def test_the_scale_has_bounds():
-    damping = Damping(least=0.5, most=2.0)
+    damping = Damping(min_scale=0.5, max_scale=2.0)
     yes, no = jnp.asarray(True), jnp.asarray(False)
     assert damping.next_scale(jnp.asarray(0.5), jnp.asarray(1.0), no) == 0.5
     assert damping.next_scale(jnp.asarray(2.0), jnp.asarray(1.0), yes) == 2.0

@@ -65,9 +65,9 @@ def part_of_number(number: int) -> str:
 
 
 def draw_numbers(
-    rng: np.random.Generator, count: int, most: int = 999_999, part: str = "train"
+    rng: np.random.Generator, count: int, largest: int = 999_999, part: str = "train"
 ) -> list[int]:
-    """Random numbers from 0 to `most` that belong to a part; see `part_of_number`.
+    """Random numbers from 0 to `largest` that belong to a part; see `part_of_number`.
 
     The number of digits is uniform, and so is the number among those with that many digits: short
     numbers, of which there are few, are as frequent as long ones. A number of one part never occurs
@@ -76,21 +76,21 @@ def draw_numbers(
     Args:
         rng: the source of randomness.
         count: how many numbers.
-        most: the largest number.
+        largest: the largest number.
         part: `"train"`, `"valid"` or `"test"`.
 
     Example:
         >>> draw_numbers(np.random.default_rng(0), 5)
         [673265, 3428, 13, 0, 83]
     """
-    if not 0 <= most <= MAX:
-        raise BadInput(f"the largest number must be from 0 to {MAX}, got {most}")
-    digits = len(str(most))
+    if not 0 <= largest <= MAX:
+        raise BadInput(f"the largest number must be from 0 to {MAX}, got {largest}")
+    digits = len(str(largest))
 
     def draw() -> int:
         length = int(rng.integers(1, digits + 1))
         low = 10 ** (length - 1) if length > 1 else 0
-        return int(rng.integers(low, min(10**length - 1, most), endpoint=True))
+        return int(rng.integers(low, min(10**length - 1, largest), endpoint=True))
 
     return [draw_in(part, draw, part_of_number) for _ in range(count)]
 

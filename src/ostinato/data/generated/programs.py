@@ -83,7 +83,7 @@ def mix(rng: Random, step: int, steps: int, target: Level) -> Level:
         >>> mix(Random(0), 0, 100, Level(3, 5))
         Level(nesting=3, length=4)
     """
-    return Level(*(1 + int(rng.random() * most) for most in target))
+    return Level(*(1 + int(rng.random() * limit) for limit in target))
 
 
 def combined(rng: Random, step: int, steps: int, target: Level) -> Level:
@@ -166,9 +166,9 @@ def draw_program(rng: Random, level: Level, part: str = "train") -> Program:
 def check_level(level: Level) -> Level:
     """The level; raises unless there are programs of it."""
     level = Level(*level)
-    for name, value, most in zip(Level._fields, level, MAX, strict=True):
-        if not 1 <= value <= most:
-            raise BadInput(f"the {name} of a program must be from 1 to {most}, got {value}")
+    for name, value, limit in zip(Level._fields, level, MAX, strict=True):
+        if not 1 <= value <= limit:
+            raise BadInput(f"the {name} of a program must be from 1 to {limit}, got {value}")
     return level
 
 
@@ -179,7 +179,7 @@ def longest_program(level: Level) -> tuple[int, int]:
         >>> longest_program(Level(nesting=2, length=3))
         (73, 7)
     """
-    number, small = (len(str(most)) for most in (10**level.length, SMALL * level.length))
+    number, small = (len(str(limit)) for limit in (10**level.length, SMALL * level.length))
     operation = max(
         len("v=\nfor x in range():v+=\n") + len("v") + number + small,
         len("( if < else )") + 3 * number,
@@ -212,9 +212,9 @@ class _Writer:
             result = operations[self.below(len(operations))](result)
         return Program("\n".join([*self.statements, f"print({result.text})"]), str(result.value))
 
-    def below(self, most: int) -> int:
-        """A whole number from 0 to `most` - 1; faster than `Random.randrange`."""
-        return int(self.random() * most)
+    def below(self, limit: int) -> int:
+        """A whole number from 0 to `limit` - 1; faster than `Random.randrange`."""
+        return int(self.random() * limit)
 
     def number(self) -> _Value:
         value = 1 + self.below(10**self.level.length)

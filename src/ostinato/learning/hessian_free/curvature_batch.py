@@ -13,8 +13,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
 from ..hybrid import WHERE
-from ..learner import Learner, Stepped
-from ..objective import Objective
+from ..learner import Learner, Objective, Stepped
 from .on_batch import OnBatch
 
 DRAWS = ("fresh", "turn")
@@ -62,12 +61,12 @@ class Curved(Learner):
     can_vmap = False
     curvature: int | None
 
-    def step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
+    def step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         with jax.default_matmul_precision("highest"):
-            return self.exact_step(network, memory, state, batch)
+            return self.exact_step(network, learner_state, state, batch)
 
     @abc.abstractmethod
-    def exact_step(self, network: Model, memory: Any, state: Any, batch: Batch) -> Stepped:
+    def exact_step(self, network: Model, learner_state: Any, state: Any, batch: Batch) -> Stepped:
         """`step`, with all products in full float32."""
 
     def chosen_values(self) -> dict[str, Any]:

@@ -50,8 +50,8 @@ class Damping:
         structural: μ₀.
         form: the form of structural damping, a name in `FORMS`.
         ratio: the quadratic that ρ compares with; see the module's docstring.
-        least, most: bounds of the scale s. On a plateau ρ stays near 1 for a long time, and without
-            a bound s would fall so low that the first step off the plateau fails.
+        min_scale, max_scale: bounds of the scale s. On a plateau ρ stays near 1 for a long time,
+            and without a bound s would fall so low that the first step off the plateau fails.
 
     Example:
         >>> martens = Damping(tikhonov=0.1, structural=0.003)  # Martens and Sutskever (2011)
@@ -64,8 +64,8 @@ class Damping:
     structural: float = 0.003
     form: str = "pre-activation"
     ratio: str = "damped"
-    least: float = 1e-2
-    most: float = 1e4
+    min_scale: float = 1e-2
+    max_scale: float = 1e4
 
     def __post_init__(self) -> None:
         if self.form not in FORMS:
@@ -82,7 +82,7 @@ class Damping:
         good = ratio > HIGH
         bad = ~(ratio >= LOW) | refused
         new = scale * jnp.where(bad, RAISE, jnp.where(good, LOWER, 1.0))
-        return jnp.clip(new, self.least, self.most).astype(scale.dtype)
+        return jnp.clip(new, self.min_scale, self.max_scale).astype(scale.dtype)
 
 
 class Adapted(NamedTuple):

@@ -33,8 +33,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ...weights import trained
 from ..clipping import norm_of
-from ..learner import RunSize, Stepped, report_of
-from ..objective import Objective
+from ..learner import Objective, RunSize, Stepped, report_of
 from .conjugate_gradient import NOT_FINITE, REASONS, Solution, Taken, conjugate_gradient
 from .curvature_batch import CurvatureSettings, Curved, check_exact, whole_and_part
 from .damping import ADAPTS, RATIOS, Adapted, Damping, by_iteration, reduction_ratio
@@ -79,9 +78,9 @@ class HessianFree(Curved):
     Example:
         >>> network = Network(LSTM(2, 4, key=key), Readout(4, 1, key=key))  # for the adding problem
         >>> learner = HessianFree(Objective(SquaredError()), Damping(0.01, 0.003), curvature=2)
-        >>> memory, state = learner.initial(network), learner.start(network, batch)
+        >>> learner_state, state = learner.initial(network), learner.start(network, batch)
         >>> step = eqx.filter_jit(learner.step)
-        >>> network, memory, state, report = step(network, memory, state, batch)
+        >>> network, learner_state, state, report = step(network, learner_state, state, batch)
         >>> bool(report["after"] < report["loss"]), REASONS[report["reason"]]
         (True, 'progress')
     """
@@ -158,10 +157,10 @@ class HessianFree(Curved):
         dtype = jnp.result_type(*jax.tree.leaves(parameters))
         return State(jnp.zeros(size, dtype), jnp.ones((), dtype), jnp.zeros((), jnp.int32))
 
-    def exact_step(self, network: Model, memory: State, state: Any, batch: Batch) -> Stepped:
-        whole, part = whole_and_part(self, network, batch, state, memory.steps)
+    def exact_step(self, network: Model, learner_state: State, state: Any, batch: Batch) -> Stepped:
+        whole, part = whole_and_part(self, network, batch, state, learner_state.steps)
         sequences, size = (on.batch.sequences for on in (whole, part))
-        theta, damping, scale = whole.start, self.damping, memory.scale
+        theta, damping, scale = whole.start, self.damping, learner_state.scale
         value, gradient, final = whole.gradient(theta)
         judge = _Judge(whole, theta, value, gradient)
         if self.judge == "curvature":
@@ -180,13 +179,15 @@ class HessianFree(Curved):
             conjugate_gradient,
             product,
             gradient,
-            WARM * memory.last,
+            WARM * learner_state.last,
             iterations=self.iterations,
             tolerance=self.tolerance,
             diagonal=diagonal,
         )
         if self.line_search:
-            solution, chosen, along = _along_directions(solve, part, judge, WARM * memory.last)
+            solution, chosen, along = _along_directions(
+                solve, part, judge, WARM * learner_state.last
+            )
         else:
             solution, along = solve(**self._adapting(scale, gradient, judge)), jnp.asarray(0)
             chosen = best_iterate(judge.after, solution.iterates, solution.last)
@@ -233,7 +234,7 @@ class HessianFree(Curved):
             gradients=work / sequences,
         )
         network = whole.at(theta + jnp.where(refused, 0, moved.vector))
-        return network, State(last, new_scale, memory.steps + 1), final, report
+        return network, State(last, new_scale, learner_state.steps + 1), final, report
 
     def _adapting(self, scale: jax.Array, gradient: jax.Array, judge: "_Judge") -> dict[str, Any]:
         """Options of conjugate gradient; with `adapt="iteration"`, the observer."""

@@ -33,7 +33,7 @@ from ...data import Batch
 from ...errors import BadInput
 from ...weights import trained
 from ..clipping import norms_of
-from ..objective import Objective
+from ..learner import Objective
 
 FORMS = {"pre-activation": "products", "activation": "states"}
 Product = Callable[..., jax.Array]

@@ -3,10 +3,10 @@
 from . import rules_for_data, rules_for_network, rules_for_training
 from .evidence import Data as Data
 from .evidence import Evidence as Evidence
+from .evidence import Finding as Finding
 from .evidence import Goal as Goal
 from .evidence import History as History
 from .evidence import Network as Network
-from .finding import Finding as Finding
 
 # All rules, causes before their effects.
 RULES = (

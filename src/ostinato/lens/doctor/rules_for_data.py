@@ -1,7 +1,6 @@
 """Faults of the data, found in the batches."""
 
-from .evidence import Evidence
-from .finding import Finding
+from .evidence import Evidence, Finding
 
 MAX = 0.95
 

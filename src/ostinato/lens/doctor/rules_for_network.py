@@ -2,8 +2,7 @@
 
 from ...names import plain_name, state_name
 from ..gradient_by_lag import memory_length
-from .evidence import Evidence
-from .finding import Finding, again
+from .evidence import Evidence, Finding, again
 
 
 def gates_shut(e: Evidence) -> Finding | None:

@@ -3,8 +3,7 @@
 import math
 from statistics import fmean, median, variance
 
-from .evidence import Evidence, History
-from .finding import Finding, again
+from .evidence import Evidence, Finding, History, again
 
 MOSTLY = 0.95
 SPIKE = 50.0
@@ -117,13 +116,13 @@ def clipping_never_on(e: Evidence) -> Finding | None:
     history = e.history
     if not e.first_order or any(x > 0 for x in history.clipped):
         return None
-    most, usual = max(_jumps(history), key=lambda pair: pair[0] / pair[1], default=(0.0, 1.0))
-    if not most > SPIKE * usual:
+    peak, usual = max(_jumps(history), key=lambda pair: pair[0] / pair[1], default=(0.0, 1.0))
+    if not peak > SPIKE * usual:
         return None
     return Finding(
         "clipping never on",
         "A few gradients are far larger than the others and are not clipped.",
-        f"one norm was {most:.2g}, {most / usual:.0f} times the norms before it "
+        f"one norm was {peak:.2g}, {peak / usual:.0f} times the norms before it "
         f"({usual:.2g}), and clip is {e.settings.get('clip', '1')}.",
         again(e.settings, clip=f"{2 * usual:.2g}"),
     )
@@ -244,9 +243,9 @@ def _stuck(e: Evidence) -> bool:
 def _jumps(history: History) -> list[tuple[float, float]]:
     """Pairs of a largest norm and the median norm of the entries before it."""
     return [
-        (most, median(history.norms[max(0, i - 5) : i]) or 1e-30)
-        for i, most in enumerate(history.largest)
-        if i and math.isfinite(most)
+        (peak, median(history.norms[max(0, i - 5) : i]) or 1e-30)
+        for i, peak in enumerate(history.largest)
+        if i and math.isfinite(peak)
     ]
 
 

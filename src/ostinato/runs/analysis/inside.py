@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import BadInput
 from ...lens.find_unit import DRAWS, Ranking, find_unit
-from ...lens.names import Unit
+from ...lens.part_names import Unit
 from ...lens.patterns import Pattern, pattern
 from ...lens.reach import WINDOW, reach
 from ...lens.reading import APART, Reading, read, read_gates, similar_states

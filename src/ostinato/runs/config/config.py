@@ -16,10 +16,13 @@ keeps the sections as `config.json`, which is enough to run the same thing again
 
 import dataclasses
 import json
+import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput
+from ...files import read_regular
 from ...names import nearest
 from ...settings import as_json, checked, make, settings_of, shown
 from ...tasks.series.from_files import task_name_for
@@ -197,8 +200,6 @@ class Config:
             ...     Config.from_toml(file.name, steps=100).units
             (30, 20)
         """
-        from .toml import read_toml
-
         return cls(**{**read_toml(path), **changes})
 
     def __str__(self) -> str:
@@ -235,6 +236,53 @@ def flattened(sections: dict[str, Any], *, named: bool = True) -> dict[str, Any]
             except BadInput as error:
                 raise BadInput(f"[{section}] {error}") from None
     return flat
+
+
+LARGEST = 16 << 20  # bytes
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The settings of a TOML file, flat and checked."""
+    sections = parsed_toml(path)
+    try:
+        return flattened(sections)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def parsed_toml(path: str | Path) -> dict[str, Any]:
+    """The sections of a TOML file; paths to a text or a class may be relative to the file."""
+    path = Path(path)
+    _, sections = toml_text(path)
+    for section, part in sections.items():
+        if section in ROLES and isinstance(part, dict) and isinstance(part.get("name"), str):
+            part["name"] = beside(path, part["name"])
+    task = sections.get("task")
+    if isinstance(task, dict) and isinstance(task.get("file"), str):
+        if (file := path.parent / task["file"]).is_file():
+            task["file"] = str(file)
+    return sections
+
+
+def toml_text(path: Path) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file, and what it says."""
+    try:
+        text = read_regular(path, LARGEST).decode()
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not a TOML file: it is not UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise BadInput(f"{path} is not a TOML file: {error}") from None
+
+
+def beside(path: Path, name: str) -> str:
+    """The name of a class, with a path relative to the TOML file resolved."""
+    file, colon, attribute = name.rpartition(":")
+    if not colon or not file.endswith(".py") or os.path.isabs(file):
+        return name
+    return f"{path.parent / file}:{attribute}"
 
 
 def _with_task(given: dict[str, Any]) -> dict[str, Any]:

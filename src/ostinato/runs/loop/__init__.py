@@ -7,6 +7,6 @@ from ..._lazy import attach
 if TYPE_CHECKING:
     from .divergence import Diverged as Diverged
     from .loop import Training as Training
-    from .training import train as train
+    from .start import train as train
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -39,12 +39,11 @@ from ..folder.events import (
 )
 from ..folder.run import Run
 from .checkpointing import Keeper
-from .devices import Spread
 from .divergence import Diverged, check_losses
 from .prefetch import Prefetch, in_background
 from .probe import Lens
 from .signals import Stop, stop_signals
-from .step import Alone, RunGroup, Steps, compiled_step
+from .step import Alone, RunGroup, Spread, Steps, compiled_step
 
 Listener = Callable[[dict], None]
 VALIDATION_STREAMS = 32
@@ -418,13 +417,13 @@ class Training:
             for metric, number in zip(metrics, values, strict=True)
         }
         key = jax.random.fold_in(jax.random.key(self.config.seed), progress.step)
-        network, memory, _ = checkpoint = self.stepper.checkpoint(now)
+        network, learner_state, _ = checkpoint = self.stepper.checkpoint(now)
         if (preview := self.task.preview(network, key)) is not None:
             event["preview"] = preview
         self._tell(event)
         self.logged = self.seconds()  # not training time
-        heard = self.learner.after_validation(memory, sign * value)
-        if heard is not memory:
+        heard = self.learner.after_validation(learner_state, sign * value)
+        if heard is not learner_state:
             now = self.stepper.begin(checkpoint._replace(learner=heard))
         return now, progress
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...cells import Model
 from ...data import Batch
@@ -26,8 +27,38 @@ from ..analysis.evaluation import measured
 from ..build import steps_of
 from ..config import Config
 from ..folder.checkpoints import Checkpoint
-from .devices import Spread
 from .signals import Stop
+
+Spread = Callable[[Batch, Any], tuple[Batch, Any]]
+
+
+def over_devices(count: int) -> Spread:
+    """A function that splits the sequences of a batch, and their states, among `count` devices.
+
+    Every device has a copy of the network and processes its own sequences. The compiled step is one
+    program for all devices, so XLA adds the reductions over the batch, such as the gradient.
+
+    Example:
+        >>> count = len(jax.devices())
+        >>> spread = over_devices(count)
+        >>> batch, state = spread(task.batch(0, 4 * count), None)
+        >>> batch.sequences == 4 * count
+        True
+    """
+    if count == 1:
+        return lambda batch, state: (batch, state)
+    mesh = Mesh(np.array(jax.devices()[:count]), ("batch",))
+
+    def spread(batch: Batch, state: Any) -> tuple[Batch, Any]:
+        def put(tree: Any, *axes: str | None) -> Any:
+            return jax.device_put(tree, NamedSharding(mesh, PartitionSpec(*axes)))
+
+        def of(x: Any, axis: int) -> Any:
+            return put(x, *(None,) * axis, "batch")
+
+        return batch.over_sequences(of), put(state, "batch")
+
+    return spread
 
 
 class Steps(Protocol):
@@ -71,10 +102,10 @@ class Alone:
         state = fresh if batch.first else now.state
         arrays, static = eqx.partition(now.network, eqx.is_array)
         sequences, state = self.spread(batch.arrays, state)
-        arrays, memory, state, report = self.step(
+        arrays, learner_state, state, report = self.step(
             arrays, now.learner, state, sequences, np.int32(step)
         )
-        return Checkpoint(eqx.combine(arrays, static), memory, state), report
+        return Checkpoint(eqx.combine(arrays, static), learner_state, state), report
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         return checkpoint
@@ -95,16 +126,16 @@ def compiled_step(network: Model, learner: Learner, seed: int) -> Callable:
     """A learner's step as a compiled function of arrays, with fresh noise in each step.
 
     Returns:
-        `advance(arrays, memory, state, sequences, step) -> (arrays, memory, state, report)`, where
-        `arrays` are those of the network and `memory` is the learner state.
+        `advance(arrays, learner_state, state, sequences, step)`, which returns the first three
+        after the step, and its report; `arrays` are those of the network.
     """
     _, static = eqx.partition(network, eqx.is_array)
     noise = noise_key(seed)
 
     @jax.jit
-    def advance(arrays: Any, memory: Any, state: Any, sequences: Batch, step: Any) -> Any:
+    def advance(arrays: Any, learner_state: Any, state: Any, sequences: Batch, step: Any) -> Any:
         network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
-        return _reported(network, *learner.step(network, memory, state, sequences))
+        return _reported(network, *learner.step(network, learner_state, state, sequences))
 
     return advance
 
@@ -128,8 +159,8 @@ class SharedStep(NamedTuple):
     Attributes:
         static: the networks without their arrays.
         kind: what else the runs have in common; compared by `==`.
-        alone: from `(inputs, arrays, memory, state, sequences, step)` to what the function of
-            `compiled_step` returns.
+        alone: from `(inputs, arrays, learner_state, state, sequences, step)` to what the function
+            of `compiled_step` returns.
         together: the same for several runs at once: every array has a row per run. It takes two
             arguments more, after `inputs` the carried state where sequences begin, and
             after `sequences` whether they begin here.
@@ -198,32 +229,32 @@ def noise_key(seed: int) -> jax.Array:
 
 def _shared(static: Any, learner: Learner, kind: Any) -> SharedStep:
     def function(
-        inputs: Inputs, arrays: Any, memory: Any, state: Any, sequences: Batch, step: Any
+        inputs: Inputs, arrays: Any, learner_state: Any, state: Any, sequences: Batch, step: Any
     ) -> Any:
         network = reseed(eqx.combine(arrays, static), jax.random.fold_in(inputs.noise, step))
-        after = learner.step_with(inputs.numbers, network, memory, state, sequences)
+        after = learner.step_with(inputs.numbers, network, learner_state, state, sequences)
         return _reported(network, *after)
 
     def row(
         inputs: Inputs,
         fresh: Any,
         arrays: Any,
-        memory: Any,
+        learner_state: Any,
         state: Any,
         sequences: Batch,
         first: Any,
         step: Any,
     ) -> Any:
         state = jax.tree.map(lambda new, old: jnp.where(first, new, old), fresh, state)
-        return function(inputs, arrays, memory, state, sequences, step)
+        return function(inputs, arrays, learner_state, state, sequences, step)
 
     alone, together = jax.jit(function), jax.jit(jax.vmap(row))
     return SharedStep(static, kind, alone, together, threading.Lock())
 
 
-def _reported(before: Model, after: Model, memory: Any, state: Any, report: dict) -> Any:
+def _reported(before: Model, after: Model, learner_state: Any, state: Any, report: dict) -> Any:
     report["moved"] = _moved(before, after)
-    return eqx.filter(after, eqx.is_array), memory, state, report
+    return eqx.filter(after, eqx.is_array), learner_state, state, report
 
 
 def _equal(one: Any, other: Any) -> bool:

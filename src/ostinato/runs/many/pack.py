@@ -12,7 +12,8 @@ on, without effect, until half of the rows are free. Validations meet in the sam
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -28,10 +29,72 @@ from ...tasks.metrics import Metric
 from ..analysis.evaluation import alike, measured, measured_together, shapes_of, stacked
 from ..config import Config
 from ..folder.checkpoints import Checkpoint
-from ..loop.devices import Spread
 from ..loop.signals import Stop
-from ..loop.step import Inputs, RunGroup, SharedStep, SharedSteps, Steps, strongly_typed
-from .barrier import Barrier
+from ..loop.step import Inputs, RunGroup, SharedStep, SharedSteps, Spread, Steps, strongly_typed
+
+
+class Barrier:
+    """A barrier of threads: when each has handed in a call, one of them answers all.
+
+    Attributes:
+        present: how many threads take part.
+        answer: from the list of calls to the list of answers.
+
+    Example:
+        >>> barrier, answers = Barrier(2, lambda calls: [sum(calls) for _ in calls]), []
+        >>> ask = lambda n: answers.append(barrier.meet(n))
+        >>> threads = [threading.Thread(target=ask, args=(n,)) for n in (1, 2)]
+        >>> for thread in threads: thread.start()
+        >>> for thread in threads: thread.join()
+        >>> answers
+        [3, 3]
+    """
+
+    def __init__(self, present: int, answer: Callable[[list[Any]], list[Any]]):
+        self.present, self.answer = present, answer
+        self.waiting: list[_Call] = []
+        self.changed = threading.Condition()
+
+    def meet(self, asked: Any) -> Any:
+        """Hand in a call, and wait for its answer."""
+        mine = _Call(asked)
+        with self.changed:
+            self.waiting.append(mine)
+            while not mine.done:
+                if len(self.waiting) == self.present:
+                    self._answer()
+                else:
+                    self.changed.wait()
+        if mine.error is not None:
+            raise mine.error
+        return mine.answer
+
+    def leave(self) -> None:
+        """No longer wait for one of the threads."""
+        with self.changed:
+            self.present -= 1
+            self.changed.notify_all()
+
+    def _answer(self) -> None:
+        calls, self.waiting = self.waiting, []
+        try:
+            answers = self.answer([call.asked for call in calls])
+            for call, answer in zip(calls, answers, strict=True):
+                call.answer = answer
+        except BaseException as error:
+            for call in calls:
+                call.error = error
+        for call in calls:
+            call.done = True
+        self.changed.notify_all()
+
+
+class _Call:
+    def __init__(self, asked: Any):
+        self.asked = asked
+        self.answer: Any = None
+        self.error: BaseException | None = None
+        self.done = False
 
 
 class Stack(NamedTuple):
@@ -40,14 +103,14 @@ class Stack(NamedTuple):
     Attributes:
         lanes: the run of each row. A row that is only there to fill the stack repeats the first.
         inputs, fresh: what stays the same from step to step.
-        arrays, memory, state: what a step changes.
+        arrays, learner_state, state: what a step changes.
     """
 
     lanes: tuple["Lane", ...]
     inputs: Any
     fresh: Any
     arrays: Any
-    memory: Any
+    learner_state: Any
     state: Any
 
 
@@ -58,7 +121,7 @@ class Row(NamedTuple):
     place: int
 
     def parts(self) -> tuple[Any, Any, Any]:
-        """Arrays, memory and state."""
+        """Arrays, learner state and carried state."""
         return _row(self.stack[3:], np.int32(self.place))
 
 
@@ -70,7 +133,7 @@ class Single(NamedTuple):
     place: int = 0
 
     def parts(self) -> tuple[Any, Any, Any]:
-        """Arrays, memory and state."""
+        """Arrays, learner state and carried state."""
         return eqx.filter(self.begun.network, eqx.is_array), self.begun.learner, self.begun.state
 
 
@@ -223,8 +286,8 @@ class Lane:
         return Single(checkpoint)
 
     def checkpoint(self, now: Any) -> Checkpoint:
-        arrays, memory, state = now.parts()
-        return Checkpoint(eqx.combine(arrays, self.shared.static), memory, state)
+        arrays, learner_state, state = now.parts()
+        return Checkpoint(eqx.combine(arrays, self.shared.static), learner_state, state)
 
     def fetched(self, reports: list[Any]) -> list[dict]:
         return [x if isinstance(x, dict) else x[0].of(x[1]) for x in reports]

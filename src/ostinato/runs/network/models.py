@@ -172,7 +172,7 @@ def check_numbers(model: Any) -> None:
     if not isinstance(model, dict) or model.get("kind") not in NUMBERS:
         raise ValueError(f"there is no model {model!r:.40}")
     for one in NUMBERS[model["kind"]]:
-        checked(one, model.get(one.name) if one.optional else model[one.name])
+        checked(one, model[one.name])
     if "picture" in model and len(model["picture"]) != 3:
         raise ValueError("its pictures have no height, width and channels")
 

@@ -51,14 +51,14 @@ class Chorales(Finite):
         rolls = read_rolls("jsb/JSB_Chorales.mat")
         self.parts = {part: next_steps(some) for part, some in rolls.items()}
         self.length = self.longest = int(self.parts["train"].lengths.max())
-        self.length = checked_length(self, self.settings.length, most=self.longest)
+        self.length = checked_length(self, self.settings.length, max_length=self.longest)
         shares = self.parts["train"].targets.mean(axis=0)
         shares = shares[(0 < shares) & (shares < 1)]
         entropies = -shares * np.log(shares) - (1 - shares) * np.log1p(-shares)
         self.chance = float(entropies.sum())
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        length, train = checked_length(self, length, most=self.longest), self.parts["train"]
+        length, train = checked_length(self, length, max_length=self.longest), self.parts["train"]
         which, rng = self.chosen(index, size), random(self.seed, 1, index)
         sizes = np.minimum(train.lengths[which], length)
         begins = [rng.integers(0, spare + 1) for spare in train.lengths[which] - sizes]

@@ -1,4 +1,4 @@
-"""Handwriting: strings of characters from pen strokes, learned without a segmentation."""
+"""Handwriting from pen strokes: strings without a segmentation, and single characters."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -13,10 +13,13 @@ from ...data.ink import Ink
 from ...data.padding import multiple_above
 from ...data.strokes import checked_drawing, pen_steps, read_drawings, steps_of_drawings
 from ...decoding import ctc_beam, ctc_greedy
+from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...settings import setting
 from ..applying import ApplyOptions, outputs_on
-from ..framing import Transcript
+from ..framing import PerStep, Transcript
+from ..losses import CrossEntropy
+from ..metrics import F1, Accuracy
 from .pen_strokes import PenStrokes
 
 SHOWN = 4
@@ -60,23 +63,25 @@ class Handwriting(PenStrokes):
         self.outputs = 1 + len(self.labels)
 
     @property
-    def most(self) -> int:
+    def max_characters(self) -> int:
         """The most characters of a string."""
         return self.settings.characters
 
     @property
     def usual_length(self) -> int:
-        return self.steps * self.most
+        return self.steps * self.max_characters
 
     @property
-    def least(self) -> int:
-        return 2 * self.most  # a step per character, and one for the blank between equal ones
+    def min_length(self) -> int:
+        return (
+            2 * self.max_characters
+        )  # a step per character, and one for the blank between equal ones
 
     def written(
         self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int
     ) -> Batch:
-        symbols = rng.integers(len(self.labels), size=(size, self.most))
-        counts = rng.integers(-(-self.most // 2), self.most + 1, size=size)
+        symbols = rng.integers(len(self.labels), size=(size, self.max_characters))
+        counts = rng.integers(-(-self.max_characters // 2), self.max_characters + 1, size=size)
         inputs, lengths = pen_steps(*ink.write(rng, symbols, counts, shake), length)
         return self.framing.batch(inputs, lengths, symbols, counts, len(self.labels))
 
@@ -158,3 +163,47 @@ def recognise(
         return [[(as_string(labels, characters), None)] for labels in found]
     best = ctc_beam(outputs, lengths, width=width, count=count)
     return [[(as_string(labels, characters), score) for labels, score in each] for each in best]
+
+
+class Characters(PenStrokes):
+    """Read the pen strokes of one character; at its last step, classify it.
+
+    The characters of a batch are as evenly distributed as its size allows. For the strokes see
+    `PenStrokes`, for the inputs `data.strokes.pen_steps`.
+
+    Shapes: inputs `(T, B, 3)`; targets `(T, B)`, zero before the last step of a sequence.
+
+    Example:
+        >>> batch = Characters(writers=10).batch(0, size=4)
+        >>> batch.inputs.shape, batch.weights.sum(axis=0).tolist()
+        ((40, 4, 3), [1.0, 1.0, 1.0, 1.0])
+    """
+
+    name = "characters"
+    steps = 40
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.outputs = len(self.labels)
+        metrics = Accuracy(), F1(self.outputs)
+        self.framing = PerStep(CrossEntropy(), metrics, 1 / self.outputs)
+
+    def written(
+        self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int
+    ) -> Batch:
+        labels = rng.permutation((np.arange(size) + rng.integers(self.outputs)) % self.outputs)
+        points, up = ink.write(rng, labels[:, None], np.ones(size, int), shake)
+        inputs, lengths = pen_steps(points, up, length)
+        last = np.arange(length)[:, None] == lengths - 1
+        targets = np.where(last, labels, 0).astype(np.int32)
+        return Batch(inputs, targets, last.astype(np.float32), lengths)
+
+    @classmethod
+    def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
+        """The character of each drawing in a file; see `read_drawings`."""
+        drawings = read_drawings(how.given_file("a file of strokes, .jsonl or .npz"))
+        inputs, lengths = steps_of_drawings(drawings)
+        batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32), lengths)
+        chosen = np.asarray(most_probable(network, batch.arrays))
+        for n, label in enumerate(chosen[lengths - 1, np.arange(len(lengths))]):
+            yield {"number": n, "text": how.artefacts["characters"][label]}

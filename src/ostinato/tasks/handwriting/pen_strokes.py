@@ -13,9 +13,8 @@ from ...data.ink import Ink, drawn_ink, omniglot_ink
 from ...data.strokes import INPUTS
 from ...errors import BadInput
 from ...settings import setting
-from ..abilities import AnsweringTask
 from ..generated import Generated
-from ..task import Artefacts, checked_length, hashed
+from ..task import AnsweringTask, Artefacts, checked_length, hashed
 
 SOURCES = ("drawn", "omniglot")
 OMNIGLOT = "omniglot/strokes_background_small1.zip"
@@ -66,7 +65,7 @@ class PenStrokes(Generated, AnsweringTask):
         return self.steps
 
     @property
-    def least(self) -> int:
+    def min_length(self) -> int:
         """The fewest steps that the task allows."""
         return 1
 
@@ -88,7 +87,7 @@ class PenStrokes(Generated, AnsweringTask):
         return self.written(rng, self.parts[part], self._shakes[part], size, length)
 
     def checked(self, length: int | None) -> int:
-        return checked_length(self, length, self.least)
+        return checked_length(self, length, self.min_length)
 
     def artefacts(self) -> dict[str, Any]:
         return {"characters": self.labels}

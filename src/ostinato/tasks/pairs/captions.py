@@ -9,8 +9,8 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
+from ...data.artefact_checks import kept_whole
 from ...data.generated import draw_shapes
-from ...data.kept import kept_whole
 from ...data.lines import in_columns
 from ...data.padding import multiple_above
 from ...data.pictures import checked_captioned, read_captioned, read_pictures
@@ -21,7 +21,6 @@ from ...progress import each
 from ...settings import setting
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import as_size
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileSettings, FileTask, Reading
 from ..finite import NOBODY, Finite
@@ -29,7 +28,7 @@ from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
 from ..scores import any_match, bleu, left_out_if_missing, meteor
-from ..task import Artefacts, checked_seed, hashed, random
+from ..task import AnsweringTask, Artefacts, checked_seed, hashed, random
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
 
@@ -125,7 +124,7 @@ class Captions(Finite, FileTask, AnsweringTask):
             raise BadInput(f"{where}: there is no picture to learn from")
         picture = self.images["train"].shape[1:]
         if artefacts is None:
-            self.tokens = Tokens.of(self.captions["train"], "words", least=chosen.min_count)
+            self.tokens = Tokens.of(self.captions["train"], "words", min_count=chosen.min_count)
         else:
             self.tokens = Tokens.from_json(artefacts["tokens"])
         self.symbols = {
@@ -207,11 +206,11 @@ class Captions(Finite, FileTask, AnsweringTask):
         which = self.chosen(index, size, length)
         longest = max(len(self.symbols["train"][n]) for n in which)
         found = self.padded("train", which, min(self.length, multiple_above(longest, ROOM)))
-        most = self.settings.shift
-        if not most:
+        shift = self.settings.shift
+        if not shift:
             return found
         draw = random(self.seed, MOVED, index)
-        pictures = moved(found.inputs.source, *draw.integers(-most, most + 1, (2, len(which))))
+        pictures = moved(found.inputs.source, *draw.integers(-shift, shift + 1, (2, len(which))))
         return found._replace(inputs=found.inputs._replace(source=pictures))
 
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
@@ -293,7 +292,7 @@ class Captions(Finite, FileTask, AnsweringTask):
 
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        kept_whole(found["longest"], "longest caption", least=0)
+        kept_whole(found["longest"], "longest caption", min=0)
         if not isinstance(found["picture"], list) or len(found["picture"]) != 3:
             raise ValueError("its pictures have no height, width and channels")
         for size in found["picture"]:
@@ -336,7 +335,7 @@ def check_size(pictures: np.ndarray, artefacts: Mapping[str, Any], where: str) -
 
 
 def written(
-    network: Any, tokens: Tokens, pictures: np.ndarray, most: int, how: ApplyOptions
+    network: Any, tokens: Tokens, pictures: np.ndarray, max_symbols: int, how: ApplyOptions
 ) -> Iterator[list[Answer]]:
     """The best captions of each picture.
 
@@ -344,7 +343,7 @@ def written(
         network: a trained `Captioner`.
         tokens: its vocabulary.
         pictures: `(N, height, width, channels)`.
-        most: the largest number of symbols of a caption, with its end.
+        max_symbols: the largest number of symbols of a caption, with its end.
         how: the beam, and how many captions.
     """
     together = min(TOGETHER, len(pictures))
@@ -353,7 +352,7 @@ def written(
         spare = together - len(block)
         padded = np.pad(block, ((0, spare), (0, 0), (0, 0), (0, 0)))
         lengths = np.full(together, padded.shape[1], np.int32)
-        found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, most, tokens, how)
+        found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, max_symbols, tokens, how)
         yield from found[: len(block)]
 
 

@@ -30,9 +30,8 @@ from ...data.splits import PARTS
 from ...data.tokens import END, Tokens
 from ...errors import BadInput
 from ...settings import from_arguments, setting, shared
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
-from ..task import checked_count, checked_seed, random
+from ..task import AnsweringTask, checked_count, checked_seed, random
 from .pairs import Pairs, PairSettings
 from .write_answers import OPTIONS, answers, coded_source
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ...data import Batch
-from ...data.kept import kept_whole
+from ...data.artefact_checks import kept_whole
 from ...data.padding import Shares, columns
 from ...data.splits import divided
 from ...data.tokens import END, UNKNOWN, Tokens
@@ -254,7 +254,7 @@ class Pairs(Finite):
         which = np.arange(min(SHOWN, len(pairs[0])))
         batch = self.padded(pairs, which)
         found = beam_answers(
-            network, batch.inputs.source, batch.inputs.lengths[0], width=1, most=self.length
+            network, batch.inputs.source, batch.inputs.lengths[0], width=1, max_symbols=self.length
         )
         lines = []
         for n in which:
@@ -291,7 +291,7 @@ class Pairs(Finite):
         if not isinstance(found["longest"], list) or len(found["longest"]) != 2:
             raise ValueError("its longest sequences are not two numbers")
         for longest in found["longest"]:
-            kept_whole(longest, "longest sequence", least=0)
+            kept_whole(longest, "longest sequence", min=0)
         return len(source), len(target)
 
     def fingerprint(self) -> str:

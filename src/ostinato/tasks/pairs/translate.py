@@ -15,11 +15,10 @@ from ...data.splits import PARTS, part_at, shares
 from ...data.tokens import LEVELS, RESERVED, SUBWORDS, Tokens
 from ...errors import BadInput
 from ...settings import setting
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..scores import any_match, bleu, chrf, left_out_if_missing
 from ..start_vectors import FREEZE, VECTORS, check_freeze, read_start
-from ..task import Artefacts, random
+from ..task import AnsweringTask, Artefacts, random
 from .pairs import Pairs, PairSettings
 from .write_answers import OPTIONS, answers, written
 
@@ -90,7 +89,7 @@ class Translate(Pairs, AnsweringTask):
             known = [Tokens.from_json(artefacts[side]) for side in ("source", "target")]
         else:
             known = [
-                Tokens.of(side, level, least=settings.min_count, subwords=settings.subwords)
+                Tokens.of(side, level, min_count=settings.min_count, subwords=settings.subwords)
                 for side in _each_translation(*texts["train"])
             ]
         parts = {}

@@ -104,11 +104,11 @@ def _coded(text: str, where: str, tokens: Tokens, longest: int, strict: bool) ->
             f"{len(tokens.tokens)} {kind}s of its training text"
         )
     symbols = tokens.encode(text)
-    most = max(ALWAYS, LONGER * longest)
-    if len(symbols) > most:
+    limit = max(ALWAYS, LONGER * longest)
+    if len(symbols) > limit:
         raise BadInput(
             f"{where} has {len(symbols):,} symbols; the longest in training had {longest - 1:,}, "
-            f"and at most {most:,} can be read"
+            f"and at most {limit:,} can be read"
         )
     return symbols
 
@@ -125,16 +125,21 @@ def written(
         block = sources[begin : begin + TOGETHER]
         padded, lengths = _padded(block)
         # An answer may be as much longer than its source as in training, and then some.
-        most = -(-len(padded) * max(longest[1], 1) // max(longest[0], 1)) + ROOM
-        yield from found_answers(network, padded, lengths, max(most, longest[1]), target, how)[
-            : len(block)
-        ]
+        max_symbols = -(-len(padded) * max(longest[1], 1) // max(longest[0], 1)) + ROOM
+        yield from found_answers(
+            network, padded, lengths, max(max_symbols, longest[1]), target, how
+        )[: len(block)]
 
 
 def found_answers(
-    network: EncoderDecoder, source: Any, lengths: Any, most: int, tokens: Tokens, how: ApplyOptions
+    network: EncoderDecoder,
+    source: Any,
+    lengths: Any,
+    max_symbols: int,
+    tokens: Tokens,
+    how: ApplyOptions,
 ) -> list[list[Answer]]:
-    """TargetCodec of at most `most` symbols to each source, searched or drawn as `how` says."""
+    """Answers of at most `max_symbols` symbols to each source, searched or drawn as `how` says."""
     with own_precision(network):
         if how.temperature is None:
             found = beam_answers(
@@ -142,7 +147,7 @@ def found_answers(
                 source,
                 lengths,
                 width=how.beam,
-                most=most,
+                max_symbols=max_symbols,
                 count=how.n_best,
                 penalty=how.penalty,
             )
@@ -152,7 +157,7 @@ def found_answers(
                 source,
                 lengths,
                 key=how.next_key(),
-                most=most,
+                max_symbols=max_symbols,
                 count=how.n_best,
                 temperature=how.temperature,
             )

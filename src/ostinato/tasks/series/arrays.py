@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...data import Batch
+from ...data.artefact_checks import kept_texts, kept_whole
 from ...data.examples import Examples
-from ...data.kept import kept_texts, kept_whole
 from ...data.padding import multiple_above
 from ...data.scaling import POLICIES, Scaler, check_complete, scaler_for
 from ...data.splits import PARTS, divided_at_random, shares
@@ -137,10 +137,10 @@ class Arrays(Finite, FileTask):
 
         self.scaler: Scaler | None = None
         if self.symbolic:
-            inputs, most = data.inputs, int(data.inputs.max())
-            self.inputs = int(known.get("symbols") or most + 1)
-            if most >= self.inputs:
-                raise BadInput(f"symbols must be below {self.inputs}, got {most}")
+            inputs, largest = data.inputs, int(data.inputs.max())
+            self.inputs = int(known.get("symbols") or largest + 1)
+            if largest >= self.inputs:
+                raise BadInput(f"symbols must be below {self.inputs}, got {largest}")
         else:
             rows = data.inputs
             check_complete(rows, missing, lambda at: f"{column(at[1])} of {data.place(at[0])}")

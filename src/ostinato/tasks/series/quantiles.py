@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...data.kept import kept_numbers
+from ...data.artefact_checks import kept_numbers
 from ...data.scaling import Scaler
 from ...errors import BadInput
 from ...settings import as_words

@@ -8,23 +8,21 @@ import jax
 import numpy as np
 
 from ...cells import Model
-from ...data.kept import kept_texts
+from ...data.artefact_checks import kept_texts
 from ...data.scaling import POLICIES, Scaler, scaler_for
 from ...data.splits import PARTS, divided, shares
 from ...data.table import first_twice
 from ...errors import BadInput
 from ...settings import setting
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions, outputs_on
 from ..file_task import FileSettings, FileTask, Reading, naming
-from ..target_codec import KINDS
-from ..task import Artefacts, checked_part, hashed
+from ..target_codec import KINDS, TargetCodec
+from ..task import AnsweringTask, Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
 from .continuing import continuations
-from .forecasts import fit_forecasts, joined, pairs, sparklines
 from .from_files import series_of_file
-from .quantiles import answers_from_json, levels_of
+from .quantiles import answers_from_json, fit_quantiles, levels_of
 
 
 class Series(Streamed, FileTask, AnsweringTask):
@@ -278,3 +276,100 @@ class Series(Streamed, FileTask, AnsweringTask):
             raise BadInput("this run learns a column from the others; it forecasts nothing")
         task = cls.on_file(file, how.settings, dict(how.artefacts))
         return continuations(network, task, how.steps)
+
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDEST = 72
+
+
+def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndarray, np.ndarray]:
+    """The inputs of a series `(T, all columns)` and the values that follow each of them.
+
+    Returns:
+        Inputs `(T - horizon, all columns)` and the next values `(T - horizon, horizon * columns)`,
+        ordered by time, then by column.
+
+    Example:
+        >>> now, later = pairs(np.arange(5.0)[:, None], [0], 2)
+        >>> now.ravel().tolist(), later.tolist()
+        ([0.0, 1.0, 2.0], [[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
+    """
+    count = max(len(values) - horizon, 0)
+    later = [values[k : k + count, columns] for k in range(1, horizon + 1)]
+    return values[:count], np.concatenate(later, axis=1)
+
+
+def fit_forecasts(
+    xs: list[np.ndarray],
+    columns: list[int],
+    horizon: int,
+    scaler: Scaler,
+    levels: tuple[float, ...] | None,
+) -> TargetCodec:
+    """How the next values are learned, scaled like the inputs.
+
+    Args:
+        xs: the training part of every series, `(T, all columns)`.
+        columns: those to forecast.
+        horizon: steps to forecast.
+        scaler: of all columns.
+        levels: of the quantiles to forecast, or `None` for the mean.
+    """
+    shift, factor, means = (
+        tuple(np.tile(np.array(x)[columns], horizon).tolist())
+        for x in (scaler.shift, scaler.factor, scaler.means)
+    )
+    later = np.concatenate([pairs(x, columns, horizon)[1] for x in xs])
+    later = later[~np.isnan(later).any(axis=1)]
+    tiled = Scaler(shift, factor, means)
+    if levels is not None:
+        return fit_quantiles(later, tiled, levels)
+    return TargetCodec(None, tiled, float(np.var(later, axis=0).mean()) if len(later) else 0.0)
+
+
+def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
+    """Concatenate streams; `outputs` is `None` for classes."""
+    if not streams:
+        targets = np.zeros(0, np.int32) if outputs is None else np.zeros((0, outputs), np.float32)
+        nothing = np.zeros(0, bool)
+        return Stream(np.zeros((0, inputs), np.float32), targets, nothing, nothing)
+    return Stream(*(np.concatenate(parts) for parts in zip(*streams, strict=True)))
+
+
+def sparkline(values: np.ndarray, low: float, high: float) -> str:
+    """Values as bars of eight heights, with a blank for a value that is not finite.
+
+    Example:
+        >>> sparkline(np.array([0.0, 1.0, 2.0]), 0.0, 2.0)
+        '▁▅█'
+    """
+    span = high - low or 1.0
+    return "".join(
+        BARS[round(min(max((x - low) / span, 0), 1) * (len(BARS) - 1))] if np.isfinite(x) else " "
+        for x in values.tolist()
+    )
+
+
+def sparklines(
+    name: str, horizon: int, lines: dict[str, np.ndarray], there: np.ndarray
+) -> str | None:
+    """A column and its forecasts as sparklines on the same scale, that of the line `actual`.
+
+    Args:
+        name: of the column.
+        horizon: how far ahead the forecasts are.
+        lines: `(T,)` each, by name.
+        there: `(T,)`, false where the actual value is missing.
+    """
+    actual = np.where(there, lines["actual"], np.nan)[:WIDEST]
+    if not np.isfinite(actual).any():
+        return None
+    low, high = float(np.nanmin(actual)), float(np.nanmax(actual))
+    ahead = "1 step ahead" if horizon == 1 else f"{horizon} steps ahead"
+    drawn = {**lines, "actual": actual}
+    return "\n".join(
+        [
+            f"{name}, {ahead}, from {low:.4g} to {high:.4g}",
+            *(f"{key:<10}{sparkline(row[:WIDEST], low, high)}" for key, row in drawn.items()),
+        ]
+    )

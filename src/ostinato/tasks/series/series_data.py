@@ -117,20 +117,20 @@ def check_parts(
 
     Where some of several series have no target in such a part, a warning says how many.
     """
-    least = f" and a horizon of {horizon}" if horizon else ""
-    least += f" and a washout of {washout}" if washout else ""
+    needs = f" and a horizon of {horizon}" if horizon else ""
+    needs += f" and a washout of {washout}" if washout else ""
     for (part, stream), share in zip(parts.items(), split, strict=True):
         if share and not stream.there.any():
             raise BadInput(
                 f"{source} has {sum(map(len, xs))} steps, too few for the part {part} with a share "
-                f"of {share:.0%}{least}: it has no target"
+                f"of {share:.0%}{needs}: it has no target"
             )
         begins = np.flatnonzero(stream.starts)
         seen = int(np.logical_or.reduceat(stream.there, begins).sum()) if len(begins) else 0
         if share and seen < len(xs):
             warnings.warn(
                 f"{source}: {len(xs) - seen} of {len(xs)} series do not count in the part {part}, "
-                f"because with a share of {share:.0%}{least} they have no target there",
+                f"because with a share of {share:.0%}{needs} they have no target there",
                 RuntimeWarning,
                 stacklevel=3,
             )

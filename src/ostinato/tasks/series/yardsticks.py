@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Batch
-from ...data.kept import kept_numbers
+from ...data.artefact_checks import kept_numbers
 from ...data.scaling import Scaler
 from ..metrics import Metric, counted, values_of
 from ..target_codec import TargetCodec

@@ -58,7 +58,7 @@ class BouncingBalls(Synthetic):
     predicts_next = True
     framing = PerStep(BinaryCrossEntropy(), (FrameError(), NatsPerStep(BinaryCrossEntropy())))
     length = 99
-    least = 1
+    min_length = 1
     held_out_together = 200
 
     def __init__(self, **given: Any) -> None:

@@ -44,7 +44,7 @@ class Adding(Synthetic):
     framing = LastStep(SquaredError(), (MeanSquaredError(),), chance=1 / 6)
     solved = 0.001
     length = 100
-    least = 2
+    min_length = 2
 
     @property
     def lag(self) -> int:
@@ -111,7 +111,7 @@ class TemporalOrder(Synthetic):
     framing = LastStep(CrossEntropy(), (Accuracy(),), chance=1 / 4)
     solved = 0.999
     length = 100
-    least = 10
+    min_length = 10
 
     @property
     def lag(self) -> int:
@@ -171,7 +171,7 @@ class Permutation(Synthetic):
     framing = LastStep(CrossEntropy(), (Accuracy(),), chance=1 / RELEVANT)
     solved = 0.999
     length = 100
-    least = 2
+    min_length = 2
 
     @property
     def lag(self) -> int:

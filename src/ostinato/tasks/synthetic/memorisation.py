@@ -64,7 +64,7 @@ class Memorisation(Synthetic):
         return self.settings.bits
 
     @property
-    def least(self) -> int:  # type: ignore[override]
+    def min_length(self) -> int:  # type: ignore[override]
         return 2 * self.bits + 1
 
     @property
@@ -126,7 +126,7 @@ class Copy(Synthetic):
     symbolic = True
     framing = PerStep(CrossEntropy(), (NatsPerStep(CrossEntropy()),))
     length = 120
-    least = 2 * MEMORY + 1
+    min_length = 2 * MEMORY + 1
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)

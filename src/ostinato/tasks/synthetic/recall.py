@@ -12,7 +12,7 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
-from ...data.kept import kept_whole
+from ...data.artefact_checks import kept_whole
 from ...data.npz import read_npy
 from ...errors import BadInput
 from ...settings import setting

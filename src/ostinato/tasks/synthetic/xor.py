@@ -38,7 +38,7 @@ class Xor(Synthetic):
     symbolic = True
     framing = PerStep(CrossEntropy(), (Accuracy(),), chance=1 / 2)
     length = 99
-    least = 2
+    min_length = 2
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)

@@ -12,8 +12,8 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
+from ...data.artefact_checks import kept_whole
 from ...data.generated.texts import reviews
-from ...data.kept import kept_whole
 from ...data.lines import check_columns, count_lines, given_lines, read_labelled
 from ...data.padding import columns, multiple_above
 from ...data.splits import shares
@@ -22,14 +22,13 @@ from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...progress import Report, each, silent
 from ...settings import setting
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading, naming
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
 from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..target_codec import TargetCodec
-from ..task import Artefacts, random
+from ..task import AnsweringTask, Artefacts, random
 
 LEVELS = ("words", "characters")
 RARE = 2  # a word or character that occurs less often is unknown

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
+from ...data.artefact_checks import kept_texts
 from ...data.conllu import COLUMNS, Sentence, read_conllu, sentences
 from ...data.examples import Examples
-from ...data.kept import kept_texts
 from ...data.padding import columns, rounded
 from ...data.splits import PARTS, divided_at_random
 from ...data.words import Spellings, Words

@@ -20,7 +20,6 @@ from ...data.words import UNKNOWN, Spellings
 from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...settings import setting
-from ..abilities import AnsweringTask
 from ..applying import ApplyOptions
 from ..file_task import FileTask, Reading
 from ..finite import Finite
@@ -28,7 +27,7 @@ from ..framing import PerStep
 from ..losses import CrossEntropy
 from ..metrics import Accuracy
 from ..start_vectors import VectorSettings, model_numbers, read_start
-from ..task import Artefacts, hashed, random
+from ..task import AnsweringTask, Artefacts, hashed, random
 from .passages import TaggedPassage
 from .tagged import MISSING, TagCode, Tagged, code_of, encoded, in_parts, read_tagged
 

@@ -19,13 +19,12 @@ from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
 from ...errors import BadInput
 from ...settings import setting
-from ..abilities import TextTask
 from ..file_task import FileTask, Reading, naming
 from ..framing import PerStep
 from ..generated import Length
 from ..losses import CrossEntropy
 from ..metrics import Bits, Perplexity
-from ..task import hashed
+from ..task import TextTask, hashed
 from ..windows import Stream, Streamed, in_windows, next_symbols
 from .ngrams import ngram_bits, unigram_bits
 from .passages import TextPassage

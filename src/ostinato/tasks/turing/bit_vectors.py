@@ -107,8 +107,8 @@ class BitVectors(Generated):
 
     def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
         """Sequences of as many items as fit into the length."""
-        most = max(n for n in range(self.fewest, self.max_items + 1) if self.steps(n) <= length)
-        return self.draw(rng, size, min(self.min_items, most), most)
+        largest = max(n for n in range(self.fewest, self.max_items + 1) if self.steps(n) <= length)
+        return self.draw(rng, size, min(self.min_items, largest), largest)
 
     def checked(self, length: int | None) -> int:
         return checked_length(self, length, self.steps(self.fewest))

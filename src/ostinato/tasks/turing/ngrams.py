@@ -57,7 +57,7 @@ class NTMNgrams(Synthetic):
         return self.settings.order
 
     @property
-    def least(self) -> int:  # type: ignore[override]
+    def min_length(self) -> int:  # type: ignore[override]
         return self.order
 
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:

@@ -66,9 +66,9 @@ def take_values(
     """
 
     def late(found):
-        most = [jnp.max(_largest(found, shape).reshape(-1)) for shape in {x.shape for x in found}]
+        maxima = [jnp.max(_largest(found, shape).reshape(-1)) for shape in {x.shape for x in found}]
         mark = jnp.iinfo(bits_of(dtype)).max
-        return (functools.reduce(jnp.maximum, most) == mark).astype(jnp.int32)
+        return (functools.reduce(jnp.maximum, maxima) == mark).astype(jnp.int32)
 
     found, failed = _look(refs, late, failed, longest, likely)
     return [jax.lax.bitcast_convert_type(bits, dtype) for bits in found], failed
@@ -114,16 +114,16 @@ def _look(
         return [plgpu.load(ref, volatile=True) for ref in refs]
 
     def waiting(state):
-        _, missing, looks, most = state
-        return jnp.logical_and(missing > 0, looks < most)
+        _, missing, looks, limit = state
+        return jnp.logical_and(missing > 0, looks < limit)
 
     def look(state):
-        _, _, looks, most = state
+        _, _, looks, limit = state
         found = see()
-        return [] if likely else found, late(found), looks + 1, most
+        return [] if likely else found, late(found), looks + 1, limit
 
-    first, most = see(), longest * (1 - failed)
-    state = [] if likely else first, late(first), jnp.int32(0), most
+    first, limit = see(), longest * (1 - failed)
+    state = [] if likely else first, late(first), jnp.int32(0), limit
     found, missing, looks, _ = jax.lax.while_loop(waiting, look, state)
     if likely:
         found = [

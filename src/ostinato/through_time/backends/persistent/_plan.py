@@ -116,10 +116,10 @@ class Plan:
 
     def _looked_at(self, at: int, width: int) -> list[tuple[int, int]]:
         """A part of a gathered value in pieces; the first one of a large value is small."""
-        few, most = FIRST // self.rows, LOOKED // self.rows
+        few, widest = FIRST // self.rows, LOOKED // self.rows
         if at > 0 or width <= 2 * few:
-            return chunks(width, most)
-        return [(0, few), *((few + start, size) for start, size in chunks(width - few, most))]
+            return chunks(width, widest)
+        return [(0, few), *((few + start, size) for start, size in chunks(width - few, widest))]
 
     def summands(self, equation: JaxprEqn) -> int:
         """Into how many partial sums, computed by different programs, a product is split.
@@ -163,7 +163,7 @@ class Plan:
                 [Tile(row, n, 0, b.at, b.width, b.width, across) for row, n in self.pieces(v)]
                 for b in self.bundles(equation)
             ]
-        most, width = max(SMALLEST, SUMMED // self.rows), self.stored(out) // across
+        widest, width = max(SMALLEST, SUMMED // self.rows), self.stored(out) // across
         rows = [
             (at + start, n, share * across)
             for _, share, at in self.shares(v)
@@ -171,17 +171,17 @@ class Plan:
         ]
         return [
             [Tile(*piece, start, n, width, across) for piece in rows]
-            for start, n in chunks(width, most)
+            for start, n in chunks(width, widest)
         ]
 
     def looks(self, tiles: list[Tile]) -> list[list[Tile]]:
         """Tiles in groups whose rows, columns of a gathered value, are polled together."""
         found: list[list[Tile]] = [[]]
-        most = FIRST if self.rows * sum(tile.rows for tile in tiles) > 2 * FIRST else LOOKED
+        limit = FIRST if self.rows * sum(tile.rows for tile in tiles) > 2 * FIRST else LOOKED
         for tile in tiles:
-            if found[-1] and self.rows * sum(t.rows for t in (*found[-1], tile)) > most:
+            if found[-1] and self.rows * sum(t.rows for t in (*found[-1], tile)) > limit:
                 found.append([])
-                most = LOOKED
+                limit = LOOKED
             found[-1].append(tile)
         return found
 

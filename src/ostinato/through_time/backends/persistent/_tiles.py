@@ -93,7 +93,7 @@ def power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def chunks(width: int, most: int) -> list[tuple[int, int]]:
+def chunks(width: int, widest: int) -> list[tuple[int, int]]:
     """A width as powers of two of limited size, the largest first: `(start, size)`.
 
     Example:
@@ -102,7 +102,7 @@ def chunks(width: int, most: int) -> list[tuple[int, int]]:
     """
     found, at = [], 0
     while at < width:
-        size = min(most, 1 << ((width - at).bit_length() - 1))
+        size = min(widest, 1 << ((width - at).bit_length() - 1))
         found.append((at, size))
         at += size
     return found

@@ -23,9 +23,8 @@ from ..fit import check_fits
 from ..folder.provenance import values_used
 from ..folder.run import Run, check_free, create_run, open_run
 from ..network.budget import units_of
-from .devices import over_devices
 from .loop import Listener, Training
-from .step import RunGroup
+from .step import RunGroup, over_devices
 
 
 def train(

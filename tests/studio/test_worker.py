@@ -8,7 +8,7 @@ import pytest
 from doctest_names import RUN, run_folder
 from ostinato.errors import BadInput
 from ostinato.runs import Config, train
-from ostinato.studio import looking
+from ostinato.studio import worker
 from studio.serving import a_log, served, write_run
 
 TEXT = "The name is bound. The value is a name."
@@ -24,7 +24,7 @@ def default_precision():
 
 def find(**more):
     path = str(run_folder() / RUN)
-    return looking.inside({"path": path, "what": "find", "text": TEXT, **more})
+    return worker.inside({"path": path, "what": "find", "text": TEXT, **more})
 
 
 def test_labels_are_a_pattern_like_the_others():
@@ -71,11 +71,11 @@ def test_labels_of_a_file_below_the_folder_only(tmp_path):
 def test_a_series_is_drawn_on(tmp_path):
     settings = {"task": "mackey-glass", "samples": 400, "washout": 10, "length": 20}
     train(Config(**settings, cell="gru", units=4, steps=2), tmp_path / "run")
-    found = looking.forecast({"path": str(tmp_path / "run")})
+    found = worker.forecast({"path": str(tmp_path / "run")})
     json.dumps(found)
     assert found["place"] == {"series": 0, "begin": 240, "steps": 100}
     assert (found["count"], found["length"], found["valid"]) == (1, 400, 240)
     assert [one["name"] for one in found["charts"]] == ["forecast-1"]
-    again = looking.forecast({"path": str(tmp_path / "run"), "begin": 400, "steps": 3})
+    again = worker.forecast({"path": str(tmp_path / "run"), "begin": 400, "steps": 3})
     assert len(again["charts"][0]["figure"]["data"][1]["y"]) == 3
-    assert looking.forecast({"path": str(run_folder() / RUN)}) == {"charts": []}
+    assert worker.forecast({"path": str(run_folder() / RUN)}) == {"charts": []}

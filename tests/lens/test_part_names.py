@@ -16,7 +16,7 @@ from ostinato.cells import (
 )
 from ostinato.cells.building import split
 from ostinato.lens import gates_over_time, gradient_by_lag, recurrent_matrices, saturation
-from ostinato.lens.names import plain_name, weight_name
+from ostinato.lens.part_names import plain_name, weight_name
 from ostinato.names import state_name
 from ostinato.reservoir import Reservoir
 from ostinato.through_time import taps

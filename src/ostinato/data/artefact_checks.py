@@ -27,10 +27,10 @@ def kept_object(found: Any, what: str, names: Sequence[str], more: Sequence[str]
     return found
 
 
-def kept_whole(found: Any, what: str, least: int = 1) -> int:
+def kept_whole(found: Any, what: str, min: int = 1) -> int:
     """A whole number that JAX can count to."""
-    if type(found) is not int or not least <= found < 2**31:
-        raise ValueError(f"its {what} is not a whole number from {least} on")
+    if type(found) is not int or not min <= found < 2**31:
+        raise ValueError(f"its {what} is not a whole number from {min} on")
     return found
 
 

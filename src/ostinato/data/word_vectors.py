@@ -96,7 +96,8 @@ def count_cooccurrences(
     coded = [[numbers[word] for word in some if word in numbers] for some in split]
     symbols = np.array([n for some in coded for n in some], np.int64)
     where = np.repeat(np.arange(len(coded)), [*map(len, coded)])
-    pairs, found = np.zeros(0, np.int64), np.zeros(0)
+    pairs: np.ndarray = symbols[:0]
+    found: np.ndarray = np.zeros(0)
     for distance in range(1, window + 1):
         together = where[distance:] == where[:-distance]
         one, other = symbols[:-distance][together], symbols[distance:][together]

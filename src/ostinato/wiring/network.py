@@ -132,6 +132,9 @@ class FixedEmbedding(Embedding):
 
     frozen: ClassVar[tuple[str, ...]] = ("E",)
 
+    def __init__(self, symbols: int, size: int, *, key: jax.Array, init: Initialiser = normal(1.0)):
+        super().__init__(symbols, size, key=key, init=init)
+
 
 class Dropped(eqx.Module):
     """An encoding some of whose numbers are dropped.

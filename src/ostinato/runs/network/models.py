@@ -149,7 +149,7 @@ def _size(name: str, least: int = 1) -> Setting:
     return Setting(name, int, False, None, min=least)
 
 
-_FIXED = Setting("fixed", bool, True, None)
+_FIXED = Setting("fixed", bool, False, False)
 _DECODER = (
     Setting("attention", str, True, None, among=tuple(ATTENTION)),
     Setting("tied", bool, False, None),
@@ -158,7 +158,7 @@ _DECODER = (
 # The numbers of each kind of model, as a task gives them and a run folder holds them.
 NUMBERS: dict[str, tuple[Setting, ...]] = {
     "network": (Setting("embedding", int, True, None, min=0), _FIXED),
-    "encoder-decoder": (*_DECODER, _FIXED, Setting("fixed_target", bool, True, None)),
+    "encoder-decoder": (*_DECODER, _FIXED, Setting("fixed_target", bool, False, False)),
     "tagger": (
         *(_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
         _FIXED,
@@ -172,7 +172,7 @@ def check_numbers(model: Any) -> None:
     if not isinstance(model, dict) or model.get("kind") not in NUMBERS:
         raise ValueError(f"there is no model {model!r:.40}")
     for one in NUMBERS[model["kind"]]:
-        checked(one, model[one.name])
+        checked(one, model[one.name] if one.default is None else model.get(one.name, one.default))
     if "picture" in model and len(model["picture"]) != 3:
         raise ValueError("its pictures have no height, width and channels")
 

@@ -143,8 +143,8 @@ class Pairs(Finite):
             )
         if sizes:
             self.model["embedding"] = next(iter(sizes))
-        for name, one in zip(("fixed", "fixed_target"), start, strict=True):
-            self.model |= {name: True} if fixed and one is not None else {}
+        for name, given_ones in zip(("fixed", "fixed_target"), start, strict=True):
+            self.model |= {name: True} if fixed and given_ones is not None else {}
         chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
         self.framing = Written(loss, (first, second, Accuracy(UNKNOWN)), chance)
 

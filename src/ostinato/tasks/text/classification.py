@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -128,7 +128,7 @@ class Classify(Arrays, AnsweringTask):
         )
 
     @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Classify":
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Self:
         alone = dataclasses.replace(settings, vectors=None, freeze_vectors=False)
         return super().on_file(path, alone, artefacts)
 

@@ -23,6 +23,7 @@ from ostinato.tasks import (
     Captions,
     Characters,
     Classify,
+    Dialogue,
     Execute,
     Lorenz,
     MackeyGlass,
@@ -395,5 +396,6 @@ OTHERS: dict[str, Callable[[], Task]] = {
     "ntm-ngrams": lambda: NTMNgrams(length=20, order=3, seed=3),
     "ntm-sort": lambda: NTMSort(bits=3, max_items=5, kept=4, seed=3),
     "tag": lambda: Tagging(SENTENCES, seed=3),
+    "dialogue": lambda: Dialogue.from_settings(Dialogue.Settings(history=1), 3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
 }

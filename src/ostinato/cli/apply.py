@@ -43,6 +43,14 @@ def apply(
         Path | None,
         Option(help="score these answers, one per line, instead of searching", parser=path),
     ] = None,
+    rescore: Annotated[
+        Path | None,
+        Option(help="rank the n-best lists of another system instead of searching", parser=path),
+    ] = None,
+    weight: Annotated[
+        float | None,
+        Option(help="with --rescore: the share of this network", show_default="0.5"),
+    ] = None,
     steps: Annotated[
         int | None,
         Option(
@@ -70,6 +78,7 @@ def apply(
         ostinato apply runs/translate-gru-1 sentences.en
         echo "forty-two" | ostinato apply runs/translate-gru-1 --n-best 3
         ostinato apply runs/translate-gru-1 sentences.en --targets candidates.de --json
+        ostinato apply runs/translate-gru-1 sentences.en --rescore moses.nbest --weight 0.3
         ostinato apply runs/series-gru-1 sunspots.csv --steps 11
         ostinato apply runs/caption-gru-1 pictures.npz
     """
@@ -80,6 +89,8 @@ def apply(
         "temperature": temperature,
         "seed": seed,
         "targets": targets,
+        "rescore": rescore,
+        "weight": weight,
         "steps": steps,
     }
     asked = {name: value for name, value in every.items() if value is not None}

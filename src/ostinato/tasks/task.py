@@ -346,6 +346,8 @@ class AnsweringTask(Task):
                     raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
         if "seed" in asked and "temperature" not in asked:
             raise BadInput("--seed is of answers drawn at random; give --temperature too")
+        if "weight" in asked and "rescore" not in asked:
+            raise BadInput("--weight is of n-best lists; give --rescore too")
 
     @classmethod
     @abc.abstractmethod

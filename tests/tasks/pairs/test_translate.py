@@ -33,7 +33,7 @@ def test_several_translations_of_a_line(tmp_path, monkeypatch):
     assert task.all_references("test") == [["deux"], ["une", "un"]]
     assert [task.targets.decode(x) for x in task.parts["test"][1]] == ["deux", "une"]
     answers = [[Answer(text, 0.0, True, np.zeros(0))] for text in ("deux", "un")]
-    monkeypatch.setattr("ostinato.tasks.pairs.translate.written", lambda *_: iter(answers))
+    monkeypatch.setattr("ostinato.tasks.pairs.text_pairs.written", lambda *_: iter(answers))
     assert task.scores(None, "test")["exact, beam of 5"] == 1
     (tmp_path / "all.tsv").write_text("one\tun\tune\ntwo\tdeux\n")
     other = type(task).on_file(tmp_path / "all.tsv", task.settings, task.artefacts())

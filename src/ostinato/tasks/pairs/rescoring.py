@@ -51,7 +51,7 @@ def read_n_best(path: str | Path) -> list[list[Candidate]]:
     lists: list[list[Candidate]] = [[]]
     for number, line in enumerate(given_lines(Path(path)), 1):
         where = f"{path}, line {number}"
-        if BETWEEN in line:
+        if line.count(BETWEEN) > 1:
             which, text, *_, score = (part.strip() for part in line.split(BETWEEN))
             if which == str(len(lists)) and lists[-1]:
                 lists.append([])
@@ -60,7 +60,7 @@ def read_n_best(path: str | Path) -> list[list[Candidate]]:
         elif line.strip():
             score, tab, text = line.partition("\t")
             if not tab:
-                raise BadInput(f"{where} is neither source ||| text ||| score nor score<TAB>text")
+                raise BadInput(f"{where} is neither source ||| text ||| … ||| score nor score<TAB>text")
         else:
             lists.append([])
             continue

@@ -20,6 +20,7 @@ from ostinato.cells.initialisers import (
     fan_in,
     glorot,
     incoming,
+    initialiser,
     normal,
     orthogonal,
     sparse,
@@ -101,6 +102,13 @@ def test_fan_in_goes_by_the_inputs_that_vary():
     assert deviations(0, 1) == pytest.approx([0.6], rel=0.05)  # not 1
     assert deviations(80, 80) == pytest.approx([1.0], rel=0.02)
     assert deviations(80, 80 + 25) == pytest.approx([1.0, 0.2], rel=0.02)
+
+
+def test_uniform_fills_its_interval():
+    matrix = np.asarray(initialiser("uniform:0.08")(KEY, SIZE, jnp.float64))
+    assert 0.0799 < np.abs(matrix).max() <= 0.08
+    assert np.std(matrix) == pytest.approx(0.08 / np.sqrt(3), rel=0.01)
+    assert np.array_equal(matrix, initialiser("uniform")(KEY, SIZE, jnp.float64))
 
 
 def test_glorot_fills_its_interval():

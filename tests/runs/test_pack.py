@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -251,25 +250,37 @@ def test_rows_are_given_up_by_halves():
     assert [pack._size(20, n) for n in (20, 11, 10, 6, 5, 3, 2, 1)] == [20, 20, 10, 10, 5, 3, 2, 1]
 
 
+KILLED = """
+import glob, json, os, re, signal, sys
+import jax
+from ostinato.runs import Config
+from ostinato.runs.many import many
+
+jax.config.update("jax_enable_x64", True)
+many.side_by_side = lambda config, count: (count, 1)
+configs = [Config.from_json(x) for x in json.loads(sys.argv[1])]
+folder, end = sys.argv[2], int(sys.argv[3])
+
+def listener(number, event):
+    saved = {}
+    for name in glob.glob(f"{folder}/run-*/checkpoints/step-*.safetensors"):
+        run, step = re.search(r"run-(.)/checkpoints/step-([0-9]+)", name).groups()
+        saved[run] = max(saved.get(run, 0), int(step))
+    if len(saved) == 3 and min(saved.values()) >= end:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+many.train_many(configs, [f"{folder}/run-{n}" for n in range(3)], listener=listener)
+"""
+
+
 @pytest.mark.slow
 def test_killed_runs_go_on_to_the_same_numbers(configs, separate, tmp_path):
-    code = (
-        "import sys; from ostinato.runs import Config; from ostinato.runs.many import many\n"
-        "many.side_by_side = lambda config, count: (count, 1)\n"
-        "import jax; jax.config.update('jax_enable_x64', True)\n"
-        "import json; configs = [Config.from_json(x) for x in json.loads(sys.argv[1])]\n"
-        f"many.train_many(configs, [f'{tmp_path}/run-{{n}}' for n in range(3)])"
-    )
-    line = [sys.executable, "-c", code, json.dumps([x.as_json() for x in configs[:DIVERGING]])]
-    for _ in range(2):
-        process = subprocess.Popen(line)
-        log, size = tmp_path / "run-2" / "events.jsonl", 0
-        if log.exists():
-            size = log.stat().st_size
-        while process.poll() is None and not (log.exists() and log.stat().st_size > size + 20_000):
-            time.sleep(0.02)
-        process.kill()
-        process.wait()
+    """Each process is killed as soon as all runs have a checkpoint of some step."""
+    often = [x.replace(checkpoint_every=5).as_json() for x in configs[:DIVERGING]]
+    line = [sys.executable, "-c", KILLED, json.dumps(often), tmp_path]
+    for end in ("10", "30"):
+        assert subprocess.run([*line, end], check=False).returncode == -signal.SIGKILL
+    line.append("1000")
     subprocess.run(line, check=True)
     for number, other in separate.items():
         run = open_run(tmp_path / f"run-{number}")

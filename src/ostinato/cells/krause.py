@@ -80,10 +80,12 @@ class KrauseLSTM(Cell):
             i, f, g, _ = split(a, 4)
             return jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * g
 
-        def output(o: jax.Array, c: jax.Array) -> jax.Array:
-            return jnp.tanh(c * jax.nn.sigmoid(o))
+        return MemoryRules(memory, tanh_of_gated, (self.W, self.R))
 
-        return MemoryRules(memory, output, (self.W, self.R))
+
+def tanh_of_gated(o: jax.Array, c: jax.Array) -> jax.Array:
+    """`tanh(c σ(o))`, the output of a memory cell of Krause (2015)."""
+    return jnp.tanh(c * jax.nn.sigmoid(o))
 
 
 class MLSTM(Cell):

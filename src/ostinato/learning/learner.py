@@ -85,11 +85,13 @@ class RunSize(NamedTuple):
         steps: the number of steps of the run.
         batch: the number of sequences per batch.
         units: the units of the widest layer.
+        epoch: the steps of an epoch; `None` if the training data are unlimited.
     """
 
     steps: int
     batch: int
     units: int
+    epoch: float | None = None
 
 
 def report_of(

@@ -56,12 +56,6 @@ def memory_size(words: str) -> tuple[int, int]:
     return int(size[1]), int(size[2])
 
 
-READOUTS = ("bias", "plain", "own")
-FACTORS = ("input", "all")
-POOLS = ("last", "mean")
-UNITS = 128
-
-
 @dataclasses.dataclass(frozen=True)
 class NetworkSettings:
     """How cells are combined into a network."""
@@ -125,6 +119,13 @@ class NetworkSettings:
     )
     output_scale: float | None = setting(
         None, "standard deviation of the initial output weights", min=0
+    )
+    uniform: float | None = setting(
+        None,
+        "all weights start uniformly between minus and plus this: of layers, readout, embeddings "
+        "and biases",
+        min=0,
+        max=1e9,
     )
 
     def __post_init__(self) -> None:

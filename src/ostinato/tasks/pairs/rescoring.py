@@ -60,7 +60,9 @@ def read_n_best(path: str | Path) -> list[list[Candidate]]:
         elif line.strip():
             score, tab, text = line.partition("\t")
             if not tab:
-                raise BadInput(f"{where} is neither source ||| text ||| … ||| score nor score<TAB>text")
+                raise BadInput(
+                    f"{where} is neither source ||| text ||| … ||| score nor score<TAB>text"
+                )
         else:
             lists.append([])
             continue

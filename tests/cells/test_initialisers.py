@@ -166,3 +166,13 @@ def test_the_forget_gate_starts_open(make):
     start = np.concatenate([zero, one, zero, zero])
     assert np.array_equal(make(3, UNITS, key=KEY).b, start)
     assert np.array_equal(make(3, UNITS, key=KEY, forget=-2.0).b, -2 * start)
+
+
+@pytest.mark.parametrize("make", [KrauseLSTM, MLSTM])
+def test_forget_of_a_cell_without_biases_is_one_for_symbols(make):
+    plain, opened = (make(3, UNITS, key=KEY, forget=b) for b in (0.0, 2.0))
+    symbols = jnp.eye(3)
+    first, second = (jax.tree.leaves(cell.inputs(symbols))[0] for cell in (plain, opened))
+    expected = np.repeat([0.0, 2.0, 0.0, 0.0], UNITS)
+    np.testing.assert_allclose(second - first, np.tile(expected, (3, 1)), atol=1e-12)
+    assert np.array_equal(make(3, UNITS, key=KEY).W, plain.W)

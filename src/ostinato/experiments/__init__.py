@@ -18,6 +18,7 @@ from . import (
     predictive_text,
     synthetic,
     time_lag,
+    translation,
 )
 from .recipe import Job as Job
 from .recipe import Recipe as Recipe
@@ -41,6 +42,7 @@ RECIPES: dict[str, Recipe] = {
         bai_table.SEQUENTIAL_MNIST,
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
+        translation.RECIPE,
     )
 }
 

@@ -108,7 +108,7 @@ def values_of(metrics: tuple[Metric, ...], counts: Sequence[list[Any]]) -> list[
     if not counts:
         return [None for _ in metrics]
     sums = jax.tree.map(lambda *x: sum(np.asarray(y, np.float64) for y in x), *counts)
-    return [metric.value(found) for metric, found in zip(metrics, sums, strict=True)]
+    return [metric.value(summed) for metric, summed in zip(metrics, sums, strict=True)]
 
 
 def total(values: Any, axis: Any = None) -> jax.Array:
@@ -365,5 +365,5 @@ class NormalisedError(RSquared):
     higher_is_better = False
 
     def value(self, counts: Any) -> float | None:
-        found = super().value(counts)
-        return None if found is None else float(np.sqrt(max(1 - found, 0)))
+        explained = super().value(counts)
+        return None if explained is None else float(np.sqrt(max(1 - explained, 0)))

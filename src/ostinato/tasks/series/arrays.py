@@ -170,15 +170,15 @@ class Arrays(Finite, FileTask):
             return divided_at_random(count, split, "sequences", random(self.seed, SPLIT))
         if strange := sorted(split.keys() - set(PARTS), key=str):
             raise BadInput(f"the parts are train, valid and test, got {strange[0]!r:.40}")
-        found = {part: _numbers(split.get(part, ()), part) for part in PARTS}
-        everything = np.concatenate(list(found.values()))
-        if not len(found["train"]):
+        parts = {part: _numbers(split.get(part, ()), part) for part in PARTS}
+        everything = np.concatenate(list(parts.values()))
+        if not len(parts["train"]):
             raise BadInput("the part train has no sequences")
         if len(everything) and not 0 <= everything.min() <= everything.max() < count:
             raise BadInput(f"the parts must hold numbers from 0 to {count - 1}")
         if len(np.unique(everything)) < len(everything):
             raise BadInput("a sequence is in two parts, or twice in one")
-        return found
+        return parts
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         length, which = self._checked(length), self.parts["train"][self.chosen(index, size)]
@@ -193,8 +193,8 @@ class Arrays(Finite, FileTask):
         return self._padded(every[which], int(self.data.lengths[every].max()))
 
     def _padded(self, which: np.ndarray, steps: int, *window: Any) -> Batch:
-        found = self.data.batch(which, steps, *window)
-        return found if self.varied else found._replace(lengths=None)
+        batch = self.data.batch(which, steps, *window)
+        return batch if self.varied else batch._replace(lengths=None)
 
     def _checked(self, length: int | None) -> int:
         why = ", because a target belongs to a whole sequence"
@@ -207,13 +207,13 @@ class Arrays(Finite, FileTask):
         return {**inputs, "columns": self.names, "answers": self.answers.as_json()}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        answers = TargetCodec.from_json(found["answers"])
-        if found["columns"] is not None:
-            kept_texts(found["columns"], "columns")
-        if "symbols" in found:
-            return kept_whole(found["symbols"], "number of symbols"), answers.outputs
-        return Scaler.from_json(found["scaler"]).columns, answers.outputs
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        answers = TargetCodec.from_json(artefacts["answers"])
+        if artefacts["columns"] is not None:
+            kept_texts(artefacts["columns"], "columns")
+        if "symbols" in artefacts:
+            return kept_whole(artefacts["symbols"], "number of symbols"), answers.outputs
+        return Scaler.from_json(artefacts["scaler"]).columns, answers.outputs
 
     def fingerprint(self) -> str:
         words = [np.frombuffer(repr(self.answers.classes).encode(), np.uint8)]
@@ -238,13 +238,13 @@ class Arrays(Finite, FileTask):
 
 def _numbers(given: Any, part: str) -> np.ndarray:
     """The numbers of the sequences of a part."""
-    found = np.asarray(given)
-    if found.size and (found.dtype.kind not in "iu" or found.ndim != 1):
+    numbers = np.asarray(given)
+    if numbers.size and (numbers.dtype.kind not in "iu" or numbers.ndim != 1):
         raise BadInput(
             f"the part {part} must be the numbers of sequences, whole numbers (N,), got "
-            f"{found.dtype} of shape {found.shape}"
+            f"{numbers.dtype} of shape {numbers.shape}"
         )
-    return found.astype(int).ravel()
+    return numbers.astype(int).ravel()
 
 
 def _check_same_kind(answers: TargetCodec, rows: np.ndarray) -> None:

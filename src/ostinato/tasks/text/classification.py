@@ -17,6 +17,7 @@ from ...data.generated.texts import reviews
 from ...data.lines import check_columns, count_lines, given_lines, read_labelled
 from ...data.padding import columns, multiple_above
 from ...data.splits import shares
+from ...data.vocabulary import checked_texts
 from ...data.words import Words
 from ...decoding.sampling import most_probable
 from ...errors import BadInput
@@ -85,13 +86,15 @@ class Classify(Arrays, AnsweringTask):
             given: `seed` of all that is random, and settings by name: `level`, `length`, `split`,
                 `vectors` and `freeze_vectors`; see `Settings`.
         """
+        texts = checked_texts(texts, "texts")
+        labels = checked_texts(labels, "labels", str | int | np.generic)
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
         FileTask.__init__(self, source=source, **given)
         self.level, self.cut = self.settings.level, self.settings.length
         if artefacts is not None:
             self.level, self.cut = artefacts["level"], artefacts["length"]
-        self.texts = list(texts)
+        self.texts = texts
         symbols = [self._symbols(text) for text in texts]
         for n, some in enumerate(symbols):
             if not some:
@@ -105,7 +108,7 @@ class Classify(Arrays, AnsweringTask):
             known["answers"] = artefacts["answers"]
         data = sequences(
             [self.words.encode(some) for some in symbols],
-            np.array([*map(str, labels)], object),
+            np.array(labels, object),
             None,
             kind="classification",
             per_step=False,

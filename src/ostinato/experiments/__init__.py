@@ -13,6 +13,7 @@ from ..names import did_you_mean
 from . import (
     bai_table,
     gradient_figures,
+    handwriting_words,
     krause,
     neural_turing,
     predictive_text,
@@ -43,6 +44,7 @@ RECIPES: dict[str, Recipe] = {
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
         translation.RECIPE,
+        handwriting_words.RECIPE,
     )
 }
 

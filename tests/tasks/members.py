@@ -228,6 +228,11 @@ def write_data(folder: Path) -> None:
     laser = np.round(100 * np.exp(np.sin(np.arange(900) / 3)) + _random.normal(size=900))
     np.save(folder / "timeseries/santafe_laser.npy", laser[:, None].astype(int))
     scipy.io.savemat(folder / "jsb/JSB_Chorales.mat", cells)
+    (folder / "multi30k").mkdir()
+    for part, count in (("train", 12), ("val", 2), ("test_2016_flickr", 2)):
+        for language, text in (("en", "a man runs\na dog .\n"), ("fr", "un homme\nun chien .\n")):
+            path = folder / f"multi30k/{part}.{language}.gz"
+            path.write_bytes(gzip.compress((count * text).encode(), 1))
 
 
 def write_idx(path: Path, values: np.ndarray) -> None:

@@ -201,7 +201,7 @@ def read_vectors(path: str | Path, among: Collection[str] | None = None) -> Word
         among: the words to keep; all by default.
 
     Example:
-        >>> _ = Path("v.txt").write_text("2 2\\\\ncat 0.5 1\\\\ndog -1 2\\\\n")
+        >>> _ = Path("v.txt").write_text("2 2\\ncat 0.5 1\\ndog -1 2\\n")
         >>> read_vectors("v.txt").words, read_vectors("v.txt", {"dog"}).vectors.tolist()
         (('cat', 'dog'), [[-1.0, 2.0]])
     """

@@ -257,6 +257,10 @@ class Task(abc.ABC):
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
 
+    def starting(self, network: Any) -> Any:
+        """The network that training begins with, from a new one: with given word vectors, say."""
+        return network
+
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
         return {}
@@ -381,6 +385,8 @@ class AnsweringTask(Task):
                     raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
         if "seed" in asked and "temperature" not in asked:
             raise BadInput("--seed is of answers drawn at random; give --temperature too")
+        if "weight" in asked and "rescore" not in asked:
+            raise BadInput("--weight is of n-best lists; give --rescore too")
 
     @classmethod
     @abc.abstractmethod

@@ -13,6 +13,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import jax
@@ -112,6 +113,8 @@ class Task(abc.ABC):
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
+        recipe: settings of a network and a learner that learn the task, by name. A configuration
+            takes them where it names no cell, and its own before them.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
@@ -130,6 +133,7 @@ class Task(abc.ABC):
     predicts_next: bool = False
     readout_bias: bool = True
     model: Mapping[str, Any] | None = None
+    recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     settings: Any
     seed: int
 

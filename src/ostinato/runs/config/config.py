@@ -69,9 +69,11 @@ class Config:
     def __init__(self, **given: Any):
         """The flat settings; `task`, `cell`, `learner` and `first` are names.
 
-        Without a task, a file says by its suffix what it is for: `data.csv` is a series.
+        Without a task, a file says by its suffix what it is for: `data.csv` is a series. Without a
+        cell, the task's own recipe comes before the usual settings.
         """
-        self._fill(given, chosen_members({**USUAL, **_members(_with_task(given))}))
+        given = _with_recipe(_with_task(given))
+        self._fill(given, chosen_members({**USUAL, **_members(given)}))
 
     @classmethod
     def from_folder(cls, given: dict[str, Any]) -> "Config":
@@ -290,6 +292,21 @@ def _with_task(given: dict[str, Any]) -> dict[str, Any]:
     if "task" in given or not isinstance(given.get("file"), str):
         return given
     return {"task": task_name_for(given["file"], given.get("sequence")), **given}
+
+
+def _with_recipe(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings with those of the task's recipe that they leave open, where they name no cell.
+
+    Another learner takes nothing of the recipe's, and a budget replaces its units.
+    """
+    if "cell" in given:
+        return given
+    chosen = chosen_members({"task": USUAL["task"], **_members(given)})
+    own = settings_of(chosen["learner"][1].Settings) if "learner" in chosen else {}
+    recipe = {name: x for name, x in chosen["task"][1].recipe.items() if name not in own}
+    if "budget" in given:
+        recipe.pop("units", None)
+    return {**recipe, **given}
 
 
 def _members(given: dict[str, Any]) -> dict[str, Any]:

@@ -124,6 +124,7 @@ class NeuralTuringMachine(Cell):
         write_gate: float = BY_PLACE,
         strength: float = 0.0,
         read_stay: float = STAY,
+        read_onward: float = 0.0,
     ):
         """
         Args:
@@ -135,7 +136,7 @@ class NeuralTuringMachine(Cell):
             read_gate, write_gate: the biases of g at first: above 0, heads go more by content than
                 by place.
             strength: the bias of β at first.
-            read_stay: the bias at first of the shift by no row, of the read heads.
+            read_stay, read_onward: the biases at first of a read head's shift by no row and by one.
         """
         for name, value in {"rows": rows, "columns": columns, "heads": heads}.items():
             if not is_size(value):
@@ -161,8 +162,9 @@ class NeuralTuringMachine(Cell):
         focus = zeros(2 * heads, self._focus_size).at[:, columns].set(strength)
         focus = focus.at[:heads, columns + 1].set(read_gate)
         focus = focus.at[heads:, columns + 1].set(write_gate)
-        focus = focus.at[heads:, columns + 3 + min(shift + 1, 2 * shift)].set(ONWARD)
-        focus = focus.at[:heads, columns + 3 + shift].set(read_stay)
+        stay, onward = columns + 3 + shift, columns + 3 + min(shift + 1, 2 * shift)
+        focus = focus.at[heads:, onward].set(ONWARD)
+        focus = focus.at[:heads, onward].set(read_onward).at[:heads, stay].set(read_stay)
         self.b = jnp.concatenate([focus.reshape(-1), zeros(2 * heads * columns)])
 
     @classmethod

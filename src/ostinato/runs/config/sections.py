@@ -86,6 +86,9 @@ class NetworkSettings:
     )
     head_strength: float = setting(0.0, "with --turing: bias at first of the strength of all keys")
     read_stay: float = setting(STAY, "with --turing: bias at first of a read head's staying")
+    read_onward: float = setting(
+        0.0, "with --turing: bias at first of a read head's moving on by a row"
+    )
     budget: int | None = setting(
         None, "choose the units for this many parameters", min=1, max=10**18
     )

@@ -138,6 +138,7 @@ class Parts:
                 write_gate=settings.write_gate,
                 strength=settings.head_strength,
                 read_stay=settings.read_stay,
+                read_onward=settings.read_onward,
             )
         return made, (sum(sizes) if settings.skip else sizes[-1]) + read
 

@@ -45,11 +45,13 @@ class NTMNgrams(Synthetic):
     recipe = by_machine(
         turing="256x12",
         read_gate=2.0,
-        head_strength=4.0,
+        read_stay=0.0,
+        read_onward=2.0,
+        head_strength=6.0,
         readout_units=64,
         rate=5e-3,
         curriculum=40,
-        steps=10_000,
+        steps=2_000,
     )
     inputs = outputs = 1
     framing = BITS

@@ -36,7 +36,7 @@ class NTMCopy(BitVectors):
 
     Settings = Items
     name = "ntm-copy"
-    recipe = by_machine(rate=2e-3, batch=16, steps=20_000)
+    recipe = by_machine(rate=2e-3, batch=16, steps=30_000)
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -91,7 +91,7 @@ class NTMRepeatCopy(BitVectors):
 
     name = "ntm-repeat-copy"
     recipe = by_machine(
-        turing="64x20", read_stay=0.0, rate=5e-3, batch=16, curriculum=24, steps=20_000
+        turing="64x20", read_stay=0.0, rate=8e-3, batch=16, curriculum=24, steps=12_000
     )
 
     def __init__(self, **given: Any) -> None:
@@ -176,7 +176,7 @@ class NTMRecall(BitVectors):
 
     name = "ntm-recall"
     recipe = by_machine(
-        turing="96x16", read_gate=0.0, write_gate=0.0, read_stay=0.0, rate=2e-3, steps=30_000
+        turing="96x16", read_gate=1.0, read_stay=0.0, head_strength=3.0, rate=2e-3, steps=30_000
     )
     fewest = 2
 
@@ -259,7 +259,7 @@ class NTMSort(BitVectors):
 
     name = "ntm-sort"
     recipe = by_machine(
-        turing="64x20", read_gate=0.0, write_gate=0.0, read_stay=0.0, rate=2e-3, curriculum=10, steps=30_000
+        turing="64x20", read_gate=0.0, write_gate=0.0, rate=4e-3, curriculum=10, steps=40_000
     )
 
     def __init__(self, **given: Any) -> None:

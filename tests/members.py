@@ -61,6 +61,7 @@ CELLS = {
     "lstm": lambda: Case(LSTM(3, 4, key=ONE)),
     "peephole lstm": lambda: Case(PeepholeLSTM(3, 4, key=ONE)),
     "lstm 1997": lambda: Case(LSTM1997(3, 4, key=ONE)),
+    "lstm 1997, krause": lambda: Case(LSTM1997(3, 4, key=ONE, variant="krause")),
     "krause lstm": lambda: Case(KrauseLSTM(3, 4, key=ONE)),
     "mlstm": lambda: Case(MLSTM(3, 4, key=ONE)),
     "mrnn": lambda: Case(MRNN(3, 4, key=ONE, factor_inputs=2)),
@@ -71,6 +72,9 @@ CELLS = {
         AdditiveDelay(
             3, 4, key=ONE, state_delays=(0, 2), output_delays=(1, 3), input_delays=(0, 1), dt=0.5
         )
+    ),
+    "additive delay, nonlinear": lambda: Case(
+        AdditiveDelay(3, 4, key=ONE, dt=0.5, state_function="tanh", output_function="sigmoid")
     ),
     "reservoir": lambda: Case(Reservoir(3, 7, key=ONE, connectivity=0.5, leak=0.3)),
     "liquid": lambda: Case(Liquid(3, 7, key=ONE, connectivity=0.5)),

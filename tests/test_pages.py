@@ -198,7 +198,7 @@ GENERATED = [
     for name, task in TASKS.items()
     if issubclass(task, Synthetic) and name != "bouncing-balls" and not name.startswith("ntm-")
 ]
-NUMBERS = {"three": 3, "five": 5, "seven": 7, "eight": 8, "two": 2}
+NUMBERS = {"three": 3, "five": 5, "seven": 7, "eight": 8, "nine": 9, "two": 2}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from ostinato.cells.initialisers import (
     fan_in,
     glorot,
     incoming,
+    initialiser,
     normal,
     orthogonal,
     sparse,
@@ -103,6 +104,13 @@ def test_fan_in_goes_by_the_inputs_that_vary():
     assert deviations(80, 80 + 25) == pytest.approx([1.0, 0.2], rel=0.02)
 
 
+def test_uniform_fills_its_interval():
+    matrix = np.asarray(initialiser("uniform:0.08")(KEY, SIZE, jnp.float64))
+    assert 0.0799 < np.abs(matrix).max() <= 0.08
+    assert np.std(matrix) == pytest.approx(0.08 / np.sqrt(3), rel=0.01)
+    assert np.array_equal(matrix, initialiser("uniform")(KEY, SIZE, jnp.float64))
+
+
 def test_glorot_fills_its_interval():
     rows, columns = 100, 50
     bound = np.sqrt(6 / (rows + columns))
@@ -158,3 +166,13 @@ def test_the_forget_gate_starts_open(make):
     start = np.concatenate([zero, one, zero, zero])
     assert np.array_equal(make(3, UNITS, key=KEY).b, start)
     assert np.array_equal(make(3, UNITS, key=KEY, forget=-2.0).b, -2 * start)
+
+
+@pytest.mark.parametrize("make", [KrauseLSTM, MLSTM])
+def test_forget_of_a_cell_without_biases_is_one_for_symbols(make):
+    plain, opened = (make(3, UNITS, key=KEY, forget=b) for b in (0.0, 2.0))
+    symbols = jnp.eye(3)
+    first, second = (jax.tree.leaves(cell.inputs(symbols))[0] for cell in (plain, opened))
+    expected = np.repeat([0.0, 2.0, 0.0, 0.0], UNITS)
+    np.testing.assert_allclose(second - first, np.tile(expected, (3, 1)), atol=1e-12)
+    assert np.array_equal(make(3, UNITS, key=KEY).W, plain.W)

@@ -1,7 +1,9 @@
 """`ostinato evaluate` on a run of a few steps."""
 
 import json
+import re
 import shutil
+import string
 
 import numpy as np
 import pytest
@@ -92,6 +94,22 @@ def test_word_fail_rate(run, tmp_path):
     assert own["word_fail_rate"] <= 1.0
 
 
+def test_word_fail_rates_of_several_texts_are_those_of_the_sampled_texts(run):
+    found = document(run, "--texts", 3, "--samples", 150, "--seed", 4)
+    known = set(re.split(r"[^a-z]+", TEXT[: round(0.8 * len(TEXT))]))
+    counts = []
+    for seed in (4, 5, 6):
+        options = ["sample", str(run), "--length", "150", "--seed", str(seed), "--json"]
+        text = json.loads(CliRunner().invoke(app, options).stdout)["text"]
+        whole = text.lower() if text[-1] in " .\n" else text.lower().rstrip(string.ascii_lowercase)
+        said = [word for word in re.split(r"[^a-z]+", whole) if word]
+        counts.append((sum(word not in known for word in said), len(said)))
+    assert found["text_fail_rates"] == [bad / number for bad, number in counts]
+    bad, number = map(sum, zip(*counts, strict=True))
+    assert found["word_fail_rate"] == bad / number and found["generated_words"] == number
+    assert "word fail rate by text: median " in printed(run, "--texts", 3, "--samples", 150)
+
+
 def test_in_words(run):
     text = printed(run, "--dynamic", "--samples", 200)
     for words in (
@@ -134,6 +152,10 @@ def test_the_training_text_may_be_gone_if_it_is_not_needed(run, tmp_path):
         (["--dynamic", "--rate", "1e9"], "the dynamic evaluation diverged; try a smaller one"),
         (["--samples", "-1"], "--samples must be at least 0, got -1"),
         (["--samples", "0", "--words", "x"], "--words is for generated text"),
+        (["--texts", "0"], "--texts must be from 1 to 10000, got 0"),
+        (["--samples", "0", "--texts", "2"], "leave it out with --samples 0"),
+        (["--samples", "5000", "--texts", "5000"], "--samples times --texts must be at most"),
+        (["--texts", "2", "--seed", "4294967295"], "--seed must be from 0 to 4294967295"),
         (["--words", "nowhere.txt"], "there is no file nowhere.txt"),
         (["file.txt", "--part", "test"], "give either --part or a file"),
         (["nowhere.txt"], "there is no file nowhere.txt"),
@@ -162,7 +184,7 @@ def test_refuses_files_that_hold_nothing(run, tmp_path):
         (["x.txt"], "the task adding reads no files, got x.txt"),
         *(
             (options, r"is for texts; .* was trained on adding")
-            for options in (["--dynamic"], ["--words", "x"], ["--samples", "9"])
+            for options in (["--dynamic"], ["--words", "x"], ["--samples", "9"], ["--texts", "2"])
         ),
     ],
 )

@@ -33,7 +33,8 @@ def _member(name, gradient=None, **options):
 
 LEARNERS = {
     **{name: _member(name) for name in FIRST_ORDER},
-    **{f"adam, {name}": _member("adam", schedule=name, warmup=2) for name in SCHEDULES},
+    **{f"adam, {name}": _member("adam", schedule=name, warmup=2, epoch=9.0) for name in SCHEDULES},
+    "adagrad from zero": _member("adagrad", accumulator=0.0),
     "sgd, line search": _member("sgd", rate=4.0, schedule="line-search", clip="off"),
     "adam, clipped by itself": _member("adam", clip="auto"),
     "adam, truncated": _member("adam", gradient_named("truncated", window=2)),

@@ -74,5 +74,6 @@ def test_losses_that_are_not_finite_rank_last():
 
 
 def test_schedules_that_need_more_are_refused():
-    with pytest.raises(BadInput, match="does not support the schedule plateau"):
-        EvolutionStrategy(Objective(SquaredError()), 10, schedule="plateau")
+    for name in ("plateau", "adaptive", "halving", "line-search"):
+        with pytest.raises(BadInput, match=f"does not support the schedule {name}"):
+            EvolutionStrategy(Objective(SquaredError()), 10, schedule=name)

@@ -1,5 +1,7 @@
 """Saturation of nets whose activations are known, and of every cell and wiring."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -97,6 +99,16 @@ BLOCKS = {
     "lstm": (LSTM, 4, {0: ".input gate", 1: ".forget gate", 3: ".output gate"}),
     "peephole": (PeepholeLSTM, 4, {0: ".input gate", 1: ".forget gate", 3: ".output gate"}),
     "1997": (LSTM1997, 3, {0: ".input gate", 1: ".block input", 2: ".output gate"}),
+    "lipton, no forget gate": (
+        partial(LSTM1997, variant="lipton"),
+        3,
+        {0: ".input gate", 2: ".output gate"},
+    ),
+    "krause, no forget gate": (
+        partial(LSTM1997, variant="krause"),
+        3,
+        {0: ".input gate", 2: ".output gate"},
+    ),
     "krause": (KrauseLSTM, 4, {0: ".input gate", 1: ".forget gate", 3: ".output gate"}),
     "mlstm": (MLSTM, 4, {0: ".input gate", 1: ".forget gate", 3: ".output gate"}),
     "gru": (GRU, 3, {0: ".update gate", 1: ".reset gate"}),

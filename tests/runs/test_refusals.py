@@ -1,6 +1,7 @@
 """Every combination of options that is refused, by the row of the table that refuses it."""
 
 import jax
+import numpy as np
 import pytest
 
 from ostinato.errors import BadInput
@@ -9,6 +10,7 @@ from ostinato.runs.build import build_learner, build_task
 from ostinato.runs.config.refusals import MEMBERS, NETWORK, RUN, SETTINGS
 from ostinato.runs.network.models import make_network
 from ostinato.runs.network.parts import Sizes
+from ostinato.weights import trained
 
 SETTING_ROWS = [
     ({"first": "sgd"}, "first is a setting of hf, saddle-free; the learner is adam"),
@@ -43,6 +45,10 @@ SETTING_ROWS = [
     (
         {"epochs": 3, "curriculum": 5},
         "epochs cannot be combined with curriculum, which changes their length",
+    ),
+    (
+        {"schedule": "halving:3,2", "curriculum": 5},
+        "the schedule halving counts epochs, whose length a curriculum changes",
     ),
     (
         {"curriculum": 500, "length": 10},
@@ -86,6 +92,11 @@ RUN_ROWS = [
     (
         {"epochs": 2},
         "the task adding draws new training data without end, so it has no epochs; give --steps",
+    ),
+    (
+        {"learner": "hf", "first": "sgd", "schedule": "halving"},
+        "the task adding draws new training data without end, so it has no epochs, which the "
+        "schedule halving counts",
     ),
     ({"devices": 99}, "there are {devices} devices here, got --devices 99"),
     ({"devices": 2, "batch": 3}, "2 devices cannot share a batch of 3 sequences equally"),
@@ -193,6 +204,19 @@ NETWORK_ROWS = [
         VECTORS,
         "give either recurrent or incoming, not both",
     ),
+    *(
+        (
+            {"uniform": 0.08, name: 1},
+            VECTORS,
+            f"uniform says how all weights start; leave out {name}",
+        )
+        for name in ("incoming", "spectral_radius", "input_scale", "output_scale")
+    ),
+    (
+        {"uniform": 0.08, "recurrent": "glorot"},
+        VECTORS,
+        "uniform says how all weights start; leave out input and recurrent",
+    ),
     (
         {"cell": "lstm", "input_scale": 1.0, "input": "glorot"},
         VECTORS,
@@ -251,6 +275,17 @@ def test_a_cell_of_ones_own_without_an_initialiser(tmp_path):
     config = Config(task="adding", cell=name, spectral_radius=0.9)
     words = f"the cell {name} has no setting recurrent, which incoming, spectral_radius and "
     refused(lambda: make_network(config, VECTORS, 4, jax.random.key(0)), words + "input_scale need")
+
+
+def test_uniform_draws_every_weight():
+    """Biases, readout and embedding too; the deviation of U(-a, a) is a/√3."""
+    config = Config(task="adding", cell="lstm", uniform=0.08, embedding=5)
+    network = make_network(config, TEXT, 40, jax.random.key(0))
+    leaves = [np.asarray(x) for x in jax.tree.leaves(trained(network)[0])]
+    assert len({x.tobytes() for x in leaves}) == len(leaves) == 6
+    numbers = np.concatenate([x.ravel() for x in leaves])
+    assert 0.0799 < np.abs(numbers).max() <= 0.08 and np.all(numbers != 0)
+    assert np.std(numbers) == pytest.approx(0.08 / np.sqrt(3), rel=0.02)
 
 
 def test_every_row_is_tested():

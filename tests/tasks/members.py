@@ -380,6 +380,9 @@ MEMBERS = {
 # Tasks whose inputs are several arrays or whose metric is per sequence, for the checks of tasks of
 # one's own.
 OTHERS: dict[str, Callable[[], Task]] = {
+    "arrays, several labels": lambda: Arrays(
+        STEPS[..., None] * 1.0, np.eye(3, dtype=int)[STEPS], kind="multilabel", seed=3
+    ),
     "bouncing-balls": lambda: BouncingBalls(pixels=6, length=12, seed=3),
     "caption": lambda: Captions.of(*PICTURES, shift=1, seed=3),
     "mackey-glass": lambda: MackeyGlass(samples=1500, washout=30, length=50, seed=3),

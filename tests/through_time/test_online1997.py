@@ -22,9 +22,9 @@ def normal(seed, *shape):
     return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
 
 
-def lstm(truncated=True):
-    cell = LSTM1997(INPUTS, UNITS, key=ONE, truncated=truncated)
-    return eqx.tree_at(lambda c: c.b, cell, normal(0, 3 * UNITS))
+def lstm(truncated=True, variant="original"):
+    cell = LSTM1997(INPUTS, UNITS, key=ONE, truncated=truncated, variant=variant)
+    return cell if cell.b is None else eqx.tree_at(lambda c: c.b, cell, normal(0, 3 * UNITS))
 
 
 def network(encoding, **options):
@@ -55,6 +55,8 @@ VECTORS, SYMBOLS = (
 )
 CASES = {
     "cell": (lstm(), VECTORS, normal(2, STEPS, BATCH, UNITS)),
+    "lipton": (lstm(variant="lipton"), VECTORS, normal(2, STEPS, BATCH, UNITS)),
+    "krause": (lstm(variant="krause"), VECTORS, normal(2, STEPS, BATCH, UNITS)),
     "vectors": (network(None), VECTORS, normal(3, STEPS, BATCH, OUTPUTS)),
     "symbols": (network(OneHot(INPUTS)), SYMBOLS, normal(3, STEPS, BATCH, OUTPUTS)),
 }

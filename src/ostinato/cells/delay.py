@@ -10,12 +10,13 @@ import jax.numpy as jnp
 
 from ..errors import BadInput
 from ..settings import as_words, setting
-from .activations import activation, function_of
+from .activations import activation, function_of, slope
 from .building import check_vectors, draw, project, rest, zeros
 from .cell import Cell, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, orthogonal
 
 Past = tuple[jax.Array, jax.Array, jax.Array]
+NEWTON = 10  # iterations for an undelayed state behind a nonlinear function
 
 
 class Delay(Cell):
@@ -41,7 +42,7 @@ class Delay(Cell):
     @dataclasses.dataclass(frozen=True)
     class Settings(InitialWeights):
         delay: int = setting(1, "steps after which the units hear themselves", min=1)
-        dt: float = setting(1.0, "duration of a step")
+        dt: float = setting(1.0, "duration of a step", min=1e-12)
         f: str = function_of("the units")
 
     fan_in_input: ClassVar[bool] = True
@@ -74,11 +75,6 @@ class Delay(Cell):
             f: activation.
             input, recurrent: initialisers of `C` and `B`; `A` starts as -I, which is a decay.
         """
-        activation(f)
-        if not isinstance(delay, int) or delay < 1 or dt <= 0:
-            raise BadInput(
-                f"delay must be a whole number from 1 and dt positive, got {delay} and {dt}"
-            )
         b, c = jax.random.split(key)
         self.A = -jnp.eye(units, dtype=jnp.result_type(float))
         self.B = draw(recurrent, b, units, units)
@@ -128,17 +124,22 @@ def delays(words: str) -> tuple[int, ...]:
 
 
 class AdditiveDelay(Cell):
-    """`dc/dt = Σ A_k c(t - τ_c(k)) + Σ B_k y(t - τ_y(k)) + Σ C_k x(t - τ_x(k))`, `y = f(c)`.
+    """`dc/dt = Σ α(A_k c(t - τ_c(k))) + Σ β(B_k y(t - τ_y(k))) + Σ γ(C_k x(t - τ_x(k)))`.
 
-    With step size ΔT and delays that are whole numbers of steps, backward Euler gives
+    The output is `y = f(c)`. With step size ΔT and delays that are whole numbers of steps,
+    backward Euler gives
 
-        c_n = c_{n-1} + ΔT (Σ A_k c_{n-τ_c(k)} + Σ B_k y_{n-τ_y(k)} + Σ C_k x_{n-τ_x(k)})
+        c_n = c_{n-1} + ΔT (Σ α(A_k c_{n-τ_c(k)}) + Σ β(B_k y_{n-τ_y(k)}) + Σ γ(C_k x_{n-τ_x(k)}))
 
-    which is solved for c_n; the undelayed terms `A_k c_n` are moved to the left-hand side. Before
-    the first step c and x are zero. `Delay` is the case of one term each, with τ_c = τ_x = 0.
+    which is solved for c_n. With linear α the undelayed term `A_k c_n` is moved to the left-hand
+    side; otherwise c_n comes from 10 iterations of Newton's method, which cost a linear system of
+    `units` equations each per sequence, and its derivatives from the implicit function theorem.
+    Before the first step c and x are zero. `Delay` is the case of one linear term each, with
+    τ_c = τ_x = 0.
 
-    Source: Delgado del Cerro (2021), section 2.1, (2.2), with linear α, β and γ; K_c, K_y and K_x
-    are the numbers of delays.
+    Source: Delgado del Cerro (2021), section 2.1, (2.2); K_c, K_y and K_x are the numbers of
+    delays. The source leaves α, β and γ open; here each is an activation function of a linear map,
+    by default the identity.
 
     Shapes: x `(..., inputs)`; state: the most recent c, y and x, `(..., steps, size)` each, oldest
     first; y `(..., units)`. A and B are `(terms, units, units)`, C is `(terms, inputs, units)`.
@@ -156,7 +157,10 @@ class AdditiveDelay(Cell):
         state_delays: str = setting("0", "delays of the state, in steps, like 0,4", read=delays)
         output_delays: str = setting("1", "delays of the output, in steps, like 1,8", read=delays)
         input_delays: str = setting("0", "delays of the input, in steps, like 0,3", read=delays)
-        dt: float = setting(1.0, "duration of a step")
+        state_function: str = function_of("the state's terms (α)", "identity")
+        output_function: str = function_of("the output's terms (β)", "identity")
+        input_function: str = function_of("the input's terms (γ)", "identity")
+        dt: float = setting(1.0, "duration of a step", min=1e-12)
         f: str = function_of("the units")
 
     fan_in_input: ClassVar[bool] = True
@@ -165,6 +169,7 @@ class AdditiveDelay(Cell):
     B: jax.Array
     C: jax.Array
     delays: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    functions: tuple[str, ...] = eqx.field(static=True)
     dt: float = eqx.field(static=True)
     f: str = eqx.field(static=True)
 
@@ -177,6 +182,9 @@ class AdditiveDelay(Cell):
         state_delays: Sequence[int] = (0,),
         output_delays: Sequence[int] = (1,),
         input_delays: Sequence[int] = (0,),
+        state_function: str = "identity",
+        output_function: str = "identity",
+        input_function: str = "identity",
         dt: float = 1.0,
         f: str = "tanh",
         input: Initialiser = fan_in(),
@@ -189,12 +197,13 @@ class AdditiveDelay(Cell):
             state_delays, output_delays, input_delays: τ_c, τ_y and τ_x in steps, one per term.
                 Those of y must be at least 1; with y_n on the right-hand side the equation would
                 be implicit in f.
+            state_function, output_function, input_function: α, β and γ.
             dt: the step size ΔT.
             f: activation.
             input, recurrent: initialisers of each `C_k` and `B_k`. An undelayed `A_k` starts as
                 -I, which is a decay; a delayed one starts as zero.
         """
-        activation(f)
+        self.functions = state_function, output_function, input_function
         self.delays = tuple(state_delays), tuple(output_delays), tuple(input_delays)
         names = ("state_delays", "output_delays", "input_delays")
         for name, given, least in zip(names, self.delays, (0, 1, 0), strict=True):
@@ -204,8 +213,6 @@ class AdditiveDelay(Cell):
                 )
             if len(set(given)) < len(given):
                 raise BadInput(f"{name} has the same delay twice, got {given}")
-        if dt <= 0:
-            raise BadInput(f"dt must be positive, got {dt}")
         b, w = jax.random.split(key)
         c, y, x = self.delays
         self.A = jnp.stack([-jnp.eye(units, dtype=zeros().dtype) * (d == 0) for d in c])
@@ -225,24 +232,55 @@ class AdditiveDelay(Cell):
     def inputs(self, x: jax.Array) -> Pair:
         check_vectors(self, x, self.C[0])
         now = [C for C, delay in zip(self.C, self.delays[2], strict=True) if delay == 0]
-        return x @ (self.dt * sum(now, jnp.zeros_like(self.C[0])) @ self._inverse()), x
+        weight = sum(now, jnp.zeros_like(self.C[0]))
+        return (self._term(2, x, weight, self._inverse()) if now else x @ weight), x
 
     def step(self, state: Past, u: Pair) -> tuple[Past, jax.Array]:
         (cs, ys, xs), (a, x) = state, u
         inverse = self._inverse()
         c = a + cs[..., -1, :] @ inverse
-        for past, weights, delays in zip(state, (self.A, self.B, self.C), self.delays, strict=True):
-            for weight, delay in zip(weights, delays, strict=True):
+        for kind, (past, weights) in enumerate(zip(state, (self.A, self.B, self.C), strict=True)):
+            for weight, delay in zip(weights, self.delays[kind], strict=True):
                 if delay:
-                    c = c + past[..., -delay, :] @ (self.dt * weight @ inverse)
+                    c = c + self._term(kind, past[..., -delay, :], weight, inverse)
+        if self.functions[0] != "identity" and 0 in self.delays[0]:
+            c = self._newton(c, cs[..., -1, :], self.A[self.delays[0].index(0)])
         y = activation(self.f)(c)
         return (_later(cs, c), _later(ys, y), _later(xs, x)), y
 
+    def _term(self, kind: int, x: jax.Array, weight: jax.Array, inverse: jax.Array) -> jax.Array:
+        """What a term adds to `c_n`; `kind` is 0, 1 or 2, for α, β or γ."""
+        if self.functions[kind] == "identity":
+            return x @ (self.dt * weight @ inverse)
+        return (self.dt * activation(self.functions[kind])(x @ weight)) @ inverse
+
     def _inverse(self) -> jax.Array:
-        """`(I - ΔT A)⁻¹` for the undelayed A, acting on row vectors like all weights."""
-        now = [A for A, delay in zip(self.A, self.delays[0], strict=True) if delay == 0]
+        """`(I - ΔT A)⁻¹` for the undelayed linear A, acting on row vectors like all weights."""
+        linear = self.functions[0] == "identity"
+        now = [A for A, delay in zip(self.A, self.delays[0], strict=True) if linear and delay == 0]
         one = jnp.eye(self.A.shape[-1], dtype=self.A.dtype)
         return inverse(one - self.dt * sum(now, jnp.zeros_like(one)))
+
+    def _newton(self, right: jax.Array, c: jax.Array, A: jax.Array) -> jax.Array:
+        """The root c of `c - ΔT α(A c) = right`, sought from the state before the step.
+
+        Derivatives are those of the last two iterations; from a root these have its first and
+        second derivatives.
+        """
+        one, name = jnp.eye(len(A), dtype=A.dtype), self.functions[0]
+
+        def improved(c: jax.Array, right: jax.Array, A: jax.Array) -> jax.Array:
+            a = c @ A
+            jacobian = one - self.dt * A * slope(name, a)[..., None, :]
+            error = c - self.dt * activation(name)(a) - right
+            exact = jnp.promote_types(A.dtype, jnp.float32)  # LAPACK has no 16-bit floats
+            return c - jnp.linalg.solve(jacobian.mT.astype(exact), error[..., None].astype(exact))[
+                ..., 0
+            ].astype(A.dtype)
+
+        *held, start = jax.lax.stop_gradient((right, A, c))
+        c = jax.lax.fori_loop(0, NEWTON - 2, lambda _, c: improved(c, *held), start)
+        return improved(improved(c, right, A), right, A)
 
 
 def _later(past: jax.Array, new: jax.Array) -> jax.Array:

@@ -9,7 +9,7 @@ Example:
     15
 
 In a configuration an initialiser is a string, its name with its numbers: `fan-in`, `orthogonal`,
-`normal:0.1`, `sparse:0.1,0.1`, `incoming:15`, `spectral-radius:1.1` or
+`normal:0.1`, `uniform:0.08`, `sparse:0.1,0.1`, `incoming:15`, `spectral-radius:1.1` or
 `spectral-radius:1.1,incoming:15`. `initialiser` parses it.
 """
 
@@ -37,6 +37,19 @@ def normal(std: float = 0.1) -> Initialiser:
 
     def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
         return float(std) * jax.random.normal(key, shape, dtype)
+
+    return init
+
+
+def uniform(limit: float = 0.08) -> Initialiser:
+    """Every entry from U(-limit, limit).
+
+    Sutskever et al. (2014) start translation so, with the limit 0.08 (Lipton et al., 2015,
+    section 5.3).
+    """
+
+    def init(key: jax.Array, shape: tuple[int, int], dtype: jnp.dtype) -> jax.Array:
+        return jax.random.uniform(key, shape, dtype, -float(limit), float(limit))
 
     return init
 
@@ -141,6 +154,7 @@ def _largest_eigenvalue(matrix: jax.Array) -> np.ndarray:
 # The initialisers by the name that a configuration uses, with the kinds of their numbers.
 INITIALISERS: dict[str, tuple[Callable[..., Initialiser], tuple[str, ...]]] = {
     "normal": (normal, ("deviation",)),
+    "uniform": (uniform, ("limit",)),
     "glorot": (glorot, ()),
     "fan-in": (fan_in, ()),
     "orthogonal": (orthogonal, ("gain",)),

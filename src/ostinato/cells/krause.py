@@ -1,10 +1,12 @@
 """The LSTM and the multiplicative LSTM of Krause (2015): no biases, and a linear block input."""
 
+import dataclasses
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
+from ..settings import setting
 from .building import draw, of_rows, project, rest, split
 from .cell import Blocks, Cell, Gates, MemoryRules, Pair
 from .initialisers import Initialiser, InitialWeights, fan_in, normal
@@ -17,6 +19,15 @@ GATES = {
     "output gate": "sigmoid",
     "output": "tanh",
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class KrauseWeights(InitialWeights):
+    """How the weights of an LSTM of Krause (2015) start."""
+
+    forget: float = setting(
+        0.0, "added to the initial input weights of the forget gate: for symbols, its bias"
+    )
 
 
 class KrauseLSTM(Cell):
@@ -36,7 +47,7 @@ class KrauseLSTM(Cell):
         206700
     """
 
-    Settings = InitialWeights
+    Settings = KrauseWeights
     fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
     memory_cell: ClassVar[bool] = True
@@ -52,6 +63,7 @@ class KrauseLSTM(Cell):
         units: int,
         *,
         key: jax.Array,
+        forget: float = 0.0,
         input: Initialiser = fan_in(),
         recurrent: Initialiser = normal(0.1),
     ):
@@ -59,10 +71,12 @@ class KrauseLSTM(Cell):
         Args:
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
+            forget: is added to all initial input weights of the forget gate. One of the entries of
+                a one-hot vector is 1, so for symbols it is the bias that the cell lacks.
             input, recurrent: initialisers of each block of `W` and `R`.
         """
         w, r = jax.random.split(key)
-        self.W = draw(input, w, inputs, units, blocks=4)
+        self.W = _remembering(draw(input, w, inputs, units, blocks=4), forget)
         self.R = draw(recurrent, r, units, units, blocks=4)
 
     def initial(self, batch: tuple[int, ...]) -> Pair:
@@ -80,10 +94,12 @@ class KrauseLSTM(Cell):
             i, f, g, _ = split(a, 4)
             return jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * g
 
-        def output(o: jax.Array, c: jax.Array) -> jax.Array:
-            return jnp.tanh(c * jax.nn.sigmoid(o))
+        return MemoryRules(memory, tanh_of_gated, (self.W, self.R))
 
-        return MemoryRules(memory, output, (self.W, self.R))
+
+def tanh_of_gated(o: jax.Array, c: jax.Array) -> jax.Array:
+    """`tanh(c σ(o))`, the output of a memory cell of Krause (2015)."""
+    return jnp.tanh(c * jax.nn.sigmoid(o))
 
 
 class MLSTM(Cell):
@@ -103,7 +119,7 @@ class MLSTM(Cell):
         204000
     """
 
-    Settings = InitialWeights
+    Settings = KrauseWeights
     fan_in_input: ClassVar[bool] = True
     readout_bias: ClassVar[bool | None] = False  # no bias anywhere: Krause (2015), (2.16)
     gates: ClassVar[Gates] = GATES
@@ -121,6 +137,7 @@ class MLSTM(Cell):
         *,
         key: jax.Array,
         factor_inputs: int | None = None,
+        forget: float = 0.0,
         input: Initialiser = fan_in(),
         recurrent: Initialiser = normal(0.1),
     ):
@@ -129,10 +146,11 @@ class MLSTM(Cell):
             inputs, units: sizes of `x_t` and `h_t`.
             key: random key for the initial weights.
             factor_inputs: how many of the inputs, from the first, `W_m` reads; default all.
+            forget: is added to all initial input weights of the forget gate, as in `KrauseLSTM`.
             input, recurrent: initialisers of each block of `W` and `W_m`, `R` and `R_m`.
         """
         w, r, wm, rm = jax.random.split(key, 4)
-        self.W = draw(input, w, inputs, units, blocks=4)
+        self.W = _remembering(draw(input, w, inputs, units, blocks=4), forget)
         self.R = draw(recurrent, r, units, units, blocks=4)
         self.Wm = draw(input, wm, factor_size(inputs, factor_inputs), units)
         self.Rm = draw(recurrent, rm, units, units)
@@ -147,6 +165,12 @@ class MLSTM(Cell):
         (h, c), (a, factor) = state, u
         m = factor * (h @ self.Rm)
         return _remember(a + m @ self.R, c)
+
+
+def _remembering(W: jax.Array, forget: float) -> jax.Array:
+    """Input weights whose second block, that of the forget gate, is larger by `forget`."""
+    units = W.shape[1] // 4
+    return W.at[:, units : 2 * units].add(forget) if forget else W
 
 
 def _remember(a: jax.Array, c: jax.Array) -> tuple[Pair, jax.Array]:

@@ -21,6 +21,7 @@ from .output import answer
 from .progress import progress
 
 SAMPLES, MAX_SAMPLES = 10_000, 10_000_000
+CHARACTERS, MAX_TEXTS = 1000, 10_000  # of each of several texts, and how many
 
 
 def evaluate(
@@ -50,7 +51,14 @@ def evaluate(
     ] = None,
     samples: Annotated[
         int | None,
-        Option(help="characters to generate for the word fail rate", show_default=str(SAMPLES)),
+        Option(
+            help="characters to generate for the word fail rate",
+            show_default=f"{SAMPLES}; {CHARACTERS} with --texts",
+        ),
+    ] = None,
+    texts: Annotated[
+        int | None,
+        Option(help="generate so many texts, and show the fail rate of each", show_default="1"),
     ] = None,
     seed: Annotated[int, Option(help="random seed of the generated text")] = 0,
     as_json: Json = False,
@@ -60,6 +68,7 @@ def evaluate(
     Examples:
         ostinato evaluate runs/text-lstm-1 --part test --dynamic
         ostinato evaluate runs/text-lstm-1 other.txt --words /usr/share/dict/words
+        ostinato evaluate runs/text-lstm-1 --texts 10 --samples 1000
     """
     if part not in (None, "valid", "test"):
         raise BadInput(f"--part must be valid or test, got {part}")
@@ -70,13 +79,23 @@ def evaluate(
         raise BadInput(f"--samples must be {limit}, got {samples}")
     if samples == 0 and words is not None:
         raise BadInput("--words is for generated text; leave it out with --samples 0")
+    if texts is not None and not 1 <= texts <= MAX_TEXTS:
+        raise BadInput(f"--texts must be from 1 to {MAX_TEXTS}, got {texts}")
+    if samples == 0 and texts is not None:
+        raise BadInput("--texts generates texts; leave it out with --samples 0")
     if file is not None and part is not None:
         raise BadInput("--part is for the run's own data; give either --part or a file")
     check_seed(seed)
+    many = 1 if texts is None else texts
+    check_seed(seed + many - 1)
+    count = (SAMPLES if texts is None else CHARACTERS) if samples is None else samples
+    if count * many > MAX_SAMPLES:
+        raise BadInput(f"--samples times --texts must be at most {MAX_SAMPLES}, got {count * many}")
     trained = open_run(run)
     with trained.precision(), progress(quiet=as_json) as report:
         if trained.vocabulary is None:
             textual = {"--dynamic": dynamic, "--words": words, "--samples": samples}
+            textual |= {"--texts": texts}
             for name, value in textual.items():
                 if value:
                     raise BadInput(
@@ -93,10 +112,11 @@ def evaluate(
         result |= _measured(trained, network, task, where, report, own=file is None)
         if dynamic:
             result["dynamic"] = _dynamic(network, task, where, rate, report)
-        count = SAMPLES if samples is None else samples
         if trained.vocabulary is not None and count:
             known = _training_words(trained) if words is None else _listed(words)
-            result |= evaluation.spelling(network, trained.vocabulary, known, count, seed, report)
+            result |= evaluation.spelling(
+                network, trained.vocabulary, known, count, seed, report, texts=many
+            )
     answer(result, lambda: _show(result), as_json)
 
 
@@ -180,5 +200,8 @@ def _show(result: dict) -> None:
         rate, words = result["word_fail_rate"], result["generated_words"]
         share = "no words were generated" if rate is None else f"{rate:.2%} of {words:,} words"
         lines.append(f"word fail rate of generated text: {share}")
+    if rates := [rate for rate in result.get("text_fail_rates", []) if rate is not None]:
+        each_text = f"median {np.median(rates):.2%}, from {min(rates):.2%} to {max(rates):.2%}"
+        lines.append(f"word fail rate by text: {each_text}")
     for line in lines:
         print(line)

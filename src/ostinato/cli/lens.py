@@ -9,9 +9,12 @@ from typer import Option
 
 from ..lens.doctor.evidence import Finding
 from ..report import write_report
+from ..report.measures import check_measures, measure
+from ..report.page import Section, Table
+from ..report.subject import subject
 from ..runs import examine, open_run
-from .arguments import Json, RunFolder, check_new_folder, path
-from .output import print_json, writing
+from .arguments import Json, RunFolder, check_new_folder, names_of, path
+from .output import print_json, show_table, writing
 from .progress import progress
 
 
@@ -25,6 +28,15 @@ def lens(
         Path | None,
         Option(help="folder for the report", show_default="the run folder", parser=path),
     ] = None,
+    measures: Annotated[
+        str | None,
+        Option(
+            "--measure",
+            help="also measure, separated by commas: fixed-points, lyapunov, echo-state, paths, "
+            "conditions",
+            show_default="none",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say what looks wrong with a run, and write a report: report.html and each chart as PNG.
@@ -34,21 +46,32 @@ def lens(
     Examples:
         ostinato lens runs/text-mlstm-1
         ostinato lens runs/text-mlstm-1 --data other.txt --out report
+        ostinato lens runs/adding-lstm-1 --measure fixed-points,lyapunov,conditions
     """
+    names = names_of(measures, "--measure", ", such as fixed-points,lyapunov") or []
+    check_measures(names)
     opened = open_run(run)
     if out is not None:
         check_new_folder(out, "--out")
     with progress(quiet=as_json) as report:
         if data is not None:
             opened.task_on(data)  # so that an error in it is reported first
+        measured = measure(subject(opened, data), names, report) if names else {}
+        tables = [table for one in measured.values() for table in one.tables]
+        charts = [section for one in measured.values() for section in one.charts]
         findings = examine(opened, opened.task(), report=report)
         if not as_json:
             with writing():
                 _show(findings)
-        page = write_report(opened, findings, out, data, report=report)
+                for table in tables:
+                    show_table(Console(highlight=False), table)
+        more: list[Table | Section] = [*tables, *charts]
+        page = write_report(opened, findings, out, data, measures=more, report=report)
     if as_json:
         told = [finding._asdict() for finding in findings]
-        print_json({"run": str(run), "findings": told, "report": str(page)})
+        numbers = {name: one.numbers for name, one in measured.items()}
+        asked = {"measures": numbers} if names else {}
+        print_json({"run": str(run), "findings": told, **asked, "report": str(page)})
         return
     with writing():
         Console(highlight=False).print(Text(f"report: {page}"), soft_wrap=True)

@@ -22,18 +22,7 @@ from pathlib import Path
 from ..errors import BadInput
 from .lines import read_utf8
 
-COLUMNS = (
-    "id",
-    "form",
-    "lemma",
-    "upos",
-    "xpos",
-    "feats",
-    "head",
-    "deprel",
-    "deps",
-    "misc",
-)
+COLUMNS = tuple("id form lemma upos xpos feats head deprel deps misc".split())
 _ID = re.compile(r"(0|[1-9][0-9]{0,8})(?:([-.])([1-9][0-9]{0,8}))?")
 
 
@@ -103,9 +92,9 @@ def read_conllu(path: str | Path) -> list[Sentence]:
     return list(sentences(io.StringIO(text, newline="\n"), str(path)))
 
 
-def write_conllu(path: str | Path, found: Iterable[Sentence]) -> None:
+def write_conllu(path: str | Path, sentences: Iterable[Sentence]) -> None:
     """Write sentences to a file, compressed with gzip if its name ends with `.gz`."""
-    raw = "".join(map(str, found)).encode()
+    raw = "".join(map(str, sentences)).encode()
     Path(path).write_bytes(gzip.compress(raw) if str(path).endswith(".gz") else raw)
 
 

@@ -230,13 +230,13 @@ class _Columns:
                 continue
             values, commas = _plain(cells), False
             if values is None:
-                found = [_number(cell, self.decimal_comma) for cell in cells]
-                if None in found:
-                    at = found.index(None)
+                column = [_number(cell, self.decimal_comma) for cell in cells]
+                if None in column:
+                    at = column.index(None)
                     self.faults[name] = Fault.of_cell(lines[first + at], cells[at].strip())
                     self.forms.pop(name, None)
                     continue
-                values = np.array(found, float)
+                values = np.array(column, float)
                 commas = True
             if name in self.forms:
                 self.forms[name].add(cells, lines[first:], commas)

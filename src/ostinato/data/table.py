@@ -117,8 +117,8 @@ class Table:
             )
         if name in self.faults:
             return np.where(gaps, "", cells)
-        if found := written_twice(np.where(gaps, "", cells).tolist()):
-            lines, (one, two) = " and ".join(str(self.lines[n]) for n in found), cells[[*found]]
+        if alike := written_twice(np.where(gaps, "", cells).tolist()):
+            lines, (one, two) = " and ".join(str(self.lines[n]) for n in alike), cells[[*alike]]
             raise BadInput(
                 f"{self.path}, lines {lines}, column {name!r:.60}: the labels {one!r:.40} and "
                 f"{two!r:.40} are the same number; write one class in one way"
@@ -140,8 +140,8 @@ class Table:
         """The names of the columns to read: the given ones or all, but those to ignore."""
         for name in [*(columns or []), *ignore]:
             self.check(name)
-        found, left_out = self.names if columns is None else columns, {*ignore, *without}
-        return [name for name in found if name not in left_out]
+        names, left_out = self.names if columns is None else columns, {*ignore, *without}
+        return [name for name in names if name not in left_out]
 
 
 def missing_cells(cells: np.ndarray) -> np.ndarray:
@@ -204,7 +204,7 @@ def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
     try:
         about = pyarrow.parquet.read_metadata(path)
         check_unpacked(path, about.num_rows * about.num_columns * FLOAT64)
-        found = pyarrow.parquet.read_table(path)
+        content = pyarrow.parquet.read_table(path)
     except BadInput:
         raise
     except (OSError, ValueError, pyarrow.ArrowException) as error:
@@ -212,13 +212,13 @@ def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
         raise BadInput(
             f"{path} cannot be read as Parquet: {words[0] if words else error}"
         ) from None
-    names = [str(name) for name in found.column_names]
+    names = [str(name) for name in content.column_names]
     if twice := first_twice(names):
         raise BadInput(f"{path}: two columns are called {twice!r:.60}")
-    if not found.num_rows:
+    if not content.num_rows:
         raise BadInput(f"{path} has no rows")
-    table = Table(path, names, {}, {}, {}, np.arange(1, found.num_rows + 1))
-    for name, column in zip(names, found.columns, strict=True):
+    table = Table(path, names, {}, {}, {}, np.arange(1, content.num_rows + 1))
+    for name, column in zip(names, content.columns, strict=True):
         _add(table, name, column, text)
     return table
 

@@ -37,7 +37,7 @@ def check_order(table: Table, groups: Sequence[np.ndarray], without: Iterable[st
     names = [name for name in table.names if is_time(name) and name not in skipped]
     names.sort(key=lambda name: TIMES.index(time_word(name)))
     read = {name: list(_readings(table, name)) for name in names}
-    ranks = {name: found[0].rank for name, found in read.items() if found}
+    ranks = {name: readings[0].rank for name, readings in read.items() if readings}
     first = min(ranks.values(), default=PART)
     if first == PART:
         return
@@ -104,8 +104,8 @@ def _iso(cell: str) -> float:
 
 
 def _clock(cell: str) -> float:
-    found = time.fromisoformat(cell)
-    return found.hour * 3600 + found.minute * 60 + found.second + found.microsecond / 1e6
+    clock = time.fromisoformat(cell)
+    return clock.hour * 3600 + clock.minute * 60 + clock.second + clock.microsecond / 1e6
 
 
 def _day_first(cell: str) -> float:
@@ -117,11 +117,11 @@ def _month_first(cell: str) -> float:
 
 
 def _numbers(cell: str, order: tuple[int, int]) -> float:
-    found = NUMBERS.fullmatch(cell)
-    if found is None:
+    match = NUMBERS.fullmatch(cell)
+    if match is None:
         raise ValueError(cell)
-    month, day = (int(found[n]) for n in order)
-    return _seconds(datetime(int(found[3]), month, day)) + (_clock(found[4]) if found[4] else 0)
+    month, day = (int(match[n]) for n in order)
+    return _seconds(datetime(int(match[3]), month, day)) + (_clock(match[4]) if match[4] else 0)
 
 
 def _first_fault(

@@ -31,6 +31,7 @@ from .trained import Trained, Trial
 CONTEXT, CONTROL = "[[", "Th"
 WRITTEN = string.ascii_letters + " "
 REMEMBERED = "steps the bracket is remembered"
+REMEMBERED_MANY = "of 100 trials"
 APART = "context above control, mean"
 
 
@@ -122,15 +123,22 @@ def _written(
 
 
 def remembered(trial: Trial) -> Measurements:
-    """The log-ratios after the context and the control, 10 trials of 1,000 steps each."""
+    """The log-ratios after the context and the control, 10 trials of 1,000 steps each.
+
+    Ten trials, as in the source, leave much to chance: a hundred more show the same with a third of
+    the error.
+    """
     task, text = trial.task, trial.task.text()
     assert text is not None
-    ratios = bracket_ratios(trial.network, text.vocabulary, seed=trial.run.config.seed)
+    seed = trial.run.config.seed
+    ratios = bracket_ratios(trial.network, text.vocabulary, seed=seed)
+    many = bracket_ratios(trial.network, text.vocabulary, trials=100, seed=seed)
     (bits,) = measured(trial.network, task.evaluated("test"), (task.metric,))
     middle = [ratios.block * (n + 0.5) for n in range(ratios.context.shape[1])]
     apart = float((ratios.context - ratios.control).mean())
+    held = {REMEMBERED: float(ratios.remembered()), REMEMBERED_MANY: float(many.remembered())}
     return Measurements(
-        {REMEMBERED: float(ratios.remembered()), APART: apart, "test, bits": bits},
+        {**held, APART: apart, "test, bits": bits},
         {
             "after [[": {"x": [*middle], "y": numbers(ratios.context.mean(0))},
             "after Th": {"x": [*middle], "y": numbers(ratios.control.mean(0))},
@@ -171,7 +179,7 @@ RECIPE = Trained(
         "Figure 5.1 is not reached. After four minutes of training on the stand-in text the mLSTM "
         "remembered the bracket for 20 characters and the LSTM for 360.",
     ),
-    columns=(REMEMBERED, APART, "test, bits"),
+    columns=(REMEMBERED, REMEMBERED_MANY, APART, "test, bits"),
     digits=2,
     corpus=WIKIPEDIA_TEXT,
     common={

@@ -30,7 +30,7 @@ from ..settings import options, setting
 from ..weights import trained
 from .clipping import norms_of
 from .learner import Learner, Objective, RunSize, Stepped, report_of
-from .schedules import SCHEDULES, factor
+from .schedules import BY_STEP, SCHEDULES, factor
 
 
 class State(NamedTuple):
@@ -78,8 +78,8 @@ class EvolutionStrategy(Learner):
     schedule: str = "constant"
 
     def __post_init__(self) -> None:
-        factor(self.schedule, self.steps)
-        if self.schedule in ("plateau", "line-search"):
+        factor(self.schedule, self.steps, epoch=1.0)
+        if self.schedule not in BY_STEP or self.schedule == "halving":
             raise BadInput(f"the learner es does not support the schedule {self.schedule}")
 
     @classmethod

@@ -3,7 +3,8 @@
     sgd          θ ← θ - α_t g
     heavy-ball   v ← γ v + α_t g,  θ ← θ - v                Galvan (2015), (1.60-1.61)
     nesterov     v ← γ v + α_t g,  θ ← θ - (γ v + α_t g)
-    adagrad, adadelta, rmsprop, adam, adamw                 as in optax, times α_t
+    adagrad      v ← v + g²,  θ ← θ - α_t g / √(v + ε)       v starts at `accumulator`
+    adadelta, rmsprop, adam, adamw                          as in optax, times α_t
 
 α_t = rate · schedule(t), and g is clipped first. Krause (2015), (3.1-3.2), writes heavy ball with
 -v. Nesterov's method is `v ← γ v + α_t ∇f(θ - γ v)`, `θ ← θ - v`; here θ is the point `θ - γ v` at
@@ -13,6 +14,10 @@ With `velocity="raw"` v does not include the rate, as in torch: `v ← γ v + g`
 the step. The two are equal for a constant rate; with a decreasing rate, earlier steps count for
 less.
 With `schedule="line-search"` the search shortens the step and leaves v unchanged.
+
+AdaGrad's sum of squares starts at 0.1, as in optax, which shortens the first steps. With
+`accumulator=0` it is that of Duchi et al. (2011), as Lipton et al. (2015), section 3.2, describes
+it: ε is 0, and every weight begins with a step of α_t.
 
 Weight decay is decoupled from the gradient: every learner subtracts `α_t · decay · θ`.
 """
@@ -36,21 +41,23 @@ from .learner import Learner, Objective, RunSize, Stepped, report_of
 from .schedules import SCHEDULES, factor
 
 PATIENCE = 2  # validations without improvement before the rate is halved
+# The schedules that go by validations, and the factor of the rate after one with improvement.
+RISES = {"plateau": 1.0, "adaptive": 1.1}
 
 
 class Method(NamedTuple):
     """A first-order method.
 
     Attributes:
-        direction: the transformation, as a function of optax, which only training imports, and
-            of the momentum.
+        direction: the transformation, as a function of optax, which only training imports, of
+            the momentum and of the initial accumulator.
         rate: the default learning rate.
         has_velocity: whether the direction is a velocity that can include the rate.
         decay: the default weight decay.
         width: the units of a layer for which `rate` is meant, if it depends on them.
     """
 
-    direction: Callable[[Any, float], Any]
+    direction: Callable[[Any, float, float], Any]
     rate: float
     has_velocity: bool = False
     decay: float = 0.0
@@ -67,18 +74,23 @@ class Method(NamedTuple):
 
 
 FIRST_ORDER = {
-    "sgd": Method(lambda optax, momentum: optax.identity(), 0.5),
-    "heavy-ball": Method(lambda optax, momentum: optax.trace(momentum), 0.1, has_velocity=True),
-    "nesterov": Method(
-        lambda optax, momentum: optax.trace(momentum, nesterov=True), 0.1, has_velocity=True
+    "sgd": Method(lambda optax, momentum, start: optax.identity(), 0.5),
+    "heavy-ball": Method(
+        lambda optax, momentum, start: optax.trace(momentum), 0.1, has_velocity=True
     ),
-    "adagrad": Method(lambda optax, momentum: optax.scale_by_rss(), 0.02),
-    "adadelta": Method(lambda optax, momentum: optax.scale_by_adadelta(), 1.0),
-    "rmsprop": Method(lambda optax, momentum: optax.scale_by_rms(), 1e-3),
-    "adam": Method(lambda optax, momentum: optax.scale_by_adam(), 4e-3, width=512),
-    "adamw": Method(lambda optax, momentum: optax.scale_by_adam(), 4e-3, decay=0.01, width=512),
+    "nesterov": Method(
+        lambda optax, momentum, start: optax.trace(momentum, nesterov=True), 0.1, has_velocity=True
+    ),
+    "adagrad": Method(
+        lambda optax, momentum, start: optax.scale_by_rss(start, 1e-7 if start else 0.0), 0.02
+    ),
+    "adadelta": Method(lambda optax, momentum, start: optax.scale_by_adadelta(), 1.0),
+    "rmsprop": Method(lambda optax, momentum, start: optax.scale_by_rms(), 1e-3),
+    "adam": Method(lambda optax, momentum, start: optax.scale_by_adam(), 4e-3, width=512),
+    "adamw": Method(
+        lambda optax, momentum, start: optax.scale_by_adam(), 4e-3, decay=0.01, width=512
+    ),
 }
-MOMENTUM = tuple(name for name, method in FIRST_ORDER.items() if method.has_velocity)
 VELOCITIES = ("scaled", "raw")
 
 
@@ -130,7 +142,9 @@ class FirstOrder(Learner):
         gradient: how to compute the objective's gradient.
         rate: the learning rate; by default the learner's own, see `FIRST_ORDER`.
         momentum, velocity: γ, and whether v is `"scaled"` by the rate or `"raw"`.
+        accumulator: where AdaGrad's sum of squared gradients starts.
         schedule, warmup, clip, weight_decay: see the module's docstring.
+        epoch: the steps of an epoch, for the schedule `halving`.
 
     Example:
         >>> network = Network(LSTM(2, 8, key=key), Readout(8, 1, key=key))  # for the adding problem
@@ -153,6 +167,7 @@ class FirstOrder(Learner):
             "whether their velocity includes the rate (scaled) or not (raw)",
             among=VELOCITIES,
         )
+        accumulator: float = setting(0.1, "initial sum of squared gradients of adagrad", min=0)
         schedule: str = setting("cosine", f"how the rate changes: {', '.join(SCHEDULES)}")
         warmup: int = setting(0, "steps over which the rate rises from zero", min=0)
         clip: str = setting(
@@ -172,18 +187,18 @@ class FirstOrder(Learner):
     rate: float | None = None
     momentum: float = 0.9
     velocity: str = "scaled"
+    accumulator: float = 0.1
     schedule: str = "constant"
     warmup: int = 0
     clip: str = "1"
     weight_decay: float = 0.0
+    epoch: float | None = None
 
     def __post_init__(self) -> None:
         if self.name not in FIRST_ORDER:
             raise BadInput(f"there is no learner {self.name!r}; there are {', '.join(FIRST_ORDER)}")
-        if self.velocity not in VELOCITIES:
-            raise BadInput(f"velocity must be one of {', '.join(VELOCITIES)}; got {self.velocity}")
         check_clip(self.clip)
-        factor(self.schedule, self.steps)
+        factor(self.schedule, self.steps, epoch=self.epoch or 1.0)
 
     @classmethod
     def from_settings(
@@ -194,7 +209,7 @@ class FirstOrder(Learner):
             del given[field.name]
         if settings.rate is None:
             given["rate"] = FIRST_ORDER[name].usual_rate(size.units)
-        return cls(name, objective, size.steps, settings.method(), **given)
+        return cls(name, objective, size.steps, settings.method(), epoch=size.epoch, **given)
 
     @property
     def carries_state(self) -> bool:
@@ -228,7 +243,7 @@ class FirstOrder(Learner):
         start = Plateau(jnp.asarray(jnp.inf), jnp.zeros((), jnp.int32), jnp.ones(()))
         state = State(
             jnp.zeros((), jnp.int32),
-            self._method.direction(_optax(), self.momentum).init(parameters),
+            self._direction(self.momentum).init(parameters),
             self._search.init(parameters) if self.schedule == "line-search" else (),
             no_average(),
             start,
@@ -254,12 +269,12 @@ class FirstOrder(Learner):
         value, gradient, final = self.gradient(self.objective, network, batch, state)
         norms, norm = norms_of(gradient)
         scale, average = clip_factor(numbers.get("clip", self.clip), norm, learner_state.average)
-        rate = numbers["rate"] * factor(self.schedule, self.steps, self.warmup)(learner_state.steps)
+        rate = numbers["rate"] * self._factor(learner_state.steps)
         rate = rate * learner_state.plateau.scale
         inside = self._method.has_velocity and self.velocity == "scaled"
         before, after = (rate, 1.0) if inside else (1.0, rate)
         seen = jax.tree.map(lambda x: (x * scale * before).astype(x.dtype), gradient)
-        method = self._method.direction(_optax(), numbers["momentum"])
+        method = self._direction(numbers["momentum"])
         updates, direction = method.update(seen, learner_state.direction, parameters)
         decay = rate * numbers["weight_decay"]
         updates = jax.tree.map(lambda u, p: -(after * u + decay * p), updates, parameters)
@@ -282,11 +297,11 @@ class FirstOrder(Learner):
         return network, learner_state, final, report
 
     def after_validation(self, learner_state: State, value: float) -> State:
-        if self.schedule != "plateau":
+        if self.schedule not in RISES:
             return learner_state
-        best, waited, scale = learner_state.plateau
+        (best, waited, scale), rise = learner_state.plateau, RISES[self.schedule]
         if value < best:
-            plateau = Plateau(jnp.asarray(value, best.dtype), jnp.zeros_like(waited), scale)
+            plateau = Plateau(jnp.asarray(value, best.dtype), jnp.zeros_like(waited), scale * rise)
         elif waited + 1 >= PATIENCE:
             plateau = Plateau(best, jnp.zeros_like(waited), scale / 2)
         else:
@@ -296,6 +311,13 @@ class FirstOrder(Learner):
     @property
     def _method(self) -> Method:
         return FIRST_ORDER[self.name]
+
+    @property
+    def _factor(self) -> Callable[[jax.Array], jax.Array]:
+        return factor(self.schedule, self.steps, self.warmup, self.epoch)
+
+    def _direction(self, momentum: Any) -> Any:
+        return self._method.direction(_optax(), momentum, self.accumulator)
 
     @property
     def _rate(self) -> float:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cells import LSTM, PeepholeLSTM
+from ..cells import LSTM, Layer, PeepholeLSTM
 from ..errors import BadInput
 from ..through_time import unroll
 from ..through_time.running import starting_state
@@ -127,7 +127,7 @@ def forget_share(
     forget = np.ones(run.f.shape[1:])
     product = np.broadcast_to(np.eye(units), (*forget.shape, units))
     from_h, from_c = np.zeros_like(product), product  # ∂c_t/∂h_τ, and ∂c_t/∂c_τ with h_τ held
-    found = {}
+    shares = {}
     for lag in range(1, int(np.max(wanted)) + 1):
         t = run.steps - lag
         forget = run.f[t] * forget
@@ -137,14 +137,14 @@ def forget_share(
         from_c = (run.e[t] + run.f[t])[..., None] * through
         if lag in wanted:
             exact = from_c + run.s[t - 1][..., None] * from_h
-            found[lag] = (
+            shares[lag] = (
                 np.max(forget, axis=-1),
                 _norm(product),
                 _norm(exact),
                 _relative(product - _diagonal(forget), product),
                 _relative(exact - product, exact),
             )
-    columns = zip(*(found[lag] for lag in wanted.tolist()), strict=True)
+    columns = zip(*(shares[lag] for lag in wanted.tolist()), strict=True)
     return ForgetShare(wanted, *(np.stack(column) for column in columns))
 
 
@@ -213,6 +213,11 @@ def memory_conditions(cell: LSTM, xs: Any, state: Any = None) -> dict[str, Condi
     }
 
 
+def has_split(cell: Layer) -> bool:
+    """Whether the split is derived for the equations of this cell."""
+    return type(cell) in (LSTM, PeepholeLSTM)
+
+
 def _below(limit: float, *numbers: dict[str, float]) -> Condition:
     all_of_them = {name: value for some in numbers for name, value in some.items()}
     return Condition(all(value < limit for value in all_of_them.values()), all_of_them)
@@ -226,7 +231,7 @@ class _Run:
     """The signals of an LSTM at every step, `(T, *batch, units)` in float64, named as above."""
 
     def __init__(self, cell: LSTM, xs: Any, state: Any):
-        if type(cell) not in (LSTM, PeepholeLSTM):
+        if not has_split(cell):
             raise BadInput(f"expected an LSTM or a PeepholeLSTM, got {type(cell).__name__}")
         start = starting_state(cell, xs, state)
         (_, (h, c)), _ = unroll(cell, xs, start, watch="states")

@@ -76,10 +76,10 @@ class Unit(NamedTuple):
 
     @classmethod
     def read(cls, name: str) -> "Unit":
-        found = re.fullmatch(r"\s*(.+?)\s*\[\s*([0-9]{1,9})\s*\]\s*", name)
-        if found is None:
+        match = re.fullmatch(r"\s*(.+?)\s*\[\s*([0-9]{1,9})\s*\]\s*", name)
+        if match is None:
             raise BadInput(f"a unit is written as h[12] or forget gate[3], got {name!r:.60}")
-        return cls(found[1], int(found[2]))
+        return cls(match[1], int(match[2]))
 
     def of(self, groups: dict[str, np.ndarray]) -> np.ndarray:
         """Its values, of arrays `(..., units)` by group."""

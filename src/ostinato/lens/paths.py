@@ -91,9 +91,7 @@ def path_sum(
     if lag == 0:
         one = np.array([float(i == j)])
         return Paths(float(one[0]), 1, 1, one, one, np.ones(1, bool), np.array([[j]]))
-    (_, (a,)), _ = unroll(cell, xs, state, watch="products")
-    slopes = np.asarray(slope(cell.f, a[from_step : to_step + 1]), float)
-    R = np.asarray(cell.R, float)
+    slopes, R = _slopes(cell, xs, state, from_step, to_step), np.asarray(cell.R, float)
     # Arc s goes from step k + s to k + s + 1; its derivative is at its first or its last unit.
     arcs = [R * (slopes[s][:, None] if of == "a" else slopes[s + 1]) for s in range(lag)]
     crossed = [(slopes[s][:, None] if of == "a" else slopes[s + 1]) != 0 for s in range(lag)]
@@ -113,6 +111,28 @@ def path_sum(
         enabled=enabled[order],
         units=np.stack([ends[0], *between, ends[1]], axis=1),
     )
+
+
+def strongest_entry(
+    cell: Simple, xs: Any, from_step: int, to_step: int, state: Any = None
+) -> tuple[int, int]:
+    """The entry (i, j) of `∂a_t/∂a_k` of largest absolute value: where `path_sum` has most to say.
+
+    Args: as for `path_sum`.
+
+    Example:
+        >>> cell = Simple(3, 4, key=jax.random.key(0))
+        >>> i, j = strongest_entry(cell, jnp.ones((8, 3)), from_step=2, to_step=6)
+        >>> 0 <= i < 4 and 0 <= j < 4
+        True
+    """
+    _checked(cell, xs, from_step, to_step)
+    slopes, R = _slopes(cell, xs, state, from_step, to_step), np.asarray(cell.R, float)
+    product = np.eye(len(R))  # entry [j, i], because R acts on row vectors
+    for own in slopes[:-1]:
+        product = product @ (own[:, None] * R)
+    j, i = np.unravel_index(np.argmax(np.abs(product)), product.shape)
+    return int(i), int(j)
 
 
 def toy_contribution(
@@ -175,12 +195,18 @@ def _checked(cell: Simple, xs: Any, from_step: int, to_step: int) -> tuple[int, 
     return units, lag
 
 
+def _slopes(cell: Simple, xs: Any, state: Any, from_step: int, to_step: int) -> np.ndarray:
+    """`f'(a_s)` for all steps s from `from_step` to `to_step`, `(t - k + 1, units)`."""
+    (_, (a,)), _ = unroll(cell, xs, state, watch="products")
+    return np.asarray(slope(cell.f, a[from_step : to_step + 1]), float)
+
+
 def _along(arcs: list[np.ndarray], i: int, j: int) -> np.ndarray:
     """The product along every path from j to i, in order; the last unit varies fastest."""
     if len(arcs) == 1:
         return arcs[0][j, i].reshape(1)
-    found = arcs[0][j]
+    products = arcs[0][j]
     for arc in arcs[1:-1]:
         # Extend each path by every unit.
-        found = (found.reshape(-1, len(arc), 1) * arc).reshape(-1)
-    return (found.reshape(-1, len(arcs[-1])) * arcs[-1][:, i]).reshape(-1)
+        products = (products.reshape(-1, len(arc), 1) * arc).reshape(-1)
+    return (products.reshape(-1, len(arcs[-1])) * arcs[-1][:, i]).reshape(-1)

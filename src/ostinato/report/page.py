@@ -86,6 +86,7 @@ class Page:
         samples: texts sampled during training.
         reading: a text with unit activations, or `None`.
         config: the settings.
+        measures: tables and charts of what was measured on request.
     """
 
     title: str
@@ -97,6 +98,7 @@ class Page:
     samples: list[Sample]
     reading: Reading | None
     config: Config
+    measures: Sequence[Table | Section] = ()
 
 
 def html(page: Page) -> str:
@@ -112,6 +114,7 @@ def html(page: Page) -> str:
     main = [
         f"<section><h2>Findings</h2>{_findings(page.findings)}</section>",
         *(_section(section) for section in page.sections),
+        *(_any_part(part) for part in page.measures),
         _samples(page.samples),
         _reading(page.reading),
         f"<section><h2>Settings</h2>{_settings(page.config)}</section>",
@@ -120,7 +123,7 @@ def html(page: Page) -> str:
         page.title,
         page.subtitle,
         main="".join(main),
-        charts=[one for section in page.sections for one in section.charts],
+        charts=charts_of([*page.sections, *page.measures]),
         notice=page.notice,
         numbers=page.numbers,
         activity=_numbers(page.reading),
@@ -186,10 +189,15 @@ def tables_page(
         True
     """
     main = [_any_part(part) for part in parts]
-    charts = [one for part in parts if isinstance(part, Section) for one in part.charts]
+    charts = charts_of(parts)
     return document(
         title, subtitle, main="".join(main), charts=charts, notice=notice, numbers=numbers
     )
+
+
+def charts_of(parts: Sequence["Table | Section | Words"]) -> list[Chart]:
+    """All charts of the parts of a page, in order."""
+    return [one for part in parts if isinstance(part, Section) for one in part.charts]
 
 
 def _part(name: str) -> str:

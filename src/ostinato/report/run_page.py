@@ -1,7 +1,9 @@
 """The page of a run: its contents in order, the key numbers at its top, and writing it."""
 
+import dataclasses
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -26,7 +28,7 @@ from .network_charts import (
     three_ways,
     units_over_time,
 )
-from .page import Page, Sample, Section, html
+from .page import Page, Sample, Section, Table, charts_of, html
 from .pictures import write_picture
 from .series_charts import can_forecast, forecasts, place_of
 from .subject import RunCourse, Subject, course, subject
@@ -45,6 +47,7 @@ def write_report(
     *,
     task: Task | None = None,
     like: Network | None = None,
+    measures: Sequence[Table | Section] = (),
     report: Report = silent,
 ) -> Path:
     """Write `report.html` and a PNG of every chart.
@@ -59,6 +62,7 @@ def write_report(
             its subfolder `report`.
         data: another file, to measure the network on instead of the validation part.
         task, like: your own task or network, if the run was trained with one.
+        measures: more tables and charts for the page, from `ostinato.report.measures`.
         report: hears what is measured or drawn now.
 
     Returns:
@@ -73,7 +77,7 @@ def write_report(
     whole = run.steps() or data
     report(0, None, "reading the data and the network")
     about = subject(run, data, task, like) if whole else course(run, task)
-    page = page_of(about, findings, report)
+    page = dataclasses.replace(page_of(about, findings, report), measures=measures)
     path = (run.path if folder is None else folder) / PAGE
     path.parent.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
@@ -82,7 +86,7 @@ def write_report(
     else:
         pictures = inside if folder is None else folder
         pictures.mkdir(exist_ok=True)
-        charts = [chart for section in page.sections for chart in section.charts]
+        charts = charts_of([*page.sections, *measures])
         for chart in each(charts, report, "drawing the charts as PNG", len(charts)):
             write_picture(chart, pictures / f"{chart.name}.png")
     report(0, None, "writing the page")

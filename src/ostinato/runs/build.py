@@ -61,7 +61,10 @@ def build_learner(
         return Transformation(given, objective)
     units = units_of(config, task)
     widest = units if isinstance(units, int) else max(units)
-    size = RunSize(steps_of(config, task), config.batch_size, widest)
+    share = task.epochs(1, config.batch_size)
+    size = RunSize(
+        steps_of(config, task), config.batch_size, widest, epoch=1 / share if share else None
+    )
     learner = config.learner.make_learner(objective, size)
     if config.first is None:
         return learner

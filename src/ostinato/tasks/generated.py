@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..data import Batch
-from ..settings import setting
+from ..settings import checked_int, setting
 from .finite import in_pieces
-from .task import Task, checked_count, checked_length, checked_part, random
+from .task import Task, checked_length, checked_part, random
 
 TRAIN = 0
 PLACES = {"valid": 1, "test": 2}
@@ -39,7 +39,7 @@ class Generated(Task):
         return checked_length(self, length)
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
-        size, length = checked_count(size, "sequences of a batch"), self.checked(length)
+        size, length = checked_int(f"{self.unit} of a batch", size), self.checked(length)
         return self.made(random(self.seed, TRAIN, index), "train", size, length)
 
     def whole(self, part: str) -> Batch:

@@ -229,12 +229,12 @@ def draw_many_terms(
         raise BadInput(f"the numbers must have 1 to {MAX_DIGITS} digits, got {wrong}")
     high = 10 ** digits.astype(np.int64)
     low = np.where(digits > 1, high // 10, 0)
-    found = np.zeros_like(high)
+    drawn = np.zeros_like(high)
     left = np.arange(len(digits))
     for _ in range(MAX_TRIES):
-        found[left] = rng.integers(low[left], high[left])
-        terms = np.sort(found[left], axis=1).tolist()
+        drawn[left] = rng.integers(low[left], high[left])
+        terms = np.sort(drawn[left], axis=1).tolist()
         left = left[[part_of(str(pair)) != part for pair in terms]]
         if not len(left):
-            return found
+            return drawn
     raise too_few(part)

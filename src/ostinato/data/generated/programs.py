@@ -225,9 +225,9 @@ class _Writer:
 
     def operands(self, result: _Value, count: int) -> list[_Value]:
         """The result at a random place among new numbers."""
-        found = [self.number() for _ in range(count - 1)]
-        found.insert(self.below(count), result)
-        return found
+        operands = [self.number() for _ in range(count - 1)]
+        operands.insert(self.below(count), result)
+        return operands
 
     def sum(self, left: _Value, right: _Value) -> _Value:
         """The sum or the difference."""

@@ -295,18 +295,30 @@ def spelling(
     count: int,
     seed: int,
     report: Report = silent,
+    *,
+    texts: int = 1,
 ) -> dict[str, Any]:
-    """The word fail rate of `count` generated symbols, and the numbers of words.
+    """The word fail rate of generated texts of `count` symbols each, and the numbers of words.
 
-    The last word is left out, because it may be cut off. `report` hears how many symbols there are.
+    Text n is the one that `ostinato sample` writes with the seed `seed + n`. The last word of each
+    is left out, because it may be cut off. With several texts, `text_fail_rates` has the rate of
+    each. `report` hears how many symbols there are.
+
+    Source: Delgado del Cerro (2021), section 5.2.5: one text of 100,000 characters, and two of
+    1,000, of whose words 3.68 % (LSTM) and 19.04 % (RNN) fail.
 
     Example:
         >>> sorted(spelling(run.network(), run.vocabulary, {"the"}, 20, seed=0))
         ['generated_words', 'known_words', 'word_fail_rate']
     """
-    key = jax.random.key(seed)
-    pieces = sample(network, opening(vocabulary), count, key=key)
-    symbols = np.concatenate([*each(pieces, report, "generating text", count, len)])
-    text = re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols))
-    rate, words = word_fail_rate(text, known), len(words_of(text))
-    return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known)}
+    said, rates = [], []
+    for number in range(texts):
+        pieces = sample(network, opening(vocabulary), count, key=jax.random.key(seed + number))
+        which = "generating text" if texts == 1 else f"generating text {number + 1} of {texts}"
+        symbols = np.concatenate([*each(pieces, report, which, count, len)])
+        said.append(re.sub(r"(?:[^\W\d_]|['’])+$", "", vocabulary.decode(symbols)))
+        rates.append(word_fail_rate(said[-1], known))
+    whole = "\n".join(said)
+    several = {"text_fail_rates": rates} if texts > 1 else {}
+    rate, words = word_fail_rate(whole, known), len(words_of(whole))
+    return {"word_fail_rate": rate, "generated_words": words, "known_words": len(known), **several}

@@ -48,6 +48,14 @@ class Case:
         return vars(self.config.task.settings).get("length")
 
     @property
+    def halves(self) -> bool:
+        """Whether the rate of a learner is halved by the epoch."""
+        members = [self.learner, *([] if self.first is None else [self.first])]
+        return any(
+            str(vars(member.settings).get("schedule")).startswith("halving") for member in members
+        )
+
+    @property
     def first_gradient(self) -> str | None:
         return None if self.first is None else vars(self.first.settings).get("gradient")
 
@@ -178,6 +186,9 @@ SETTINGS: Table = {
     "epochs cannot be combined with curriculum, which changes their length": lambda x: (
         x.training.epochs and x.training.curriculum
     ),
+    "the schedule halving counts epochs, whose length a curriculum changes": lambda x: (
+        x.halves and x.training.curriculum
+    ),
     "curriculum is the initial length, so it must be at most the length of {x.length}, got "
     "{x.training.curriculum}": lambda x: (
         x.training.curriculum and x.length and x.training.curriculum > x.length
@@ -208,6 +219,8 @@ RUN: Table = {
     ),
     "the task {x.task.name} draws new training data without end, so it has no epochs; give "
     "--steps": lambda x: x.training.epochs and not x.task.epochs(1, x.config.batch_size),
+    "the task {x.task.name} draws new training data without end, so it has no epochs, which the "
+    "schedule halving counts": lambda x: x.halves and not x.task.epochs(1, x.config.batch_size),
     "there are {x.devices} devices here, got --devices {x.training.devices}": lambda x: (
         x.training.devices > x.devices
     ),
@@ -271,6 +284,14 @@ NETWORK: Table = {
     ),
     "give either recurrent or incoming, not both": lambda x: (
         x.network.incoming and x.initialises("recurrent")
+    ),
+    **_each(
+        ("incoming", "spectral_radius", "input_scale", "output_scale"),
+        "uniform says how all weights start; leave out NAME",
+        lambda x: x.network.uniform is not None,
+    ),
+    "uniform says how all weights start; leave out input and recurrent": lambda x: (
+        x.network.uniform is not None and (x.initialises("input") or x.initialises("recurrent"))
     ),
     "give either input or input_scale, not both": lambda x: (
         x.scales_input and x.initialises("input")

@@ -132,6 +132,13 @@ class NetworkSettings:
     output_scale: float | None = setting(
         None, "standard deviation of the initial output weights", min=0
     )
+    uniform: float | None = setting(
+        None,
+        "all weights start uniformly between minus and plus this: of layers, readout, embeddings "
+        "and biases",
+        min=0,
+        max=1e9,
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.units, tuple) and self.layers == 1:

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -15,6 +16,7 @@ from ...cells.initialisers import normal
 from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
 from ...tasks.task import TaskSizes
+from ...weights import trained
 from ...wiring import Captioner, Embedding, EncoderDecoder, Mean, Network, Stack, Tagger
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import Convolutions
@@ -192,4 +194,18 @@ def make_network(config: Any, task: TaskSizes, units: int | Sequence[int], key: 
     """
     refuse(NETWORK, config, task)
     kind = "network" if task.model is None else task.model["kind"]
-    return MODELS[kind](Parts(config.cell, config.network, task, units), key)
+    made = MODELS[kind](Parts(config.cell, config.network, task, units), key)
+    limit = config.network.uniform
+    return made if limit is None else _uniform(made, limit, jax.random.fold_in(key, 1))
+
+
+def _uniform(network: Any, limit: float, key: jax.Array) -> Any:
+    """A network whose trained numbers, biases included, are drawn from U(-limit, limit)."""
+    parameters, rest = trained(network)
+    leaves, form = jax.tree.flatten(parameters)
+    keys = jax.random.split(key, len(leaves))
+    drawn = [
+        jax.random.uniform(key, x.shape, x.dtype, -limit, limit)
+        for key, x in zip(keys, leaves, strict=True)
+    ]
+    return eqx.combine(jax.tree.unflatten(form, drawn), rest)

@@ -95,21 +95,21 @@ class Handwriting(PenStrokes):
         outputs = outputs_on(network, batch.arrays)
         if not np.isfinite(outputs).all():
             return None
-        found = [as_string(labels, self.labels) for labels in ctc_greedy(outputs, batch.lengths)]
-        pairs = zip(self.texts(batch), found, strict=True)
+        texts = [as_string(labels, self.labels) for labels in ctc_greedy(outputs, batch.lengths)]
+        pairs = zip(self.texts(batch), texts, strict=True)
         return "\n".join(f"{right} read as {words or 'nothing'}" for right, words in pairs)
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The text of each drawing in a file; see `read_drawings`."""
-        found = recognise(
+        recognised = recognise(
             network,
             read_drawings(how.given_file("a file of strokes, .jsonl or .npz")),
             how.artefacts["characters"],
             width=max(how.beam, 2),
             count=how.n_best,
         )
-        for texts in found:
+        for texts in recognised:
             answers = [{"text": text, "score": score} for text, score in texts]
             yield {"text": texts[0][0], "answers": answers}
 
@@ -159,8 +159,8 @@ def recognise(
     unused = np.zeros((1, len(checked)), np.float32)
     outputs = outputs_on(network, Batch(inputs, unused, unused, lengths, first=None))
     if width == 1:
-        found = ctc_greedy(outputs, lengths)
-        return [[(as_string(labels, characters), None)] for labels in found]
+        paths = ctc_greedy(outputs, lengths)
+        return [[(as_string(labels, characters), None)] for labels in paths]
     best = ctc_beam(outputs, lengths, width=width, count=count)
     return [[(as_string(labels, characters), score) for labels, score in each] for each in best]
 

@@ -93,8 +93,8 @@ class PenStrokes(Generated, AnsweringTask):
         return {"characters": self.labels}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        labels = found["characters"]
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        labels = artefacts["characters"]
         if not isinstance(labels, str) or len(set(labels)) != len(labels):
             raise ValueError("its characters are not a text of different ones")
         return None, None

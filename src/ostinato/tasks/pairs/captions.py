@@ -13,7 +13,7 @@ from ...data.artefact_checks import kept_whole
 from ...data.generated import draw_shapes
 from ...data.padding import multiple_above
 from ...data.pictures import checked_captioned, read_captioned, read_pictures
-from ...data.splits import PARTS, divided_at_random, shares
+from ...data.splits import PARTS, checked_parts, divided_at_random, shares
 from ...data.tokens import END, UNKNOWN, Tokens
 from ...errors import BadInput
 from ...progress import each
@@ -109,6 +109,7 @@ class Captions(Finite, FileTask, AnsweringTask):
         """
         super().__init__(source=where, **given)
         chosen, self.exact = self.settings, exact
+        checked_parts(parts, "the pictures")
         self.images = {name: part[0] for name, part in parts.items()}
         self.captions = {name: [*part[1]] for name, part in parts.items()}
         if not self.captions["train"]:

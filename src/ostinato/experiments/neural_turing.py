@@ -9,9 +9,7 @@ from .page import learning_curves
 from .recipe import Measurements, TableRow
 from .trained import Trained, Trial
 
-TASKS = {
-    task.name: task.recipe for task in (NTMCopy, NTMRepeatCopy, NTMRecall, NTMNgrams, NTMSort)
-}
+TASKS = {task.name: task.recipe for task in (NTMCopy, NTMRepeatCopy, NTMRecall, NTMNgrams, NTMSort)}
 SMALL: dict[str, dict[str, Any]] = {
     "ntm-copy": {"bits": 4, "max_items": 5},
     "ntm-repeat-copy": {"bits": 3, "max_items": 3, "repeats": 3},

@@ -12,6 +12,7 @@ from ..cells.building import check_vectors, draw, input_size, is_size, output_si
 from ..cells.cell import Blocks, Gates
 from ..cells.initialisers import glorot
 from ..errors import BadInput
+from ..settings import checked_float
 from ..through_time.paired import paired
 from .addressing import Focus, address, read, write
 
@@ -146,6 +147,10 @@ class NeuralTuringMachine(Cell):
                 f"shift must be a whole number from 0 to {(rows - 1) // 2}, less than half of the "
                 f"{rows} rows, got {shift!r}"
             )
+        starts = {"read_gate": read_gate, "write_gate": write_gate, "strength": strength}
+        starts |= {"read_stay": read_stay, "read_onward": read_onward}
+        for name, bias in starts.items():
+            checked_float(name, bias)
         if not cell.can_step:
             raise BadInput(f"a controller needs a step, which {type(cell).__name__} has not")
         whole = input_size(cell)

@@ -35,6 +35,7 @@ from .sections import (
     SECTIONS,
     USUAL,
     TrainingSettings,
+    all_settings,
     chosen_members,
     owners,
     settings_by_section,
@@ -297,13 +298,13 @@ def _with_task(given: dict[str, Any]) -> dict[str, Any]:
 def _with_recipe(given: dict[str, Any]) -> dict[str, Any]:
     """Settings with those of the task's recipe that they leave open, where they name no cell.
 
-    Another learner takes nothing of the recipe's, and a budget replaces its units.
+    Another learner takes nothing that is said to the recipe's, and a budget replaces its units.
     """
     if "cell" in given:
         return given
-    chosen = chosen_members({"task": USUAL["task"], **_members(given)})
-    own = settings_of(chosen["learner"][1].Settings) if "learner" in chosen else {}
-    recipe = {name: x for name, x in chosen["task"][1].recipe.items() if name not in own}
+    (_, task), *_ = chosen_members({"task": USUAL["task"], **_members(given)}).values()
+    others = {*all_settings("learner"), "batch"} if "learner" in given else set()
+    recipe = {name: value for name, value in task.recipe.items() if name not in others}
     if "budget" in given:
         recipe.pop("units", None)
     return {**recipe, **given}

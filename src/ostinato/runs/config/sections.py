@@ -79,7 +79,7 @@ class NetworkSettings:
         1, "with --turing: how many rows a head can move per step, in both directions", min=0
     )
     read_gate: float = setting(
-        BY_PLACE, "with --turing: bias at first of the read heads' gate; above 0, they go by content"
+        BY_PLACE, "with --turing: bias at first of the read heads' gate; above 0 they go by content"
     )
     write_gate: float = setting(
         BY_PLACE, "with --turing: bias at first of the write heads' gate, likewise"

@@ -246,7 +246,7 @@ def units_over_time(subject: Subject) -> Chart:
 
 
 def looks(subject: Subject) -> list[Chart]:
-    """Where the network looks in some examples, if it can say so."""
+    """Where the network looks in some examples, or what it draws, if it can say so."""
     pictures = subject.task.pictures(subject.whole)
     measured = f" Drawn {weights_of(subject.step)}."
     return [weights(picture, f"looks-{n}", measured) for n, picture in enumerate(pictures, 1)]
@@ -254,16 +254,20 @@ def looks(subject: Subject) -> list[Chart]:
 
 def weights(picture: Picture, name: str, measured: str = "") -> Chart:
     """A picture of a task as a chart; `measured` ends its caption."""
+    drawn = "The frames that the network reads, those that are right, and those that it draws."
+    looked = (
+        "Each row is a symbol that the network wrote, from top to bottom; the darker a column, "
+        "the more it looked at that symbol of the source. A row adds up to 1."
+    )
+    title = textwrap.shorten(picture.title, TITLE, placeholder=" …")
     return Weights(
         name=name,
-        title=f"Attention: {textwrap.shorten(picture.title, TITLE, placeholder=' …')}",
-        caption=(
-            "Each row is a symbol that the network wrote, from top to bottom; the darker a column, "
-            f"the more it looked at that symbol of the source. A row adds up to 1.{measured}"
-        ),
+        title=title if picture.pixels else f"Attention: {title}",
+        caption=(drawn if picture.pixels else looked) + measured,
         columns=picture.columns,
         rows=picture.rows,
         values=picture.values,
+        pixels=picture.pixels,
     )
 
 

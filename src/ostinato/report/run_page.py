@@ -159,8 +159,9 @@ def pictures_of(subject: Subject) -> list[Section]:
     inside = [*gates(subject), *spectrum(subject), *reservoir_spectra(subject)]
     if subject.symbols is None:
         inside.append(units_over_time(subject))
+    seen = [*looks(subject), *heads_and_memory(subject)]
     sections = [
-        Section("Where the network looks", [*looks(subject), *heads_and_memory(subject)]),
+        Section(subject.task.pictured, seen),
         Section("Inside the network", inside),
     ]
     return [section for section in sections if section.charts]

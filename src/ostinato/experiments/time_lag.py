@@ -173,8 +173,8 @@ RECIPE = Trained(
     "probability than the opening one for at least 1,000 characters.",
     differs=(
         "A smaller multiplicative LSTM, trained by Adam on sequences of 400 characters, whose "
-        "forget gates start open; the source has 2,000 units and Hessian-free learning on sequences "
-        "of 1,000. The LSTM is trained on streams with carried state.",
+        "forget gates start open; the source has 2,000 units and Hessian-free learning on "
+        "sequences of 1,000. The LSTM is trained on streams with carried state.",
         "Remembered means: until a block of 10 steps whose mean is not above the control's by two "
         "standard errors over the trials. The source compares by eye.",
         "Figure 5.1 is not reached. After two minutes of training on the stand-in text the mLSTM "

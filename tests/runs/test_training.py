@@ -21,6 +21,7 @@ from ostinato.errors import BadInput
 from ostinato.files import is_leftover
 from ostinato.losses import SquaredError
 from ostinato.runs import Config, Diverged, open_run, train
+from ostinato.runs.build import build_learner, build_network, build_task, made_of
 from ostinato.runs.folder import checkpoints
 from ostinato.runs.folder.events import KINDS, event_of
 from ostinato.runs.loop import loop
@@ -151,6 +152,19 @@ def test_the_same_seed_gives_the_same_numbers(undisturbed, config, tmp_path):
     again = train(config, tmp_path / "again")
     same(undisturbed, again)
     assert numbers(undisturbed) == numbers(again)
+
+
+def test_runs_that_differ_in_their_seed_share_what_is_compiled(config):
+    def step_of(**changes):
+        changed = config.replace(**changes)
+        task = build_task(changed)
+        network, learner = build_network(changed, task), build_learner(changed, task)
+        return loop.compiled_step(network, learner, changed.seed, made_of(changed, task)).func
+
+    step = step_of()
+    assert step_of(seed=5) is step and step_of(checkpoint_every=3) is step
+    for other in ({"rate": 0.5}, {"steps": 13}, {"zoneout": 0.2}, {"memory": "sqrt"}, {"batch": 4}):
+        assert step_of(**other) is not step, other
 
 
 def test_ctrl_c_saves_and_resume_goes_on_to_the_same_numbers(undisturbed, config, tmp_path):

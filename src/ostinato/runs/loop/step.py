@@ -152,7 +152,7 @@ def compiled_step(network: Model, learner: Learner, seed: int, made_of: Any = No
     return partial(advance, noise_key(seed))
 
 
-_recent: deque[tuple[Any, Any, Callable]] = deque(maxlen=8)
+_recent: deque[tuple[Any, Any, Callable]] = deque(maxlen=16)
 _looking = threading.Lock()
 
 

@@ -147,9 +147,8 @@ def compiled_step(network: Model, learner: Learner, seed: int, made_of: Any = No
         network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
         return _reported(network, *learner.step(network, learner_state, state, sequences))
 
-    if made_of is not None:
-        advance = _kept(static, made_of, advance)
-    return partial(advance, noise_key(seed))
+    shared: Callable = advance if made_of is None else _kept(static, made_of, advance)
+    return partial(shared, noise_key(seed))
 
 
 _recent: deque[tuple[Any, Any, Callable]] = deque(maxlen=16)

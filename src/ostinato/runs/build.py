@@ -59,27 +59,17 @@ def build_learner(
         from ..learning import Transformation  # late, because it imports optax
 
         return Transformation(given, objective)
-    size = _size(config, task)
+    units = units_of(config, task)
+    widest = units if isinstance(units, int) else max(units)
+    share = task.epochs(1, config.batch_size)
+    size = RunSize(
+        steps_of(config, task), config.batch_size, widest, epoch=1 / share if share else None
+    )
     learner = config.learner.make_learner(objective, size)
     if config.first is None:
         return learner
     first = config.first.make_learner(objective, size)
     return Hybrid(first, learner, config.first_steps, config.turns)
-
-
-def made_of(config: Config, task: Task) -> tuple:
-    """What determines the learner of a run: where it is equal, so are the steps of the learners."""
-    members = [(member.kind, member) for member in (config.learner, config.first) if member]
-    ways = config.training.precision, config.training.memory, config.training.backend
-    return task.loss, _size(config, task), members, ways
-
-
-def _size(config: Config, task: Task) -> RunSize:
-    units = units_of(config, task)
-    widest = units if isinstance(units, int) else max(units)
-    share = task.epochs(1, config.batch_size)
-    epoch = 1 / share if share else None
-    return RunSize(steps_of(config, task), config.batch_size, widest, epoch=epoch)
 
 
 def steps_of(config: Config, task: Task) -> int:

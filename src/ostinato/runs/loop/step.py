@@ -6,9 +6,7 @@ Alone            how the training loop takes steps, whichever of the two it has
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
@@ -124,44 +122,21 @@ class Alone:
         return measured(now.network, batches, metrics)
 
 
-def compiled_step(network: Model, learner: Learner, seed: int, made_of: Any = None) -> Callable:
+def compiled_step(network: Model, learner: Learner, seed: int) -> Callable:
     """A learner's step as a compiled function of arrays, with fresh noise in each step.
-
-    Args:
-        network: of which only the structure matters.
-        learner: takes the step.
-        seed: of the noise.
-        made_of: what determines the learner (`build.made_of`). The steps of the last few runs of a
-            process are kept: one that goes on, or that differs in its seed, need not compile again.
 
     Returns:
         `advance(arrays, learner_state, state, sequences, step)`, which returns the first three
         after the step, and its report; `arrays` are those of the network.
     """
     _, static = eqx.partition(network, eqx.is_array)
+    noise = noise_key(seed)
 
     @jax.jit
-    def advance(
-        noise: Any, arrays: Any, learner_state: Any, state: Any, sequences: Batch, step: Any
-    ) -> Any:
+    def advance(arrays: Any, learner_state: Any, state: Any, sequences: Batch, step: Any) -> Any:
         network = reseed(eqx.combine(arrays, static), jax.random.fold_in(noise, step))
         return _reported(network, *learner.step(network, learner_state, state, sequences))
 
-    shared: Callable = advance if made_of is None else _kept(static, made_of, advance)
-    return partial(shared, noise_key(seed))
-
-
-_recent: deque[tuple[Any, Any, Callable]] = deque(maxlen=16)
-_looking = threading.Lock()
-
-
-def _kept(static: Any, made_of: Any, advance: Callable) -> Callable:
-    """The step of a recent run with the same structure and learner, or else this one, kept."""
-    with _looking:
-        for known, kind, step in _recent:
-            if _equal(kind, made_of) and bool(eqx.tree_equal(known, static)):
-                return step
-        _recent.append((static, made_of, advance))
     return advance
 
 

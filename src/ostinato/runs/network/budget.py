@@ -113,7 +113,7 @@ def _shapes(config: Config, task: TaskSizes, units: int | Sequence[int], layers:
     parts = plain.cell.kind, repr(plain.cell), repr(plain.network)  # a setting may be a list
     made_of = parts, sizes, wired, jnp.result_type(float)
     if made_of not in _known:
-        if len(_known) >= MOST:
+        if len(_known) >= MAX_KNOWN:
             _known.clear()
         _known[made_of] = eqx.filter_eval_shape(
             lambda key: make_network(plain, task, units, key), jax.random.key(0)
@@ -121,5 +121,5 @@ def _shapes(config: Config, task: TaskSizes, units: int | Sequence[int], layers:
     return _known[made_of]
 
 
-MOST = 256
+MAX_KNOWN = 256
 _known: dict[tuple, Network] = {}

@@ -14,12 +14,15 @@ from . import (
     bai_table,
     execution,
     gradient_figures,
+    handwriting_words,
     krause,
     long_lags,
+    moving_digits,
     neural_turing,
     predictive_text,
     synthetic,
     time_lag,
+    translation,
 )
 from .recipe import Job as Job
 from .recipe import Recipe as Recipe
@@ -45,6 +48,9 @@ RECIPES: dict[str, Recipe] = {
         bai_table.SEQUENTIAL_MNIST,
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
+        moving_digits.RECIPE,
+        translation.RECIPE,
+        handwriting_words.RECIPE,
     )
 }
 

@@ -47,7 +47,7 @@ class CharacterModels:
     def states(self) -> int:
         return self.stay.shape[1]
 
-    def chain(self, word: Sequence[int]) -> np.ndarray:
+    def chain(self, word: Sequence[int] | np.ndarray) -> np.ndarray:
         """The states `(N,)` of a word's characters, as numbers from 0 to K S - 1."""
         places = np.arange(self.states)
         return np.concatenate([character * self.states + places for character in word])
@@ -130,7 +130,7 @@ def viterbi(logs: np.ndarray, stay: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def fit_characters(
-    words: Sequence[Sequence[int]],
+    words: Sequence[Sequence[int] | np.ndarray],
     drawings: Sequence[np.ndarray],
     characters: int,
     *,
@@ -151,6 +151,10 @@ def fit_characters(
         rounds: of re-estimation.
         report: hears how many rounds are done.
     """
+    if len(words) != len(drawings):
+        raise BadInput(f"there are {len(words)} words and {len(drawings)} drawings")
+    if any(not 0 <= x < characters for word in words for x in word):
+        raise BadInput(f"characters are from 0 to {characters - 1}")
     checked_int("states", states)
     checked_int("rounds", rounds, min=0)
     pairs = [

@@ -15,6 +15,7 @@ from . import (
     gradient_figures,
     handwriting_words,
     krause,
+    moving_digits,
     neural_turing,
     predictive_text,
     synthetic,
@@ -43,6 +44,7 @@ RECIPES: dict[str, Recipe] = {
         bai_table.SEQUENTIAL_MNIST,
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
+        moving_digits.RECIPE,
         translation.RECIPE,
         handwriting_words.RECIPE,
     )

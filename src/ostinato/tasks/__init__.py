@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from .turing.vector_tasks import NTMRecall as NTMRecall
     from .turing.vector_tasks import NTMRepeatCopy as NTMRepeatCopy
     from .turing.vector_tasks import NTMSort as NTMSort
+    from .video.captions import VideoCaptions as VideoCaptions
+    from .video.frames import Video as Video
 
 __getattr__, __dir__, __all__ = attach(__name__, "TASKS")
 
@@ -74,6 +76,8 @@ TASKS = Members(
         "characters": "handwriting.handwriting:Characters",
         "handwriting": "handwriting.handwriting:Handwriting",
         "caption": "pairs.captions:Captions",
+        "video": "video.frames:Video",
+        "video-caption": "video.captions:VideoCaptions",
         "execute": "pairs.execution:Execute",
         "addition": "pairs.execution:Addition",
         "recall": "synthetic.recall:Recall",

@@ -45,6 +45,7 @@ class ApplyOptions:
         weight: the share of the network in the new scores of such a list.
         steps: forecasts: how many steps, in a closed loop; `None` for the horizon of the run.
         pictures: whether to give a picture of where the network looked, with each best answer.
+        save: whether drawn frames are saved, instead of shown.
         report: hears how much of the input is done.
     """
 
@@ -61,6 +62,7 @@ class ApplyOptions:
     weight: float = 0.5
     steps: int | None = None
     pictures: bool = False
+    save: bool = False
     report: Report = silent
 
     def __post_init__(self) -> None:

@@ -48,19 +48,23 @@ EVALUATED_TOGETHER = 64
 class Picture(NamedTuple):
     """A table of numbers from 0 to 1 with named rows and columns: where a network looks.
 
+    Or it is a picture in the usual sense, whose rows and columns are those of its pixels.
+
     Attributes:
         title: what it shows, in a few words.
         columns, rows: their names, left to right and top to bottom.
-        values: `values[row][column]`.
+        values: `values[row][column]`; with pixels, `None` is a gap.
+        pixels: whether it is a picture in the usual sense.
     """
 
     title: str
     columns: list[str]
     rows: list[str]
-    values: list[list[float]]
+    values: list[list[Any]]
+    pixels: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        return self._asdict()
+        return {name: x for name, x in self._asdict().items() if name != "pixels" or x}
 
 
 class TaskSizes(Protocol):
@@ -111,6 +115,7 @@ class Task(abc.ABC):
         held_out_together: how many generated held-out sequences are in memory at once.
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
+        pictured: what `pictures` show, as the heading of a report.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
@@ -131,6 +136,7 @@ class Task(abc.ABC):
     held_out_together: int = 0
     predicts_next: bool = False
     readout_bias: bool = True
+    pictured: str = "Where the network looks"
     model: Mapping[str, Any] | None = None
     settings: Any
     seed: int
@@ -280,7 +286,7 @@ class Task(abc.ABC):
         return None
 
     def pictures(self, network: Model) -> list[Picture]:
-        """Where a network looks in some examples, for the report."""
+        """Where a network looks, or what it draws, in some examples; for the report."""
         return []
 
     def artefacts(self) -> dict[str, Any]:

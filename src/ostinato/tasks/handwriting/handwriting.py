@@ -95,10 +95,9 @@ class Handwriting(PenStrokes):
         return self.steps * self.max_characters
 
     @property
-    def min_length(self) -> int:
-        return (
-            2 * self.max_characters
-        )  # a step per character, and one for the blank between equal ones
+    def min_length(self) -> int:  # type: ignore[override]
+        """A step per character, and one for the blank between equal ones."""
+        return 2 * self.max_characters
 
     def written(
         self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int

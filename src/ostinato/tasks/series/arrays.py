@@ -17,7 +17,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ..file_task import FileSettings, FileTask, Reading, naming
 from ..finite import Finite
-from ..target_codec import KINDS, TargetCodec, fit_answers
+from ..target_codec import KINDS, TargetCodec, fit_answers, labels_of
 from ..task import Artefacts, checked_length, hashed, random
 from .from_files import arrays_of_file
 from .sequences import sequences
@@ -36,6 +36,8 @@ class Arrays(Finite, FileTask):
               `(N,)` or `(N, outputs)` floats            numbers per sequence
               `(N, T)` whole numbers                     a class per step
               `(N, T, outputs)` floats                   numbers per step
+              `(N, labels)` or `(N, T, labels)`          several labels at once, each 0 or 1, with
+                                                         `kind="multilabel"`
               a list of N arrays with T_i rows each      the same, for a list of sequences
 
     Where it is not clear from dtypes and shapes whether targets are classes or numbers, or whether
@@ -53,7 +55,8 @@ class Arrays(Finite, FileTask):
     lengths is padded to its longest, rounded up to one of eight sizes: multiples of an eighth of
     the longest of all. So there are at most eight compilations. Held-out batches have one size.
 
-    `chance` is the share of the most frequent class, or the variance of the targets.
+    `chance` is the share of the most frequent class, the variance of the targets or, of several
+    labels, the Hamming loss of the best set that is always the same.
 
     Shapes: inputs `(T, B, inputs)` or symbols `(T, B)`; targets `(T, B)` or `(T, B, outputs)`.
 
@@ -114,7 +117,8 @@ class Arrays(Finite, FileTask):
         kind, missing = self.settings.kind, self.settings.missing
         data = sequences(xs, ys, lengths, kind=kind, per_step=per_step, missing=missing)
         split = shares(self.settings.split)
-        self._learn(data, split, names, artefacts or {}, missing, self.settings.scale)
+        labels = labels_of(data.targets, kind)
+        self._learn(data, split, names, artefacts or {}, missing, self.settings.scale, labels)
         self.length = self._checked(self.settings.length)
 
     def _learn(
@@ -125,6 +129,7 @@ class Arrays(Finite, FileTask):
         known: Mapping[str, Any],
         missing: str = "refuse",
         scale: bool = True,
+        labels: Sequence[str] | None = None,
     ) -> None:
         """Divide and scale the data; see the constructor, whose artefacts are `known`."""
         self.names = None if names is None else [*map(str, names)]
@@ -152,7 +157,7 @@ class Arrays(Finite, FileTask):
             self.answers = TargetCodec.from_json(known["answers"])
             _check_same_kind(self.answers, data.targets)
         else:
-            self.answers = fit_answers(data.targets, rows, scale)
+            self.answers = fit_answers(data.targets, rows, scale, labels=labels)
         targets, there = self.answers(data.targets)
         self.as_read = data  # before scaling
         self.data = dataclasses.replace(data, inputs=inputs, targets=targets, there=there)
@@ -249,8 +254,10 @@ def _numbers(given: Any, part: str) -> np.ndarray:
 
 def _check_same_kind(answers: TargetCodec, rows: np.ndarray) -> None:
     classes = rows.ndim == 1
-    if classes != (answers.classes is not None):
-        here, there = KINDS[:: 1 if classes else -1]
-        raise BadInput(f"the model was trained for {there}, the targets of these data mean {here}")
+    if classes != (answers.kind == "classification"):
+        raise BadInput(
+            f"the model was trained for {answers.kind}, the targets of these data mean "
+            f"{KINDS[0 if classes else 1]}"
+        )
     if not classes and rows.shape[1] != answers.outputs:
         raise BadInput(f"the model has {answers.outputs} outputs, the targets have {rows.shape[1]}")

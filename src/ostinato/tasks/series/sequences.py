@@ -138,7 +138,7 @@ def _is_per_step(ys: np.ndarray, longest: int, kind: str | None, asked: bool | N
         return ys.ndim == 3
     if ys.shape[1] != longest:
         return False
-    if ys.dtype.kind == "f" and kind != "classification":
+    if kind == "multilabel" or (ys.dtype.kind == "f" and kind != "classification"):
         raise BadInput(
             f"ys of shape {ys.shape} may be a number per step or {longest} per sequence; say "
             "per_step=True or per_step=False"

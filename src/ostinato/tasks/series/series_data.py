@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data.scaling import check_complete
 from ...errors import BadInput
-from ..target_codec import TargetCodec, checked_answers, fit_answers
+from ..target_codec import TargetCodec, checked_answers, fit_answers, labels_of
 from ..windows import Stream
 from .sequences import as_array
 
@@ -85,13 +85,16 @@ def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) ->
     return np.split(rows, np.cumsum([len(x) for x in xs])[:-1])
 
 
-def fit_rows(rows: list[np.ndarray], train: list[slice], scale: bool) -> TargetCodec:
+def fit_rows(
+    rows: list[np.ndarray], train: list[slice], scale: bool, kind: str | None
+) -> TargetCodec:
     """How what goes with each step is learned; see `fit_answers`."""
     marks = [
         np.isin(np.arange(len(y)), np.arange(len(y))[some])
         for y, some in zip(rows, train, strict=True)
     ]
-    return fit_answers(np.concatenate(rows), np.flatnonzero(np.concatenate(marks)), scale)
+    every, training = np.concatenate(rows), np.flatnonzero(np.concatenate(marks))
+    return fit_answers(every, training, scale, labels=labels_of(every, kind))
 
 
 def check_values(xs: list[np.ndarray], names: list[str], missing: str) -> None:

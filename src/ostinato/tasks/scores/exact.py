@@ -121,7 +121,9 @@ def each_with_several(
         [['a'], ['b', 'B']]
     """
     check_pairs(found, references)
-    several = [[*one] if isinstance(one, list | tuple) else [one] for one in references]
+    several: list[list[Any]] = [
+        [*one] if isinstance(one, list | tuple) else [one] for one in references
+    ]
     for number, (text, some) in enumerate(zip(found, several, strict=True), 1):
         if not some:
             raise BadInput(f"text {number} has no reference")

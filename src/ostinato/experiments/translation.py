@@ -71,8 +71,8 @@ RECIPE = Trained(
         "reversed LSTM. Run the row reversed first.",
         "BLEU is that of sacrebleu on raw text; the source has it on tokens.",
         "Never run in full, for want of time: a smaller forward network (64 cells, sentences of up "
-        "to ten words) was trained for 451 steps, far from any translation, so whether the published "
-        "order holds here is not known.",
+        "to ten words) was trained for 451 steps, far from any translation, so it is not known "
+        "whether the published order holds here.",
     ),
     data="Multi30k, in the folder of OSTINATO_DATA (it has no licence, so it is not downloaded)",
     columns=(BLEU, RESCORED),

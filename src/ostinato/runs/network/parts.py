@@ -142,7 +142,17 @@ class Parts:
             made = make(inputs, sizes[0], key=key, **first, **last, **more)
         if settings.turing is not None:
             made = NeuralTuringMachine(
-                made, rows, columns, key=heads, heads=settings.heads, shift=settings.head_shift
+                made,
+                rows,
+                columns,
+                key=heads,
+                heads=settings.heads,
+                shift=settings.head_shift,
+                read_gate=settings.read_gate,
+                write_gate=settings.write_gate,
+                strength=settings.head_strength,
+                read_stay=settings.read_stay,
+                read_onward=settings.read_onward,
             )
         return made, (sum(sizes) if settings.skip else sizes[-1]) + read
 

@@ -228,7 +228,7 @@ class _Counts:
 
 def most_probable_words(
     models: CharacterModels,
-    lexicon: Sequence[Sequence[int]],
+    lexicon: Sequence[Sequence[int] | np.ndarray],
     drawings: Sequence[np.ndarray],
     report: Report = silent,
 ) -> list[int]:

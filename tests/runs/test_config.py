@@ -83,7 +83,7 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ),
         (
             {"cell": "gru", "forget": 2.0},
-            "forget is a setting of the cells lstm, peephole; the cell is gru",
+            "forget is a setting of the cells lstm, peephole, krause, mlstm; the cell is gru",
         ),
         (
             {"learner": "hf", "rate": 0.1},
@@ -93,8 +93,8 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ({"unit": 3}, "the configuration has 'unit', which is not a setting (did you mean units?)"),
         (
             {"cell": "lstm", "recurrent": "sparce"},
-            "recurrent: there is no initialiser 'sparce'; there are normal, glorot, fan-in, "
-            "orthogonal, sparse, incoming, spectral-radius",
+            "recurrent: there is no initialiser 'sparce'; there are normal, uniform, glorot, "
+            "fan-in, orthogonal, sparse, incoming, spectral-radius",
         ),
         (
             {"cell": "lstm", "input": "normal:-1"},
@@ -158,8 +158,8 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
     [
         ({"task": "adding", "budget": 3}, "more than the budget of 3"),
         (
-            {"task": "adding", "cell": "delay", "dt": 0.0},
-            "cell delay cannot be built: .* dt positive",
+            {"task": "adding", "cell": "simple", "units": 4, "recurrent": "incoming:200"},
+            "cell simple cannot be built: .* at least 200 rows",
         ),
     ],
 )

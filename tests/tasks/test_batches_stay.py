@@ -29,6 +29,7 @@ KEPT = {
     "characters": "cc3aaa1c6017",
     "classify": "4cfb610429cb",
     "copy": "9e3b311147f0",
+    "dialogue": "e5086b062bf6",
     "execute": "92e33f8da74b",
     "handwriting": "e3c4cc724865",
     "jsb": "65b06d9ea4df",
@@ -54,6 +55,8 @@ KEPT = {
     "temporal-order-3": "51e3f3459448",
     "text": "2222ee5ad3ba",
     "translate": "adaacf25527a",
+    "video": "7c6bf25b7afe",
+    "video-caption": "c5a1ed9098f6",
     "xor": "0fd44939bb1a",
 }
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .handwriting.handwriting import Handwriting as Handwriting
     from .handwriting.handwriting import recognise as recognise
     from .pairs.captions import Captions as Captions
+    from .pairs.dialogue import Dialogue as Dialogue
     from .pairs.execution import Addition as Addition
     from .pairs.execution import Execute as Execute
     from .pairs.pairs import Pairs as Pairs
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from .turing.vector_tasks import NTMRecall as NTMRecall
     from .turing.vector_tasks import NTMRepeatCopy as NTMRepeatCopy
     from .turing.vector_tasks import NTMSort as NTMSort
+    from .video.captions import VideoCaptions as VideoCaptions
+    from .video.frames import Video as Video
 
 __getattr__, __dir__, __all__ = attach(__name__, "TASKS")
 
@@ -67,11 +70,14 @@ TASKS = Members(
         "series": "series.series:Series",
         "arrays": "series.arrays:Arrays",
         "translate": "pairs.translate:Translate",
+        "dialogue": "pairs.dialogue:Dialogue",
         "tag": "text.tagging:Tagging",
         "classify": "text.classification:Classify",
         "characters": "handwriting.handwriting:Characters",
         "handwriting": "handwriting.handwriting:Handwriting",
         "caption": "pairs.captions:Captions",
+        "video": "video.frames:Video",
+        "video-caption": "video.captions:VideoCaptions",
         "execute": "pairs.execution:Execute",
         "addition": "pairs.execution:Addition",
         "recall": "synthetic.recall:Recall",

@@ -11,6 +11,8 @@ or of squares that nearly cancel (101,325 ± 10), lose nothing.
     Accuracy            the fraction of steps at which the largest output is the target
     ExactMatch          the fraction of sequences that are right at every step
     MeanSquaredError    `Σ w ‖o - target‖² / Σ w`
+    FrameError          `Σ w ‖σ(o) - target‖² / Σ w`, for pixels
+    OfSteps             another one of these, of some of the steps
     F1                  `2 TP / (2 TP + FP + FN)`, averaged over the classes that occur
     MacroF1, MicroF1    the same of several labels at once, averaged, or of the counts of all labels
     HammingLoss         the fraction of labels that are wrong, of several at once
@@ -248,6 +250,43 @@ class MeanSquaredError(StepMean):
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
         return jnp.sum((wide(outputs) - wide(targets)) ** 2, axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class FrameError(StepMean):
+    """The squared error of a frame: summed over its pixels, averaged over frames.
+
+    Outputs are the logits of pixels, targets pixels from 0 to 1.
+    """
+
+    name = "squared error per frame"
+
+    def score(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        return jnp.sum((jax.nn.sigmoid(outputs) - targets) ** 2, axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class OfSteps(Metric):
+    """Another metric, an error, of some of the steps alone; for batches without `lengths`.
+
+    Attributes:
+        metric: the other one.
+        name: what it is called here.
+        begin, end: the first of the steps, and that after the last.
+    """
+
+    metric: Metric
+    name: str
+    begin: int
+    end: int
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        some = slice(self.begin, self.end)
+        part = batch._replace(targets=batch.targets[some], weights=batch.weights[some])
+        return self.metric.counts(outputs[some], part)
+
+    def value(self, counts: Any) -> float | None:
+        return self.metric.value(counts)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -49,19 +49,23 @@ EVALUATED_TOGETHER = 64
 class Picture(NamedTuple):
     """A table of numbers from 0 to 1 with named rows and columns: where a network looks.
 
+    Or it is a picture in the usual sense, whose rows and columns are those of its pixels.
+
     Attributes:
         title: what it shows, in a few words.
         columns, rows: their names, left to right and top to bottom.
-        values: `values[row][column]`.
+        values: `values[row][column]`; with pixels, `None` is a gap.
+        pixels: whether it is a picture in the usual sense.
     """
 
     title: str
     columns: list[str]
     rows: list[str]
-    values: list[list[float]]
+    values: list[list[Any]]
+    pixels: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        return self._asdict()
+        return {name: x for name, x in self._asdict().items() if name != "pixels" or x}
 
 
 class TaskSizes(Protocol):
@@ -112,6 +116,7 @@ class Task(abc.ABC):
         held_out_together: how many generated held-out sequences are in memory at once.
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
+        pictured: what `pictures` show, as the heading of a report.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
@@ -134,6 +139,7 @@ class Task(abc.ABC):
     held_out_together: int = 0
     predicts_next: bool = False
     readout_bias: bool = True
+    pictured: str = "Where the network looks"
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     settings: Any
@@ -255,6 +261,10 @@ class Task(abc.ABC):
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
 
+    def starting(self, network: Any) -> Any:
+        """The network that training begins with, from a new one: with given word vectors, say."""
+        return network
+
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
         return {}
@@ -280,7 +290,7 @@ class Task(abc.ABC):
         return None
 
     def pictures(self, network: Model) -> list[Picture]:
-        """Where a network looks in some examples, for the report."""
+        """Where a network looks, or what it draws, in some examples; for the report."""
         return []
 
     def artefacts(self) -> dict[str, Any]:
@@ -379,6 +389,8 @@ class AnsweringTask(Task):
                     raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
         if "seed" in asked and "temperature" not in asked:
             raise BadInput("--seed is of answers drawn at random; give --temperature too")
+        if "weight" in asked and "rescore" not in asked:
+            raise BadInput("--weight is of n-best lists; give --rescore too")
 
     @classmethod
     @abc.abstractmethod

@@ -5,6 +5,7 @@ needs; `None` is a plain `Network`. A new kind is one function here and one line
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,21 +13,31 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ...cells.initialisers import normal
 from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
 from ...tasks.task import TaskSizes
 from ...weights import trained
-from ...wiring import Captioner, Embedding, EncoderDecoder, Mean, Network, Stack, Tagger
+from ...wiring import (
+    Captioner,
+    Embedding,
+    EncoderDecoder,
+    Mean,
+    Network,
+    Stack,
+    Tagger,
+    VideoCaptioner,
+    VideoModel,
+)
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import Convolutions
 from ...wiring.encoder_decoder import Bridge, DeepReadout, can_hand_over
 from ...wiring.network import Dropped
 from ...wiring.noise import Drop
+from ...wiring.video import LEARNED, FrameDecoder, Frames
 from ..config.refusals import NETWORK, refuse
 from .parts import Parts, readout_kind
 
-EMBEDDED = 0.1  # standard deviation: a tied readout needs small numbers
+EMBEDDED = 0.1  # standard deviation of vectors: a tied readout needs small numbers
 
 
 def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
@@ -57,14 +68,15 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     """An encoder of `inputs` symbols and a decoder of `outputs` symbols.
 
     The numbers of the model: `attention`, the name of one or `None`; `tied`, whether the readout
-    is the decoder's embedding; `embedding`, the size of both embeddings.
+    is the decoder's embedding; `embedding`, the size of both embeddings; `fixed` and
+    `fixed_target`, whether that of the source and that of the target are not learned.
     """
     task = parts.task
     keys = iter(jax.random.split(key, 12))
     source: Any
     target: Any
     source, size = parts.encoding(task.inputs, next(keys), EMBEDDED)
-    target, width = parts.encoding(task.outputs, next(keys), EMBEDDED)
+    target, width = parts.encoding(task.outputs, next(keys), EMBEDDED, "fixed_target")
     layers, memory = parts.layers(size, next(keys), symbols=source.one_hot)
     decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
     drop = parts.settings.dropout
@@ -97,6 +109,59 @@ def captioner(parts: Parts, key: jax.Array) -> Captioner:
         target = Dropped(target, Drop(drop, key=next(keys)))
         readout = readout.dropping(Drop(drop, key=next(keys)))
     return Captioner(pictures, decoder, target, bridge, attention, readout)
+
+
+def video(parts: Parts, key: jax.Array) -> VideoModel:
+    """An encoder of frames, and a decoder of frames for each of what is learned.
+
+    The numbers of the model: `picture`, height, width and channels; `convolutions`, whether they
+    read a frame; `learn`, one of `LEARNED`; `conditional`.
+    """
+    task, numbers = parts.task, parts.task.model or {}
+    read, inside, *keys = jax.random.split(key, 6)
+    frames, size = _frames(parts, read)
+    encoder, _ = parts.layers(size, inside)
+
+    def decoder(one: jax.Array, two: jax.Array) -> FrameDecoder:
+        inputs = task.outputs if numbers["conditional"] else 1
+        cell, width = parts.layers(inputs, one, both_ways=False)
+        made, joined = jax.random.split(two)
+        network = Network(cell, parts.readout(width, task.outputs, made))
+        handed_over = can_hand_over(encoder, cell)
+        return FrameDecoder(network, None if handed_over else Bridge(encoder, cell, key=joined))
+
+    again = None if numbers["learn"] == "predict" else decoder(*keys[:2])
+    ahead = None if numbers["learn"] == "reconstruct" else decoder(*keys[2:])
+    return VideoModel(frames, encoder, again, ahead, numbers["conditional"])
+
+
+def video_captioner(parts: Parts, key: jax.Array) -> VideoCaptioner:
+    """An encoder of frames and a decoder of `outputs` symbols.
+
+    The numbers of the model: `picture` and `convolutions` as for `video`; `attention`, `tied` and
+    `embedding` as for an encoder-decoder.
+    """
+    keys = iter(jax.random.split(key, 12))
+    target: Any
+    frames, size = _frames(parts, next(keys))
+    layers, memory = parts.layers(size, next(keys))
+    target, width = parts.encoding(parts.task.outputs, next(keys), EMBEDDED)
+    decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
+    drop = parts.settings.dropout
+    if drop:
+        target = Dropped(target, Drop(drop, key=next(keys)))
+        readout = readout.dropping(Drop(drop, key=next(keys)))
+    encoder = Network(layers, None)
+    return VideoCaptioner(encoder, decoder, target, bridge, attention, readout, frames)
+
+
+def _frames(parts: Parts, key: jax.Array) -> tuple[Frames, int]:
+    """How frames are read, and the size of what a layer reads of each."""
+    numbers = parts.task.model or {}
+    if not numbers["convolutions"]:
+        return Frames(None), math.prod(numbers["picture"])
+    made = Convolutions(numbers["picture"], key=key)
+    return Frames(made), made.cells * made.size
 
 
 def _decoding(
@@ -135,9 +200,9 @@ def tagger(parts: Parts, key: jax.Array) -> Tagger:
     """
     task, settings, numbers = parts.task, parts.settings, parts.task.model or {}
     one, two, three, four, five, six = jax.random.split(key, 6)
-    size = numbers["embedding"] if settings.embedding is None else settings.embedding
     # Short vectors, so that a rare word, whose vector is hardly learned, is known by its spelling.
-    words = Embedding(task.inputs, size, key=one, init=normal(0.1))
+    words: Any
+    words, size = parts.encoding(task.inputs, one, EMBEDDED)
     letters = Embedding(numbers["letters"], numbers["letter"], key=two)
     single = dataclasses.replace(settings, units=None, layers=1, skip=False, dropout=0.0)
     small = Parts(parts.cell, single, task, numbers["spelling"])
@@ -151,17 +216,29 @@ def _size(name: str, least: int = 1) -> Setting:
     return Setting(name, int, False, None, min=least)
 
 
+_FIXED = Setting("fixed", bool, False, False)
 _DECODER = (
     Setting("attention", str, True, None, among=tuple(ATTENTION)),
     Setting("tied", bool, False, None),
     _size("embedding", least=0),
 )
+_PICTURE = Setting("picture", tuple, False, None, min=1)
 # The numbers of each kind of model, as a task gives them and a run folder holds them.
 NUMBERS: dict[str, tuple[Setting, ...]] = {
-    "network": (Setting("embedding", int, True, None, min=0),),
-    "encoder-decoder": _DECODER,
-    "tagger": (_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
-    "captioner": (*_DECODER, Setting("picture", tuple, False, None, min=1)),
+    "network": (Setting("embedding", int, True, None, min=0), _FIXED),
+    "encoder-decoder": (*_DECODER, _FIXED, Setting("fixed_target", bool, False, False)),
+    "tagger": (
+        *(_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
+        _FIXED,
+    ),
+    "captioner": (*_DECODER, _PICTURE),
+    "video": (
+        _PICTURE,
+        Setting("convolutions", bool, False, None),
+        Setting("conditional", bool, False, None),
+        Setting("learn", str, False, None, among=LEARNED),
+    ),
+    "video-captioner": (*_DECODER, _PICTURE, Setting("convolutions", bool, False, None)),
 }
 
 
@@ -170,7 +247,7 @@ def check_numbers(model: Any) -> None:
     if not isinstance(model, dict) or model.get("kind") not in NUMBERS:
         raise ValueError(f"there is no model {model!r:.40}")
     for one in NUMBERS[model["kind"]]:
-        checked(one, model[one.name])
+        checked(one, model[one.name] if one.default is None else model.get(one.name, one.default))
     if "picture" in model and len(model["picture"]) != 3:
         raise ValueError("its pictures have no height, width and channels")
 
@@ -180,6 +257,8 @@ MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {
     "encoder-decoder": encoder_decoder,
     "tagger": tagger,
     "captioner": captioner,
+    "video": video,
+    "video-captioner": video_captioner,
 }
 
 

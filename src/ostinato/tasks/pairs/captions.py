@@ -1,7 +1,8 @@
 """Captions: learn to say in words what a picture shows."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -9,8 +10,9 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
-from ...data.artefact_checks import kept_whole
+from ...data.artefact_checks import kept_picture, kept_whole
 from ...data.generated import draw_shapes
+from ...data.lines import in_columns
 from ...data.padding import multiple_above
 from ...data.pictures import checked_captioned, read_captioned, read_pictures
 from ...data.splits import PARTS, checked_parts, divided_at_random, shares
@@ -26,7 +28,7 @@ from ..finite import NOBODY, Finite
 from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
-from ..scores import bleu, exact_match, left_out_if_missing, meteor
+from ..scores import any_match, bleu, left_out_if_missing, meteor
 from ..task import AnsweringTask, Artefacts, checked_seed, hashed, random
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
@@ -52,6 +54,9 @@ class Captions(Finite, FileTask, AnsweringTask):
     given the right ones so far: on few pictures, bits per symbol rise while captions still improve.
     A word that is not in the training captions is learned as ⟨unknown⟩, one of the symbols of the
     bits per symbol; to write it is never right.
+
+    A picture may have several captions, with tabs between. Training learns each of them; of
+    held-out pictures the first one is the target, and what the network writes is compared with all.
 
     The baseline is retrieval: the caption of the training picture that is nearest by pixels.
 
@@ -87,6 +92,10 @@ class Captions(Finite, FileTask, AnsweringTask):
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
     unit, filled, plural = "pictures", True, True
     retrieves = True
+    kind_of_model = "captioner"
+    read_captioned = staticmethod(read_captioned)
+    read_new = staticmethod(read_pictures)
+    checked = staticmethod(checked_captioned)
 
     def __init__(
         self,
@@ -111,10 +120,15 @@ class Captions(Finite, FileTask, AnsweringTask):
         chosen, self.exact = self.settings, exact
         checked_parts(parts, "the pictures")
         self.images = {name: part[0] for name, part in parts.items()}
-        self.captions = {name: [*part[1]] for name, part in parts.items()}
+        self.references = {name: [in_columns(x) for x in part[1]] for name, part in parts.items()}
+        self.captions = {name: [x[0] for x in some] for name, some in self.references.items()}
+        self.captions["train"] = [x for some in self.references["train"] for x in some]
+        self._picture_of = np.repeat(
+            np.arange(len(self.images["train"])), [*map(len, self.references["train"])]
+        )  # which picture each training caption belongs to
         if not self.captions["train"]:
             raise BadInput(f"{where}: there is no picture to learn from")
-        picture = self.images["train"].shape[1:]
+        picture = self.images["train"].shape[-3:]
         if artefacts is None:
             self.tokens = Tokens.of(self.captions["train"], "words", min_count=chosen.min_count)
         else:
@@ -130,7 +144,7 @@ class Captions(Finite, FileTask, AnsweringTask):
         chance = 0.0 if exact else _most_frequent(self.symbols["train"])
         self.framing = Written(CrossEntropy(), metrics, chance)
         self.model = {
-            "kind": "captioner",
+            "kind": self.kind_of_model,
             "picture": [*map(int, picture)],
             "attention": None if chosen.attention == "none" else chosen.attention,
             "tied": chosen.tied,
@@ -157,11 +171,11 @@ class Captions(Finite, FileTask, AnsweringTask):
             split: shares for training, validation and test.
             seed, where, options: see the class.
         """
-        pictures, texts = checked_captioned(images, captions, where)
+        pictures, texts = cls.checked(images, captions, where)
         rng = random(checked_seed(seed), SPLIT)
         parts = {
             name: (pictures[which], [texts[n] for n in which])
-            for name, which in divided_at_random(len(texts), split, "pictures", rng).items()
+            for name, which in divided_at_random(len(texts), split, cls.unit, rng).items()
         }
         return cls(parts, seed=seed, where=where, **options)
 
@@ -172,19 +186,29 @@ class Captions(Finite, FileTask, AnsweringTask):
         options = {**given.arguments, "exact": settings.file is None}
         if file is None:
             parts = {
-                part: draw_shapes(random(seed, MADE, n), count, part)
+                part: cls.drawn(random(seed, MADE, n), count, part, settings)
                 for n, (part, count) in enumerate(COUNTS.items())
             }
             return cls(parts, where="the drawn shapes", **options)
-        images, captions = read_captioned(file)
+        images, captions = cls.read_captioned(file)
         if kept is not None:
             check_size(images, kept, file)
         return cls.of(images, captions, split=shares(settings.split), where=file, **options)
 
+    @staticmethod
+    def drawn(rng: np.random.Generator, count: int, part: str, settings: Any) -> Part:
+        """Pictures and captions of a part, where there is no file."""
+        return draw_shapes(rng, count, part)
+
     def hold_out_all(self) -> None:
-        every: tuple[dict[str, Any], ...] = (self.images, self.captions, self.symbols)
-        for parts in every:
-            parts.update(dict.fromkeys(PARTS, parts["train"]))
+        first = np.unique(self._picture_of, return_index=True)[1]
+        self._picture_of = np.arange(len(first))
+        captions = [self.captions["train"][n] for n in first]
+        symbols = [self.symbols["train"][n] for n in first]
+        self.captions = dict.fromkeys(PARTS, captions)
+        self.symbols = dict.fromkeys(PARTS, symbols)
+        self.images = dict.fromkeys(PARTS, self.images["train"])
+        self.references = dict.fromkeys(PARTS, self.references["train"])
         self.retrieves = False  # the training pictures need not exist any more
 
     # Batches
@@ -197,12 +221,20 @@ class Captions(Finite, FileTask, AnsweringTask):
         if not shift:
             return found
         draw = random(self.seed, MOVED, index)
-        pictures = moved(found.inputs.source, *draw.integers(-shift, shift + 1, (2, len(which))))
+        places = draw.integers(-shift, shift + 1, (2, len(which)))
+        pictures = self.moved(found.inputs.source, *places)
         return found._replace(inputs=found.inputs._replace(source=pictures))
+
+    @staticmethod
+    def moved(pictures: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The pictures of a batch, each moved; see `moved`."""
+        return moved(pictures, down, right)
 
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
         """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
-        pictures = np.moveaxis(self.images[part][np.maximum(which, 0)], 0, 1)
+        shown = np.maximum(which, 0)
+        shown = self._picture_of[shown] if part == "train" else shown
+        pictures = np.moveaxis(self.images[part][shown], 0, 1)
         rows = np.full(len(which), len(pictures), np.int32)
         targets = [self.symbols[part][n] for n in which if n != NOBODY]
         return Written.batch(pictures, rows, targets, steps)
@@ -220,12 +252,12 @@ class Captions(Finite, FileTask, AnsweringTask):
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """Exact match, METEOR and BLEU-1 to BLEU-4 with a beam of 5; BLEU-1 of retrieval."""
-        right = self.captions[part]
+        right = self.references[part]
         if not right:
             return {}
         best = written(network, self.tokens, self.images[part], self.length, ApplyOptions())
         found = [answers[0].text for answers in best]
-        values = {"exact, beam of 5": exact_match(found, right), "METEOR": meteor(found, right)}
+        values = {"exact, beam of 5": any_match(found, right), "METEOR": meteor(found, right)}
         with left_out_if_missing():
             scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
             values |= {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
@@ -237,14 +269,14 @@ class Captions(Finite, FileTask, AnsweringTask):
         """The caption of the nearest training picture, for each picture of a part."""
         if part not in self._retrieved:
             which = nearest(self.images[part], self.images["train"])
-            self._retrieved[part] = [self.captions["train"][n] for n in which]
+            self._retrieved[part] = [self.references["train"][n][0] for n in which]
         return self._retrieved[part]
 
     def yardsticks(self, part: str) -> dict[str, float]:
-        right = self.captions[part]
+        right = self.references[part]
         if not self.exact or not right or not self.retrieves:
             return {}
-        return {"nearest picture": exact_match(self.retrieved(part), right)}
+        return {"nearest picture": any_match(self.retrieved(part), right)}
 
     def baselines(self) -> dict[str, float]:
         return {"chance": self.chance, **self.yardsticks("valid")}
@@ -254,7 +286,8 @@ class Captions(Finite, FileTask, AnsweringTask):
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """Captions that the network writes for pictures of the validation part."""
         part = "valid" if self.captions["valid"] else "train"
-        pictures, right = self.images[part][:SHOWN], self.captions[part][:SHOWN]
+        pictures = self.images[part][:SHOWN]
+        right = [some[0] for some in self.references[part][:SHOWN]]
         lines = []
         found = written(network, self.tokens, pictures, self.length, ApplyOptions(beam=1))
         for best, text in zip(found, right, strict=True):
@@ -264,7 +297,7 @@ class Captions(Finite, FileTask, AnsweringTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        return apply_to_file(network, how)
+        return apply_to_file(network, how, cls.read_new, cls.unit)
 
     def artefacts(self) -> dict[str, Any]:
         assert self.model is not None
@@ -277,10 +310,7 @@ class Captions(Finite, FileTask, AnsweringTask):
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
         kept_whole(found["longest"], "longest caption", min=0)
-        if not isinstance(found["picture"], list) or len(found["picture"]) != 3:
-            raise ValueError("its pictures have no height, width and channels")
-        for size in found["picture"]:
-            kept_whole(size, "size of pictures")
+        kept_picture(found["picture"])
         return None, len(Tokens.from_json(found["tokens"]))
 
     def fingerprint(self) -> str:
@@ -293,10 +323,12 @@ def _most_frequent(captions: Sequence[np.ndarray]) -> float:
     return float(np.delete(counts, UNKNOWN).max() / counts.sum())
 
 
-def apply_to_file(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-    """The captions of the pictures in a file; see `Task.apply`."""
-    file, artefacts = how.given_file("an .npy or .npz file of pictures"), how.artefacts
-    pictures = read_pictures(file)
+def apply_to_file(
+    network: Any, how: ApplyOptions, read: Callable[[Path], np.ndarray], unit: str
+) -> Iterator[dict[str, Any]]:
+    """The captions of the pictures or clips in a file; see `Task.apply`."""
+    file, artefacts = how.given_file(f"an .npy or .npz file of {unit}"), how.artefacts
+    pictures = read(file)
     check_size(pictures, artefacts, str(file))
     tokens = Tokens.from_json(artefacts["tokens"])
     found = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
@@ -309,12 +341,12 @@ def apply_to_file(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
 
 
 def check_size(pictures: np.ndarray, artefacts: Mapping[str, Any], where: str) -> None:
-    """Refuse pictures of another size than in training."""
-    known = artefacts["picture"]
-    if [*pictures.shape[1:]] != known:
+    """Refuse pictures, or frames of clips, of another size than in training."""
+    known, size = artefacts["picture"], pictures.shape[-3:]
+    if [*size] != known:
+        what = "frames" if pictures.ndim == 5 else "pictures"
         raise BadInput(
-            f"{where}: the pictures have {as_size(pictures.shape[1:])}; the model reads "
-            f"{as_size(known)}"
+            f"{where}: the {what} have {as_size(size)}; the model reads {as_size(known)}"
         )
 
 
@@ -324,9 +356,9 @@ def written(
     """The best captions of each picture.
 
     Args:
-        network: a trained `Captioner`.
+        network: a trained `Captioner` or `VideoCaptioner`.
         tokens: its vocabulary.
-        pictures: `(N, height, width, channels)`.
+        pictures: `(N, height, width, channels)`, or clips with an axis of frames.
         max_symbols: the largest number of symbols of a caption, with its end.
         how: the beam, and how many captions.
     """
@@ -334,7 +366,7 @@ def written(
     blocks = [pictures[begin : begin + together] for begin in range(0, len(pictures), together)]
     for block in each(blocks, how.report, "describing the pictures", len(pictures), len):
         spare = together - len(block)
-        padded = np.pad(block, ((0, spare), (0, 0), (0, 0), (0, 0)))
+        padded = np.pad(block, ((0, spare), *[(0, 0)] * (block.ndim - 1)))
         lengths = np.full(together, padded.shape[1], np.int32)
         found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, max_symbols, tokens, how)
         yield from found[: len(block)]
@@ -361,14 +393,14 @@ def nearest(pictures: np.ndarray, among: np.ndarray) -> np.ndarray:
 
 
 def moved(pictures: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Pictures `(height, B, width, channels)`, each moved by so many pixels; edges are repeated.
+    """Pictures `(height, B, width, ...)`, each moved by so many pixels; edges are repeated.
 
     Example:
         >>> picture = np.arange(4).reshape(1, 1, 4, 1)
         >>> moved(picture, np.array([0]), np.array([1])).ravel()
         array([0, 0, 1, 2])
     """
-    height, count, width, _ = pictures.shape
+    height, count, width = pictures.shape[:3]
     rows = np.clip(np.arange(height)[:, None] - down, 0, height - 1)
     columns = np.clip(np.arange(width)[:, None] - right, 0, width - 1)
     return pictures[rows[:, :, None], np.arange(count)[None, :, None], columns.T[None]]

@@ -158,8 +158,8 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
     [
         ({"task": "adding", "budget": 3}, "more than the budget of 3"),
         (
-            {"task": "adding", "cell": "delay", "dt": 0.0},
-            "cell delay cannot be built: .* dt positive",
+            {"task": "adding", "cell": "simple", "units": 4, "recurrent": "incoming:200"},
+            "cell simple cannot be built: .* at least 200 rows",
         ),
     ],
 )

@@ -20,9 +20,10 @@ OTHER, LSTM = "other", "reversed"
 def measure(trial: Trial) -> Measurements:
     """BLEU of the test part; for the other system also that of its list, rescored by the LSTM."""
     task: Any = trial.task
+    network: Any = trial.network
     sources, references = task.parts["test"][0], task.all_references("test")
     how = ApplyOptions(beam=BEAM, n_best=BEAM, penalty=0.0)
-    lists = [*written(trial.network, sources, task.targets, how, task.longest)]
+    lists = [*written(network, sources, task.targets, how, task.longest)]
     numbers: dict[str, float | None] = {
         BLEU: bleu([best[0].text for best in lists], references).value
     }

@@ -25,7 +25,7 @@ from .members import REGISTRIES
 from .sections import NetworkSettings, memory_size
 
 Table = dict[str, Callable[["Case"], Any]]
-OF_HEADS = ("heads", "head_shift", "head_strength")
+OF_HEADS: tuple[str, ...] = ("heads", "head_shift", "head_strength")
 OF_HEADS += ("read_gate", "write_gate", "read_stay", "read_onward")
 
 

@@ -47,7 +47,7 @@ class CharacterModels:
     def states(self) -> int:
         return self.stay.shape[1]
 
-    def chain(self, word: Sequence[int]) -> np.ndarray:
+    def chain(self, word: Sequence[int] | np.ndarray) -> np.ndarray:
         """The states `(N,)` of a word's characters, as numbers from 0 to K S - 1."""
         places = np.arange(self.states)
         return np.concatenate([character * self.states + places for character in word])
@@ -130,7 +130,7 @@ def viterbi(logs: np.ndarray, stay: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def fit_characters(
-    words: Sequence[Sequence[int]],
+    words: Sequence[Sequence[int] | np.ndarray],
     drawings: Sequence[np.ndarray],
     characters: int,
     *,
@@ -224,7 +224,7 @@ class _Counts:
 
 def most_probable_words(
     models: CharacterModels,
-    lexicon: Sequence[Sequence[int]],
+    lexicon: Sequence[Sequence[int] | np.ndarray],
     drawings: Sequence[np.ndarray],
     report: Report = silent,
 ) -> list[int]:

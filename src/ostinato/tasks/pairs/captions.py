@@ -123,7 +123,7 @@ class Captions(Finite, FileTask, AnsweringTask):
         self.references = {name: [in_columns(x) for x in part[1]] for name, part in parts.items()}
         self.captions = {name: [x[0] for x in some] for name, some in self.references.items()}
         self.captions["train"] = [x for some in self.references["train"] for x in some]
-        self.pictured = np.repeat(
+        self._picture_of = np.repeat(
             np.arange(len(self.images["train"])), [*map(len, self.references["train"])]
         )  # which picture each training caption belongs to
         if not self.captions["train"]:
@@ -201,8 +201,8 @@ class Captions(Finite, FileTask, AnsweringTask):
         return draw_shapes(rng, count, part)
 
     def hold_out_all(self) -> None:
-        first = np.unique(self.pictured, return_index=True)[1]
-        self.pictured = np.arange(len(first))
+        first = np.unique(self._picture_of, return_index=True)[1]
+        self._picture_of = np.arange(len(first))
         captions = [self.captions["train"][n] for n in first]
         symbols = [self.symbols["train"][n] for n in first]
         self.captions = dict.fromkeys(PARTS, captions)
@@ -233,7 +233,7 @@ class Captions(Finite, FileTask, AnsweringTask):
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
         """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
         shown = np.maximum(which, 0)
-        shown = self.pictured[shown] if part == "train" else shown
+        shown = self._picture_of[shown] if part == "train" else shown
         pictures = np.moveaxis(self.images[part][shown], 0, 1)
         rows = np.full(len(which), len(pictures), np.int32)
         targets = [self.symbols[part][n] for n in which if n != NOBODY]

@@ -4,6 +4,7 @@ A graph computes one step. Its values are numbered: first the states before the 
 per node, in an order in which every node comes after its operands.
 
     add(a, b)         a + b
+    subtract(a, b)    a - b
     multiply(a, b)    a ⊙ b
     complement(a)     1 - a
     tanh(a), sigmoid(a), relu(a), identity(a)
@@ -23,6 +24,7 @@ from ..errors import BadInput
 # How many operands each operation has.
 OPERATIONS = {
     "add": 2,
+    "subtract": 2,
     "multiply": 2,
     "complement": 1,
     "tanh": 1,
@@ -136,8 +138,9 @@ class Graph:
             zeros = set(zero)
             for value, node in self.numbered():
                 parts = [operand in zeros for operand in node.operands]
-                if node.name in ("add", "tanh", "relu", "identity"):
+                if node.name in ("add", "subtract", "tanh", "relu", "identity"):
                     is_zero = all(parts)
+                    is_zero |= node.name == "subtract" and len(set(node.operands)) == 1
                 else:
                     is_zero = node.name == "multiply" and any(parts)
                 if is_zero:
@@ -237,7 +240,8 @@ def equations(graph: Graph) -> list[str]:
             lines.append(f"{name} = {words}")
             shown.append(name)
         else:
-            shown.append(f"({words})" if node.name in ("add", "complement") else words)
+            sum_like = node.name in ("add", "subtract", "complement")
+            shown.append(f"({words})" if sum_like else words)
     for state, value in enumerate(graph.updates):
         after = f"{names[state]}'"
         if shown[value] != after:
@@ -249,6 +253,8 @@ def equations(graph: Graph) -> list[str]:
 def _words(name: str, operands: list[str]) -> str:
     if name == "add":
         return " + ".join(operands)
+    if name == "subtract":
+        return " - ".join(operands)
     if name == "multiply":
         return " ⊙ ".join(operands)
     if name == "complement":

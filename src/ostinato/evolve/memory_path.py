@@ -1,7 +1,7 @@
 """Whether a graph keeps a state by addition, as gated cells do.
 
 A state s is kept by addition if its update is a sum in which s itself is a term, perhaps multiplied
-by gates: `s' = s + …`, `s' = f ⊙ s + …` or `s' = (1 - z) ⊙ s + z ⊙ …`. A gate is a value between 0
+by gates: `s' = s + …`, `s' = f ⊙ s - …` or `s' = (1 - z) ⊙ s + z ⊙ …`. A gate is a value between 0
 and 1 that is computed from a linear map: a sigmoid, `1 -` a gate, or a product of gates. So the
 derivative of s' with respect to s, apart from what goes through linear maps, is a product of gates,
 the constant error flow of Hochreiter and Schmidhuber (1997), not one of slopes of a squashing
@@ -11,6 +11,7 @@ function.
 from .graph import Graph
 
 KINDS = ("none", "additive", "gated")
+TAKEN = -1  # in place of a value that is subtracted
 
 
 def memory_kind(graph: Graph) -> str:
@@ -40,6 +41,10 @@ def _terms(graph: Graph, value: int, gates: int = 0) -> list[tuple[int, int]]:
     node = graph.node(value)
     if node is not None and node.name == "add":
         return [term for operand in node.operands for term in _terms(graph, operand, gates)]
+    if node is not None and node.name == "subtract":
+        one, other = node.operands
+        taken = _terms(graph, other, gates)  # what is taken away is no state that is kept
+        return [*_terms(graph, one, gates), *((TAKEN, count) for _, count in taken)]
     if node is not None and node.name == "identity":
         return _terms(graph, node.operands[0], gates)
     if node is not None and node.name == "multiply":

@@ -23,7 +23,7 @@ from .graph import OPERATIONS, STATE_NAMES, Graph, Node
 TRIES = 200
 MAX_NODES = 24
 MAX_STATES = 2  # with more, chains of states that only delay a value cover short lags
-MAX_LINEARS = 6
+MAX_LINEARS = 8  # a peephole LSTM has 7
 UNARY = tuple(name for name, count in OPERATIONS.items() if count == 1 and name != "identity")
 BINARY = tuple(name for name, count in OPERATIONS.items() if count == 2)
 

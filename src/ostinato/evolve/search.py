@@ -117,11 +117,14 @@ def task_of(words: str, *, named: bool = True) -> Task:
 
 
 def child_of(
-    entries: Sequence[Entry], plan: Plan, first: Graph
+    entries: Sequence[Entry], plan: Plan, first: Graph | None = None
 ) -> tuple[Graph, tuple[int, ...], tuple]:
-    """The graph of the next cell, the numbers of its parents, and the changes."""
+    """The graph of the next cell, the numbers of its parents, and the changes.
+
+    `first` is that of the plan's first cell, if it is known; else a folder names it.
+    """
     if not entries:
-        return first, (), ()
+        return first or graph_of(plan.start, named=False), (), ()
     random = np.random.default_rng([plan.seed, len(entries)])
     known = {entry.graph for entry in entries}
     population = best_of(entries, plan.population)
@@ -217,8 +220,7 @@ def evolve(
     folder = Path(folder)
     if evaluations is not None:
         plan = dataclasses.replace(plan, evaluations=evaluations)
-    earlier = read_ancestry(folder) if resume else []
-    first = earlier[0].graph if earlier else graph_of(plan.start, named=not resume)
+    first = None if resume else graph_of(plan.start)
     problems = [Problem(task_of(words, named=not resume), plan.budget) for words in plan.tasks]
     _prepare(folder, plan, resume)
     with locked(folder), stop_signals() as stop:

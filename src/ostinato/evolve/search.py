@@ -40,7 +40,7 @@ from .traced import graph_of
 from .trial import Budget, Problem, check_counts
 
 SETTINGS, BEST = "evolution.json", "best.py"
-TASKS = ("adding:length=30", "memorisation:length=20:bits=3")
+TASKS = ("adding:length=30", "memorisation:length=20:bits=3", "xor")
 LARGEST = 16 << 20  # bytes of the settings
 TOURNAMENT = 3
 CROSSOVER = 0.15

@@ -17,6 +17,7 @@ NumPy count as those of Python; text is never taken for a number (`read_numbers`
 import dataclasses
 import inspect
 import math
+import reprlib
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -36,6 +37,8 @@ TYPES: dict[type, tuple[type, ...]] = {
     bool: (bool,),
     tuple: (int, tuple),
 }
+# The types of parameters of a constructor that are checked like settings.
+PLAIN = (Any, int, float, str, bool, int | None, float | None, str | None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,6 +189,40 @@ def from_arguments(kind: type, given: Mapping[str, Any], ready: Any = None) -> A
             for name, value in given.items()
         }
     )
+
+
+def check_arguments(
+    member: type, constructor: Callable, given: tuple, named: Mapping[str, Any], array: Any = ()
+) -> dict[str, Any]:
+    """The arguments of a member's constructor by name, checked like its settings.
+
+    Args:
+        member: the class, which has `Settings`.
+        constructor: its constructor, or the one that it inherits.
+        given, named: the arguments. A setting that has a `read` is what `read` makes; a parameter
+            whose type is not that of a setting is not looked at, and no default is.
+        array: a class whose values are not looked at, because they may be traced.
+
+    Example:
+        >>> class Deep:
+        ...     Settings = NoSettings
+        ...     def __init__(self, units): ...
+        >>> check_arguments(Deep, Deep.__init__, (), {"unit": 3})
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: Deep: missing a required argument: 'units'
+    """
+    parameters = inspect.signature(constructor).parameters
+    try:
+        bound = inspect.signature(constructor).bind(None, *given, **named).arguments
+    except TypeError as error:
+        raise BadInput(f"{member.__name__}: {error}") from None
+    known = settings_of(member.Settings)  # type: ignore[attr-defined]
+    for name, value in bound.items():
+        one = known.get(name)
+        plain = parameters[name].annotation in PLAIN and not isinstance(value, array)
+        if one and not one.read and plain and value is not parameters[name].default:
+            checked(one, value)
+    return bound
 
 
 def _arguments(kind: type) -> dict[str, Setting]:
@@ -368,4 +405,8 @@ def shown(value: Any) -> str:
     """A value in a message; Python refuses to write out the longest numbers."""
     if isinstance(value, int) and abs(value) >= 10**40:
         return f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits"
-    return f"{value!r:.60}"
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 import ostinato
-from ostinato import Config
+from ostinato import Batch, Config, cells
 from ostinato.cells import LSTM, Cell
+from ostinato.data import Vocabulary
 from ostinato.errors import BadInput
+from ostinato.learning import FirstOrder, HessianFree, Objective
 from ostinato.losses import SquaredError
+from ostinato.reservoir import Reservoir
 from ostinato.runs.folder.train_columns import pieces
-from ostinato.tasks import Adding, Lorenz, Task
+from ostinato.tasks import Adding, Captions, Classify, Lorenz, Pairs, Tagging, Task, Text
 
 SMALL = {"task": "adding", "length": 4, "units": 2, "steps": 1, "batch": 1}
 
@@ -92,11 +95,74 @@ def test_wrong_parts_of_cells():
     key = jax.random.key(0)
     with pytest.raises(BadInput, match="an initialiser is a function"):
         LSTM(3, 4, key=key, recurrent="orthogonal")
-    with pytest.raises(BadInput, match="activation must be one of"):
-        ostinato.cells.Simple(3, 4, key=key, f=["tanh"])
     for wrong in ({"gates": 3}, {"gates": {"a": 3}}, {"blocks": None}, {"blocks": {"R": "units"}}):
         with pytest.raises(BadInput, match=f"Mine.{next(iter(wrong))}"):
             type("Mine", (Cell,), wrong)
+
+
+KEY, OBJECTIVE, NAN = jax.random.key(0), Objective(SquaredError()), float("nan")
+TEXTS, LABELS = ["a b", "c"] * 10, ["x", "y"] * 10
+VOCABULARY = Vocabulary.of_text("abc")
+
+
+class Huge(Adding):
+    def batch(self, index, size, length=None):
+        raise MemoryError("no room")
+
+    def held_out(self, part, size):
+        return None
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: cells.Simple(3, 4, key=KEY, f=["tanh"]), r"f must be of type str, got \['tanh'\]"),
+        (lambda: cells.Simple(3, 4, key=KEY, f="tan"), "f must be one of tanh, .*; got tan"),
+        (lambda: LSTM(3, 4, key=KEY, forget=NAN), "forget must be a number that float32 holds"),
+        (lambda: LSTM(3, 4, key=KEY, forgt=1.0), "LSTM: got an unexpected .* 'forgt'"),
+        (lambda: cells.PeepholeLSTM(3, 4, key=KEY, forgt=1.0), "unexpected .* 'forgt'"),
+        (lambda: cells.GRU(3, 4), "GRU: missing a required argument: 'key'"),
+        (lambda: cells.GRU(3, 4, key=0), "key must be a random key such as .*, got 0"),
+        (lambda: cells.GRU(3, 4, key=KEY, reset="x"), "reset must be one of before, after; got x"),
+        (lambda: cells.Delay(3, 4, key=KEY, dt=NAN), "dt must be a number that float32 holds"),
+        (lambda: cells.Delay(3, 4, key=KEY, delay=0), "delay must be at least 1, got 0"),
+        (lambda: Reservoir(3, 20, key=KEY, radius=-1), "radius must be at least 0, got -1"),
+        (lambda: FirstOrder("sgd", OBJECTIVE, 9, rate=NAN), "rate must be a number that float32"),
+        (lambda: FirstOrder("sgd", OBJECTIVE, 9, rat=1.0), "FirstOrder: got an .* 'rat'"),
+        (lambda: HessianFree(OBJECTIVE, iterations=0), "iterations must be at least 1, got 0"),
+        (lambda: Adding().batch(-1, 2), "batches are numbered from 0, got -1"),
+        (lambda: Adding().batch(1.5, 2), "batches are numbered from 0, got 1.5"),
+        (lambda: Adding().batch(0, 10**12), "sequences of a batch must be at most 2147483647"),
+        (lambda: Huge().batch(0, 9), "a batch of 9 sequences is too large: no room"),
+        (lambda: Huge().held_out("valid", 1), "held_out of the task adding must be an iterator"),
+        (
+            lambda: Batch(1, 2, 3).steps,
+            "the inputs of a batch have time first and sequences second",
+        ),
+        (lambda: Batch((), None, np.ones(3)).sequences, r"the weights of a .* of shape \(3,\)"),
+        (lambda: Text.of(["a", "b"]), r"text must be a text; got \['a', 'b'\]"),
+        (lambda: Text(np.full(99, 7), VOCABULARY), "symbols must be whole numbers .* from 0 to 2"),
+        (lambda: Text(np.zeros(99), VOCABULARY), "symbols must be .*, got float64 of shape"),
+        (lambda: Pairs.of_texts([1, 2], ["a", "b"]), "sources must be a list of texts, got 1 at"),
+        (lambda: Pairs.of_texts("ab", "ab"), "sources must be a list of texts, got 'ab'"),
+        (lambda: Pairs(None, None, None), "the pairs must be a dictionary of train"),
+        (lambda: Captions({"train": 3}), "the pictures must be a dictionary of train"),
+        (lambda: Classify(TEXTS, None), "labels must be a list of texts, got None"),
+        (lambda: Classify(TEXTS, [None, *LABELS[1:]]), "labels must .*, got None at place 0"),
+        (lambda: Tagging([1, 2, 3]), "a sentence is two lists, words and tags; got 1"),
+        (lambda: Tagging([("a b", "c d")]), "a sentence is two lists, words and tags"),
+        (lambda: Tagging(None), "train must be a list of sentences; got None"),
+    ],
+)
+def test_wrong_arguments_of_members(make, words):
+    with pytest.raises(BadInput, match=words):
+        make()
+
+
+def test_a_loss_per_step_needs_a_target_for_each():
+    batch = Batch(np.zeros((5, 2, 1)), np.zeros((4, 2, 3)), np.ones((5, 2)))
+    with pytest.raises(BadInput, match="each of 5 steps and 2 sequences, got targets"):
+        SquaredError().total(np.zeros((5, 2, 3)), batch)
 
 
 @pytest.mark.parametrize(

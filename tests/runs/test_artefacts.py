@@ -51,6 +51,7 @@ FILES = {
     "table.csv": lambda path: path.write_text(table()),
     "arrays.npz": save_arrays,
     "pictures.npz": save_pictures,
+    "clips.npy": lambda path: np.save(path, np.zeros((30, 4, 5, 5), np.uint8)),
     "reviews.tsv": lambda path: path.write_text("good\tfine film\nbad\tdull film\n" * 12),
     "pairs.tsv": lambda path: path.write_text("one two\tun deux\nthree\ttrois\n" * 12),
     "en.txt": lambda path: path.write_text("one two\nthree\n" * 12),
@@ -76,6 +77,11 @@ KINDS: dict[str, tuple[dict, str | None, str | None]] = {
     "translate": (TRANSLATE | {"level": "words"}, "pairs.tsv", "lines.txt"),
     "tag": ({"task": "tag", "file": "tags.conllu", "embedding": 4}, "tags.conllu", "tags.conllu"),
     "caption": (CAPTIONS, "pictures.npz", "pictures.npz"),
+    "video": (
+        {"task": "video", "file": "clips.npy", "frames": 2, "ahead": 2},
+        "clips.npy",
+        "clips.npy",
+    ),
     "handwriting": (
         {"task": "handwriting", "alphabet": "07X", "writers": 4},
         None,

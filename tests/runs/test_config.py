@@ -82,7 +82,7 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ),
         (
             {"cell": "gru", "forget": 2.0},
-            "forget is a setting of the cells lstm, peephole; the cell is gru",
+            "forget is a setting of the cells lstm, peephole, krause, mlstm; the cell is gru",
         ),
         (
             {"learner": "hf", "rate": 0.1},
@@ -92,8 +92,8 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ({"unit": 3}, "the configuration has 'unit', which is not a setting (did you mean units?)"),
         (
             {"cell": "lstm", "recurrent": "sparce"},
-            "recurrent: there is no initialiser 'sparce'; there are normal, glorot, fan-in, "
-            "orthogonal, sparse, incoming, spectral-radius",
+            "recurrent: there is no initialiser 'sparce'; there are normal, uniform, glorot, "
+            "fan-in, orthogonal, sparse, incoming, spectral-radius",
         ),
         (
             {"cell": "lstm", "input": "normal:-1"},

@@ -39,6 +39,8 @@ from ostinato.tasks import (
     Task,
     Text,
     Translate,
+    Video,
+    VideoCaptions,
 )
 
 SURE = 50.0
@@ -380,6 +382,9 @@ MEMBERS = {
 # Tasks whose inputs are several arrays or whose metric is per sequence, for the checks of tasks of
 # one's own.
 OTHERS: dict[str, Callable[[], Task]] = {
+    "arrays, several labels": lambda: Arrays(
+        STEPS[..., None] * 1.0, np.eye(3, dtype=int)[STEPS], kind="multilabel", seed=3
+    ),
     "bouncing-balls": lambda: BouncingBalls(pixels=6, length=12, seed=3),
     "caption": lambda: Captions.of(*PICTURES, shift=1, seed=3),
     "mackey-glass": lambda: MackeyGlass(samples=1500, washout=30, length=50, seed=3),
@@ -396,4 +401,6 @@ OTHERS: dict[str, Callable[[], Task]] = {
     "ntm-sort": lambda: NTMSort(bits=3, max_items=5, kept=4, seed=3),
     "tag": lambda: Tagging(SENTENCES, seed=3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
+    "video": lambda: Video.of(PICTURES[0][..., None], frames=3, ahead=2, seed=3),
+    "video-caption": lambda: VideoCaptions.of(PICTURES[0][..., None], PICTURES[1], shift=1, seed=3),
 }

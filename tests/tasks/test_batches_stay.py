@@ -23,6 +23,7 @@ KEPT = {
     "adding": "2c35022b1223",
     "addition": "99f79c06a199",
     "arrays": "6f6b8d815c97",
+    "arrays, several labels": "17b2c0fa3ca3",
     "bouncing-balls": "85e9abeb7c2f",
     "caption": "6a39ad883165",
     "characters": "cc3aaa1c6017",
@@ -53,6 +54,8 @@ KEPT = {
     "temporal-order-3": "51e3f3459448",
     "text": "2222ee5ad3ba",
     "translate": "adaacf25527a",
+    "video": "7c6bf25b7afe",
+    "video-caption": "c5a1ed9098f6",
     "xor": "0fd44939bb1a",
 }
 

@@ -43,6 +43,12 @@ def captions(folder: Path) -> dict:
     return {"file": str(folder / "file.npz")}
 
 
+def clips(folder: Path) -> dict:
+    films = RNG.integers(0, 256, (30, 5, 6, 6)).astype(np.uint8)
+    np.savez(folder / "file.npz", clips=films, captions=["it moves", "it stays"] * 15)
+    return {"file": str(folder / "file.npz")}
+
+
 def conllu(folder: Path) -> dict:
     rows = [("Time", "NOUN"), ("flies", "VERB")]
     sentence = "".join(
@@ -84,6 +90,8 @@ CASES = {
     "translate": ("translate", pairs, {"level": "words", "reverse": True, **PAIRS}),
     "numbers": ("translate", numbers, {"pairs": "dates"}),
     "caption": ("caption", captions, {"attention": "none", "tied": True, "shift": 2}),
+    "video": ("video", clips, {"learn": "predict", "frames": 3, "ahead": 2, "conditional": True}),
+    "video-caption": ("video-caption", clips, {"attention": "none", "convolutions": False}),
     "tag": ("tag", conllu, {"unknown": 0.5, "spelling": 3, "min_count": 2}),
     "classify": ("classify", labelled, {"level": "characters", "length": 5}),
     "forecasts": ("series", table, {"target": "a", "horizon": 2, "season": 4, **SERIES}),

@@ -7,6 +7,7 @@ Model     turns a batch into outputs (`prepare`)
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -17,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
-from ..settings import NoSettings
+from ..settings import NoSettings, check_arguments, shown
 
 if TYPE_CHECKING:
     from ..data import Batch
@@ -210,7 +211,21 @@ def _check_names(cell: str, own: Mapping[str, Any]) -> None:
             words = [*given, *(word for part in tuples for word in part)]
         if not all(isinstance(word, str) for word in words):
             what = "their activations" if name == "gates" else "tuples of names"
-            raise BadInput(f"{cell}.{name} must be a dict of names and {what}, got {given!r:.60}")
+            raise BadInput(f"{cell}.{name} must be a dict of names and {what}, got {shown(given)}")
+
+
+def _checked(cell: type, constructor: Callable[..., None]) -> Callable[..., None]:
+    """The constructor of a cell, which refuses arguments that its settings do not allow."""
+
+    @functools.wraps(constructor)
+    def checked(self: Any, *given: Any, **named: Any) -> None:
+        arguments = check_arguments(cell, constructor, given, named, jax.Array)
+        key = arguments.get("key")
+        if key is not None and not isinstance(key, jax.Array | np.ndarray):
+            raise BadInput(f"key must be a random key such as jax.random.key(0), got {shown(key)}")
+        constructor(self, *given, **named)
+
+    return checked
 
 
 class Cell(Layer):
@@ -272,6 +287,8 @@ class Cell(Layer):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = vars(cls)
+        if "__init__" in own:
+            cls.__init__ = _checked(cls, own["__init__"])  # type: ignore[method-assign]
         _check_names(cls.__name__, own)
         if "step" in own:  # it may have other gates than that of the class that it extends
             alone = {name: words for name, words in cls.blocks.items() if len(words) == 1}

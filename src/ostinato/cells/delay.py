@@ -42,7 +42,7 @@ class Delay(Cell):
     @dataclasses.dataclass(frozen=True)
     class Settings(InitialWeights):
         delay: int = setting(1, "steps after which the units hear themselves", min=1)
-        dt: float = setting(1.0, "duration of a step")
+        dt: float = setting(1.0, "duration of a step", min=1e-12)
         f: str = function_of("the units")
 
     fan_in_input: ClassVar[bool] = True
@@ -75,11 +75,6 @@ class Delay(Cell):
             f: activation.
             input, recurrent: initialisers of `C` and `B`; `A` starts as -I, which is a decay.
         """
-        activation(f)
-        if not isinstance(delay, int) or delay < 1 or dt <= 0:
-            raise BadInput(
-                f"delay must be a whole number from 1 and dt positive, got {delay} and {dt}"
-            )
         b, c = jax.random.split(key)
         self.A = -jnp.eye(units, dtype=jnp.result_type(float))
         self.B = draw(recurrent, b, units, units)
@@ -165,7 +160,7 @@ class AdditiveDelay(Cell):
         state_function: str = function_of("the state's terms (α)", "identity")
         output_function: str = function_of("the output's terms (β)", "identity")
         input_function: str = function_of("the input's terms (γ)", "identity")
-        dt: float = setting(1.0, "duration of a step")
+        dt: float = setting(1.0, "duration of a step", min=1e-12)
         f: str = function_of("the units")
 
     fan_in_input: ClassVar[bool] = True
@@ -209,8 +204,6 @@ class AdditiveDelay(Cell):
                 -I, which is a decay; a delayed one starts as zero.
         """
         self.functions = state_function, output_function, input_function
-        for name in (f, *self.functions):
-            activation(name)
         self.delays = tuple(state_delays), tuple(output_delays), tuple(input_delays)
         names = ("state_delays", "output_delays", "input_delays")
         for name, given, least in zip(names, self.delays, (0, 1, 0), strict=True):
@@ -220,8 +213,6 @@ class AdditiveDelay(Cell):
                 )
             if len(set(given)) < len(given):
                 raise BadInput(f"{name} has the same delay twice, got {given}")
-        if dt <= 0:
-            raise BadInput(f"dt must be positive, got {dt}")
         b, w = jax.random.split(key)
         c, y, x = self.delays
         self.A = jnp.stack([-jnp.eye(units, dtype=zeros().dtype) * (d == 0) for d in c])

@@ -6,7 +6,6 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
-from ..errors import BadInput
 from ..settings import setting
 from .activations import activation, function_of
 from .building import draw, project, zeros
@@ -70,9 +69,6 @@ class Elman(Cell):
             input: initialiser of `W`; the bias starts at zero, `r` uniform in [-1, 1], or
                 orthogonal if it is full.
         """
-        activation(f)
-        if context not in CONTEXTS:
-            raise BadInput(f"context must be one of {', '.join(CONTEXTS)}, got {context!r}")
         w, r = jax.random.split(key)
         self.W = draw(input, w, inputs, units)
         self.b = zeros(units)

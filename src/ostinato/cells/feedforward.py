@@ -57,7 +57,6 @@ class Feedforward(Cell):
             f: `tanh`, `sigmoid`, `relu`, `identity` or `step`.
             input: initialiser of `W`; the bias starts at zero.
         """
-        activation(f)
         self.W = draw(input, key, inputs, units)
         self.b = zeros(units)
         self.f = f

@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..errors import BadInput
 from ..settings import setting
 from .building import draw, project, rest, split, zeros
 from .cell import Blocks, Cell, Gates
@@ -78,8 +77,6 @@ class GRU(Cell):
             input, recurrent: initialisers of each block of `W`, and of `R` and `U`; biases start
                 at zero.
         """
-        if reset not in RESETS:
-            raise BadInput(f"reset must be 'before' or 'after', got {reset!r}")
         w, r, u = jax.random.split(key, 3)
         self.W = draw(input, w, inputs, units, blocks=3)
         self.R = draw(recurrent, r, units, units, blocks=2)

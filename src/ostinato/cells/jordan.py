@@ -70,7 +70,6 @@ class Jordan(Cell):
             f, g: activations of the hidden and the output units.
             input, recurrent: initialisers of `W`, and of `R` and `V`.
         """
-        activation(f), activation(g)
         outputs = units if outputs is None else outputs
         w, r, v = jax.random.split(key, 3)
         self.W = draw(input, w, inputs, units)

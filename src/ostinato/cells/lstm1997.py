@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..errors import BadInput
 from ..settings import setting
 from .building import draw, project, rest, split, zeros
 from .cell import Blocks, Cell, Gates, MemoryRules, Pair
@@ -98,8 +97,6 @@ class LSTM1997(Cell):
             variant: `"original"`, `"lipton"` or `"krause"`.
             input, recurrent: initialisers of each block of `W` and `R`; biases start at zero.
         """
-        if variant not in VARIANTS:
-            raise BadInput(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r:.40}")
         w, r = jax.random.split(key)
         self.W = draw(input, w, inputs, units, blocks=3)
         self.R = draw(recurrent, r, units, units, blocks=3)

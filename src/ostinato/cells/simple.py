@@ -6,7 +6,6 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 
-from ..errors import BadInput
 from ..settings import setting
 from .activations import activation, function_of
 from .building import draw, project, rest, zeros
@@ -64,7 +63,6 @@ class Simple(Cell):
             f: `tanh`, `sigmoid`, `relu`, `identity` or `step`.
             input, recurrent: initialisers of `W` and `R`; the bias starts at zero.
         """
-        activation(f)
         w, r = jax.random.split(key)
         self.W = draw(input, w, inputs, units)
         self.R = draw(recurrent, r, units, units)
@@ -117,8 +115,6 @@ class Leaky(Simple):
         recurrent: Initialiser = orthogonal(),
     ):
         """Args: those of `Simple`, and `alpha`, the fraction of the state that is kept (0 to 1)."""
-        if not 0 <= alpha <= 1:
-            raise BadInput(f"alpha must be from 0 to 1, got {alpha}")
         super().__init__(inputs, units, key=key, f=f, input=input, recurrent=recurrent)
         self.alpha = alpha
 

@@ -5,16 +5,20 @@ run of translation translates, a run of tagging tags, and a task of one's own do
 does. A verb per task would be the same options several times.
 """
 
+import io
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from typer import Argument, Option
 
+from ..errors import BadInput
+from ..files import write_whole
 from ..runs import open_run
 from ..tasks.applying import ApplyOptions
 from ..tasks.task import Picture
-from .arguments import RunFolder, check_new_folder, path
+from .arguments import RunFolder, check_new_file, check_new_folder, path
 from .output import print_json, writing
 from .progress import progress
 
@@ -54,6 +58,10 @@ def apply(
         Path | None,
         Option(help="a new folder for pictures of where the network looked", parser=path),
     ] = None,
+    save: Annotated[
+        Path | None,
+        Option(help="a new .npy file for the frames that a run on clips draws", parser=path),
+    ] = None,
     as_json: Annotated[
         bool, Option("--json", help="print a JSON document per input, one per line")
     ] = False,
@@ -64,7 +72,8 @@ def apply(
     one per line, and prints their translations; a run that executes programs reads a program per
     line, with `;` in place of its newlines, and prints their outputs; a tagging run reads and
     prints CoNLL-U; a run on a series reads a table and prints what comes after its last row; a run
-    on pictures reads an .npz or .npy file and prints a caption for each.
+    on pictures or clips reads an .npz or .npy file and prints a caption for each, or the frames
+    that come next.
 
     Examples:
         ostinato apply runs/translate-gru-1 sentences.en
@@ -72,6 +81,7 @@ def apply(
         ostinato apply runs/translate-gru-1 sentences.en --targets candidates.de --json
         ostinato apply runs/series-gru-1 sunspots.csv --steps 11
         ostinato apply runs/caption-gru-1 pictures.npz
+        ostinato apply runs/video-lstm-1 clips.npy --steps 20 --save next.npy
     """
     every: dict[str, Any] = {
         "beam": beam,
@@ -86,6 +96,11 @@ def apply(
     if pictures is not None:
         check_new_folder(pictures, "--pictures")
         asked["pictures"] = True
+    if save is not None:
+        check_new_file(save, "--save")
+        if save.suffix != ".npy":
+            raise BadInput(f"--save must be an .npy file, got {save}")
+        asked["save"] = True
     trained = open_run(run)
     task = trained.config.task
     answering = task.kind.answering()
@@ -93,10 +108,14 @@ def apply(
     typed = (file is None or str(file) == "-") and sys.stdin is not None and sys.stdin.isatty()
     with trained.precision(), progress(quiet=as_json or typed) as report:
         report(0, None, "reading the network and the input")
+        drawn: list[np.ndarray] = []
         how = ApplyOptions(file, task.settings, trained.artefacts, report=report, **asked)
         for number, answer in enumerate(answering.apply(trained.network(), how), 1):
             if pictures is not None and "picture" in answer:
                 _draw(answer["picture"], pictures, number)
+            if save is not None:
+                drawn.append(np.array(answer["frames"], np.uint8))
+                continue
             if as_json:
                 print_json(answer)
                 continue
@@ -107,6 +126,11 @@ def apply(
                 for one in answer["answers"]:
                     print(f"{one['score']:.4f}\t{one['text']}", flush=True)
                 print(flush=True)
+    if save is not None:
+        array = io.BytesIO()
+        np.save(array, np.stack(drawn))
+        write_whole(save, array.getvalue())
+        print(f"saved in {save}: {len(drawn)} clips of {len(drawn[0])} frames")
 
 
 def _draw(picture: dict[str, Any], folder: Path, number: int) -> None:

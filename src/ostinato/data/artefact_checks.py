@@ -50,3 +50,10 @@ def kept_texts(found: Any, what: str) -> tuple[str, ...]:
     if not good or len(set(found)) != len(found):
         raise ValueError(f"its {what} is not a list of different texts")
     return tuple(found)
+
+
+def kept_picture(found: Any) -> tuple[int, ...]:
+    """The height, width and channels of a picture."""
+    if not isinstance(found, list) or len(found) != 3:
+        raise ValueError("its pictures have no height, width and channels")
+    return tuple(kept_whole(size, "size of pictures") for size in found)

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import BadInput
+
 
 class Batch(NamedTuple):
     """B sequences of up to T steps, time first.
@@ -46,12 +48,12 @@ class Batch(NamedTuple):
     @property
     def steps(self) -> int:
         """T."""
-        return int(np.shape(jax.tree.leaves(self.inputs)[0])[0])
+        return _size("inputs", next(iter(jax.tree.leaves(self.inputs)), None), 0)
 
     @property
     def sequences(self) -> int:
         """B."""
-        return int(np.shape(self.weights)[1])
+        return _size("weights", self.weights, 1)
 
     @property
     def size(self) -> int:
@@ -66,8 +68,8 @@ class Batch(NamedTuple):
     @property
     def marks(self) -> dict[str, Any]:
         """Those of `lengths` and `resets` that the batch has, as arguments for `unroll`."""
-        found = {"lengths": self.lengths, "resets": self.resets}
-        return {name: value for name, value in found.items() if value is not None}
+        marks = {"lengths": self.lengths, "resets": self.resets}
+        return {name: value for name, value in marks.items() if value is not None}
 
     @property
     def valid(self) -> Any:
@@ -105,3 +107,13 @@ class Batch(NamedTuple):
     def on_device(self) -> "Batch":
         """The same with JAX arrays."""
         return self.over_sequences(lambda x, axis: jnp.asarray(x))
+
+
+def _size(name: str, array: Any, axis: int) -> int:
+    """The size of an array along an axis, which it must have."""
+    if len(shape := np.shape(array)) <= axis:
+        raise BadInput(
+            f"the {name} of a batch have time first and sequences second, (T, B, ...); got an "
+            f"array of shape {shape}"
+        )
+    return int(shape[axis])

@@ -75,14 +75,14 @@ def is_right(path: Path, sha256: str, packing: str) -> bool:
         >>> is_right(Path("a.txt"), hashlib.sha256(b"hello").hexdigest(), packing="")
         True
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with unpacked(path, packing) as file:
             while piece := file.read(PIECE):
-                found.update(piece)
+                digest.update(piece)
     except (OSError, EOFError, zlib.error):
         return False
-    return found.hexdigest() == sha256
+    return digest.hexdigest() == sha256
 
 
 def unpacked(path: Path, packing: str) -> BinaryIO:

@@ -100,11 +100,13 @@ def forms() -> tuple[np.ndarray, np.ndarray]:
     Returns:
         These, and `(characters, POINTS)`, whether the pen is up on the way to a point.
     """
-    found = [
+    letters = [
         [evenly([_cut(stroke, reach) for stroke in path(x)], POINTS) for x in PATHS]
         for reach in range(HASTE + 1)
     ]
-    return np.array([[xy for xy, _ in row] for row in found]), np.array([up for _, up in found[0]])
+    return np.array([[xy for xy, _ in row] for row in letters]), np.array(
+        [up for _, up in letters[0]]
+    )
 
 
 def _cut(stroke: np.ndarray, reach: int) -> np.ndarray:

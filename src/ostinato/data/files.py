@@ -28,17 +28,17 @@ def check_file(path: str | Path, what: str = "text file") -> os.stat_result:
         ostinato.errors.BadInput: /dev/zero is not a regular file; give a text file
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         raise BadInput(f"there is no file {path}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadInput(f"cannot read {path}: {reason}") from None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise BadInput(f"{path} is a folder; give a {what}")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise BadInput(f"{path} is not a regular file; give a {what}")
-    return found
+    return status
 
 
 def check_unpacked(path: str | Path, size: int) -> None:

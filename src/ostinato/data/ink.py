@@ -6,6 +6,7 @@ import string
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .drawn import PATHS, Writer, forms
 from .strokes import POINTS, evenly, read_omniglot
 
@@ -104,16 +105,16 @@ def omniglot_ink(path: str, alphabet: str) -> Ink:
 
     The side of the square that they drew in, 105 points, is 1 here.
     """
-    found = read_omniglot(path, alphabet)
-    count = max(max(drawings) for drawings in found.values())
+    read = read_omniglot(path, alphabet)
+    count = max(max(drawings) for drawings in read.values())
     names = LETTERS.get(alphabet, string.ascii_letters)[:count]
-    for drawer, drawings in sorted(found.items()):
+    for drawer, drawings in sorted(read.items()):
         for n in range(1, count + 1):
             if n not in drawings:
                 raise BadInput(f"{path}: drawer {drawer} of {alphabet} lacks character {n:02}")
     drawn = [
         [evenly([x[:, :2] / 105 for x in by[n + 1]], POINTS) for n in range(count)]
-        for _, by in sorted(found.items())
+        for _, by in sorted(read.items())
     ]
     points = np.array([[xy for xy, _ in each] for each in drawn])
     up = np.array([[up for _, up in each] for each in drawn])
@@ -130,7 +131,7 @@ def _ink(characters: str, points: np.ndarray, up: np.ndarray, gaps: list[float])
 def check_characters(characters: str, known: str) -> None:
     """Raise unless these are at least two different characters, all of them known."""
     if len(set(characters)) < 2 or len(set(characters)) < len(characters):
-        raise BadInput(f"alphabet must be at least 2 different characters, got {characters!r:.60}")
+        raise BadInput(f"alphabet must be at least 2 different characters, got {shown(characters)}")
     for character in characters:
         if character not in known:
             raise BadInput(f"the character {character!r} cannot be drawn; there are {known}")

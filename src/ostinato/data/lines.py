@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import GZIP, check_file, unpacked
 
 MAX_LINE = 1 << 26  # bytes of a line that is read as it comes
@@ -143,8 +144,10 @@ def _decoded(lines: Iterable[bytes], where: str) -> Iterator[str]:
 # What the two columns of a file are called.
 
 
-def read_labelled(path: str | Path) -> tuple[list[str], list[str]]:
+def read_labelled(path: str | Path, empty: bool = False) -> tuple[list[str], list[str]]:
     """The texts and the labels of a file, which may be compressed with gzip.
+
+    With `empty`, a text may be without a label.
 
     Example:
         >>> from pathlib import Path
@@ -154,10 +157,10 @@ def read_labelled(path: str | Path) -> tuple[list[str], list[str]]:
         (['What a day', 'Oh no'], ['good', 'bad'])
     """
     text = read_utf8(path, "file of lines label<TAB>text")
-    return labelled(io.StringIO(text), str(path))
+    return labelled(io.StringIO(text), str(path), empty)
 
 
-def labelled(lines: Iterable[str], where: str) -> tuple[list[str], list[str]]:
+def labelled(lines: Iterable[str], where: str, empty: bool = False) -> tuple[list[str], list[str]]:
     """The texts and the labels of some lines."""
     texts, labels = [], []
     for number, line in enumerate(lines, 1):
@@ -165,8 +168,8 @@ def labelled(lines: Iterable[str], where: str) -> tuple[list[str], list[str]]:
         if not tab:
             what = "an empty line" if not label.strip() else "no tab"
             raise BadInput(f"{where}, line {number}: {what}; a line is label<TAB>text")
-        if not label.strip() or not text.strip():
-            what = "text" if label.strip() else "label"
+        if not (empty or label.strip()) or not text.strip():
+            what = "text" if empty or label.strip() else "label"
             raise BadInput(f"{where}, line {number}: the {what} is empty")
         labels.append(label.strip())
         texts.append(text)
@@ -193,6 +196,7 @@ def check_columns(texts: list[str], labels: list[str], where: str) -> None:
     alone = len(word.split()) == 1 and len(others) > 1 and min(others) > 1
     if named or alone:
         raise BadInput(
-            f"{where}, line 1: {labels[0]!r:.40} and {word!r:.40} read like the names of columns, "
-            "because no other line has this label; remove the line, or give the label to more texts"
+            f"{where}, line 1: {shown(labels[0])} and {shown(word)} read like the names of "
+            "columns, because no other line has this label; remove the line, or give the label to "
+            "more texts"
         )

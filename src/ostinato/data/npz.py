@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import check_file, check_unpacked
 
 INPUTS = ("x", "xs", "inputs", "X")
@@ -74,15 +75,15 @@ def read_named(
     """
     check_file(path, "file of arrays")
     try:
-        with np.load(path, allow_pickle=False) as found:
-            if not isinstance(found, np.lib.npyio.NpzFile):
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise BadInput(f"{path} is one array, not an .npz file of several")
-            names = named(found.files)
-            assert found.zip is not None
-            entries = {entry.filename: entry.file_size for entry in found.zip.infolist()}
+            names = named(archive.files)
+            assert archive.zip is not None
+            entries = {entry.filename: entry.file_size for entry in archive.zip.infolist()}
             sizes = [entries.get(f"{name}.npy", entries.get(name, 0)) for name in names.values()]
             check_unpacked(path, sum(sizes))
-            return {role: _array(path, found, name, advice) for role, name in names.items()}
+            return {role: _array(path, archive, name, advice) for role, name in names.items()}
     except BadInput:
         raise
     except Exception as error:  # a damaged file makes NumPy raise almost anything
@@ -100,20 +101,20 @@ def read_npy(path: str | Path) -> np.ndarray:
     path = Path(path)
     check_unpacked(path, check_file(path, "file of an array").st_size)
     try:
-        found = np.load(path, allow_pickle=False)
+        array = np.load(path, allow_pickle=False)
     except Exception as error:  # a damaged file makes NumPy raise almost anything
         raise BadInput(f"{path} is not a NumPy array: {_words(error)}") from None
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise BadInput(f"{path} holds several arrays; an .npy file holds one")
-    if found.dtype.kind not in NUMBERS:
-        raise BadInput(f"{path} holds {found.dtype}, not numbers")
-    return found
+    if array.dtype.kind not in NUMBERS:
+        raise BadInput(f"{path} holds {array.dtype}, not numbers")
+    return array
 
 
 def _name(path: Path, files: list[str], asked: str | None, usual: tuple, what: str) -> str:
     if asked is not None:
         if asked not in files:
-            raise BadInput(f"{path} has no array {asked!r:.60}; it has {', '.join(files)}")
+            raise BadInput(f"{path} has no array {shown(asked)}; it has {', '.join(files)}")
         return asked
     known = [name for name in usual if name in files]
     if len(known) > 1:
@@ -127,9 +128,9 @@ def _name(path: Path, files: list[str], asked: str | None, usual: tuple, what: s
     return known[0]
 
 
-def _array(path: str | Path, found: Any, name: str, advice: str) -> np.ndarray:
+def _array(path: str | Path, archive: Any, name: str, advice: str) -> np.ndarray:
     try:
-        array = found[name]
+        array = archive[name]
     except ValueError as error:
         if "pickle" in str(error).lower():
             raise BadInput(

@@ -80,7 +80,7 @@ def columns(
         [[5, 7], [6, 0], [0, 0]]
     """
     count = len(sequences) if count is None else count
-    found, lengths = np.zeros((steps, count), np.int32), np.ones(count, np.int32)
+    padded, lengths = np.zeros((steps, count), np.int32), np.ones(count, np.int32)
     for n, sequence in enumerate(sequences):
-        found[: len(sequence), n], lengths[n] = sequence, len(sequence)
-    return found, lengths
+        padded[: len(sequence), n], lengths[n] = sequence, len(sequence)
+    return padded, lengths

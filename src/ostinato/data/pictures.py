@@ -1,4 +1,4 @@
-"""Read pictures and their captions from NumPy's files."""
+"""Read pictures, films and their captions from NumPy's files."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import BadInput
 from .npz import read_named, read_npy
 
-IMAGES, CAPTIONS = "images", "captions"
+IMAGES, CLIPS, CAPTIONS = "images", "clips", "captions"
 AS_TEXT = "save them as text: np.array(captions, str)"
 CHANNELS = (1, 3, 4)
 
@@ -29,6 +29,24 @@ def read_captioned(path: str | Path) -> tuple[np.ndarray, list[str]]:
     return checked_captioned(found[IMAGES], found[CAPTIONS], str(path))
 
 
+def read_captioned_clips(path: str | Path) -> tuple[np.ndarray, list[str]]:
+    """The `clips` of an `.npz` file, see `checked_clips`, and their `captions`."""
+    found = _read(path, (CLIPS, CAPTIONS))
+    return checked_captioned_clips(found[CLIPS], found[CAPTIONS], str(path))
+
+
+def read_clips(path: str | Path) -> np.ndarray:
+    """The clips of an `.npy` file, one or several, or the `clips` of an `.npz` file.
+
+    Example:
+        >>> np.save("clip.npy", np.zeros((5, 8, 8), np.uint8))
+        >>> read_clips("clip.npy").shape
+        (1, 5, 8, 8, 1)
+    """
+    found = _read_either(path, CLIPS, "clips")
+    return checked_clips(found[None] if found.ndim == 3 else found, str(path))
+
+
 def read_pictures(path: str | Path) -> np.ndarray:
     """The pictures of an `.npy` file, one or several, or the `images` of an `.npz` file.
 
@@ -37,10 +55,7 @@ def read_pictures(path: str | Path) -> np.ndarray:
         >>> read_pictures("picture.npy").shape
         (1, 8, 8, 3)
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".npy", ".npz"):
-        raise BadInput(f"pictures are read from .npy and .npz files, got {path}")
-    found = read_npy(path) if suffix == ".npy" else _read(path, (IMAGES,))[IMAGES]
+    found = _read_either(path, IMAGES, "pictures")
     return checked_pictures(found[None] if found.ndim == 3 else found, str(path))
 
 
@@ -49,19 +64,53 @@ def checked_captioned(
 ) -> tuple[np.ndarray, list[str]]:
     """Pictures and captions that belong together; raises `BadInput` for what is wrong with them."""
     pictures = checked_pictures(images, where)
+    return pictures, checked_captions(captions, len(pictures), "pictures", where)
+
+
+def checked_captioned_clips(
+    images: Any, captions: Any, where: str = "the clips"
+) -> tuple[np.ndarray, list[str]]:
+    """The same for clips."""
+    clips = checked_clips(images, where)
+    return clips, checked_captions(captions, len(clips), "clips", where)
+
+
+def checked_captions(captions: Any, count: int, of: str, where: str) -> list[str]:
+    """A caption for each of `count` pictures or clips; raises for what is wrong with them."""
     given = np.asarray(captions)
     if given.ndim != 1 or (len(given) and given.dtype.kind not in "USO"):
         raise BadInput(
             f"{where}: {CAPTIONS} must be texts of shape (N,), got {given.dtype} of shape "
             f"{given.shape}"
         )
-    if len(given) != len(pictures):
-        raise BadInput(f"{where}: there are {len(pictures)} pictures and {len(given)} captions")
-    texts = [_text(caption, n, where) for n, caption in enumerate(given.tolist())]
-    return pictures, texts
+    if len(given) != count:
+        raise BadInput(f"{where}: there are {count} {of} and {len(given)} captions")
+    return [_text(caption, n, where) for n, caption in enumerate(given.tolist())]
 
 
-def checked_pictures(images: Any, where: str = "the pictures") -> np.ndarray:
+def checked_clips(clips: Any, where: str = "the clips") -> np.ndarray:
+    """Clips `(N, frames, height, width, channels)` as uint8; see `checked_pictures`.
+
+    Args:
+        clips: with 1, 3 or 4 channels, or without that axis; uint8, or floats from 0 to 1.
+        where: where they are from, for messages.
+
+    Example:
+        >>> checked_clips(np.zeros((2, 5, 8, 8))).shape
+        (2, 5, 8, 8, 1)
+    """
+    found = np.asarray(clips)
+    found = found[..., None] if found.ndim == 4 else found
+    if found.ndim != 5 or found.shape[4] not in CHANNELS or 0 in found.shape:
+        raise BadInput(
+            f"{where}: clips must be (N, frames, height, width) or (N, frames, height, width, 3), "
+            f"got shape {np.shape(clips)}"
+        )
+    frames = checked_pictures(found.reshape(-1, *found.shape[2:]), where, "frame")
+    return frames.reshape(found.shape)
+
+
+def checked_pictures(images: Any, where: str = "the pictures", unit: str = "picture") -> np.ndarray:
     """Pictures `(N, height, width, channels)` as uint8.
 
     Floats must be from 0 to 1; they are scaled to 0 to 255 and rounded.
@@ -69,6 +118,7 @@ def checked_pictures(images: Any, where: str = "the pictures") -> np.ndarray:
     Args:
         images: 1, 3 or 4 channels; uint8 or floats.
         where: where they are from, for messages.
+        unit: what one of them is.
 
     Example:
         >>> checked_pictures(np.full((1, 1, 1, 3), 0.5)).ravel()
@@ -82,12 +132,12 @@ def checked_pictures(images: Any, where: str = "the pictures") -> np.ndarray:
     if found.dtype == np.uint8:
         return found
     if found.dtype.kind != "f":
-        raise BadInput(f"{where}: pictures must be uint8, or floats from 0 to 1, got {found.dtype}")
+        raise BadInput(f"{where}: {unit}s must be uint8, or floats from 0 to 1, got {found.dtype}")
     good = (found >= 0) & (found <= 1)  # false for NaN
     if not good.all():
         place = np.unravel_index(int(np.argmin(good)), found.shape)
         raise BadInput(
-            f"{where}: floats of a picture must be from 0 to 1, got {found[place]:g} in picture "
+            f"{where}: floats of a {unit} must be from 0 to 1, got {found[place]:g} in {unit} "
             f"{place[0]} at row {place[1]}, column {place[2]}"
         )
     return np.round(found * 255).astype(np.uint8)
@@ -106,6 +156,14 @@ def _text(caption: Any, number: int, where: str) -> str:
     if not words:
         raise BadInput(f"{where}: caption {number} is empty")
     return " ".join(words)
+
+
+def _read_either(path: str | Path, name: str, what: str) -> np.ndarray:
+    """The array of an `.npy` file, or the one of this name of an `.npz` file."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".npy", ".npz"):
+        raise BadInput(f"{what} are read from .npy and .npz files, got {path}")
+    return read_npy(path) if suffix == ".npy" else _read(path, (name,))[name]
 
 
 def _read(path: str | Path, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import check_file
 from .vocabulary import Vocabulary, code_points
 
@@ -62,15 +63,15 @@ def _characters(
 ) -> tuple[np.ndarray, Vocabulary]:
     vocabulary = known
     if vocabulary is None:
-        found: set[int] = set()
+        points: set[int] = set()
         for piece in _pieces(path, encoding, advise=True):
-            found.update(np.unique(code_points(piece)).tolist())
-        if halves := found.intersection(range(0xD800, 0xE000)):
+            points.update(np.unique(code_points(piece)).tolist())
+        if halves := points.intersection(range(0xD800, 0xE000)):
             raise BadInput(
                 f"{path} holds U+{min(halves):04X} as {encoding}, which is half of a character; "
                 "give another --encoding, or --level bytes"
             )
-        vocabulary = Vocabulary(tuple(sorted(found)))
+        vocabulary = Vocabulary(tuple(sorted(points)))
     symbols: list[np.ndarray] = [np.zeros(0, vocabulary.dtype)]
     done = 0
     for piece in _pieces(path, encoding, advise=known is None):
@@ -114,14 +115,14 @@ def _pieces(path: Path, encoding: str, advise: bool) -> Iterator[str]:
 def _decoder(encoding: str) -> codecs.IncrementalDecoder:
     try:
         "".encode(encoding)  # raises for codecs that are not text encodings, such as base64
-        found = codecs.lookup(encoding)
-        if found.name in DOMAIN_NAMES:
+        codec = codecs.lookup(encoding)
+        if codec.name in DOMAIN_NAMES:
             raise BadInput(f"the encoding {encoding} is for domain names; try utf-8 or latin-1")
         return codecs.getincrementaldecoder(encoding)()
     except BadInput:
         raise
     except (LookupError, ValueError):  # "undefined" and malformed names raise ValueError
-        raise BadInput(f"there is no encoding {encoding!r:.40}; try utf-8 or latin-1") from None
+        raise BadInput(f"there is no encoding {shown(encoding)}; try utf-8 or latin-1") from None
 
 
 def _place(error: UnicodeError, done: int, size: int) -> str:

@@ -79,21 +79,21 @@ class Scaler:
         if scaled.size and np.abs(scaled).max() > MAX:
             index = np.unravel_index(int(np.argmax(np.abs(scaled))), scaled.shape)
             raise BadInput(f"the number {values[index]:g} is too large to compute with")
-        found = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
-        return found.astype(DTYPE.get())
+        columns = np.concatenate([scaled, missing[..., list(self.masked)]], axis=-1)
+        return columns.astype(DTYPE.get())
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON; the inverse of `from_json`."""
         return {name: list(values) for name, values in dataclasses.asdict(self).items()}
 
     @classmethod
-    def from_json(cls, found: Any) -> "Scaler":
+    def from_json(cls, kept: Any) -> "Scaler":
         """The inverse of `as_json`, with validation."""
-        kept_object(found, "scaling", [field.name for field in dataclasses.fields(cls)])
-        shift = tuple(map(float, kept_numbers(found["shift"], "shift")))
-        factor = tuple(map(float, kept_numbers(found["factor"], "factor", len(shift))))
-        means = tuple(map(float, kept_numbers(found["means"], "means", len(shift))))
-        masked = kept_numbers(found["masked"], "masked")
+        kept_object(kept, "scaling", [field.name for field in dataclasses.fields(cls)])
+        shift = tuple(map(float, kept_numbers(kept["shift"], "shift")))
+        factor = tuple(map(float, kept_numbers(kept["factor"], "factor", len(shift))))
+        means = tuple(map(float, kept_numbers(kept["means"], "means", len(shift))))
+        masked = kept_numbers(kept["masked"], "masked")
         if not shift or min(factor) <= 0:
             raise ValueError("its factors are not positive numbers")
         if any(type(n) is not int or not 0 <= n < len(shift) for n in masked):
@@ -148,7 +148,7 @@ def scaler_for(
     """
     if "scaler" not in known:
         return Scaler.fit(training, scale, name)
-    found = Scaler.from_json(known["scaler"])
-    if len(found.shift) != training.shape[1]:
-        raise BadInput(f"the model reads {len(found.shift)} columns, {have} {training.shape[1]}")
-    return found
+    scaler = Scaler.from_json(known["scaler"])
+    if len(scaler.shift) != training.shape[1]:
+        raise BadInput(f"the model reads {len(scaler.shift)} columns, {have} {training.shape[1]}")
+    return scaler

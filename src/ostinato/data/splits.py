@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import BadInput
-from ..settings import as_words
+from ..settings import as_words, shown
 
 PARTS = ("train", "valid", "test")
 SPLIT = (0.8, 0.1, 0.1)
 MAX_TRIES = 10_000
 T = TypeVar("T")
+Split = tuple[float, float, float]  # of training, validation and test
 
 
 def shares(split: Any) -> Any:
@@ -33,37 +34,47 @@ def shares(split: Any) -> Any:
     if not isinstance(split, str):
         return split
     try:
-        parts = [float(x) for x in split.split("/")]
-        train, valid, test = (part / 100 for part in parts)
+        train, valid, test = (float(x) for x in split.split("/"))
     except ValueError:
         raise BadInput(f"split must read like 90/5/5, got {as_words(split)}") from None
-    if not all(0 <= part <= 100 for part in parts):
-        raise BadInput(f"the parts of split must be from 0 to 100, got {split}")
-    if abs(sum(parts) - 100) > 1e-7:
-        raise BadInput(f"the parts of split must add up to 100, got {split}")
-    if train == 0:
-        raise BadInput(f"the first part of split, for training, is 0, got {split}")
-    return train, valid, test
+    return _in_shares((train, valid, test), 100, split)
 
 
-def checked_shares(split: tuple[float, float, float]) -> tuple[float, float, float]:
+def checked_shares(split: Split) -> Split:
     """Three shares from 0 to 1 that add up to 1, the first of them positive."""
     try:
         train, valid, test = map(float, split)
     except (TypeError, ValueError):
-        raise BadInput(f"split must be three shares, got {split!r:.60}") from None
-    if not all(0 <= share <= 1 for share in (train, valid, test)):
-        raise BadInput(f"the parts of split must be from 0 to 1, got {split}")
-    if abs(train + valid + test - 1) > 1e-9:
-        raise BadInput(f"the parts of split must add up to 1, got {split}")
-    if train == 0:
+        raise BadInput(f"split must be three shares, got {shown(split)}") from None
+    return _in_shares((train, valid, test), 1, split)
+
+
+def _in_shares(parts: Split, whole: int, split: Any) -> Split:
+    """The parts as shares of one; they add up to `whole`, and the first is positive."""
+    if not all(0 <= part <= whole for part in parts):
+        raise BadInput(f"the parts of split must be from 0 to {whole}, got {split}")
+    if abs(sum(parts) - whole) > 1e-9 * whole:
+        raise BadInput(f"the parts of split must add up to {whole}, got {split}")
+    if parts[0] == 0:
         raise BadInput(f"the first part of split, for training, is 0, got {split}")
+    train, valid, test = (part / whole for part in parts)
     return train, valid, test
 
 
-def divided(
-    count: int, split: tuple[float, float, float], what: str | None = None
-) -> dict[str, slice]:
+def checked_parts(parts: Any, what: str) -> None:
+    """Refuse what is not a dictionary of parts, each with two sides that are equally long."""
+    try:
+        good = "train" in parts and all(len(a) == len(b) for a, b in parts.values())
+    except (AttributeError, TypeError, ValueError):
+        good = False
+    if not good:
+        raise BadInput(
+            f"{what} must be a dictionary of train, valid and test, each with two sides that are "
+            f"equally long; got {shown(parts)}"
+        )
+
+
+def divided(count: int, split: Split, what: str | None = None) -> dict[str, slice]:
     """`count` things in a row, divided into parts.
 
     Args:
@@ -96,7 +107,7 @@ def divided(
 
 
 def divided_at_random(
-    count: int, split: tuple[float, float, float], what: str, rng: np.random.Generator
+    count: int, split: Split, what: str, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """`count` things divided into parts at random: the numbers of each part, in order.
 
@@ -108,7 +119,7 @@ def divided_at_random(
     return {part: np.sort(order[some]) for part, some in divided(count, split, what).items()}
 
 
-def part_at(draw: float, split: tuple[float, float, float]) -> str:
+def part_at(draw: float, split: Split) -> str:
     """The part of an example to which a number from 0 to 1, 1 excluded, was given.
 
     Example:
@@ -146,11 +157,11 @@ def draw_in(
         'test'
     """
     if part not in PARTS:
-        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {part!r:.40}")
+        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {shown(part)}")
     for _ in range(MAX_TRIES):
-        found = draw()
-        if belongs(found) == part:
-            return found
+        example = draw()
+        if belongs(example) == part:
+            return example
     raise too_few(part)
 
 

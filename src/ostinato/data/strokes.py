@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import check_file, check_unpacked
 from .lines import read_utf8
 from .npz import read_named
@@ -35,8 +36,8 @@ def checked_drawing(strokes: Any, where: str = "the drawing") -> Drawing:
         [(2, 2), (2, 2)]
     """
     if not isinstance(strokes, list | tuple) or not len(strokes):
-        raise BadInput(f"{where} must be a list of at least one stroke, got {strokes!r:.40}")
-    found = []
+        raise BadInput(f"{where} must be a list of at least one stroke, got {shown(strokes)}")
+    checked = []
     for n, stroke in enumerate(strokes):
         try:
             points = np.asarray(stroke)
@@ -55,12 +56,12 @@ def checked_drawing(strokes: Any, where: str = "the drawing") -> Drawing:
             step = int(np.argmin(near))
             what = "is not finite" if not np.isfinite(points[step]).all() else "is too far away"
             raise BadInput(f"{where}: point {step} of stroke {n} {what}")
-        found.append(points)
-    if sum(map(len, found)) < 2:
+        checked.append(points)
+    if sum(map(len, checked)) < 2:
         raise BadInput(f"{where} has one point only; it takes at least two")
-    if not np.ptp(np.concatenate([points[:, :2] for points in found]), axis=0).any():
+    if not np.ptp(np.concatenate([points[:, :2] for points in checked]), axis=0).any():
         raise BadInput(f"{where} is a single point")
-    return found
+    return checked
 
 
 def joined(drawing: Drawing) -> tuple[np.ndarray, np.ndarray]:
@@ -90,25 +91,25 @@ def read_drawings(path: str | Path) -> list[Drawing]:
     """
     path = Path(path)
     check_file(path, "file of strokes")
-    found = _from_npz(path) if path.suffix.lower() == ".npz" else _from_lines(path)
-    if not found:
+    drawings = _from_npz(path) if path.suffix.lower() == ".npz" else _from_lines(path)
+    if not drawings:
         raise BadInput(f"{path} has no drawings")
-    return found
+    return drawings
 
 
 def _from_lines(path: Path) -> list[Drawing]:
-    found = []
+    drawings = []
     lines = read_utf8(path, "file of strokes, a line of JSON per drawing").removesuffix("\n")
     for number, line in enumerate(lines.split("\n"), 1):
         where = f"{path}, line {number}"
         try:
             words = json.loads(line)
         except (ValueError, RecursionError):
-            raise BadInput(f"{where} is not JSON: {line!r:.40}") from None
-        found.append(
+            raise BadInput(f"{where} is not JSON: {shown(line)}") from None
+        drawings.append(
             checked_drawing(words.get("strokes") if isinstance(words, dict) else words, where)
         )
-    return found
+    return drawings
 
 
 def _from_npz(path: Path) -> list[Drawing]:
@@ -126,12 +127,12 @@ def _from_npz(path: Path) -> list[Drawing]:
     wrong = lengths.shape != (count,) or lengths.dtype.kind not in "iu"
     if wrong or (count and not 1 <= lengths.min() <= lengths.max() <= steps):
         raise BadInput(f"{path}: lengths must be {count} whole numbers from 1 to {steps}")
-    found = []
+    drawings = []
     for n, (points, length) in enumerate(zip(strokes, lengths, strict=True)):
         begins = np.flatnonzero(points[:length, 2] > 0)
         pieces = np.split(points[:length, :2], begins[begins > 0])
-        found.append(checked_drawing(pieces, f"{path}, drawing {n}"))
-    return found
+        drawings.append(checked_drawing(pieces, f"{path}, drawing {n}"))
+    return drawings
 
 
 def read_omniglot(path: str | Path, alphabet: str) -> dict[int, dict[int, Drawing]]:
@@ -151,7 +152,7 @@ def read_omniglot(path: str | Path, alphabet: str) -> dict[int, dict[int, Drawin
         By drawer and by character, both from 1; strokes `(n, 3)` of x, y and milliseconds.
     """
     check_file(path, "zip archive of strokes")
-    found: dict[int, dict[int, Drawing]] = {}
+    drawings: dict[int, dict[int, Drawing]] = {}
     alphabets: set[str] = set()
     try:
         with zipfile.ZipFile(path) as archive:
@@ -166,17 +167,17 @@ def read_omniglot(path: str | Path, alphabet: str) -> dict[int, dict[int, Drawin
                     character = int(parts[2].removeprefix("character"))
                     drawer = int(parts[3].removesuffix(".txt").split("_")[1])
                     drawing = _strokes(text, f"{path}: {name}")
-                    found.setdefault(drawer, {})[character] = drawing
+                    drawings.setdefault(drawer, {})[character] = drawing
     except BadInput:
         raise
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
         raise BadInput(f"{path} cannot be unpacked ({error}); get it again") from None
     except (ValueError, IndexError):
         raise BadInput(f"{path}: {name} is not named ALPHABET/characterNN/ID_DD.txt") from None
-    if not found:
+    if not drawings:
         known = ", ".join(sorted(alphabets)) or "none"
-        raise BadInput(f"{path} has no alphabet {alphabet!r:.40}; it has {known}")
-    return found
+        raise BadInput(f"{path} has no alphabet {shown(alphabet)}; it has {known}")
+    return drawings
 
 
 def _strokes(text: str, where: str) -> Drawing:
@@ -189,7 +190,7 @@ def _strokes(text: str, where: str) -> Drawing:
             try:
                 x, y, time = map(float, line.split(","))
             except ValueError:
-                raise BadInput(f"{where}, line {number} is not x,y,t: {line!r:.40}") from None
+                raise BadInput(f"{where}, line {number} is not x,y,t: {shown(line)}") from None
             strokes[-1].append([x, y, time])
     return checked_drawing([stroke for stroke in strokes if stroke], where)
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .table import MISSING, TIMES, Table, is_time, time_word
 
 WHOLE = ("time", "timestamp", "datetime", "date", "ds", "year")  # numbers tell all of the time
@@ -37,7 +38,7 @@ def check_order(table: Table, groups: Sequence[np.ndarray], without: Iterable[st
     names = [name for name in table.names if is_time(name) and name not in skipped]
     names.sort(key=lambda name: TIMES.index(time_word(name)))
     read = {name: list(_readings(table, name)) for name in names}
-    ranks = {name: found[0].rank for name, found in read.items() if found}
+    ranks = {name: readings[0].rank for name, readings in read.items() if readings}
     first = min(ranks.values(), default=PART)
     if first == PART:
         return
@@ -54,8 +55,8 @@ def check_order(table: Table, groups: Sequence[np.ndarray], without: Iterable[st
     before, after = (" ".join(_cell(table, name, row) for name in known) for row in fault)
     lines = " and ".join(str(table.lines[row]) for row in fault)
     raise BadInput(
-        f"{table.path}, lines {lines}, column {whole!r:.60}: {after!r:.60} comes after "
-        f"{before!r:.60}; time must increase: sort the rows, one for each time, or name with "
+        f"{table.path}, lines {lines}, column {shown(whole)}: {shown(after)} comes after "
+        f"{shown(before)}; time must increase: sort the rows, one for each time, or name with "
         "sequence the column that says to which series a row belongs (a column that is no time "
         "needs another name)"
     )
@@ -104,8 +105,8 @@ def _iso(cell: str) -> float:
 
 
 def _clock(cell: str) -> float:
-    found = time.fromisoformat(cell)
-    return found.hour * 3600 + found.minute * 60 + found.second + found.microsecond / 1e6
+    clock = time.fromisoformat(cell)
+    return clock.hour * 3600 + clock.minute * 60 + clock.second + clock.microsecond / 1e6
 
 
 def _day_first(cell: str) -> float:
@@ -117,11 +118,11 @@ def _month_first(cell: str) -> float:
 
 
 def _numbers(cell: str, order: tuple[int, int]) -> float:
-    found = NUMBERS.fullmatch(cell)
-    if found is None:
+    match = NUMBERS.fullmatch(cell)
+    if match is None:
         raise ValueError(cell)
-    month, day = (int(found[n]) for n in order)
-    return _seconds(datetime(int(found[3]), month, day)) + (_clock(found[4]) if found[4] else 0)
+    month, day = (int(match[n]) for n in order)
+    return _seconds(datetime(int(match[3]), month, day)) + (_clock(match[4]) if match[4] else 0)
 
 
 def _first_fault(

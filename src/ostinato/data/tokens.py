@@ -84,8 +84,8 @@ class Tokens:
 
     def encode(self, text: str) -> list[int]:
         """The symbols of a text, without an end."""
-        found = self._encoded(text)
-        return found[::-1] if self.backwards else found
+        symbols = self._encoded(text)
+        return symbols[::-1] if self.backwards else symbols
 
     def encode_all(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The symbols `(T,)` of each of some texts, without ends."""
@@ -95,8 +95,8 @@ class Tokens:
         if self.level == "bytes":
             return [RESERVED + byte for byte in text.encode(errors="surrogateescape")]
         if self.level == "subwords":
-            found = self._subwords.encode(text).ids  # type: ignore[attr-defined]
-            return [RESERVED + n for n in found]
+            ids = self._subwords.encode(text).ids  # type: ignore[attr-defined]
+            return [RESERVED + n for n in ids]
         numbers = self._numbers  # type: ignore[attr-defined]
         return [numbers.get(token, UNKNOWN) for token in _split(text, self.level)]
 
@@ -131,23 +131,23 @@ class Tokens:
         return joint.join(self.pieces(known))
 
     def as_json(self) -> dict[str, Any]:
-        found = {"level": self.level, "tokens": list(self.tokens)}
-        return found | {"backwards": True} if self.backwards else found
+        plain = {"level": self.level, "tokens": list(self.tokens)}
+        return plain | {"backwards": True} if self.backwards else plain
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Tokens":
+    def from_json(cls, kept: dict[str, Any]) -> "Tokens":
         """The inverse of `as_json`, with validation."""
-        kept_object(found, "vocabulary", ["level", "tokens"], ["backwards"])
-        level, tokens = found["level"], kept_texts(found["tokens"], "vocabulary")
+        kept_object(kept, "vocabulary", ["level", "tokens"], ["backwards"])
+        level, tokens = kept["level"], kept_texts(kept["tokens"], "vocabulary")
         if level not in LEVELS:
             raise ValueError("its vocabulary is not one of words, characters, subwords or bytes")
         if level == "subwords" and len(tokens) != 1:
             raise ValueError("its subwords are not one tokenizer")
         if level == "bytes" and tokens != tuple(map(chr, range(256))):
             raise ValueError("its bytes are not all bytes in order")
-        if type(found.get("backwards", False)) is not bool:
+        if type(kept.get("backwards", False)) is not bool:
             raise ValueError("its vocabulary is neither backwards nor forwards")
-        return cls(level, tokens, found.get("backwards", False))
+        return cls(level, tokens, kept.get("backwards", False))
 
 
 def _split(text: str, level: str) -> list[str]:

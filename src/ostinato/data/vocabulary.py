@@ -1,11 +1,14 @@
 """The mapping between characters or bytes and integer symbols."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..settings import shown
 from .artefact_checks import kept_object
 
 
@@ -51,12 +54,12 @@ class Vocabulary:
             raise BadInput(f"a text must be of type str, got {type(text).__name__}")
         if self.level == "bytes":
             return np.frombuffer(_bytes(text), np.uint8)
-        found, known = code_points(text), np.array(self.points, np.uint32)
-        symbols = np.searchsorted(known, found)
-        strange = np.flatnonzero(known[np.minimum(symbols, len(known) - 1)] != found)
+        points, known = code_points(text), np.array(self.points, np.uint32)
+        symbols = np.searchsorted(known, points)
+        strange = np.flatnonzero(known[np.minimum(symbols, len(known) - 1)] != points)
         if strange.size:
             raise BadInput(
-                f"the model does not know the character {chr(found[strange[0]])!r} (at position "
+                f"the model does not know the character {chr(points[strange[0]])!r} (at position "
                 f"{begin + strange[0]}); it knows the {len(self)} characters of its training text"
             )
         return symbols.astype(self.dtype)
@@ -72,10 +75,10 @@ class Vocabulary:
         return {"level": self.level, "points": list(self.points)}
 
     @classmethod
-    def from_json(cls, found: dict) -> "Vocabulary":
+    def from_json(cls, kept: dict) -> "Vocabulary":
         """The inverse of `as_json`, with validation."""
-        kept_object(found, "vocabulary", ["points", "level"])
-        points, level = found["points"], found["level"]
+        kept_object(kept, "vocabulary", ["points", "level"])
+        points, level = kept["points"], kept["level"]
         if level == "bytes" and points == list(range(256)):
             return cls.of_bytes()
         known = isinstance(points, list) and all(
@@ -96,14 +99,31 @@ def checked_symbols(symbols: npt.ArrayLike, count: int) -> np.ndarray:
         Traceback (most recent call last):
         ostinato.errors.BadInput: a symbol is a whole number from 0 to 4, got -1
     """
-    found = np.asarray(symbols)
-    if not found.size:
-        return np.zeros(found.shape, np.int64)
-    strange = found if found.dtype.kind not in "iu" else found[(found < 0) | (found >= count)]
+    array = np.asarray(symbols)
+    if not array.size:
+        return np.zeros(array.shape, np.int64)
+    strange = array if array.dtype.kind not in "iu" else array[(array < 0) | (array >= count)]
     if strange.size:
         got = f"{strange.flat[0]!s:.40}"
         raise BadInput(f"a symbol is a whole number from 0 to {count - 1}, got {got}")
-    return found.astype(np.int64)
+    return array.astype(np.int64)
+
+
+def checked_texts(given: Any, what: str, kinds: Any = str) -> list[str]:
+    """Several texts; raises for a single one, and for what is no text.
+
+    Example:
+        >>> checked_texts("one", "sources")
+        Traceback (most recent call last):
+        ostinato.errors.BadInput: sources must be a list of texts, got 'one'
+    """
+    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
+        raise BadInput(f"{what} must be a list of texts, got {shown(given)}")
+    for n, one in enumerate(listed):
+        if not isinstance(one, kinds):
+            raise BadInput(f"{what} must be a list of texts, got {shown(one)} at place {n}")
+    return [*map(str, listed)]
 
 
 def _bytes(text: str) -> bytes:

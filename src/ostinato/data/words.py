@@ -70,12 +70,12 @@ class Words:
         return list(self.known)
 
     @classmethod
-    def from_json(cls, found: Any) -> "Words":
+    def from_json(cls, kept: Any) -> "Words":
         """The inverse of `as_json`, with validation."""
-        good = isinstance(found, list) and all(isinstance(x, str) and x for x in found)
-        if not good or len(set(found)) != len(found):
+        good = isinstance(kept, list) and all(isinstance(x, str) and x for x in kept)
+        if not good or len(set(kept)) != len(kept):
             raise ValueError("its vocabulary is not a list of different words")
-        return cls(tuple(found))
+        return cls(tuple(kept))
 
 
 class SpelledWords(NamedTuple):
@@ -140,9 +140,9 @@ class Spellings:
         sizes = self.sizes[distinct]
         places, rows, ends = _in_rows(sizes)
         count = next(
-            found
-            for found in (-(-which.size * size // ROW) for size in PER_WORD)
-            if found >= len(ends)
+            room
+            for room in (-(-which.size * size // ROW) for size in PER_WORD)
+            if room >= len(ends)
         )
         letters = np.zeros((ROW, count), self.letters.dtype)
         begins = np.zeros((ROW, count), bool)

@@ -14,6 +14,7 @@ from . import (
     bai_table,
     gradient_figures,
     krause,
+    moving_digits,
     neural_turing,
     predictive_text,
     synthetic,
@@ -41,6 +42,7 @@ RECIPES: dict[str, Recipe] = {
         bai_table.SEQUENTIAL_MNIST,
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
+        moving_digits.RECIPE,
     )
 }
 

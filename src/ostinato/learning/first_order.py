@@ -91,7 +91,6 @@ FIRST_ORDER = {
         lambda optax, momentum, start: optax.scale_by_adam(), 4e-3, decay=0.01, width=512
     ),
 }
-MOMENTUM = tuple(name for name, method in FIRST_ORDER.items() if method.has_velocity)
 VELOCITIES = ("scaled", "raw")
 
 
@@ -198,8 +197,6 @@ class FirstOrder(Learner):
     def __post_init__(self) -> None:
         if self.name not in FIRST_ORDER:
             raise BadInput(f"there is no learner {self.name!r}; there are {', '.join(FIRST_ORDER)}")
-        if self.velocity not in VELOCITIES:
-            raise BadInput(f"velocity must be one of {', '.join(VELOCITIES)}; got {self.velocity}")
         check_clip(self.clip)
         factor(self.schedule, self.steps, epoch=self.epoch or 1.0)
 

@@ -65,25 +65,7 @@ class Hybrid(Learner):
     steps: int
     where: str = "after"
 
-    @property
-    def exact(self) -> bool:  # type: ignore[override]
-        return self.second.exact
-
-    @property
-    def usual_batch(self) -> int:  # type: ignore[override]
-        return self.second.usual_batch
-
-    @property
-    def log_every_step(self) -> bool:  # type: ignore[override]
-        return self.second.log_every_step
-
-    @property
-    def chunk(self) -> int | None:  # type: ignore[override]
-        return self.second.chunk
-
-    @property
-    def can_vmap(self) -> bool:  # type: ignore[override]
-        return False
+    can_vmap = False
 
     @property
     def copies(self) -> int:
@@ -104,6 +86,8 @@ class Hybrid(Learner):
             raise BadInput(f"where must be one of {', '.join(WHERE)}; got {self.where}")
         if self.steps < 1:
             raise BadInput(f"steps must be at least 1, got {self.steps}")
+        for name in ("exact", "usual_batch", "log_every_step", "chunk"):
+            object.__setattr__(self, name, getattr(self.second, name))
 
     def initial(self, network: Model) -> State:
         nothing = jnp.full_like(jnp.ones(()), jnp.inf)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..cells import Model
 from ..data import Batch
-from ..settings import NoSettings, options
+from ..settings import NoSettings, check_arguments, options
 from ..tasks.losses import Loss, per_step
 from ..wiring import outputs_of
 
@@ -154,6 +154,11 @@ class Learner(abc.ABC):
     epochs: int | None = None
     can_vmap: bool = True
 
+    def __new__(cls, *given: Any, **named: Any) -> "Learner":
+        if given or named:  # a copy is made without
+            check_arguments(cls, cls.__init__, given, named)
+        return super().__new__(cls)
+
     @classmethod
     def from_settings(
         cls, name: str, settings: Any, objective: Objective, size: RunSize
@@ -166,7 +171,7 @@ class Learner(abc.ABC):
             objective: what to minimise.
             size: how large the run is, for what a learner chooses by it.
         """
-        return cls(objective, **options(settings))  # type: ignore[call-arg]
+        return cls(objective, **options(settings))
 
     @property
     def copies(self) -> int:

@@ -146,7 +146,7 @@ class SaddleFree(Curved):
     chunk: int | None = None
 
     def __post_init__(self) -> None:
-        check_exact(self.objective, self.draw)
+        check_exact(self.objective)
         if self.count < 1:
             raise BadInput(f"the subspace must have at least one dimension, got {self.count}")
         if self.damping < 0:

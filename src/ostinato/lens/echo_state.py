@@ -174,8 +174,8 @@ def memory_capacity(
     past = np.stack([u[washout - k : steps - k] for k in range(1, delays + 1)], axis=1)
     half = len(h) // 2
     gram = h[:half].T @ h[:half] + strength * np.eye(h.shape[1])
-    found = h[half:] @ np.linalg.solve(gram, h[:half].T @ past[:half])
+    outputs = h[half:] @ np.linalg.solve(gram, h[:half].T @ past[:half])
     right = past[half:]
-    found, right = found - found.mean(axis=0), right - right.mean(axis=0)
-    spread = np.sum(found**2, axis=0) * np.sum(right**2, axis=0)
-    return np.sum(found * right, axis=0) ** 2 / np.maximum(spread, 1e-300)
+    outputs, right = outputs - outputs.mean(axis=0), right - right.mean(axis=0)
+    spread = np.sum(outputs**2, axis=0) * np.sum(right**2, axis=0)
+    return np.sum(outputs * right, axis=0) ** 2 / np.maximum(spread, 1e-300)

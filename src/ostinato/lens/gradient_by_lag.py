@@ -71,8 +71,8 @@ def gradient_by_lag(
             ys = _outputs(network, xs, state, offsets, lengths=lengths, resets=resets)
             return jnp.sum(jnp.where(ends.last >= 0, loss(ends.of(ys)), 0))
 
-        found = jax.grad(total_at_ends)(offsets)
-        return {name: _profile_of(_squares(found[name], batch), ends) for name in offsets}
+        gradients = jax.grad(total_at_ends)(offsets)
+        return {name: _profile_of(_squares(gradients[name], batch), ends) for name in offsets}
 
     def total(offsets: Offsets) -> jax.Array:
         return jnp.sum(loss(_outputs(network, xs, state, offsets)[at]))
@@ -128,10 +128,10 @@ def _offsets(network: Layer, xs: Any, state: Any) -> Offsets:
     def visit(path: str, cell: Layer, xs: Any, state: Any, reverse: bool) -> tuple[Any, Any]:
         steps, _ = sizes(cell, xs)
         own = eqx.filter(starting_state(cell, xs, state), eqx.is_inexact_array)
-        found = [jax.ShapeDtypeStruct((steps, *x.shape), x.dtype) for x in jax.tree.leaves(own)]
+        wanted = [jax.ShapeDtypeStruct((steps, *x.shape), x.dtype) for x in jax.tree.leaves(own)]
         name = _numbered(path, count)
-        if found:
-            shapes[name] = found
+        if wanted:
+            shapes[name] = wanted
         return unroll(cell, xs, state, reverse=reverse)
 
     def follow(xs: Any, state: Any) -> Any:

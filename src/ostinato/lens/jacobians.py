@@ -380,10 +380,10 @@ def _preactivation_norms(cell: Simple, xs: jax.Array, state: Any) -> Preactivati
     def norms(product: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jnp.max(jnp.abs(product), axis=(-2, -1)), spectral_norms(product)
 
-    _, found = jax.lax.scan(backward, start, slopes[:-1], reverse=True)
+    _, earlier = jax.lax.scan(backward, start, slopes[:-1], reverse=True)
     first = norms(start)
     return PreactivationNorms(
-        *(jnp.concatenate([x[None], y[::-1]]) for x, y in zip(first, found, strict=True))
+        *(jnp.concatenate([x[None], y[::-1]]) for x, y in zip(first, earlier, strict=True))
     )
 
 

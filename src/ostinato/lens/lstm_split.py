@@ -127,7 +127,7 @@ def forget_share(
     forget = np.ones(run.f.shape[1:])
     product = np.broadcast_to(np.eye(units), (*forget.shape, units))
     from_h, from_c = np.zeros_like(product), product  # ∂c_t/∂h_τ, and ∂c_t/∂c_τ with h_τ held
-    found = {}
+    shares = {}
     for lag in range(1, int(np.max(wanted)) + 1):
         t = run.steps - lag
         forget = run.f[t] * forget
@@ -137,14 +137,14 @@ def forget_share(
         from_c = (run.e[t] + run.f[t])[..., None] * through
         if lag in wanted:
             exact = from_c + run.s[t - 1][..., None] * from_h
-            found[lag] = (
+            shares[lag] = (
                 np.max(forget, axis=-1),
                 _norm(product),
                 _norm(exact),
                 _relative(product - _diagonal(forget), product),
                 _relative(exact - product, exact),
             )
-    columns = zip(*(found[lag] for lag in wanted.tolist()), strict=True)
+    columns = zip(*(shares[lag] for lag in wanted.tolist()), strict=True)
     return ForgetShare(wanted, *(np.stack(column) for column in columns))
 
 

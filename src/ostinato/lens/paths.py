@@ -205,8 +205,8 @@ def _along(arcs: list[np.ndarray], i: int, j: int) -> np.ndarray:
     """The product along every path from j to i, in order; the last unit varies fastest."""
     if len(arcs) == 1:
         return arcs[0][j, i].reshape(1)
-    found = arcs[0][j]
+    products = arcs[0][j]
     for arc in arcs[1:-1]:
         # Extend each path by every unit.
-        found = (found.reshape(-1, len(arc), 1) * arc).reshape(-1)
-    return (found.reshape(-1, len(arcs[-1])) * arcs[-1][:, i]).reshape(-1)
+        products = (products.reshape(-1, len(arc), 1) * arc).reshape(-1)
+    return (products.reshape(-1, len(arcs[-1])) * arcs[-1][:, i]).reshape(-1)

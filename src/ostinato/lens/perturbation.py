@@ -84,8 +84,8 @@ def ignored_before(
 
 def spread_lags(max_lag: int) -> np.ndarray:
     """Lags from 0 to `max_lag`, at first each and then farther and farther apart."""
-    found = {0, max_lag, *(int(x) for x in np.geomspace(1, max(max_lag, 1), 16))}
-    return np.array(sorted(lag for lag in found if lag <= max_lag))
+    lags = {0, max_lag, *(int(x) for x in np.geomspace(1, max(max_lag, 1), 16))}
+    return np.array(sorted(lag for lag in lags if lag <= max_lag))
 
 
 class _Probe:

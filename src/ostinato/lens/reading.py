@@ -105,11 +105,11 @@ def _count(block: tuple[Any, np.ndarray]) -> int:
     return int(np.count_nonzero(block[1] >= 0))
 
 
-def _put(into: np.ndarray, places: np.ndarray, found: np.ndarray) -> None:
+def _put(into: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
     """Copy what was found, `(T, B, units)`, to its pieces, `(pieces, units)`, stream by stream."""
     for stream, count in enumerate(np.sum(places >= 0, axis=0)):
         if count:
-            into[places[0, stream] :][:count] = found[:count, stream]
+            into[places[0, stream] :][:count] = values[:count, stream]
 
 
 def _checked(pieces: int, units: int) -> int:
@@ -136,8 +136,8 @@ def read_gates(network: Model, passage: Passage) -> dict[str, np.ndarray]:
         layer, xs, state = _opened(network, batch, state)
         return gates_over_time(layer, xs, state, **batch.marks)
 
-    for found, places in passage.over(run):
-        for name, x in found.items():
+    for values, places in passage.over(run):
+        for name, x in values.items():
             if name not in gates:
                 gates[name] = np.empty((size, x.shape[-1]), np.float32)
             _put(gates[name], places, np.asarray(x))
@@ -203,9 +203,9 @@ def similar_states(
     cosines = np.clip(cosines.astype(float), -1, 1)
     free = np.ones(len(states), bool)
     free[max(at - apart + 1, 0) : at + apart] = False
-    found: list[tuple[int, float]] = []
-    while len(found) < count and free.any():
+    similar: list[tuple[int, float]] = []
+    while len(similar) < count and free.any():
         best = int(np.argmax(np.where(free, cosines, -np.inf)))
-        found.append((best, float(cosines[best])))
+        similar.append((best, float(cosines[best])))
         free[max(best - apart + 1, 0) : best + apart] = False
-    return found
+    return similar

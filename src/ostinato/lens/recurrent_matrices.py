@@ -39,12 +39,12 @@ def recurrent_matrices(network: Model) -> dict[str, jax.Array]:
         return isinstance(part, Layer) and part.can_step
 
     parts = jax.tree_util.tree_leaves_with_path(network, is_leaf=is_cell)
-    found: dict[str, jax.Array] = {}
+    matrices: dict[str, jax.Array] = {}
     for path, cell in parts:
         if is_cell(cell):
             within = jax.tree_util.keystr(path)
-            found |= {within + name: matrix for name, matrix in _of_cell(cell).items()}
-    return found
+            matrices |= {within + name: matrix for name, matrix in _of_cell(cell).items()}
+    return matrices
 
 
 def _of_cell(cell: Layer) -> dict[str, jax.Array]:
@@ -53,7 +53,7 @@ def _of_cell(cell: Layer) -> dict[str, jax.Array]:
     parameters = eqx.filter(cell, eqx.is_array)
     weights = jax.jit(lambda parameters: step.prepare(parameters)[0])(parameters)
     recurrent, units = _on_a_cycle(step, len(state)), [x.shape[-1] for x in state if x.ndim]
-    found = {}
+    matrices = {}
     for j, (name, tap, weight) in enumerate(zip(step.names, step.taps, weights, strict=True)):
         if j not in recurrent or weight.ndim != 2:
             continue
@@ -62,11 +62,11 @@ def _of_cell(cell: Layer) -> dict[str, jax.Array]:
         if rows not in units:
             continue
         if columns == rows:
-            found[name] = matrix
+            matrices[name] = matrix
         elif columns % rows == 0 and _is_cut(step, tap, rows):
             blocks = jnp.split(matrix, columns // rows, axis=1)
-            found |= {f"{name}[{k}]": block for k, block in enumerate(blocks)}
-    return found
+            matrices |= {f"{name}[{k}]": block for k, block in enumerate(blocks)}
+    return matrices
 
 
 def _take_apart(cell: Layer, batch: tuple[int, ...], x: Any) -> tuple[Step, list]:
@@ -95,8 +95,8 @@ def _on_a_cycle(step: Step, states: int) -> set[int]:
         return set().union(*(depends.get(v, set()) for v in _variables(operands)))
 
     for equation in step.jaxpr.eqns:
-        found = of(*equation.invars) | products.get(id(equation), set())
-        depends |= dict.fromkeys(equation.outvars, found)
+        met = of(*equation.invars) | products.get(id(equation), set())
+        depends |= dict.fromkeys(equation.outvars, met)
     new = {i: of(v) for i, v in enumerate(step.jaxpr.outvars[:states])}
     # For each part of the state the parts that it changes, sooner or later.
     changes = {i: {("state", i)} for i in new}

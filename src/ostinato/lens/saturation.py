@@ -83,12 +83,12 @@ def saturation(
     cell.check_inputs(xs)
     if state is not None and not cell.can_step:
         check_structure(cell, state, batch)
-    found = {}
+    summaries = {}
     for squashed, tally in _measure(cell, xs, state, borders):
         for name, kind, start, stop in squashed:
             total, high, low = (np.asarray(x)[start:stop] for x in tally)
-            found[name] = _summary(kind, total, high, low, count)
-    return found
+            summaries[name] = _summary(kind, total, high, low, count)
+    return summaries
 
 
 def dead_units(
@@ -107,8 +107,8 @@ def dead_units(
         >>> 1 in dead_units(cell, jnp.ones((20, 8, 3)))["relu 0"]
         True
     """
-    found = saturation(cell, xs, state, lengths=lengths, resets=resets)
-    return {n: np.flatnonzero(s.unit_low == 1) for n, s in found.items() if s.kind == "relu"}
+    summaries = saturation(cell, xs, state, lengths=lengths, resets=resets)
+    return {n: np.flatnonzero(s.unit_low == 1) for n, s in summaries.items() if s.kind == "relu"}
 
 
 def _summary(
@@ -195,14 +195,14 @@ def gates_over_time(
     if state is not None and not cell.can_step:
         check_structure(cell, state, batch)
     arrays, final = _recorded(cell, xs, state, borders)
-    found = {plain_name(name): x for name, x in arrays.items()}
-    return {name: x.reshape(steps, *batch, -1) for name, x in found.items()}, final
+    gates = {plain_name(name): x for name, x in arrays.items()}
+    return {name: x.reshape(steps, *batch, -1) for name, x in gates.items()}, final
 
 
 @eqx.filter_jit
 def _recorded(cell: Layer, xs: Any, state: Any, borders: Borders) -> tuple[dict[str, Any], Any]:
     """What is squashed, `(T, sequences, units)` by path, and the final state."""
-    found: dict[str, Any] = {}
+    recorded: dict[str, Any] = {}
 
     def record(opened: Instrumented) -> tuple[Any, Any]:
         def body(state: Any, x: Any) -> tuple[Any, Any]:
@@ -213,8 +213,8 @@ def _recorded(cell: Layer, xs: Any, state: Any, borders: Borders) -> tuple[dict[
             body, opened.state, opened.received, reverse=opened.reverse
         )
         cuts = [*accumulate(opened.units)][:-1]
-        found.update(zip(opened.names, jnp.split(squashed, cuts, axis=-1), strict=False))
+        recorded.update(zip(opened.names, jnp.split(squashed, cuts, axis=-1), strict=False))
         return ys, state
 
     _, final = open_cells(cell, xs, state, borders, record)
-    return found, final
+    return recorded, final

@@ -94,8 +94,8 @@ def fixed_points(
     if sizes(cell, xs)[1]:
         raise BadInput(f"fixed_points needs one input without batch axes, got {jnp.shape(x)}")
     cell.check_inputs(xs)
-    found = _search(cell, xs, key, starts, scale, iterations)
-    points, residuals, jacobians = jax.device_get(found)
+    ends = _search(cell, xs, key, starts, scale, iterations)
+    points, residuals, jacobians = jax.device_get(ends)
     if tolerance is None:
         tolerance = float(jnp.finfo(points.dtype).eps) ** (2 / 3)
     reach = 1 + np.linalg.norm(points, axis=1)

@@ -80,7 +80,7 @@ def squashed_blocks(cells: dict[str, Any], parameters: Any, traced: Step) -> lis
     """
     made_by = _made_by(traced.jaxpr.eqns)
     owners = _first_owners(cells, parameters, traced)
-    found = []
+    blocks = []
     for equation in traced.remainder:
         kind = _kind(equation, made_by)
         if kind is None:
@@ -90,8 +90,8 @@ def squashed_blocks(cells: dict[str, Any], parameters: Any, traced: Step) -> lis
             continue
         (result,) = equation.outvars
         owners.varying[result] = owner
-        found += [Block(var, kind, owner) for var in _split_as_used(result, traced)]
-    return found
+        blocks += [Block(var, kind, owner) for var in _split_as_used(result, traced)]
+    return blocks
 
 
 def names_of(cells: dict[str, Any], blocks: list[Block]) -> list[str]:
@@ -105,12 +105,12 @@ def names_of(cells: dict[str, Any], blocks: list[Block]) -> list[str]:
 
 def cells_within(root: Model, path: str = "") -> dict[str, Any]:
     """A cell or layer, and all cells within it, by path."""
-    found = {path: root}
+    cells = {path: root}
     inner = tree_leaves_with_path(root, is_leaf=lambda x: isinstance(x, Cell) and x is not root)
     for keys, child in inner:
         if isinstance(child, Cell):
-            found |= cells_within(child, path + keystr(keys))
-    return found
+            cells |= cells_within(child, path + keystr(keys))
+    return cells
 
 
 def _names_in_cell(cell: Cell, path: str, kinds: list[str]) -> list[str]:

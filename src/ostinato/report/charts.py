@@ -13,6 +13,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from .drawing import (
@@ -20,6 +21,7 @@ from .drawing import (
     BLUES,
     DECADES,
     GREY,
+    GREYS,
     LEVELS,
     MARKED,
     SHARES,
@@ -35,6 +37,7 @@ from .drawing import (
     bar_ticks,
     colour,
     log_ticks,
+    middle_ticks,
     named_ticks,
     positive,
 )
@@ -252,11 +255,17 @@ class Heat(Chart):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Weights(Chart):
-    """A table of numbers from 0 to 1 with named columns and rows, the first row at the top."""
+    """A table of numbers from 0 to 1 with named columns and rows, the first row at the top.
+
+    Attributes:
+        pixels: whether it is a picture from black to white, in which `None` is a gap and
+            neighbours have the same name.
+    """
 
     columns: list[str]
     rows: list[str]
-    values: list[list[float]]
+    values: list[list[Any]]
+    pixels: bool = False
 
     def drawing(self) -> Drawing:
         values: list[list[float | None]] = [[*row] for row in self.values]
@@ -264,17 +273,21 @@ class Weights(Chart):
             z=values,
             low=0,
             high=1,
-            scale=BLUES,
+            scale=GREYS if self.pixels else BLUES,
             values=values,
             digits=".2f",
             words=[[f"{row} ← {column}" for column in self.columns] for row in self.rows],
-            apart=True,
+            apart=not self.pixels,
         )
+        height = max(360, 150 + 18 * min(len(self.rows), NAMED))
+        if self.pixels:
+            height = 110 + 750 * len(self.rows) // len(self.columns)
+        ticks = middle_ticks if self.pixels else partial(named_ticks, most=NAMED)
         return Drawing(
-            x=Axis(title="", ticks=named_ticks(self.columns, NAMED), tilted=True),
-            y=Axis(title="", ticks=named_ticks(self.rows, NAMED), down=True),
+            x=Axis(title="", ticks=ticks(self.columns), tilted=not self.pixels),
+            y=Axis(title="", ticks=ticks(self.rows), down=True),
             cells=[cells],
-            height=max(360, 150 + 18 * min(len(self.rows), NAMED)),
+            height=height,
         )
 
 

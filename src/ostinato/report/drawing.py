@@ -34,6 +34,7 @@ VIRIDIS: Scale = (
 BLUE_RED: Scale = ("#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b")
 WHITE_RED: Scale = ("#f7f7f7", "#f4a582", "#b2182b")
 BLUES: Scale = ("#f7fbff", "#6baed6", "#08306b")
+GREYS: Scale = ("#000000", "#ffffff")
 
 DECADES = 8  # the range of a logarithmic map, in powers of ten
 MARKED = 30  # points of a line up to which each has a mark
@@ -201,6 +202,17 @@ def named_ticks(names: Sequence[str], most: int = 12) -> Ticks:
     """The ticks of an axis with one position per name, of which at most `most` are shown."""
     places = thinned(len(names), most)
     return [float(i) for i in places], [names[i] for i in places]
+
+
+def middle_ticks(names: Sequence[str]) -> Ticks:
+    """A tick in the middle of the positions that have a name, for each; none without a name.
+
+    Example:
+        >>> middle_ticks(["one", "one", "", "two", "two", "two"])
+        ([0.5, 4.0], ['one', 'two'])
+    """
+    places = {name: [n for n, x in enumerate(names) if x == name] for name in names if name}
+    return [sum(at) / len(at) for at in places.values()], [*places]
 
 
 def log_ticks(values: Iterable[float | None]) -> Ticks:

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 
 from ..cells import Cell
 from ..cells.building import draw, project
-from ..errors import BadInput
 from ..settings import setting
 from .reservoir import uniform
 from .sparse import BlockSparse
@@ -81,9 +80,6 @@ class Liquid(Cell):
             input_scaling, bias_scaling: the largest entries of W and b.
             membrane, filter: the time constants m and n, at least 1.
         """
-        for name, constant in (("membrane", membrane), ("filter", filter)):
-            if not isinstance(constant, jax.core.Tracer) and not constant >= 1:
-                raise BadInput(f"{name} is a time constant of at least 1 step, got {constant}")
         w, r, b, sign = jax.random.split(key, 4)
         self.W = input_scaling * draw(uniform, w, inputs, units)
         matrix = BlockSparse.random(r, units, connectivity)

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from .downloaded.mnist import PermutedMNIST as PermutedMNIST
     from .downloaded.mnist import SequentialMNIST as SequentialMNIST
     from .downloaded.music import Chorales as Chorales
-    from .handwriting.handwriting import Characters as Characters
-    from .handwriting.handwriting import Handwriting as Handwriting
-    from .handwriting.handwriting import recognise as recognise
+    from .handwriting import Characters as Characters
+    from .handwriting import Handwriting as Handwriting
+    from .handwriting import recognise as recognise
     from .pairs.captions import Captions as Captions
     from .pairs.execution import Addition as Addition
     from .pairs.execution import Execute as Execute
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from .turing.vector_tasks import NTMRecall as NTMRecall
     from .turing.vector_tasks import NTMRepeatCopy as NTMRepeatCopy
     from .turing.vector_tasks import NTMSort as NTMSort
+    from .video.captions import VideoCaptions as VideoCaptions
+    from .video.frames import Video as Video
 
 __getattr__, __dir__, __all__ = attach(__name__, "TASKS")
 
@@ -69,9 +71,11 @@ TASKS = Members(
         "translate": "pairs.translate:Translate",
         "tag": "text.tagging:Tagging",
         "classify": "text.classification:Classify",
-        "characters": "handwriting.handwriting:Characters",
-        "handwriting": "handwriting.handwriting:Handwriting",
+        "characters": "handwriting:Characters",
+        "handwriting": "handwriting:Handwriting",
         "caption": "pairs.captions:Captions",
+        "video": "video.frames:Video",
+        "video-caption": "video.captions:VideoCaptions",
         "execute": "pairs.execution:Execute",
         "addition": "pairs.execution:Addition",
         "recall": "synthetic.recall:Recall",

@@ -42,6 +42,7 @@ class ApplyOptions:
         targets: a file of answers to score instead of searching, one per input.
         steps: forecasts: how many steps, in a closed loop; `None` for the horizon of the run.
         pictures: whether to give a picture of where the network looked, with each best answer.
+        save: whether drawn frames are saved, instead of shown.
         report: hears how much of the input is done.
     """
 
@@ -56,6 +57,7 @@ class ApplyOptions:
     targets: Path | None = None
     steps: int | None = None
     pictures: bool = False
+    save: bool = False
     report: Report = silent
 
     def __post_init__(self) -> None:

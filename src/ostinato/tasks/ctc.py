@@ -158,8 +158,8 @@ def edit_distances(
         symbol, keep = now
         inner = jnp.minimum(previous[1:] + 1, previous[:-1] + (symbol != right))
         smaller = jnp.concatenate([previous[:1] + 1, inner])
-        found = jax.lax.cummin(smaller - places, axis=0) + places
-        return jnp.where(keep, found, previous), None
+        distances = jax.lax.cummin(smaller - places, axis=0) + places
+        return jnp.where(keep, distances, previous), None
 
     start = jnp.broadcast_to(places, (len(right) + 1, right.shape[1]))
     last, _ = jax.lax.scan(row, start, (said, kept))

@@ -44,7 +44,6 @@ class Finite(Task):
 
     parts: Any
     seed: int
-    unit: ClassVar[str] = "sequences"
     filled: ClassVar[bool] = False
     spare_anywhere: ClassVar[bool] = False
 
@@ -67,7 +66,7 @@ class Finite(Task):
     def chosen(self, index: int, size: int, length: int | None = None) -> np.ndarray:
         """The examples of training batch number `index`, by their numbers."""
         count = len(self._fitting(length))
-        size = min(checked_count(size, f"{self.unit} of a batch"), count)
+        size = min(size, count)
         epoch, place = divmod(index, count // size)
         return self._epoch(epoch, size, length)[place]
 

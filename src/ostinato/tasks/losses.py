@@ -97,6 +97,7 @@ class StepLoss(Loss):
         """The function `v -> H v`, with H the Hessian of `at`, at each step and sequence."""
 
     def total(self, outputs: jax.Array, batch: Batch) -> jax.Array:
+        check_rows(outputs, batch)
         return jnp.sum(self.at(outputs, batch.targets) * batch.counted)
 
     def hessian(self, outputs: jax.Array, batch: Batch) -> Product:
@@ -174,6 +175,16 @@ class SquaredError(StepLoss):
 
     def hessian_at(self, outputs: jax.Array) -> Product:
         return lambda v: v
+
+
+def check_rows(outputs: jax.Array, batch: Batch) -> None:
+    """Refuse a batch that does not have a target and a weight for each step and sequence."""
+    rows, targets, weights = map(jnp.shape, (outputs, batch.targets, batch.weights))
+    if not rows[:2] == targets[:2] == weights:
+        raise BadInput(
+            f"a loss per step needs a target and a weight for each of {rows[0]} steps and "
+            f"{rows[1]} sequences, got targets {targets} and weights {weights}"
+        )
 
 
 def per_step(loss: Loss, what: str) -> StepLoss:

@@ -11,7 +11,11 @@ or of squares that nearly cancel (101,325 ± 10), lose nothing.
     Accuracy            the fraction of steps at which the largest output is the target
     ExactMatch          the fraction of sequences that are right at every step
     MeanSquaredError    `Σ w ‖o - target‖² / Σ w`
+    FrameError          `Σ w ‖σ(o) - target‖² / Σ w`, for pixels
+    OfSteps             another one of these, of some of the steps
     F1                  `2 TP / (2 TP + FP + FN)`, averaged over the classes that occur
+    MacroF1, MicroF1    the same of several labels at once, averaged, or of the counts of all labels
+    HammingLoss         the fraction of labels that are wrong, of several at once
 
 Metrics of regression are in the original units of the data. With scaled outputs o and targets y,
 and the factor s by which each was divided:
@@ -108,7 +112,7 @@ def values_of(metrics: tuple[Metric, ...], counts: Sequence[list[Any]]) -> list[
     if not counts:
         return [None for _ in metrics]
     sums = jax.tree.map(lambda *x: sum(np.asarray(y, np.float64) for y in x), *counts)
-    return [metric.value(found) for metric, found in zip(metrics, sums, strict=True)]
+    return [metric.value(summed) for metric, summed in zip(metrics, sums, strict=True)]
 
 
 def total(values: Any, axis: Any = None) -> jax.Array:
@@ -249,6 +253,43 @@ class MeanSquaredError(StepMean):
 
 
 @dataclasses.dataclass(frozen=True)
+class FrameError(StepMean):
+    """The squared error of a frame: summed over its pixels, averaged over frames.
+
+    Outputs are the logits of pixels, targets pixels from 0 to 1.
+    """
+
+    name = "squared error per frame"
+
+    def score(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        return jnp.sum((jax.nn.sigmoid(outputs) - targets) ** 2, axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class OfSteps(Metric):
+    """Another metric, an error, of some of the steps alone; for batches without `lengths`.
+
+    Attributes:
+        metric: the other one.
+        name: what it is called here.
+        begin, end: the first of the steps, and that after the last.
+    """
+
+    metric: Metric
+    name: str
+    begin: int
+    end: int
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        some = slice(self.begin, self.end)
+        part = batch._replace(targets=batch.targets[some], weights=batch.weights[some])
+        return self.metric.counts(outputs[some], part)
+
+    def value(self, counts: Any) -> float | None:
+        return self.metric.value(counts)
+
+
+@dataclasses.dataclass(frozen=True)
 class F1(Metric):
     """The F1 score, averaged over the classes that occur among predictions or targets.
 
@@ -265,15 +306,51 @@ class F1(Metric):
 
     def counts(self, outputs: jax.Array, batch: Batch) -> Any:
         weights = jnp.asarray(batch.counted)[..., None]
-        said = jax.nn.one_hot(jnp.argmax(outputs, axis=-1), self.classes)
-        right = jax.nn.one_hot(batch.targets, self.classes)
+        said, right = self.decided(outputs, batch.targets)
         axes = tuple(range(said.ndim - 1))
         return jnp.stack([total(weights * x, axes) for x in (said * right, said, right)])
+
+    def decided(self, outputs: jax.Array, targets: Any) -> tuple[jax.Array, jax.Array]:
+        """What is said and what is right, `(..., classes)` of 0 and 1."""
+        said = jax.nn.one_hot(jnp.argmax(outputs, axis=-1), self.classes)
+        return said, jax.nn.one_hot(targets, self.classes)
 
     def value(self, counts: Any) -> float | None:
         both, said, right = np.asarray(counts, float)
         there = said + right > 0
         return float(np.mean(2 * both[there] / (said + right)[there])) if there.any() else None
+
+
+@dataclasses.dataclass(frozen=True)
+class MacroF1(F1):
+    """The F1 score of each of several labels at once, averaged over those that occur.
+
+    A label is said where its output is positive, which is where its sigmoid is above ½.
+    """
+
+    name = "F1 macro"
+
+    def decided(self, outputs: jax.Array, targets: Any) -> tuple[jax.Array, jax.Array]:
+        return (outputs > 0).astype(jnp.float32), jnp.asarray(targets)
+
+
+class MicroF1(MacroF1):
+    """The F1 score of several labels at once, from the counts of all of them together."""
+
+    name = "F1 micro"
+
+    def value(self, counts: Any) -> float | None:
+        return super().value(np.sum(np.asarray(counts, float), axis=1, keepdims=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class HammingLoss(StepMean):
+    """The fraction of labels, of several at once, that are said and wrong or right and not said."""
+
+    name = "Hamming loss"
+
+    def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
+        return jnp.mean(jnp.asarray((outputs > 0) != (jnp.asarray(targets) > 0), float), axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -365,5 +442,5 @@ class NormalisedError(RSquared):
     higher_is_better = False
 
     def value(self, counts: Any) -> float | None:
-        found = super().value(counts)
-        return None if found is None else float(np.sqrt(max(1 - found, 0)))
+        explained = super().value(counts)
+        return None if explained is None else float(np.sqrt(max(1 - explained, 0)))

@@ -1,9 +1,9 @@
-"""The targets of a data set as answers to learn: classes or numbers."""
+"""The targets of a data set as answers to learn: a class, several labels at once, or numbers."""
 
 import dataclasses
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,20 @@ import numpy as np
 from ..data.artefact_checks import kept_object
 from ..data.scaling import Scaler, check_complete
 from ..errors import BadInput
-from .losses import CrossEntropy, Loss, SquaredError
-from .metrics import F1, AbsoluteError, Accuracy, ErrorInUnits, Metric, RSquared
+from .losses import BinaryCrossEntropy, CrossEntropy, Loss, SquaredError
+from .metrics import (
+    F1,
+    AbsoluteError,
+    Accuracy,
+    ErrorInUnits,
+    HammingLoss,
+    MacroF1,
+    Metric,
+    MicroF1,
+    RSquared,
+)
 
-KINDS = ("classification", "regression")
+KINDS = ("classification", "regression", "multilabel")
 MAX_AMBIGUOUS = 20  # distinct whole numbers that may be either classes or quantities
 MAX_CLASSES = 1000
 MAX_LABEL = 2**53  # floats hold all whole numbers below
@@ -37,6 +47,16 @@ class TargetCodec:
     scaler: Scaler | None
     chance: float
     levels: tuple[float, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """One of `KINDS`."""
+        return KINDS[0] if self.scaler is None else KINDS[1]
+
+    @property
+    def width(self) -> int | None:
+        """How many numbers a target has; `None` for a class."""
+        return None if self.scaler is None else len(self.scaler.shift)
 
     @property
     def outputs(self) -> int:
@@ -75,6 +95,11 @@ class TargetCodec:
             raise BadInput(f"the label {error.args[0]!r:.40} is not one of {known}") from None
         return found, there
 
+    def in_words(self, outputs: np.ndarray) -> list[str]:
+        """The most probable class for each row of outputs `(M, outputs)`."""
+        assert self.classes is not None
+        return [str(self.classes[n]) for n in np.argmax(outputs, axis=-1)]
+
     def centre(self, outputs: Any) -> Any:
         """The outputs as one number for each target."""
         return outputs
@@ -93,7 +118,7 @@ class TargetCodec:
     @classmethod
     def from_json(cls, found: Any) -> "TargetCodec":
         """The inverse of `as_json`, with validation."""
-        kept_object(found, "answers", ["classes", "scaler", "chance"], ["levels"])
+        kept_object(found, "answers", ["classes", "scaler", "chance"], ["levels", "several"])
         classes, scaler, chance = found["classes"], found["scaler"], found["chance"]
         if (classes is None) == (scaler is None):
             raise ValueError("its answers are neither classes nor numbers")
@@ -106,7 +131,87 @@ class TargetCodec:
         )
         if not plain or len(set(classes)) != len(classes) or len(classes) < 2:
             raise ValueError("its classes are not a list of different labels")
-        return cls(tuple(classes), None, float(chance))
+        several = found.get("several", False)
+        if not isinstance(several, bool):
+            raise ValueError("it does not say whether there are several labels at once")
+        return (LabelSets if several else TargetCodec)(tuple(classes), None, float(chance))
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelSets(TargetCodec):
+    """Any number of the `classes` at once, each by a sigmoid of its own.
+
+    Source: Lipton et al. (2015), section 2.3. A target is a row of 0 and 1, one for each class.
+    """
+
+    @property
+    def kind(self) -> str:
+        return "multilabel"
+
+    @property
+    def width(self) -> int | None:
+        return self.outputs
+
+    @property
+    def loss(self) -> Loss:
+        return BinaryCrossEntropy()
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return HammingLoss(), MicroF1(self.outputs), MacroF1(self.outputs)
+
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gaps = np.isnan(rows)
+        return np.where(gaps, 0, rows).astype(np.float32), ~gaps.any(axis=1)
+
+    def in_words(self, outputs: np.ndarray) -> list[str]:
+        """The labels whose sigmoid is above ½, joined by commas, for each row of outputs."""
+        names = np.array(self.classes, object)
+        return [",".join(map(str, names[row > 0])) for row in outputs]
+
+    def as_json(self) -> dict[str, Any]:
+        return {**super().as_json(), "several": True}
+
+
+def label_sets(cells: Iterable[str], known: Sequence[Any] | None) -> tuple[np.ndarray, list[str]]:
+    """Sets of labels, written `a,b`, as rows `(N, labels)` of 0 and 1, and the labels.
+
+    Args:
+        cells: the sets; an empty one is written as nothing.
+        known: the labels of a trained model; by default those of the cells, in order.
+
+    Example:
+        >>> from ostinato.tasks.target_codec import label_sets
+        >>> rows, names = label_sets(["new, big", "", "big"], None)
+        >>> names, rows.tolist()
+        (['big', 'new'], [[1, 1], [0, 0], [1, 0]])
+    """
+    sets = [{part.strip() for part in cell.split(",")} - {""} for cell in cells]
+    names = sorted(set().union(*sets)) if known is None else [*map(str, known)]
+    _check_alike(np.array(names, object))
+    places = {name: n for n, name in enumerate(names)}
+    rows = np.zeros((len(sets), len(names)), np.int32)
+    for row, some in zip(rows, sets, strict=True):
+        if strange := sorted(some - places.keys()):
+            raise BadInput(f"the label {strange[0]!r:.40} is not one of {', '.join(names[:10])}")
+        row[[places[name] for name in some]] = 1
+    return rows, names
+
+
+def fit_label_sets(rows: np.ndarray, training: np.ndarray, names: Sequence[Any]) -> LabelSets:
+    """The answers for rows `(M, labels)` of 0 and 1.
+
+    `chance` is the Hamming loss of the best constant set: the labels that more than half of the
+    training part has.
+    """
+    if not 2 <= len(names) <= MAX_CLASSES:
+        raise BadInput(f"multilabel needs 2 to {MAX_CLASSES} different labels, got {len(names)}")
+    codec = LabelSets(tuple(names), None, 0.0)
+    targets, there = codec(rows[training])
+    if not targets[there].any():
+        raise BadInput("the training part has no labels")
+    shares = targets[there].mean(0, dtype=float)
+    return dataclasses.replace(codec, chance=float(np.minimum(shares, 1 - shares).mean()))
 
 
 def fit_answers(
@@ -114,6 +219,7 @@ def fit_answers(
     training: np.ndarray,
     scale: bool,
     name: Callable[[int], str] = "target {}".format,
+    labels: Sequence[Any] | None = None,
 ) -> TargetCodec:
     """The classes of all answers, or the means and standard deviations of the training answers.
 
@@ -122,10 +228,13 @@ def fit_answers(
         training: the indices of the training rows.
         scale: whether to scale numbers.
         name: the name of each output in messages.
+        labels: their names, if every row has several labels at once: 0 or 1 for each.
     """
+    if labels is not None:
+        return fit_label_sets(rows, training, labels)
     if rows.ndim == 1:
-        labels = {_plain(label) for label in rows[~_is_missing(rows)].tolist()}
-        classes = tuple(sorted(labels, key=lambda x: (isinstance(x, str), x)))
+        different = {_plain(label) for label in rows[~_is_missing(rows)].tolist()}
+        classes = tuple(sorted(different, key=lambda x: (isinstance(x, str), x)))
         if len(classes) < 2:
             raise BadInput(f"classification needs at least 2 classes, got {len(classes)}")
         if len(classes) > MAX_CLASSES:
@@ -143,6 +252,11 @@ def fit_answers(
     scaler = Scaler.fit(rows[complete], scale, name)
     variances = np.var(rows[complete], axis=0)
     return TargetCodec(None, scaler, float(variances.mean()))
+
+
+def labels_of(rows: np.ndarray, kind: str | None) -> list[str] | None:
+    """Names for several labels at once that have none; `None` for targets of another kind."""
+    return [str(n) for n in range(1, rows.shape[1] + 1)] if kind == "multilabel" else None
 
 
 def checked_answers(
@@ -164,9 +278,9 @@ def checked_answers(
     if kind is None:
         kind = "classification" if words else _kind_of_numbers(ys)
     if words:
-        if kind == "regression":
+        if kind != "classification":
             raise BadInput(
-                f"regression needs numbers, got {where((0,) * ys.ndim)} = {ys.flat[0]!r:.40}"
+                f"{kind} needs numbers, got {where((0,) * ys.ndim)} = {ys.flat[0]!r:.40}"
             )
         labels = np.array([_text(label) for label in ys.ravel().tolist()], object)
         if ys.dtype.kind != "O":
@@ -180,6 +294,14 @@ def checked_answers(
     numbers = np.asarray(ys, float)
     check_complete(numbers, missing, where)
     if kind == "regression":
+        return numbers
+    if kind == "multilabel":
+        wrong = ~np.isin(numbers, (0, 1)) & ~np.isnan(numbers)
+        if wrong.any():
+            index = tuple(int(n) for n in np.unravel_index(int(np.argmax(wrong)), ys.shape))
+            raise BadInput(
+                f"{where(index)} is {numbers[index]:g}; of several labels each is 0 or 1"
+            )
         return numbers
     broken = np.isfinite(numbers) & (
         (numbers != np.round(numbers)) | (np.abs(numbers) >= MAX_LABEL)

@@ -8,10 +8,10 @@ that forecasts is asked for by `task.forecasting()`; see `series/series.py`.
 
 import abc
 import contextlib
+import functools
 import hashlib
 import operator
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -48,19 +48,23 @@ EVALUATED_TOGETHER = 64
 class Picture(NamedTuple):
     """A table of numbers from 0 to 1 with named rows and columns: where a network looks.
 
+    Or it is a picture in the usual sense, whose rows and columns are those of its pixels.
+
     Attributes:
         title: what it shows, in a few words.
         columns, rows: their names, left to right and top to bottom.
-        values: `values[row][column]`.
+        values: `values[row][column]`; with pixels, `None` is a gap.
+        pixels: whether it is a picture in the usual sense.
     """
 
     title: str
     columns: list[str]
     rows: list[str]
-    values: list[list[float]]
+    values: list[list[Any]]
+    pixels: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        return self._asdict()
+        return {name: x for name, x in self._asdict().items() if name != "pixels" or x}
 
 
 class TaskSizes(Protocol):
@@ -107,9 +111,11 @@ class Task(abc.ABC):
         solved: the first metric at which the task counts as solved, or `None`.
         length: the number of steps per sequence.
         lag: the least number of steps back that an answer depends on; `None` if unknown.
+        unit: what a batch has many of, for messages.
         held_out_together: how many generated held-out sequences are in memory at once.
         predicts_next: whether the targets are later inputs, which a network must not see.
         readout_bias: whether readouts have a bias, unless the cell says otherwise.
+        pictured: what `pictures` show, as the heading of a report.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
         Settings: a dataclass of the settings that a configuration can change; see
@@ -126,9 +132,11 @@ class Task(abc.ABC):
     framing: Framing
     solved: float | None = None
     length: int
+    unit: ClassVar[str] = "sequences"
     held_out_together: int = 0
     predicts_next: bool = False
     readout_bias: bool = True
+    pictured: str = "Where the network looks"
     model: Mapping[str, Any] | None = None
     settings: Any
     seed: int
@@ -144,8 +152,11 @@ class Task(abc.ABC):
         self.settings = from_arguments(self.Settings, given, settings)
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Show the settings in the signature of the constructor."""
+        """Check the arguments of `batch`; show the settings in the signature of the constructor."""
         super().__init_subclass__(**more)
+        for name, check in (("batch", _checked_batch), ("held_out", _checked_held_out)):
+            if name in vars(cls):
+                setattr(cls, name, check(vars(cls)[name]))
         with contextlib.suppress(BadInput, NameError, TypeError):  # whoever makes one is told
             cls.__signature__ = signature(cls.__init__, cls.Settings, Task.__init__)  # type: ignore[attr-defined]
 
@@ -161,15 +172,15 @@ class Task(abc.ABC):
         """
         return cls(seed=seed, **options(settings))
 
-    @cached_property
+    @functools.cached_property
     def loss(self) -> Loss:
         return self.framing.loss
 
-    @cached_property
+    @functools.cached_property
     def metrics(self) -> tuple[Metric, ...]:
         return self.framing.metrics
 
-    @cached_property
+    @functools.cached_property
     def chance(self) -> float:
         return self.framing.chance
 
@@ -271,7 +282,7 @@ class Task(abc.ABC):
         return None
 
     def pictures(self, network: Model) -> list[Picture]:
-        """Where a network looks in some examples, for the report."""
+        """Where a network looks, or what it draws, in some examples; for the report."""
         return []
 
     def artefacts(self) -> dict[str, Any]:
@@ -282,7 +293,7 @@ class Task(abc.ABC):
         return {}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
         """Check the artefacts that a run folder holds; raises `ValueError` for what is wrong.
 
         Returns:
@@ -294,6 +305,34 @@ class Task(abc.ABC):
         """A hash of the data; by default of inputs, targets and weights of two training batches."""
         batches = (self.batch(index, 2)[:3] for index in range(2))
         return hashed([x for batch in batches for x in jax.tree.leaves(batch)])
+
+
+def _checked_batch(batch: Callable[..., Batch]) -> Callable[..., Batch]:
+    """The method `batch`, which refuses a wrong number, and a wrong or too large size."""
+
+    @functools.wraps(batch)
+    def checked(self: Task, index: int, size: int, *more: Any, **named: Any) -> Batch:
+        if not _is_whole(index) or index < 0:
+            raise BadInput(f"batches are numbered from 0, got {shown(index)}")
+        checked_count(size, f"{self.unit} of a batch")
+        try:
+            return batch(self, index, size, *more, **named)
+        except MemoryError as error:
+            raise BadInput(f"a batch of {size} {self.unit} is too large: {error}") from None
+
+    return checked
+
+
+def _checked_held_out(held_out: Callable[..., Any]) -> Callable[..., Iterator[Batch]]:
+    """The method `held_out`, which must give batches."""
+
+    @functools.wraps(held_out)
+    def checked(self: Task, part: str, size: int) -> Iterator[Batch]:
+        batches = held_out(self, part, size)
+        what = "an iterator over batches"
+        return iter(checked_kind(f"held_out of the task {self.name}", batches, Iterable, what))
+
+    return checked
 
 
 class TextTask(Task):
@@ -404,7 +443,7 @@ def _is_whole(number: Any) -> bool:
 def checked_count(count: int, what: str = "steps of a sequence") -> int:
     """A number of steps or sequences; raises unless it is whole and at least 1."""
     if not _is_whole(count) or count < 1:
-        raise BadInput(f"the {what} must be a whole number of at least 1, got {count!r:.40}")
+        raise BadInput(f"the {what} must be a whole number of at least 1, got {shown(count)}")
     return int(count)
 
 

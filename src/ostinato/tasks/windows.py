@@ -80,7 +80,6 @@ class Streamed(Task):
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         stream = self.stream_of("train")
-        size = checked_count(size, "sequences of a batch")
         length, size = self._shape(stream, size, checked_length(self, length))
         if not self.carry:
             places = random(self.seed, 0, index).integers(0, stream.steps - length + 1, size)
@@ -92,11 +91,11 @@ class Streamed(Task):
             offset = int(random(self.seed, 1, epoch).integers(0, spare + 1))
             age = window * length
             places = offset + np.arange(size) * windows * length + age
-        found = stream.at(places + np.arange(length)[:, None], age == 0, stream.several)
+        batch = stream.at(places + np.arange(length)[:, None], age == 0, stream.several)
         if age >= self.washout:
-            return found
+            return batch
         late = (age + np.arange(length) >= self.washout)[:, None]
-        return found._replace(weights=found.weights * late.astype(found.weights.dtype))
+        return batch._replace(weights=batch.weights * late.astype(batch.weights.dtype))
 
     def _shape(self, stream: Stream, size: int, length: int) -> tuple[int, int]:
         """Steps and sequences of a training batch, at most as many as the stream has room for."""

@@ -19,3 +19,5 @@ from .stack import Stack as Stack
 from .tagger import Tagger as Tagger
 from .torch_weights import from_torch as from_torch
 from .turing import NeuralTuringMachine as NeuralTuringMachine
+from .video import VideoCaptioner as VideoCaptioner
+from .video import VideoModel as VideoModel

@@ -1,5 +1,6 @@
 """From one sequence to another: an encoder, a decoder, and the bridge from one to the other."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
@@ -31,33 +32,44 @@ class Pair(NamedTuple):
     own: Any = None
 
 
-class OwnSymbols(Cell):
-    """At marked steps a network reads its own last answer instead of the symbol it is given.
+def most_probable(outputs: jax.Array) -> jax.Array:
+    """The symbol with the largest output, `(..., symbols)` to `(...)`."""
+    return jnp.argmax(outputs, axis=-1).astype(jnp.int32)
 
-    The answer is the most probable symbol, and no derivative goes through the choice. With marks
-    drawn at random this is scheduled sampling (Bengio et al., 2015), with marks at all steps but
-    the first the network writes on its own.
 
-    Shapes: x `(symbols (...), marks (...))`; state `(the network's, last answer (*batch,))`.
+class OwnAnswers(Cell):
+    """At marked steps a network reads its own last answer instead of what it is given.
+
+    An answer is by default the most probable symbol, and no derivative goes through the choice.
+    With marks drawn at random this is scheduled sampling (Bengio et al., 2015), with marks at all
+    steps but the first the network writes on its own.
+
+    Shapes: x `(given (...), marks (...))`, symbols or vectors with marks `(..., 1)`; state
+    `(the network's, last answer)`.
+
+    Attributes:
+        answer: from an output to what the network reads next.
     """
 
-    network: Cell
+    network: Network
+    answer: Callable[[jax.Array], jax.Array] = eqx.field(static=True, default=most_probable)
 
     @property
     def input_axes(self) -> int:
-        return 0
+        return self.network.input_axes
 
     def initial(self, batch: tuple[int, ...]) -> Any:
-        return self.network.initial(batch), jnp.zeros(batch, jnp.int32)
+        outputs = jnp.zeros((*batch, self.network.outputs), self.network.dtype)
+        return self.network.initial(batch), jnp.zeros_like(self.answer(outputs))
 
     def inputs(self, x: Any) -> Any:
         return x
 
     def step(self, state: Any, u: Any) -> tuple[Any, Any]:
         (state, last), (given, own) = state, u
-        symbols = jnp.where(own, last, given)
-        state, y = self.network.step(state, self.network.inputs(symbols))
-        return (state, jnp.argmax(y, axis=-1).astype(last.dtype)), y
+        read = jnp.where(own, last, given)
+        state, y = self.network.step(state, self.network.inputs(read))
+        return (state, self.answer(y).astype(last.dtype)), y
 
 
 class Encoder(Protocol):
@@ -186,7 +198,7 @@ class EncoderDecoder(Model):
         network, state = self.read(run, pair.source, pair.lengths[0])
         if pair.own is None:
             return network, pair.target, state
-        cell = OwnSymbols(network)
+        cell = OwnAnswers(network)
         return cell, (pair.target, pair.own), (state, pair.target[0])
 
     def read(self, run: Run, source: Any, lengths: Any, copies: int = 1) -> tuple[Network, Any]:

@@ -49,8 +49,8 @@ def mackey_glass(
         middle = (9 * (late[:-2] + late[1:-1]) - ends[:-3] - late[2:]) / 16
         first, between, last = (0.2 * y / (1 + y**power) for y in (late[:-2], middle, late[1:-1]))
         push = width / 6 * (decay * first + 4 * half * between + last)
-        found, _ = lfilter([1.0], [1.0, -decay], push, zi=[decay * x[at]])
-        x[at + 1 : at + 1 + count] = found
+        later, _ = lfilter([1.0], [1.0, -decay], push, zi=[decay * x[at]])
+        x[at + 1 : at + 1 + count] = later
         at += count
     return x[-samples * fine :: fine].copy()
 
@@ -69,12 +69,12 @@ def lorenz(samples: int, seed: int = 0, *, interval: float = 0.02, fine: int = 1
     """
     width = interval / fine
     state = np.array([1.0, 1.0, 1.0]) + 0.1 * np.random.default_rng(seed).normal(size=3)
-    found = np.empty((samples, 3))
+    series = np.empty((samples, 3))
     for n in range(-TRANSIENT, samples):
         if n >= 0:
-            found[n] = state
+            series[n] = state
         state = _runge_kutta(state, width, fine)
-    return found
+    return series
 
 
 def _runge_kutta(state: np.ndarray, width: float, steps: int) -> np.ndarray:

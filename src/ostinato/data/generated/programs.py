@@ -37,6 +37,7 @@ from random import Random
 from typing import NamedTuple
 
 from ...errors import BadInput
+from ...settings import shown
 from ..splits import draw_in
 
 VARIABLES = [letter for letter in string.ascii_lowercase if letter != "x"]  # x counts in loops
@@ -113,7 +114,7 @@ def strategy(name: str) -> Strategy:
         True
     """
     if name not in STRATEGIES:
-        raise BadInput(f"curriculum must be one of {', '.join(STRATEGIES)}; got {name!r:.40}")
+        raise BadInput(f"curriculum must be one of {', '.join(STRATEGIES)}; got {shown(name)}")
     return STRATEGIES[name]
 
 
@@ -225,9 +226,9 @@ class _Writer:
 
     def operands(self, result: _Value, count: int) -> list[_Value]:
         """The result at a random place among new numbers."""
-        found = [self.number() for _ in range(count - 1)]
-        found.insert(self.below(count), result)
-        return found
+        operands = [self.number() for _ in range(count - 1)]
+        operands.insert(self.below(count), result)
+        return operands
 
     def sum(self, left: _Value, right: _Value) -> _Value:
         """The sum or the difference."""

@@ -46,8 +46,8 @@ def reviews(count: int, rng: np.random.Generator) -> tuple[list[str], list[str]]
         >>> len(texts), sorted(set(labels))
         (100, ['negative', 'positive'])
     """
-    found = [_review(rng) for _ in range(count)]
-    return [text for text, _ in found], [label for _, label in found]
+    pairs = [_review(rng) for _ in range(count)]
+    return [text for text, _ in pairs], [label for _, label in pairs]
 
 
 def _review(rng: np.random.Generator) -> tuple[str, str]:

@@ -92,15 +92,13 @@ def curvature_size(asked: int | None, batch: int) -> int:
     return asked
 
 
-def check_exact(objective: Objective, draw: str) -> None:
-    """Raise for an objective in lower precision, and for an unknown `draw`."""
+def check_exact(objective: Objective) -> None:
+    """Raise for an objective in lower precision."""
     if objective.compute is not None:
         raise BadInput(
             "a second-order learner needs float32, because lower precision ruins its curvature "
             f"products; got {objective.compute}"
         )
-    if draw not in DRAWS:
-        raise BadInput(f"draw must be one of {', '.join(DRAWS)}; got {draw}")
 
 
 def whole_and_part(

@@ -121,11 +121,7 @@ class HessianFree(Curved):
     chunk: int | None = None
 
     def __post_init__(self) -> None:
-        check_exact(self.objective, self.draw)
-        if self.judge not in JUDGES:
-            raise BadInput(f"judge must be one of {', '.join(JUDGES)}; got {self.judge}")
-        if self.adapt not in ADAPTS:
-            raise BadInput(f"adapt must be one of {', '.join(ADAPTS)}; got {self.adapt}")
+        check_exact(self.objective)
         if self.adapt == "iteration" and self.line_search:
             raise BadInput("line-search damping has its own rule; leave adapt at step")
 

@@ -26,7 +26,6 @@ from ...files import read_regular
 from ...names import nearest
 from ...settings import as_json, checked, make, settings_of, shown
 from ...tasks.series.from_files import task_name_for
-from ..config.sections import NetworkSettings
 from .members import Member
 from .refusals import MEMBERS, SETTINGS, refuse
 from .sections import (
@@ -34,6 +33,7 @@ from .sections import (
     ROLES,
     SECTIONS,
     USUAL,
+    NetworkSettings,
     TrainingSettings,
     chosen_members,
     owners,
@@ -90,7 +90,7 @@ class Config:
             member = Member(*chosen[section], None) if section in chosen else None
             object.__setattr__(self, section, member)
         refuse(MEMBERS, self)
-        kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+        kinds = settings_by_section(chosen)
         sections = owners(kinds, chosen)
         parts: dict[str, dict[str, Any]] = {section: {} for section in kinds}
         for name, value in given.items():
@@ -165,7 +165,7 @@ class Config:
         members = {section: (x.name, x.kind) for section, x in own.items() if x is not None}
         members |= chosen_members(_members(changes))
         chosen = {section: members[section] for section in ROLES if section in members}
-        kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+        kinds = settings_by_section(chosen)
         known = {name for kind in kinds.values() for name in settings_of(kind)}
         kept = {name: value for name, value in self.flat().items() if name in known}
         config = object.__new__(Config)
@@ -219,7 +219,7 @@ def flattened(sections: dict[str, Any], *, named: bool = True) -> dict[str, Any]
     if "first" in sections and not isinstance(sections["first"].get("name"), str):
         raise BadInput("[first] needs the name of a learner")
     chosen = chosen_members({**USUAL, **names}, named=named)
-    kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+    kinds = settings_by_section(chosen)
     flat: dict[str, Any] = dict(names)
     for section, part in sections.items():
         known = settings_of(kinds[section])

@@ -58,6 +58,11 @@ class Case:
         return None if self.first is None else vars(self.first.settings).get("gradient")
 
     @property
+    def exact_gradient(self) -> bool:
+        """Whether all of the gradient is computed at once, over whole sequences."""
+        return vars(self.learner.settings).get("gradient") in (None, "full")
+
+    @property
     def lstm1997(self) -> bool:
         """Whether the gradient is that of 1997."""
         return "lstm1997" in (vars(self.learner.settings).get("gradient"), self.first_gradient)
@@ -231,8 +236,14 @@ NETWORK: Table = {
         "the task {x.task.name} has a network of its own kind; leave out NAME",
         lambda x: x.model != "network",
     ),
+    "the task {x.task.name} has a network of its own kind, which needs --gradient full": lambda x: (
+        x.model != "network" and not x.exact_gradient
+    ),
+    "the task {x.task.name} has a network of its own kind; leave out omega": lambda x: (
+        x.model != "network" and vars(x.learner.settings).get("omega")
+    ),
     "the task {x.task.name} reads vectors, so it takes no embedding": lambda x: (
-        x.network.embedding and x.model == "network" and not x.task.symbolic
+        x.network.embedding and x.model in ("network", "video") and not x.task.symbolic
     ),
     "the task {x.task.name} needs a readout; give another cell or --readout bias": lambda x: (
         x.model != "network" and x.own_readout

@@ -196,9 +196,9 @@ def chosen_members(names: dict[str, Any], *, named: bool = True) -> dict[str, tu
     }
 
 
-def settings_by_section(kinds: dict[str, Any]) -> dict[str, type]:
-    """The settings dataclass of each section, given the classes of the members."""
-    return {**{section: kind.Settings for section, kind in kinds.items()}, **SHARED}
+def settings_by_section(chosen: dict[str, tuple[str, Any]]) -> dict[str, type]:
+    """The settings dataclass of each section, given the chosen members."""
+    return {**{section: kind.Settings for section, (_, kind) in chosen.items()}, **SHARED}
 
 
 def all_settings(role: str) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ needs; `None` is a plain `Network`. A new kind is one function here and one line
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,12 +18,23 @@ from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
 from ...tasks.task import TaskSizes
 from ...weights import trained
-from ...wiring import Captioner, Embedding, EncoderDecoder, Mean, Network, Stack, Tagger
+from ...wiring import (
+    Captioner,
+    Embedding,
+    EncoderDecoder,
+    Mean,
+    Network,
+    Stack,
+    Tagger,
+    VideoCaptioner,
+    VideoModel,
+)
 from ...wiring.attention import ATTENTION
 from ...wiring.captioner import Convolutions
 from ...wiring.encoder_decoder import Bridge, DeepReadout, can_hand_over
 from ...wiring.network import Dropped
 from ...wiring.noise import Drop
+from ...wiring.video import LEARNED, FrameDecoder, Frames
 from ..config.refusals import NETWORK, refuse
 from .parts import Parts, readout_kind
 
@@ -99,6 +111,59 @@ def captioner(parts: Parts, key: jax.Array) -> Captioner:
     return Captioner(pictures, decoder, target, bridge, attention, readout)
 
 
+def video(parts: Parts, key: jax.Array) -> VideoModel:
+    """An encoder of frames, and a decoder of frames for each of what is learned.
+
+    The numbers of the model: `picture`, height, width and channels; `convolutions`, whether they
+    read a frame; `learn`, one of `LEARNED`; `conditional`.
+    """
+    task, numbers = parts.task, parts.task.model or {}
+    read, inside, *keys = jax.random.split(key, 6)
+    frames, size = _frames(parts, read)
+    encoder, _ = parts.layers(size, inside)
+
+    def decoder(one: jax.Array, two: jax.Array) -> FrameDecoder:
+        inputs = task.outputs if numbers["conditional"] else 1
+        cell, width = parts.layers(inputs, one, both_ways=False)
+        made, joined = jax.random.split(two)
+        network = Network(cell, parts.readout(width, task.outputs, made))
+        handed_over = can_hand_over(encoder, cell)
+        return FrameDecoder(network, None if handed_over else Bridge(encoder, cell, key=joined))
+
+    again = None if numbers["learn"] == "predict" else decoder(*keys[:2])
+    ahead = None if numbers["learn"] == "reconstruct" else decoder(*keys[2:])
+    return VideoModel(frames, encoder, again, ahead, numbers["conditional"])
+
+
+def video_captioner(parts: Parts, key: jax.Array) -> VideoCaptioner:
+    """An encoder of frames and a decoder of `outputs` symbols.
+
+    The numbers of the model: `picture` and `convolutions` as for `video`; `attention`, `tied` and
+    `embedding` as for an encoder-decoder.
+    """
+    keys = iter(jax.random.split(key, 12))
+    target: Any
+    frames, size = _frames(parts, next(keys))
+    layers, memory = parts.layers(size, next(keys))
+    target, width = parts.encoding(parts.task.outputs, next(keys), EMBEDDED)
+    decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
+    drop = parts.settings.dropout
+    if drop:
+        target = Dropped(target, Drop(drop, key=next(keys)))
+        readout = readout.dropping(Drop(drop, key=next(keys)))
+    encoder = Network(layers, None)
+    return VideoCaptioner(encoder, decoder, target, bridge, attention, readout, frames)
+
+
+def _frames(parts: Parts, key: jax.Array) -> tuple[Frames, int]:
+    """How frames are read, and the size of what a layer reads of each."""
+    numbers = parts.task.model or {}
+    if not numbers["convolutions"]:
+        return Frames(None), math.prod(numbers["picture"])
+    made = Convolutions(numbers["picture"], key=key)
+    return Frames(made), made.cells * made.size
+
+
 def _decoding(
     parts: Parts, target: Any, width: int, encoder: Any, memory: int, keys: Iterator[jax.Array]
 ) -> tuple[Any, Bridge | None, Any, DeepReadout]:
@@ -156,12 +221,20 @@ _DECODER = (
     Setting("tied", bool, False, None),
     _size("embedding", least=0),
 )
+_PICTURE = Setting("picture", tuple, False, None, min=1)
 # The numbers of each kind of model, as a task gives them and a run folder holds them.
 NUMBERS: dict[str, tuple[Setting, ...]] = {
     "network": (Setting("embedding", int, True, None, min=0),),
     "encoder-decoder": _DECODER,
     "tagger": (_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
-    "captioner": (*_DECODER, Setting("picture", tuple, False, None, min=1)),
+    "captioner": (*_DECODER, _PICTURE),
+    "video": (
+        _PICTURE,
+        Setting("convolutions", bool, False, None),
+        Setting("conditional", bool, False, None),
+        Setting("learn", str, False, None, among=LEARNED),
+    ),
+    "video-captioner": (*_DECODER, _PICTURE, Setting("convolutions", bool, False, None)),
 }
 
 
@@ -180,6 +253,8 @@ MODELS: dict[str, Callable[[Parts, jax.Array], Any]] = {
     "encoder-decoder": encoder_decoder,
     "tagger": tagger,
     "captioner": captioner,
+    "video": video,
+    "video-captioner": video_captioner,
 }
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import jax
+import msgspec
 
 from ...cells import Cell
 from ...cells.initialisers import Initialiser, fan_in, incoming, normal, spectral_radius
@@ -25,23 +26,26 @@ from ...wiring import (
     WeightNoise,
     Zoneout,
 )
-from ..config.sections import memory_size
+from ..config.members import Member
+from ..config.sections import NetworkSettings, memory_size
+
+Size = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
 
 
-class Sizes(NamedTuple):
-    """What a network must know about its task; see `Task` for the fields."""
+class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a network must know about its task, as a run keeps it; see `Task` for the fields."""
 
     name: str
-    inputs: int
-    outputs: int
+    inputs: Size
+    outputs: Size
     symbolic: bool
     readout_bias: bool = True
-    model: Mapping[str, Any] | None = None
+    model: dict[str, Any] | None = None
     predicts_next: bool = False
 
     @classmethod
     def of(cls, task: Task) -> "Sizes":
-        return cls(**{name: getattr(task, name) for name in cls._fields})
+        return cls(**{name: getattr(task, name) for name in cls.__struct_fields__})
 
 
 class Parts:
@@ -55,7 +59,11 @@ class Parts:
     """
 
     def __init__(
-        self, cell: Any, settings: Any, task: TaskSizes, units: int | Sequence[int]
+        self,
+        cell: Member,
+        settings: NetworkSettings,
+        task: TaskSizes,
+        units: int | Sequence[int],
     ) -> None:
         self.cell, self.settings, self.task, self.units = cell, settings, task, units
 
@@ -140,7 +148,7 @@ class Parts:
         return Readout(width, outputs, key=key, bias=bias, **given)
 
 
-def readout_kind(cell: Any, settings: Any, task: TaskSizes) -> str:
+def readout_kind(cell: Member, settings: NetworkSettings, task: TaskSizes) -> str:
     """How the last layer is read: `"bias"`, `"plain"` (without one) or `"own"`.
 
     By default, a cell with its own readout is the output itself, and `readout_bias` of the other
@@ -169,7 +177,7 @@ def _both_ways(layer: Callable[..., Cell]) -> Callable[..., Bidirectional]:
     return make
 
 
-def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:
+def _wrapped(settings: NetworkSettings, cell: Cell, key: jax.Array) -> Cell:
     """A layer with the normalisation and noise of the settings."""
     zone, drop, noise = jax.random.split(key, 3)
     if settings.layer_norm:
@@ -183,7 +191,7 @@ def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:
     return cell
 
 
-def _options(cell: Any, settings: Any) -> dict[str, Any]:
+def _options(cell: Member, settings: NetworkSettings) -> dict[str, Any]:
     """The options of the cell's constructor: its own settings, and the network's initialisers."""
     given = options(cell.settings)
     initialisers: dict[str, Initialiser] = {}

@@ -52,12 +52,7 @@ class SequentialMNIST(Finite):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         checked_length(self, self.settings.length, PIXELS, PIXELS)
-        images, labels = _digits("train", more_than=VALID)
-        self.parts = {
-            "train": (images[:-VALID], labels[:-VALID]),
-            "valid": (images[-VALID:], labels[-VALID:]),
-            "test": _digits("t10k", more_than=0),
-        }
+        self.parts = digits_by_part()
         counts = np.bincount(self.parts["train"][1]).tolist()
         self.chance = max(counts) / sum(counts)
 
@@ -85,8 +80,18 @@ class PermutedMNIST(SequentialMNIST):
     order = np.random.default_rng(0).permutation(PIXELS)
 
 
+def digits_by_part() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Images `(N, 784)` and labels `(N,)` of each part, as bytes."""
+    images, labels = _digits("train", more_than=VALID)
+    return {
+        "train": (images[:-VALID], labels[:-VALID]),
+        "valid": (images[-VALID:], labels[-VALID:]),
+        "test": _digits("t10k", more_than=0),
+    }
+
+
 def _digits(part: str, more_than: int) -> tuple[np.ndarray, np.ndarray]:
-    """Images `(N, 784)` and labels `(N,)` of a part, as bytes."""
+    """Images and labels of a file."""
     where = find_data(f"mnist/{part}-images-idx3-ubyte.gz")
     images = read_idx(where)
     labels = read_idx(find_data(f"mnist/{part}-labels-idx1-ubyte.gz"))

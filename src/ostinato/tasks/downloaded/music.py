@@ -74,9 +74,9 @@ def read_rolls(relative: str) -> dict[str, list[np.ndarray]]:
 
     path = find_data(relative)
     try:
-        found = loadmat(path)
+        content = loadmat(path)
         parts = {
-            part: [np.asarray(roll, np.float32) for roll in found[f"{part}data"][0]]
+            part: [np.asarray(roll, np.float32) for roll in content[f"{part}data"][0]]
             for part in ("train", "valid", "test")
         }
     except Exception as error:  # a damaged file makes scipy raise almost anything

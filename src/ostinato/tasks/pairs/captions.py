@@ -1,7 +1,8 @@
 """Captions: learn to say in words what a picture shows."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -9,11 +10,11 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
-from ...data.artefact_checks import kept_whole
+from ...data.artefact_checks import kept_picture, kept_whole
 from ...data.generated import draw_shapes
 from ...data.padding import multiple_above
 from ...data.pictures import checked_captioned, read_captioned, read_pictures
-from ...data.splits import PARTS, divided_at_random, shares
+from ...data.splits import PARTS, checked_parts, divided_at_random, shares
 from ...data.tokens import END, UNKNOWN, Tokens
 from ...errors import BadInput
 from ...progress import each
@@ -87,6 +88,10 @@ class Captions(Finite, FileTask, AnsweringTask):
     apply_options = ("beam", "n_best", "penalty", "temperature", "seed")
     unit, filled, plural = "pictures", True, True
     retrieves = True
+    kind_of_model = "captioner"
+    read_captioned = staticmethod(read_captioned)
+    read_new = staticmethod(read_pictures)
+    checked = staticmethod(checked_captioned)
 
     def __init__(
         self,
@@ -109,11 +114,12 @@ class Captions(Finite, FileTask, AnsweringTask):
         """
         super().__init__(source=where, **given)
         chosen, self.exact = self.settings, exact
+        checked_parts(parts, "the pictures")
         self.images = {name: part[0] for name, part in parts.items()}
         self.captions = {name: [*part[1]] for name, part in parts.items()}
         if not self.captions["train"]:
             raise BadInput(f"{where}: there is no picture to learn from")
-        picture = self.images["train"].shape[1:]
+        picture = self.images["train"].shape[-3:]
         if artefacts is None:
             self.tokens = Tokens.of(self.captions["train"], "words", min_count=chosen.min_count)
         else:
@@ -129,7 +135,7 @@ class Captions(Finite, FileTask, AnsweringTask):
         chance = 0.0 if exact else _most_frequent(self.symbols["train"])
         self.framing = Written(CrossEntropy(), metrics, chance)
         self.model = {
-            "kind": "captioner",
+            "kind": self.kind_of_model,
             "picture": [*map(int, picture)],
             "attention": None if chosen.attention == "none" else chosen.attention,
             "tied": chosen.tied,
@@ -156,11 +162,11 @@ class Captions(Finite, FileTask, AnsweringTask):
             split: shares for training, validation and test.
             seed, where, options: see the class.
         """
-        pictures, texts = checked_captioned(images, captions, where)
+        pictures, texts = cls.checked(images, captions, where)
         rng = random(checked_seed(seed), SPLIT)
         parts = {
             name: (pictures[which], [texts[n] for n in which])
-            for name, which in divided_at_random(len(texts), split, "pictures", rng).items()
+            for name, which in divided_at_random(len(texts), split, cls.unit, rng).items()
         }
         return cls(parts, seed=seed, where=where, **options)
 
@@ -171,14 +177,19 @@ class Captions(Finite, FileTask, AnsweringTask):
         options = {**given.arguments, "exact": settings.file is None}
         if file is None:
             parts = {
-                part: draw_shapes(random(seed, MADE, n), count, part)
+                part: cls.drawn(random(seed, MADE, n), count, part, settings)
                 for n, (part, count) in enumerate(COUNTS.items())
             }
             return cls(parts, where="the drawn shapes", **options)
-        images, captions = read_captioned(file)
+        images, captions = cls.read_captioned(file)
         if kept is not None:
             check_size(images, kept, file)
         return cls.of(images, captions, split=shares(settings.split), where=file, **options)
+
+    @staticmethod
+    def drawn(rng: np.random.Generator, count: int, part: str, settings: Any) -> Part:
+        """Pictures and captions of a part, where there is no file."""
+        return draw_shapes(rng, count, part)
 
     def hold_out_all(self) -> None:
         every: tuple[dict[str, Any], ...] = (self.images, self.captions, self.symbols)
@@ -196,8 +207,14 @@ class Captions(Finite, FileTask, AnsweringTask):
         if not shift:
             return found
         draw = random(self.seed, MOVED, index)
-        pictures = moved(found.inputs.source, *draw.integers(-shift, shift + 1, (2, len(which))))
+        places = draw.integers(-shift, shift + 1, (2, len(which)))
+        pictures = self.moved(found.inputs.source, *places)
         return found._replace(inputs=found.inputs._replace(source=pictures))
+
+    @staticmethod
+    def moved(pictures: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The pictures of a batch, each moved; see `moved`."""
+        return moved(pictures, down, right)
 
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
         """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
@@ -263,7 +280,7 @@ class Captions(Finite, FileTask, AnsweringTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        return apply_to_file(network, how)
+        return apply_to_file(network, how, cls.read_new, cls.unit)
 
     def artefacts(self) -> dict[str, Any]:
         assert self.model is not None
@@ -276,10 +293,7 @@ class Captions(Finite, FileTask, AnsweringTask):
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
         kept_whole(found["longest"], "longest caption", min=0)
-        if not isinstance(found["picture"], list) or len(found["picture"]) != 3:
-            raise ValueError("its pictures have no height, width and channels")
-        for size in found["picture"]:
-            kept_whole(size, "size of pictures")
+        kept_picture(found["picture"])
         return None, len(Tokens.from_json(found["tokens"]))
 
     def fingerprint(self) -> str:
@@ -292,10 +306,12 @@ def _most_frequent(captions: Sequence[np.ndarray]) -> float:
     return float(np.delete(counts, UNKNOWN).max() / counts.sum())
 
 
-def apply_to_file(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-    """The captions of the pictures in a file; see `Task.apply`."""
-    file, artefacts = how.given_file("an .npy or .npz file of pictures"), how.artefacts
-    pictures = read_pictures(file)
+def apply_to_file(
+    network: Any, how: ApplyOptions, read: Callable[[Path], np.ndarray], unit: str
+) -> Iterator[dict[str, Any]]:
+    """The captions of the pictures or clips in a file; see `Task.apply`."""
+    file, artefacts = how.given_file(f"an .npy or .npz file of {unit}"), how.artefacts
+    pictures = read(file)
     check_size(pictures, artefacts, str(file))
     tokens = Tokens.from_json(artefacts["tokens"])
     found = written(network, tokens, pictures, artefacts["longest"] + LONGER, how)
@@ -308,12 +324,12 @@ def apply_to_file(network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:
 
 
 def check_size(pictures: np.ndarray, artefacts: Mapping[str, Any], where: str) -> None:
-    """Refuse pictures of another size than in training."""
-    known = artefacts["picture"]
-    if [*pictures.shape[1:]] != known:
+    """Refuse pictures, or frames of clips, of another size than in training."""
+    known, size = artefacts["picture"], pictures.shape[-3:]
+    if [*size] != known:
+        what = "frames" if pictures.ndim == 5 else "pictures"
         raise BadInput(
-            f"{where}: the pictures have {as_size(pictures.shape[1:])}; the model reads "
-            f"{as_size(known)}"
+            f"{where}: the {what} have {as_size(size)}; the model reads {as_size(known)}"
         )
 
 
@@ -323,9 +339,9 @@ def written(
     """The best captions of each picture.
 
     Args:
-        network: a trained `Captioner`.
+        network: a trained `Captioner` or `VideoCaptioner`.
         tokens: its vocabulary.
-        pictures: `(N, height, width, channels)`.
+        pictures: `(N, height, width, channels)`, or clips with an axis of frames.
         max_symbols: the largest number of symbols of a caption, with its end.
         how: the beam, and how many captions.
     """
@@ -333,7 +349,7 @@ def written(
     blocks = [pictures[begin : begin + together] for begin in range(0, len(pictures), together)]
     for block in each(blocks, how.report, "describing the pictures", len(pictures), len):
         spare = together - len(block)
-        padded = np.pad(block, ((0, spare), (0, 0), (0, 0), (0, 0)))
+        padded = np.pad(block, ((0, spare), *[(0, 0)] * (block.ndim - 1)))
         lengths = np.full(together, padded.shape[1], np.int32)
         found = found_answers(network, np.moveaxis(padded, 0, 1), lengths, max_symbols, tokens, how)
         yield from found[: len(block)]
@@ -360,14 +376,14 @@ def nearest(pictures: np.ndarray, among: np.ndarray) -> np.ndarray:
 
 
 def moved(pictures: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Pictures `(height, B, width, channels)`, each moved by so many pixels; edges are repeated.
+    """Pictures `(height, B, width, ...)`, each moved by so many pixels; edges are repeated.
 
     Example:
         >>> picture = np.arange(4).reshape(1, 1, 4, 1)
         >>> moved(picture, np.array([0]), np.array([1])).ravel()
         array([0, 0, 1, 2])
     """
-    height, count, width, _ = pictures.shape
+    height, count, width = pictures.shape[:3]
     rows = np.clip(np.arange(height)[:, None] - down, 0, height - 1)
     columns = np.clip(np.arange(width)[:, None] - right, 0, width - 1)
     return pictures[rows[:, :, None], np.arange(count)[None, :, None], columns.T[None]]

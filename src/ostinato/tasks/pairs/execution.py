@@ -31,7 +31,7 @@ from ...data.tokens import END, Tokens
 from ...errors import BadInput
 from ...settings import from_arguments, setting, shared
 from ..applying import ApplyOptions
-from ..task import AnsweringTask, checked_count, checked_seed, random
+from ..task import AnsweringTask, checked_seed, random
 from .pairs import Pairs, PairSettings
 from .write_answers import OPTIONS, answers, coded_source
 
@@ -126,7 +126,6 @@ class Execution(Pairs, AnsweringTask):
         self, index: int, size: int, length: int | None
     ) -> tuple[tuple[Sequence[np.ndarray], Sequence[np.ndarray]], np.ndarray]:
         """New pairs, made `TOGETHER` batches at a time: pairs of similar lengths form a batch."""
-        size = checked_count(size, "pairs of a batch")
         group, place = divmod(index, TOGETHER)
         if self._group is None or self._group[0] != (group, size, length):
             draw, step = random(self.seed, MADE["train"], group), group * TOGETHER
@@ -178,9 +177,9 @@ class Execution(Pairs, AnsweringTask):
             "embedding": EMBEDDING,
             "where": str(path),
         }
-        found = Pairs(dict.fromkeys(PARTS, pairs), source, target, **given)
-        found.name = cls.name
-        return found
+        task = Pairs(dict.fromkeys(PARTS, pairs), source, target, **given)
+        task.name = cls.name
+        return task
 
     @classmethod
     def apply(cls, network: Any, how: ApplyOptions) -> Iterator[dict[str, Any]]:

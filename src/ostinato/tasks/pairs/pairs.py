@@ -10,8 +10,9 @@ import numpy as np
 from ...data import Batch
 from ...data.artefact_checks import kept_whole
 from ...data.padding import Shares, columns
-from ...data.splits import divided
+from ...data.splits import checked_parts, divided
 from ...data.tokens import END, UNKNOWN, Tokens
+from ...data.vocabulary import checked_texts
 from ...decoding import beam_answers
 from ...errors import BadInput
 from ...settings import setting
@@ -105,6 +106,7 @@ class Pairs(Finite):
             given: `seed` of order and sampling, and settings by name; see `PairSettings`.
         """
         super().__init__(**given)
+        checked_parts(parts, "the pairs")
         attention, smoothing = self.settings.attention, self.settings.smoothing
         self.sources, self.targets = source, target
         self.where, self.reverse = where, self.settings.reverse
@@ -140,6 +142,7 @@ class Pairs(Finite):
         **options: Any,
     ) -> "Pairs":
         """The task of texts in memory, the parts following one another."""
+        sources, targets = checked_texts(sources, "sources"), checked_texts(targets, "targets")
         if len(sources) != len(targets):
             raise BadInput(f"there are {len(sources)} sources and {len(targets)} targets")
         cuts = divided(len(sources), split)

@@ -69,9 +69,9 @@ def answers(
         if given is not None:
             yield from _scored(network, block, coded, given, target, longest[1], how)
             continue
-        found = [*written(network, coded, target, how, longest)]
-        seen = iter(where_it_looks(network, coded, found, source, target) if how.pictures else ())
-        left = iter(found)
+        every = [*written(network, coded, target, how, longest)]
+        seen = iter(where_it_looks(network, coded, every, source, target) if how.pictures else ())
+        left = iter(every)
         for _, line in block:
             # An empty line stays empty, so that lines keep their numbers.
             best = next(left) if line else [Answer("", 0.0, True, np.zeros(0, int))]
@@ -142,7 +142,7 @@ def found_answers(
     """Answers of at most `max_symbols` symbols to each source, searched or drawn as `how` says."""
     with own_precision(network):
         if how.temperature is None:
-            found = beam_answers(
+            written = beam_answers(
                 network,
                 source,
                 lengths,
@@ -152,7 +152,7 @@ def found_answers(
                 penalty=how.penalty,
             )
         else:
-            found = sampled_answers(
+            written = sampled_answers(
                 network,
                 source,
                 lengths,
@@ -166,14 +166,14 @@ def found_answers(
             Answer(tokens.decode(symbols[:size]), float(score), bool(ended), symbols[:size])
             for symbols, size, score, ended in zip(*every, strict=True)
         ]
-        for every in zip(*found, strict=True)
+        for every in zip(*written, strict=True)
     ]
 
 
 def where_it_looks(
     network: EncoderDecoder,
     sources: Sequence[np.ndarray],
-    found: Sequence[list[Answer]],
+    answers: Sequence[list[Answer]],
     source: Tokens,
     target: Tokens,
 ) -> list[Picture]:
@@ -182,10 +182,10 @@ def where_it_looks(
         return []
     if network.attention is None:
         raise BadInput("the network has no attention, so there is no picture of it")
-    batch = paired(sources, [best[0].symbols for best in found])
+    batch = paired(sources, [best[0].symbols for best in answers])
     weights = np.asarray(_looks(eqx.nn.inference_mode(network), batch.arrays), float)
     pictures = []
-    for n, (read, best) in enumerate(zip(sources, found, strict=True)):
+    for n, (read, best) in enumerate(zip(sources, answers, strict=True)):
         rows = target.pieces(best[0].symbols)
         shares = weights[: len(rows), n, : len(read)]
         pictures.append(Picture(best[0].text, source.pieces(read), rows, shares.tolist()))
@@ -237,8 +237,8 @@ def log_probabilities(
     """The natural logarithm of the probability of each target, without ends, given its source."""
     ended = [np.array([*target, END], np.int32) for target in targets]
     batch = paired(sources, ended)
-    found = _totals(eqx.nn.inference_mode(network), batch.arrays)
-    return [float(x) for x in np.asarray(found)[: len(ended)]]
+    totals = _totals(eqx.nn.inference_mode(network), batch.arrays)
+    return [float(x) for x in np.asarray(totals)[: len(ended)]]
 
 
 def paired(sources: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> Batch:

@@ -17,7 +17,7 @@ from ...errors import BadInput
 from ...settings import setting
 from ..file_task import FileSettings, FileTask, Reading, naming
 from ..finite import Finite
-from ..target_codec import KINDS, TargetCodec, fit_answers
+from ..target_codec import KINDS, TargetCodec, fit_answers, labels_of
 from ..task import Artefacts, checked_length, hashed, random
 from .from_files import arrays_of_file
 from .sequences import sequences
@@ -36,6 +36,8 @@ class Arrays(Finite, FileTask):
               `(N,)` or `(N, outputs)` floats            numbers per sequence
               `(N, T)` whole numbers                     a class per step
               `(N, T, outputs)` floats                   numbers per step
+              `(N, labels)` or `(N, T, labels)`          several labels at once, each 0 or 1, with
+                                                         `kind="multilabel"`
               a list of N arrays with T_i rows each      the same, for a list of sequences
 
     Where it is not clear from dtypes and shapes whether targets are classes or numbers, or whether
@@ -53,7 +55,8 @@ class Arrays(Finite, FileTask):
     lengths is padded to its longest, rounded up to one of eight sizes: multiples of an eighth of
     the longest of all. So there are at most eight compilations. Held-out batches have one size.
 
-    `chance` is the share of the most frequent class, or the variance of the targets.
+    `chance` is the share of the most frequent class, the variance of the targets or, of several
+    labels, the Hamming loss of the best set that is always the same.
 
     Shapes: inputs `(T, B, inputs)` or symbols `(T, B)`; targets `(T, B)` or `(T, B, outputs)`.
 
@@ -114,7 +117,8 @@ class Arrays(Finite, FileTask):
         kind, missing = self.settings.kind, self.settings.missing
         data = sequences(xs, ys, lengths, kind=kind, per_step=per_step, missing=missing)
         split = shares(self.settings.split)
-        self._learn(data, split, names, artefacts or {}, missing, self.settings.scale)
+        labels = labels_of(data.targets, kind)
+        self._learn(data, split, names, artefacts or {}, missing, self.settings.scale, labels)
         self.length = self._checked(self.settings.length)
 
     def _learn(
@@ -125,6 +129,7 @@ class Arrays(Finite, FileTask):
         known: Mapping[str, Any],
         missing: str = "refuse",
         scale: bool = True,
+        labels: Sequence[str] | None = None,
     ) -> None:
         """Divide and scale the data; see the constructor, whose artefacts are `known`."""
         self.names = None if names is None else [*map(str, names)]
@@ -152,7 +157,7 @@ class Arrays(Finite, FileTask):
             self.answers = TargetCodec.from_json(known["answers"])
             _check_same_kind(self.answers, data.targets)
         else:
-            self.answers = fit_answers(data.targets, rows, scale)
+            self.answers = fit_answers(data.targets, rows, scale, labels=labels)
         targets, there = self.answers(data.targets)
         self.as_read = data  # before scaling
         self.data = dataclasses.replace(data, inputs=inputs, targets=targets, there=there)
@@ -170,15 +175,15 @@ class Arrays(Finite, FileTask):
             return divided_at_random(count, split, "sequences", random(self.seed, SPLIT))
         if strange := sorted(split.keys() - set(PARTS), key=str):
             raise BadInput(f"the parts are train, valid and test, got {strange[0]!r:.40}")
-        found = {part: _numbers(split.get(part, ()), part) for part in PARTS}
-        everything = np.concatenate(list(found.values()))
-        if not len(found["train"]):
+        parts = {part: _numbers(split.get(part, ()), part) for part in PARTS}
+        everything = np.concatenate(list(parts.values()))
+        if not len(parts["train"]):
             raise BadInput("the part train has no sequences")
         if len(everything) and not 0 <= everything.min() <= everything.max() < count:
             raise BadInput(f"the parts must hold numbers from 0 to {count - 1}")
         if len(np.unique(everything)) < len(everything):
             raise BadInput("a sequence is in two parts, or twice in one")
-        return found
+        return parts
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         length, which = self._checked(length), self.parts["train"][self.chosen(index, size)]
@@ -193,8 +198,8 @@ class Arrays(Finite, FileTask):
         return self._padded(every[which], int(self.data.lengths[every].max()))
 
     def _padded(self, which: np.ndarray, steps: int, *window: Any) -> Batch:
-        found = self.data.batch(which, steps, *window)
-        return found if self.varied else found._replace(lengths=None)
+        batch = self.data.batch(which, steps, *window)
+        return batch if self.varied else batch._replace(lengths=None)
 
     def _checked(self, length: int | None) -> int:
         why = ", because a target belongs to a whole sequence"
@@ -207,13 +212,13 @@ class Arrays(Finite, FileTask):
         return {**inputs, "columns": self.names, "answers": self.answers.as_json()}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        answers = TargetCodec.from_json(found["answers"])
-        if found["columns"] is not None:
-            kept_texts(found["columns"], "columns")
-        if "symbols" in found:
-            return kept_whole(found["symbols"], "number of symbols"), answers.outputs
-        return Scaler.from_json(found["scaler"]).columns, answers.outputs
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        answers = TargetCodec.from_json(artefacts["answers"])
+        if artefacts["columns"] is not None:
+            kept_texts(artefacts["columns"], "columns")
+        if "symbols" in artefacts:
+            return kept_whole(artefacts["symbols"], "number of symbols"), answers.outputs
+        return Scaler.from_json(artefacts["scaler"]).columns, answers.outputs
 
     def fingerprint(self) -> str:
         words = [np.frombuffer(repr(self.answers.classes).encode(), np.uint8)]
@@ -238,19 +243,21 @@ class Arrays(Finite, FileTask):
 
 def _numbers(given: Any, part: str) -> np.ndarray:
     """The numbers of the sequences of a part."""
-    found = np.asarray(given)
-    if found.size and (found.dtype.kind not in "iu" or found.ndim != 1):
+    numbers = np.asarray(given)
+    if numbers.size and (numbers.dtype.kind not in "iu" or numbers.ndim != 1):
         raise BadInput(
             f"the part {part} must be the numbers of sequences, whole numbers (N,), got "
-            f"{found.dtype} of shape {found.shape}"
+            f"{numbers.dtype} of shape {numbers.shape}"
         )
-    return found.astype(int).ravel()
+    return numbers.astype(int).ravel()
 
 
 def _check_same_kind(answers: TargetCodec, rows: np.ndarray) -> None:
     classes = rows.ndim == 1
-    if classes != (answers.classes is not None):
-        here, there = KINDS[:: 1 if classes else -1]
-        raise BadInput(f"the model was trained for {there}, the targets of these data mean {here}")
+    if classes != (answers.kind == "classification"):
+        raise BadInput(
+            f"the model was trained for {answers.kind}, the targets of these data mean "
+            f"{KINDS[0 if classes else 1]}"
+        )
     if not classes and rows.shape[1] != answers.outputs:
         raise BadInput(f"the model has {answers.outputs} outputs, the targets have {rows.shape[1]}")

@@ -51,17 +51,17 @@ def closed_loop(network: Model, task: "Series", history: Any, steps: int) -> np.
     width = len(task.names)
     if problem := no_loop(network, task):
         raise BadInput(problem)
-    found = as_series(history)
-    if len(found) != 1 or found[0].shape[1] != width:
+    series = as_series(history)
+    if len(series) != 1 or series[0].shape[1] != width:
         raise BadInput(f"the history must be (T, {width}), got {np.shape(history)}")
     check_complete(
-        found[0],
+        series[0],
         "mask" if task.scaler.masked else "refuse",
         lambda at: f"step {at[0]}, column {task.names[at[1]]!r} of the history",
         advise=False,
     )
     places = np.array([task.targets.index(n) for n in range(width)])
-    inputs = jnp.asarray(task.scaler(found[0])[:, None])
+    inputs = jnp.asarray(task.scaler(series[0])[:, None])
     gaps = jnp.zeros((1, len(task.scaler.masked)), inputs.dtype)
     layer = eqx.nn.inference_mode(network).as_layer()
     rows = continued(layer, inputs, task.answers, jnp.asarray(places), gaps, steps)

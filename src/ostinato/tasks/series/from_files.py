@@ -80,8 +80,8 @@ def arrays_of_file(given: Reading) -> dict[str, Any]:
             for name in ("sequence", "ignore"):
                 if getattr(settings, name) is not None:
                     raise BadInput(f"{path} has no columns; leave out {name}")
-            found = read_npz(path, settings.columns, settings.target)
-            return dict(zip(("xs", "ys", "lengths"), found, strict=True)) | options
+            arrays = read_npz(path, settings.columns, settings.target)
+            return dict(zip(("xs", "ys", "lengths"), arrays, strict=True)) | options
         if path.suffix.lower() == ".npy":
             raise BadInput(f"{path} is one array, without labels: use the task series")
         if settings.sequence is None or settings.target is None:
@@ -107,10 +107,10 @@ def arrays_of_file(given: Reading) -> dict[str, Any]:
 
 def _names(words: str | None) -> list[str]:
     """The names in `a,b,c`."""
-    found = [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
-    if twice := first_twice(found):
+    names = [] if words is None else [name.strip() for name in words.split(",") if name.strip()]
+    if twice := first_twice(names):
         raise BadInput(f"the column {twice!r} is named twice in {words}")
-    return found
+    return names
 
 
 def _table(path: Path, settings: Any, text: list[str]) -> Table:
@@ -124,11 +124,11 @@ def _table(path: Path, settings: Any, text: list[str]) -> Table:
     return table
 
 
-def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
+def _of_array(path: Path, array: np.ndarray, text: list[str]) -> Table:
     """An array as a table with columns named 1, 2, 3, …"""
-    if found.ndim not in (1, 2) or not found.size:
-        raise BadInput(f"{path} must hold a series (T, columns) or (T,), got shape {found.shape}")
-    columns = found.reshape(len(found), -1).T
+    if array.ndim not in (1, 2) or not array.size:
+        raise BadInput(f"{path} must hold a series (T, columns) or (T,), got shape {array.shape}")
+    columns = array.reshape(len(array), -1).T
     names = [str(n) for n in range(1, len(columns) + 1)]
     numbers = dict(zip(names, columns.astype(float), strict=True))
     # Python writes every number in full, so that different ones stay different.
@@ -137,7 +137,7 @@ def _of_array(path: Path, found: np.ndarray, text: list[str]) -> Table:
         for n, name in enumerate(names)
         if name in text
     }
-    return Table(path, names, numbers, texts, {}, np.arange(1, len(found) + 1))
+    return Table(path, names, numbers, texts, {}, np.arange(1, len(array) + 1))
 
 
 def _inputs(
@@ -190,11 +190,11 @@ def _check_ids(table: Table, sequence: str, ids: np.ndarray) -> None:
             f"{_rows_in_words(table, gaps)}, column {sequence!r:.60}: it does not say to which "
             "sequence the row belongs; fill it in or leave the row out"
         )
-    if found := written_twice(ids.tolist()):
-        one, two = ids[[*found]]
+    if alike := written_twice(ids.tolist()):
+        one, two = ids[[*alike]]
         same = "number" if sequence in table.numbers else "text or number"
         raise BadInput(
-            f"{_rows_in_words(table, np.array(found))}, column {sequence!r:.60}: {one!r:.40} and "
+            f"{_rows_in_words(table, np.array(alike))}, column {sequence!r:.60}: {one!r:.40} and "
             f"{two!r:.40} are the same {same}; write the ids of one sequence alike"
         )
 

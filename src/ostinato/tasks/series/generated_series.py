@@ -109,7 +109,7 @@ class GeneratedSeries(Series):
         history = np.stack([values[start - before : start] for start in starts], axis=1)
         with own_precision(network):
             places, gaps = jnp.arange(x.shape[1]), jnp.zeros((len(starts), 0), values.dtype)
-            found = continued(
+            forecasts = continued(
                 eqx.nn.inference_mode(network),
                 jnp.asarray(history),
                 self.answers,
@@ -118,7 +118,7 @@ class GeneratedSeries(Series):
                 steps,
             )
         came = np.stack([values[start : start + steps] for start in starts], axis=1)
-        return np.asarray(found), came
+        return np.asarray(forecasts), came
 
     def deviation(self) -> np.ndarray:
         """Of each scaled column over the whole series."""

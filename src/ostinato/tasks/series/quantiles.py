@@ -52,13 +52,13 @@ def levels_of(words: str | Sequence[float]) -> Levels:
 def checked_levels(levels: Sequence[float]) -> Levels:
     """Levels between 0 and 1 that rise."""
     try:
-        found = tuple(map(float, levels))
+        numbers = tuple(map(float, levels))
     except (TypeError, ValueError):
         raise BadInput(f"quantiles must be numbers like 0.1, 0.5, got {levels!r:.40}") from None
-    rising = all(low < high for low, high in zip((0.0, *found), (*found, 1.0), strict=True))
-    if not found or not rising:
-        raise BadInput(f"quantiles must rise between 0 and 1, got {', '.join(map(str, found))}")
-    return found
+    rising = all(low < high for low, high in zip((0.0, *numbers), (*numbers, 1.0), strict=True))
+    if not numbers or not rising:
+        raise BadInput(f"quantiles must rise between 0 and 1, got {', '.join(map(str, numbers))}")
+    return numbers
 
 
 def _by_level(outputs: Any, levels: Levels) -> Any:
@@ -73,8 +73,8 @@ def sorted_quantiles(outputs: Any, levels: Levels) -> Any:
         >>> sorted_quantiles(np.array([5.0, 1.0, 2.0, 3.0]), (0.1, 0.9)).tolist()
         [[1.0, 5.0], [2.0, 3.0]]
     """
-    found = _by_level(outputs, levels)
-    return np.sort(found) if isinstance(found, np.ndarray) else jnp.sort(found)
+    quantiles = _by_level(outputs, levels)
+    return np.sort(quantiles) if isinstance(quantiles, np.ndarray) else jnp.sort(quantiles)
 
 
 def pinball(outputs: jax.Array, targets: Any, levels: Levels) -> jax.Array:
@@ -149,8 +149,8 @@ class Coverage(StepMean):
         return f"coverage of the {self.levels[-1] - self.levels[0]:.3g} interval"
 
     def score(self, outputs: jax.Array, targets: Any) -> jax.Array:
-        found = sorted_quantiles(outputs, self.levels)
-        inside = (found[..., 0] <= targets) & (targets <= found[..., -1])
+        quantiles = sorted_quantiles(outputs, self.levels)
+        inside = (quantiles[..., 0] <= targets) & (targets <= quantiles[..., -1])
         return jnp.mean(inside.astype(jnp.float32), axis=-1)
 
 
@@ -183,12 +183,12 @@ class QuantileAnswers(TargetCodec):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         assert self.scaler is not None
-        found: list[Metric] = [PinballInUnits(self.levels, self.scaler.factor)]
+        metrics: list[Metric] = [PinballInUnits(self.levels, self.scaler.factor)]
         if len(self.levels) > 1:
-            found.append(Coverage(self.levels))
+            metrics.append(Coverage(self.levels))
         if 0.5 in self.levels:
-            found.append(MedianError(self.levels, self.scaler.factor))
-        return tuple(found)
+            metrics.append(MedianError(self.levels, self.scaler.factor))
+        return tuple(metrics)
 
     def centre(self, outputs: Any) -> Any:
         """The level next to the median, `(..., targets)`."""
@@ -196,18 +196,18 @@ class QuantileAnswers(TargetCodec):
         return sorted_quantiles(outputs, self.levels)[..., nearest]
 
     def shown(self, outputs: np.ndarray, at: int) -> dict[str, np.ndarray]:
-        found = sorted_quantiles(outputs, self.levels)[:, at]
-        return {f"{100 * level:g} %": found[:, n] for n, level in enumerate(self.levels)}
+        quantiles = sorted_quantiles(outputs, self.levels)[:, at]
+        return {f"{100 * level:g} %": quantiles[:, n] for n, level in enumerate(self.levels)}
 
     def as_json(self) -> dict[str, Any]:
         return {**super().as_json(), "levels": list(self.levels)}
 
     @classmethod
-    def from_json(cls, found: Any) -> "QuantileAnswers":
-        plain = TargetCodec.from_json(found)
+    def from_json(cls, kept: Any) -> "QuantileAnswers":
+        plain = TargetCodec.from_json(kept)
         if plain.scaler is None:
             raise ValueError("its quantiles are not of numbers")
-        levels = kept_numbers(found["levels"], "levels")
+        levels = kept_numbers(kept["levels"], "levels")
         return cls(None, plain.scaler, plain.chance, checked_levels(levels))
 
 
@@ -227,6 +227,6 @@ def fit_quantiles(later: np.ndarray, scaler: Scaler, levels: Levels) -> Quantile
     return QuantileAnswers(None, scaler, chance, levels)
 
 
-def answers_from_json(found: Any) -> TargetCodec:
+def answers_from_json(kept: Any) -> TargetCodec:
     """The inverse of `as_json`, of quantiles or not, with validation."""
-    return (QuantileAnswers if "levels" in found else TargetCodec).from_json(found)
+    return (QuantileAnswers if "levels" in kept else TargetCodec).from_json(kept)

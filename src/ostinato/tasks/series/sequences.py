@@ -22,10 +22,10 @@ def sequences(
     All targets are there: what is missing among them is for `TargetCodec` to say.
     """
     rows, sizes, padded = _inputs(xs, lengths)
-    found = Examples(rows, sizes, np.zeros(0), np.zeros(0, bool))
-    answers, per_step = _targets(ys, found, padded, kind, per_step, missing)
+    examples = Examples(rows, sizes, np.zeros(0), np.zeros(0, bool))
+    answers, per_step = _targets(ys, examples, padded, kind, per_step, missing)
     there = np.ones(len(answers), bool)
-    return dataclasses.replace(found, targets=answers, there=there, per_step=per_step)
+    return dataclasses.replace(examples, targets=answers, there=there, per_step=per_step)
 
 
 def as_array(values: Any, what: str) -> np.ndarray:
@@ -91,38 +91,40 @@ def _rows(rows: np.ndarray) -> np.ndarray:
 def _lengths(lengths: Any, count: int, steps: int) -> np.ndarray:
     if lengths is None:
         return np.full(count, steps)
-    found = np.asarray(lengths)
-    if found.dtype.kind not in "iu" or found.shape != (count,):
+    sizes = np.asarray(lengths)
+    if sizes.dtype.kind not in "iu" or sizes.shape != (count,):
         raise BadInput(
-            f"lengths must be {count} whole numbers, got {found.dtype} of shape {found.shape}"
+            f"lengths must be {count} whole numbers, got {sizes.dtype} of shape {sizes.shape}"
         )
-    for n in np.flatnonzero((found < 1) | (found > steps)):
-        raise BadInput(f"lengths must be from 1 to {steps}, got {found[n]} for sequence {n}")
-    return found.astype(int)
+    for n in np.flatnonzero((sizes < 1) | (sizes > steps)):
+        raise BadInput(f"lengths must be from 1 to {steps}, got {sizes[n]} for sequence {n}")
+    return sizes.astype(int)
 
 
 def _targets(
     ys: Any,
-    found: Examples,
+    examples: Examples,
     padded: int | None,
     kind: str | None,
     per_step: bool | None,
     missing: str,
 ) -> tuple[np.ndarray, bool]:
-    count = len(found.lengths)
+    count = len(examples.lengths)
     ragged = isinstance(ys, list | tuple) and any(np.ndim(y) for y in ys)
     if ragged and len({np.shape(y)[0] if np.ndim(y) else 0 for y in ys}) > 1:
-        return _of_list(ys, found, kind, per_step, missing), True
+        return _of_list(ys, examples, kind, per_step, missing), True
     ys = as_array(ys, "ys")
     if ys.ndim == 0 or len(ys) != count:
         raise BadInput(f"ys must have {count} rows, one per sequence; got shape {ys.shape}")
-    longest = padded or int(found.lengths.max())
+    longest = padded or int(examples.lengths.max())
     per_step = _is_per_step(ys, longest, kind, per_step)
     if per_step:
         if ys.ndim < 2 or ys.shape[1] != longest:
             raise BadInput(f"targets per step must be (N, {longest}, ...), got {ys.shape}")
-        valid = np.arange(longest) < found.lengths[:, None]
-        return _checked(ys[valid], kind, missing, lambda n: f"the target of {found.place(n)}"), True
+        valid = np.arange(longest) < examples.lengths[:, None]
+        return _checked(
+            ys[valid], kind, missing, lambda n: f"the target of {examples.place(n)}"
+        ), True
     return _checked(ys, kind, missing, lambda n: f"the target of sequence {n}"), False
 
 
@@ -136,7 +138,7 @@ def _is_per_step(ys: np.ndarray, longest: int, kind: str | None, asked: bool | N
         return ys.ndim == 3
     if ys.shape[1] != longest:
         return False
-    if ys.dtype.kind == "f" and kind != "classification":
+    if kind == "multilabel" or (ys.dtype.kind == "f" and kind != "classification"):
         raise BadInput(
             f"ys of shape {ys.shape} may be a number per step or {longest} per sequence; say "
             "per_step=True or per_step=False"
@@ -145,13 +147,13 @@ def _is_per_step(ys: np.ndarray, longest: int, kind: str | None, asked: bool | N
 
 
 def _of_list(
-    ys: Any, found: Examples, kind: str | None, per_step: bool | None, missing: str
+    ys: Any, examples: Examples, kind: str | None, per_step: bool | None, missing: str
 ) -> np.ndarray:
     """The answers of a list with one array per sequence."""
     parts = [as_array(y, f"the targets of sequence {n}") for n, y in enumerate(ys)]
-    if len(parts) != len(found.lengths) or per_step is False:
-        raise BadInput(f"ys must have an entry for each of {len(found.lengths)} sequences")
-    for n, (y, size) in enumerate(zip(parts, found.lengths, strict=True)):
+    if len(parts) != len(examples.lengths) or per_step is False:
+        raise BadInput(f"ys must have an entry for each of {len(examples.lengths)} sequences")
+    for n, (y, size) in enumerate(zip(parts, examples.lengths, strict=True)):
         if not y.ndim or len(y) != size:
             raise BadInput(f"the targets of sequence {n} must have {size} steps, got {y.shape}")
         if y.shape[1:] != parts[0].shape[1:]:
@@ -159,7 +161,7 @@ def _of_list(
                 f"the targets of sequence {n} have another shape than those of sequence 0"
             )
     return _checked(
-        np.concatenate(parts), kind, missing, lambda n: f"the target of {found.place(n)}"
+        np.concatenate(parts), kind, missing, lambda n: f"the target of {examples.place(n)}"
     )
 
 

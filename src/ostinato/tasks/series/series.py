@@ -161,7 +161,7 @@ class Series(Streamed, FileTask, AnsweringTask):
             return
         train = [cut["train"] for cut in cuts]
         if rows is not None:
-            self.answers = series_data.fit_rows(rows, train, scale)
+            self.answers = series_data.fit_rows(rows, train, scale, self.settings.kind)
             return
         begin = [x[some] for x, some in zip(xs, train, strict=True)]
         self.answers = fit_forecasts(begin, self.targets, self.horizon, self.scaler, self.quantiles)
@@ -187,8 +187,7 @@ class Series(Streamed, FileTask, AnsweringTask):
                 starts, there = np.arange(len(values)) == 0, there.copy()
                 there[: self.washout] = False
                 found.append(Stream(self.scaler(values), targets, there, starts))
-        scaler = self.answers.scaler
-        return joined(found, self.inputs, None if scaler is None else len(scaler.shift))
+        return joined(found, self.inputs, self.answers.width)
 
     def forecasting(self) -> "Series | None":
         return self if self.forecasts else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data.scaling import check_complete
 from ...errors import BadInput
-from ..target_codec import TargetCodec, checked_answers, fit_answers
+from ..target_codec import TargetCodec, checked_answers, fit_answers, labels_of
 from ..windows import Stream
 from .sequences import as_array
 
@@ -25,18 +25,18 @@ def as_series(xs: Any) -> list[np.ndarray]:
         if array.ndim not in (1, 2, 3):
             raise BadInput(f"a series is (T, columns) or (T,), got shape {array.shape}")
         xs = list(array) if array.ndim == 3 else [array]
-    found: list[np.ndarray] = []
+    series: list[np.ndarray] = []
     for n, x in enumerate(xs):
         x = as_array(x, f"series {n}")
         if x.dtype.kind not in "biuf" or x.ndim not in (1, 2) or not x.size:
             raise BadInput(f"series {n} must be (T, columns) numbers, got {x.dtype} of {x.shape}")
         x = x[:, None] if x.ndim == 1 else x
-        if found and x.shape[1] != found[0].shape[1]:
-            raise BadInput(f"series {n} has {x.shape[1]} columns, series 0 {found[0].shape[1]}")
-        found.append(x.astype(float))
-    if not found:
+        if series and x.shape[1] != series[0].shape[1]:
+            raise BadInput(f"series {n} has {x.shape[1]} columns, series 0 {series[0].shape[1]}")
+        series.append(x.astype(float))
+    if not series:
         raise BadInput("there is no series")
-    return found
+    return series
 
 
 def _is_row(x: Any) -> bool:
@@ -47,7 +47,7 @@ def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> lis
     """The numbers of the target columns."""
     if targets is None:
         return list(range(len(names)))
-    found, numbers = [], {name: n for n, name in reversed([*enumerate(names)])}
+    chosen, numbers = [], {name: n for n, name in reversed([*enumerate(names)])}
     for target in [targets] if isinstance(targets, str | int) else targets:
         inside = (
             isinstance(target, int | np.integer)
@@ -56,10 +56,10 @@ def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> lis
         )
         if not inside and not (isinstance(target, str) and target in numbers):
             raise BadInput(f"there is no column {target!r:.40}; there are {', '.join(names[:20])}")
-        found.append(numbers[target] if isinstance(target, str) else int(target))
-    if not found:
+        chosen.append(numbers[target] if isinstance(target, str) else int(target))
+    if not chosen:
         raise BadInput("targets is empty; name a column to predict, or leave targets out")
-    return found
+    return chosen
 
 
 def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
@@ -85,13 +85,16 @@ def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) ->
     return np.split(rows, np.cumsum([len(x) for x in xs])[:-1])
 
 
-def fit_rows(rows: list[np.ndarray], train: list[slice], scale: bool) -> TargetCodec:
+def fit_rows(
+    rows: list[np.ndarray], train: list[slice], scale: bool, kind: str | None
+) -> TargetCodec:
     """How what goes with each step is learned; see `fit_answers`."""
     marks = [
         np.isin(np.arange(len(y)), np.arange(len(y))[some])
         for y, some in zip(rows, train, strict=True)
     ]
-    return fit_answers(np.concatenate(rows), np.flatnonzero(np.concatenate(marks)), scale)
+    every, training = np.concatenate(rows), np.flatnonzero(np.concatenate(marks))
+    return fit_answers(every, training, scale, labels=labels_of(every, kind))
 
 
 def check_values(xs: list[np.ndarray], names: list[str], missing: str) -> None:

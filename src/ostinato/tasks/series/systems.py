@@ -50,10 +50,10 @@ class MackeyGlass(GeneratedSeries):
         return mackey_glass(settings.samples, settings.tau, seed), None
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
-        found = self.closed_loops(network, part, AHEAD)
-        if found is None:
+        loops = self.closed_loops(network, part, AHEAD)
+        if loops is None:
             return {}
-        error = (found[0] - found[1])[-1]
+        error = (loops[0] - loops[1])[-1]
         return {f"NRMSE{AHEAD}": float(np.sqrt(np.mean((error / self.deviation()) ** 2)))}
 
 
@@ -79,11 +79,11 @@ class Lorenz(GeneratedSeries):
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         steps = round(20 / LYAPUNOV / INTERVAL)
-        found = self.closed_loops(network, part, steps)
-        if found is None:
+        loops = self.closed_loops(network, part, steps)
+        if loops is None:
             return {}
         with np.errstate(over="ignore"):
-            far = np.linalg.norm(found[0] - found[1], axis=-1)
+            far = np.linalg.norm(loops[0] - loops[1], axis=-1)
         wrong = ~(far / np.linalg.norm(self.deviation()) <= 0.4)
         held = np.where(wrong.any(axis=0), wrong.argmax(axis=0), steps)
         return {"Lyapunov times forecast": float(np.median(held)) * INTERVAL * LYAPUNOV}

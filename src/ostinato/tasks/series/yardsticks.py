@@ -47,11 +47,11 @@ def naive(
         [[1.0, 1.0, 1.0], [1.0, 2.0, 1.0], [2.0, 3.0, 2.0], [3.0, 4.0, 3.0]]
     """
     now = np.arange(len(values))[cut or slice(None)]
-    found = []
+    columns = []
     for k in range(1, horizon + 1):
         earlier = now + k - season * -(-k // season)
-        found.append(values[np.where(earlier < 0, now, earlier)])
-    return np.concatenate(found, axis=1)
+        columns.append(values[np.where(earlier < 0, now, earlier)])
+    return np.concatenate(columns, axis=1)
 
 
 def filled(values: np.ndarray, means: np.ndarray) -> np.ndarray:
@@ -63,8 +63,8 @@ def filled(values: np.ndarray, means: np.ndarray) -> np.ndarray:
     """
     there = ~np.isnan(values)
     last = np.maximum.accumulate(np.where(there, np.arange(len(values))[:, None], -1))
-    found = np.take_along_axis(values, np.maximum(last, 0), axis=0)
-    return np.where(last < 0, means, found)
+    known = np.take_along_axis(values, np.maximum(last, 0), axis=0)
+    return np.where(last < 0, means, known)
 
 
 def forecasts(
@@ -104,16 +104,16 @@ def forecasts(
 def errors(made: Forecasts, stream: Stream, levels: tuple[float, ...]) -> dict[str, list]:
     """The quantiles of the errors of naive forecasts, `(targets, levels)`, as lists."""
     return {
-        name: np.quantile((stream.targets - found)[stream.there], levels, axis=0).T.tolist()
-        for name, found in made.items()
+        name: np.quantile((stream.targets - forecast)[stream.there], levels, axis=0).T.tolist()
+        for name, forecast in made.items()
     }
 
 
-def check_errors(found: Any, answers: TargetCodec) -> None:
+def check_errors(kept: Any, answers: TargetCodec) -> None:
     """Raise `ValueError` for what a run folder holds that is not what `errors` returned."""
-    if not isinstance(found, dict):
+    if not isinstance(kept, dict):
         raise ValueError("its errors of naive forecasts are not an object")
-    for rows in found.values():
+    for rows in kept.values():
         if answers.scaler is None or not answers.levels:
             raise ValueError("it has errors of naive forecasts, but no quantiles")
         if not isinstance(rows, list) or len(rows) != len(answers.scaler.shift):
@@ -136,11 +136,11 @@ def scores(
     if not stream.there.any():
         return {}
     batch = Batch(None, stream.targets[:, None], stream.there.astype(float)[:, None])
-    found = {}
+    values = {}
     for name, outputs in made.items():
         if name in wrong:
             outputs = (outputs[..., None] + np.array(wrong[name])).reshape(len(outputs), -1)
         (value,) = values_of((metric,), [counted((metric,), outputs[:, None], batch)])
         if value is not None:
-            found[name] = value
-    return found
+            values[name] = value
+    return values

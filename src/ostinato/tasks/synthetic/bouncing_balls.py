@@ -4,8 +4,6 @@ import dataclasses
 import functools
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ...data import Batch
@@ -14,19 +12,9 @@ from ...settings import setting
 from ..framing import PerStep
 from ..generated import Length, Synthetic
 from ..losses import BinaryCrossEntropy
-from ..metrics import NatsPerStep, StepMean
+from ..metrics import FrameError, NatsPerStep
 
 MAX_BALLS = 4  # more do not fit without touching
-
-
-@dataclasses.dataclass(frozen=True)
-class FrameError(StepMean):
-    """The squared error of a frame: summed over its pixels, averaged over frames."""
-
-    name = "squared error per frame"
-
-    def score(self, outputs: jax.Array, targets: jax.Array) -> jax.Array:
-        return jnp.sum((jax.nn.sigmoid(outputs) - targets) ** 2, axis=-1)
 
 
 class BouncingBalls(Synthetic):

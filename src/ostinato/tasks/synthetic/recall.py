@@ -188,8 +188,8 @@ class Recall(Finite):
         return {"bits": self.inputs}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        bits = kept_whole(found["bits"], "number of bits")
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        bits = kept_whole(artefacts["bits"], "number of bits")
         return bits, bits
 
     def fingerprint(self) -> str:
@@ -218,19 +218,19 @@ class Recall(Finite):
 
 def checked_patterns(patterns: Any) -> np.ndarray:
     """Patterns `(patterns, bits)` of -1 and 1 as float32."""
-    found = np.asarray(patterns)
-    if found.ndim != 2 or not found.size:
-        raise BadInput(f"patterns are the rows of an array (patterns, bits), got {found.shape}")
-    if not np.isin(found, (-1, 1)).all():
-        strange = found[~np.isin(found, (-1, 1))].flat[0]
+    rows = np.asarray(patterns)
+    if rows.ndim != 2 or not rows.size:
+        raise BadInput(f"patterns are the rows of an array (patterns, bits), got {rows.shape}")
+    if not np.isin(rows, (-1, 1)).all():
+        strange = rows[~np.isin(rows, (-1, 1))].flat[0]
         raise BadInput(f"the bits of a pattern are -1 and 1, got {strange}")
-    return found.astype(np.float32)
+    return rows.astype(np.float32)
 
 
 def _read(path: str | Path) -> np.ndarray:
-    found = read_npy(path)
+    array = read_npy(path)
     try:
-        return checked_patterns(found)
+        return checked_patterns(array)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
 

@@ -1,7 +1,7 @@
-"""One label for each text: the task, and how a trained network labels other texts."""
+"""A label, or several, for each text: the task, and how a trained network labels other texts."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,16 +15,17 @@ from ...data.generated.texts import reviews
 from ...data.lines import check_columns, count_lines, given_lines, read_labelled
 from ...data.padding import columns, multiple_above
 from ...data.splits import shares
+from ...data.vocabulary import checked_texts
 from ...data.words import Words
-from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...progress import Report, each, silent
 from ...settings import setting
-from ..applying import ApplyOptions
+from ..applying import ApplyOptions, outputs_on
 from ..file_task import FileSettings, FileTask, Reading, naming
+from ..metrics import counted, values_of
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
-from ..target_codec import TargetCodec
+from ..target_codec import TargetCodec, label_sets
 from ..task import AnsweringTask, Artefacts, random
 
 LEVELS = ("words", "characters")
@@ -46,7 +47,12 @@ class Classify(Arrays, AnsweringTask):
     batches and padding see `Arrays`. The baseline is naive Bayes on the words or characters of a
     text, whose order it does not know.
 
-    Shapes: inputs symbols `(T, B)`; targets `(T, B)`, asked for at the last step of each text.
+    With `kind="multilabel"` a text has any number of labels, joined by commas, each learned by a
+    sigmoid of its own (Lipton et al., 2015, section 2.3); naive Bayes then decides about each label
+    by itself.
+
+    Shapes: inputs symbols `(T, B)`; targets `(T, B)`, or `(T, B, labels)` of 0 and 1, asked for at
+    the last step of each text.
 
     Example:
         >>> texts = ["it is good", "not good"] * 20
@@ -58,6 +64,11 @@ class Classify(Arrays, AnsweringTask):
     @dataclasses.dataclass(frozen=True)
     class Settings(FileSettings):
         file: str | None = setting(None, "lines label<TAB>text (generated reviews)", of_file=True)
+        kind: str = setting(
+            "classification",
+            "one label per text (classification), or several, joined by commas (multilabel)",
+            among=("classification", "multilabel"),
+        )
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
@@ -75,19 +86,21 @@ class Classify(Arrays, AnsweringTask):
     ):
         """
         Args:
-            texts, labels: as many of each.
+            texts, labels: as many of each; several labels of a text are joined by commas.
             source: where the texts are from, for messages.
             artefacts: of a trained model, whose words and labels are used.
-            given: `seed` of all that is random, and settings by name: `level`, `length` and
-                `split`; see `Settings`.
+            given: `seed` of all that is random, and settings by name: `kind`, `level`,
+                `length` and `split`; see `Settings`.
         """
+        texts = checked_texts(texts, "texts")
+        labels = checked_texts(labels, "labels", str | int | np.generic)
         if len(texts) != len(labels):
             raise BadInput(f"there are {len(texts)} texts and {len(labels)} labels")
         FileTask.__init__(self, source=source, **given)
         self.level, self.cut = self.settings.level, self.settings.length
         if artefacts is not None:
             self.level, self.cut = artefacts["level"], artefacts["length"]
-        self.texts = list(texts)
+        self.texts = texts
         symbols = [self._symbols(text) for text in texts]
         for n, some in enumerate(symbols):
             if not some:
@@ -99,15 +112,19 @@ class Classify(Arrays, AnsweringTask):
         else:
             self.words = Words.from_json(artefacts["words"])
             known["answers"] = artefacts["answers"]
+        kind, names = self.settings.kind, None
+        targets = np.array(labels, object)
+        if kind == "multilabel":
+            targets, names = label_sets(targets, known["answers"]["classes"] if known else None)
         data = sequences(
             [self.words.encode(some) for some in symbols],
-            np.array([*map(str, labels)], object),
+            targets,
             None,
-            kind="classification",
+            kind=kind,
             per_step=False,
             missing="refuse",
         )
-        self._learn(data, parts, None, {"symbols": len(self.words), **known})
+        self._learn(data, parts, None, {"symbols": len(self.words), **known}, labels=names)
         self.model = {"kind": "network", "embedding": EMBEDDING if self.level == "words" else 0}
 
     def _symbols(self, text: str) -> list[str]:
@@ -118,19 +135,32 @@ class Classify(Arrays, AnsweringTask):
         """Chance, and naive Bayes with add-one smoothing."""
         found, valid = {"chance": self.chance}, self.parts["valid"]
         if len(valid):
-            counts = np.ones((self.outputs, self.inputs))
-            frequent = np.zeros(self.outputs)
-            for n in self.parts["train"]:
-                np.add.at(counts[self.data.targets[n]], self._symbols_of(n), 1)
-                frequent[self.data.targets[n]] += 1
-            scores = np.log(counts / counts.sum(1, keepdims=True))
-            start = np.log(np.maximum(frequent, 1e-9))
-            right = [
-                np.argmax(start + scores[:, self._symbols_of(n)].sum(1)) == self.data.targets[n]
-                for n in valid
-            ]
-            found["naive Bayes"] = float(np.mean(right))
+            if self.answers.kind == "multilabel":
+                marks = self.data.targets > 0
+                with_label, without = self._bayes(marks), self._bayes(~marks)
+                outputs = [with_label(n) - without(n) for n in valid]
+            else:
+                bayes = self._bayes(np.eye(self.outputs, dtype=bool)[self.data.targets])
+                outputs = [bayes(n) for n in valid]
+            batch = Batch(None, self.data.targets[None, valid], np.ones((1, len(valid))))
+            metrics = (self.metric,)
+            (value,) = values_of(metrics, [counted(metrics, np.array(outputs)[None], batch)])
+            if value is not None:
+                found["naive Bayes"] = value
         return found
+
+    def _bayes(self, marks: np.ndarray) -> Callable[[int], np.ndarray]:
+        """The log likelihood `(outputs,)` of a text, by its number, given each mark.
+
+        It is from counts of the training texts; `marks` `(N, outputs)` says which have the mark.
+        """
+        counts = np.ones((self.outputs, self.inputs))
+        for n in self.parts["train"]:
+            for label in np.flatnonzero(marks[n]):
+                np.add.at(counts[label], self._symbols_of(n), 1)
+        scores = np.log(counts / counts.sum(1, keepdims=True))
+        start = np.log(np.maximum(marks[self.parts["train"]].sum(0), 1e-9))
+        return lambda n: start + scores[:, self._symbols_of(n)].sum(1)
 
     def _symbols_of(self, n: int) -> np.ndarray:
         return self.data.inputs[self.data.steps_of(np.array([n]))]
@@ -142,15 +172,17 @@ class Classify(Arrays, AnsweringTask):
             return None
         texts = [self.texts[n] for n in which]
         said = LabelCode.from_json(self.artefacts()).labels_of(network, texts)
-        classes = self.answers.classes or ()
+        wanted = self.data.targets[which]
+        marks = wanted if wanted.ndim == 2 else np.eye(self.outputs)[wanted]
+        right = self.answers.in_words(marks)
         return "\n".join(
-            f"{label}{'' if label == classes[self.data.targets[n]] else ' (wrong)'}: {text:.100}"
-            for n, label, text in zip(which, said, texts, strict=True)
+            f"{label or 'none'}{'' if label == true else ' (wrong)'}: {text:.100}"
+            for label, true, text in zip(said, right, texts, strict=True)
         )
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """The label of each line, as `label<TAB>text`."""
+        """The label of each line, as `label<TAB>text`; several are joined by commas."""
         code = LabelCode.from_json(how.artefacts)
         lines, total = given_lines(how.file), count_lines(how.file)
         for label, text in code.apply(network, lines, how.report, total):
@@ -167,7 +199,7 @@ class Classify(Arrays, AnsweringTask):
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
         code = LabelCode.from_json(found)
-        return len(code.words), len(code.labels)
+        return len(code.words), code.answers.outputs
 
     @classmethod
     def read(cls, given: Reading) -> "Classify":
@@ -175,7 +207,7 @@ class Classify(Arrays, AnsweringTask):
         if given.file is None:
             texts, labels = reviews(REVIEWS, random(given.seed, LANGUAGE))
             return cls(texts, labels, source="the generated reviews", **given.arguments)
-        texts, labels = read_labelled(given.file)
+        texts, labels = read_labelled(given.file, empty=given.settings.kind == "multilabel")
         if given.artefacts is None:
             check_columns(texts, labels, given.file)
         with naming(given.file):
@@ -190,13 +222,13 @@ class LabelCode:
         level: `"words"`, which are separated by spaces, or `"characters"`.
         cut: how many words or characters are read of a text, or `None` for all.
         words: the known words or characters.
-        labels: by number.
+        answers: the labels.
     """
 
     level: str
     cut: int | None
     words: Words
-    labels: tuple[str, ...]
+    answers: TargetCodec
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "LabelCode":
@@ -207,19 +239,19 @@ class LabelCode:
             raise ValueError("its texts are not of words or characters, or have no classes")
         if cut is not None:
             kept_whole(cut, "length")
-        return cls(level, cut, words, tuple(map(str, answers.classes)))
+        return cls(level, cut, words, answers)
 
     def split(self, text: str) -> list[str]:
         """The words or characters of a text that are read."""
         return (text.split() if self.level == "words" else list(text))[: self.cut]
 
     def labels_of(self, network: Model, texts: Sequence[str]) -> list[str]:
-        """The most probable label of each text."""
+        """The most probable label of each text; several are joined by commas."""
         symbols = [self.words.encode(self.split(text)) for text in texts]
         inputs, lengths = columns(symbols, multiple_above(max(map(len, symbols)), ROUND))
         batch = Batch(inputs, None, np.ones(inputs.shape, np.float32), lengths, first=None)
-        chosen = np.asarray(most_probable(network, batch))[lengths - 1, np.arange(len(texts))]
-        return [self.labels[n] for n in chosen]
+        outputs = np.asarray(outputs_on(network, batch))
+        return self.answers.in_words(outputs[lengths - 1, np.arange(len(texts))])
 
     def apply(
         self,

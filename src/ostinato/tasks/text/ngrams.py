@@ -60,7 +60,7 @@ def ngram_probabilities(
     """
     train = np.asarray(train[-LARGEST:], np.int64)
     test = np.asarray(test, np.int64)
-    found = np.full(len(test), 1 / symbols)
+    probabilities = np.full(len(test), 1 / symbols)
     # A gram is a context and a symbol; its rank among all distinct grams numbers the context that
     # is one symbol longer, so numbers never collide. -1 is an unseen context.
     at_test = np.zeros(len(test), np.int64)
@@ -85,9 +85,9 @@ def ngram_probabilities(
         here = _find(grams, np.where(at_test < 0, -1, at_test * symbols + test[k:]))
         kept = np.where(here < 0, 0, (counts - taken)[here])[seen]
         h = at_test[seen]
-        found[k:][seen] = (kept + spare[h] * found[k:][seen]) / total[h]
+        probabilities[k:][seen] = (kept + spare[h] * probabilities[k:][seen]) / total[h]
         at_test = here[:-1]
-    return found
+    return probabilities
 
 
 def _grams(context: np.ndarray, symbol: np.ndarray, symbols: int) -> tuple[np.ndarray, np.ndarray]:

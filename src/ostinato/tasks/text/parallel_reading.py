@@ -70,8 +70,8 @@ def side_by_side(run: Run, symbols: np.ndarray) -> Iterator[tuple[Any, np.ndarra
         states = [waiting.pop(chunk) for chunk in now]
         before.update(zip(now, states, strict=True))
         places, there = _places(now, rows, len(symbols))
-        found, after = run(symbols[places], None if states[0] is None else _stacked(states, rows))
-        yield found, np.where(there, places, -1)
+        results, after = run(symbols[places], None if states[0] is None else _stacked(states, rows))
+        yield results, np.where(there, places, -1)
         after = jax.tree.map(np.asarray, after)
         sizes = _largest(sizes, after)
         for row, chunk in enumerate(now, 1):
@@ -101,8 +101,8 @@ def _largest(sizes: Any, states: Any) -> Any:
     def largest(x: np.ndarray) -> np.ndarray:
         return np.max(np.abs(x), axis=0, where=np.isfinite(x), initial=0)
 
-    found = jax.tree.map(largest, states)
-    return found if sizes is None else jax.tree.map(np.maximum, sizes, found)
+    new = jax.tree.map(largest, states)
+    return new if sizes is None else jax.tree.map(np.maximum, sizes, new)
 
 
 def _close(one: Any, other: Any, sizes: Any) -> bool:

@@ -15,10 +15,12 @@ from ...data.conllu import COLUMNS, Sentence, read_conllu, sentences
 from ...data.examples import Examples
 from ...data.padding import columns, rounded
 from ...data.splits import PARTS, divided_at_random
+from ...data.vocabulary import checked_texts
 from ...data.words import Spellings, Words
 from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...progress import Report, silent
+from ...settings import checked_kind, shown
 
 TOGETHER = 64  # sentences that are tagged in one batch
 MAX_WORDS = 5000  # of a sentence
@@ -61,14 +63,14 @@ class TagCode:
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "TagCode":
+    def from_json(cls, kept: Mapping[str, Any]) -> "TagCode":
         """The inverse of `as_json`; raises `BadInput` for what another task has kept."""
         try:
-            words, letters = Words.from_json(found["words"]), Words.from_json(found["letters"])
-            column = found["column"]
+            words, letters = Words.from_json(kept["words"]), Words.from_json(kept["letters"])
+            column = kept["column"]
             if column not in COLUMNS:
                 raise ValueError("its column is not one of CoNLL-U")
-            return cls(words, letters, kept_texts(found["tags"], "tags"), column)
+            return cls(words, letters, kept_texts(kept["tags"], "tags"), column)
         except (KeyError, TypeError, ValueError):
             raise BadInput("this is not a run of the task tag: it has no words and tags") from None
 
@@ -76,22 +78,23 @@ class TagCode:
         """The symbols of some words."""
         return self.words.encode(word.lower() for word in words)
 
-    def batch(self, found: Sequence[Sequence[str]]) -> Batch:
+    def batch(self, sentences: Sequence[Sequence[str]]) -> Batch:
         """Sentences as a batch without targets."""
-        distinct = {word: n for n, word in enumerate(dict.fromkeys(chain(*found)))}
-        steps = rounded(max(map(len, found)))
-        numbers = [np.array([distinct[word] for word in words]) for words in found]
+        distinct = {word: n for n, word in enumerate(dict.fromkeys(chain(*sentences)))}
+        steps = rounded(max(map(len, sentences)))
+        numbers = [np.array([distinct[word] for word in words]) for words in sentences]
         which, lengths = columns(numbers, steps)
         inputs = Spellings.of(distinct, self.letters).batch(self.symbols(distinct)[which], which)
         weights = (np.arange(steps)[:, None] < lengths).astype(np.float32)
         return Batch(inputs, np.zeros(weights.shape, np.int32), weights, lengths)
 
-    def tag(self, network: Model, found: Sequence[Sequence[str]]) -> list[list[str]]:
+    def tag(self, network: Model, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         """The most probable tag of every word of some sentences."""
-        batch = self.batch(found)
+        batch = self.batch(sentences)
         chosen = np.asarray(most_probable(network, batch.arrays))
         return [
-            [self.tags[n] for n in chosen[: len(words), place]] for place, words in enumerate(found)
+            [self.tags[n] for n in chosen[: len(words), place]]
+            for place, words in enumerate(sentences)
         ]
 
     def apply(
@@ -153,10 +156,10 @@ def _plain(lines: Iterable[str], where: str) -> Iterator[Sentence]:
 
 def read_tagged(path: str | Path, column: str) -> list[Tagged]:
     """The words of a CoNLL-U file and their values in a column."""
-    found = [(x.column("form"), x.column(column)) for x in read_conllu(path)]
-    if all(tag == MISSING for _, tags in found for tag in tags):
+    sentences = [(x.column("form"), x.column(column)) for x in read_conllu(path)]
+    if all(tag == MISSING for _, tags in sentences for tag in tags):
         raise BadInput(f"{path}: the column {column} is _ everywhere; choose another --column")
-    return found
+    return sentences
 
 
 def in_parts(
@@ -171,22 +174,29 @@ def in_parts(
         split: the shares of the parts.
         rng: says which of them.
     """
-    found = {name: [_checked(x) for x in some] for name, some in given.items() if some is not None}
+    tagged = {
+        name: [_checked(x) for x in checked_kind(name, some, Sequence, "a list of sentences")]
+        for name, some in given.items()
+        if some is not None or name == "train"
+    }
     shares = [
-        0.0 if name != "train" and name in found else share
+        0.0 if name != "train" and name in tagged else share
         for name, share in zip(PARTS, split, strict=True)
     ]
     first, second, third = (share / sum(shares) for share in shares)
-    everything = found["train"]
+    everything = tagged["train"]
     parts = divided_at_random(len(everything), (first, second, third), "sentences", rng)
     for name, some in parts.items():
-        if name == "train" or name not in found:
-            found[name] = [everything[n] for n in some]
-    return {name: found[name] for name in PARTS}
+        if name == "train" or name not in tagged:
+            tagged[name] = [everything[n] for n in some]
+    return {name: tagged[name] for name in PARTS}
 
 
 def _checked(sentence: Any) -> Tagged:
-    words, tags = ([*map(str, some)] for some in sentence)
+    try:
+        words, tags = (checked_texts(some, "words and tags", object) for some in sentence)
+    except (TypeError, ValueError):
+        raise BadInput(f"a sentence is two lists, words and tags; got {shown(sentence)}") from None
     if not words or "" in words:
         raise BadInput(f"a sentence has at least one word, and no word is empty; got {words!r:.60}")
     if len(words) != len(tags):

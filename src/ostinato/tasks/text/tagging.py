@@ -102,20 +102,20 @@ class Tagging(Finite, FileTask, AnsweringTask):
         """
         super().__init__(source=source, **given)
         sentences = {"train": train, "valid": valid, "test": test}
-        found = in_parts(sentences, shares(self.settings.split), random(self.seed, SPLIT))
+        tagged = in_parts(sentences, shares(self.settings.split), random(self.seed, SPLIT))
         if artefacts is None:
-            self.code = code_of(found, self.settings.min_count, self.settings.column)
+            self.code = code_of(tagged, self.settings.min_count, self.settings.column)
         else:
             self.code = TagCode.from_json(artefacts)
         if len(self.code.tags) < 2:
             raise BadInput(f"{source}: at least 2 different tags are needed, got {self.code.tags}")
-        words = dict.fromkeys(word for part in found.values() for some, _ in part for word in some)
+        words = dict.fromkeys(word for part in tagged.values() for some, _ in part for word in some)
         self._distinct = {word: n for n, word in enumerate(words)}
         self._spellings = Spellings.of(self._distinct, self.code.letters)
         self._symbols = self.code.symbols(self._distinct)
         self.parts = {
             name: encoded(part, self._distinct, self.code.tags, source)
-            for name, part in found.items()
+            for name, part in tagged.items()
         }
         train_tags = self.parts["train"].targets[self.parts["train"].there]
         if not len(train_tags):
@@ -157,22 +157,22 @@ class Tagging(Finite, FileTask, AnsweringTask):
 
     def together(self, part: str, which: np.ndarray) -> Batch:
         """Sentences side by side; in the padding each repeats its last word."""
-        found = self.parts[part]
-        lengths = found.lengths[which]
-        places, valid = found.side_by_side(which, rounded(int(lengths.max())))
-        words = found.inputs[places]
-        weights = (valid & found.there[places]).astype(np.float32)
+        examples = self.parts[part]
+        lengths = examples.lengths[which]
+        places, valid = examples.side_by_side(which, rounded(int(lengths.max())))
+        words = examples.inputs[places]
+        weights = (valid & examples.there[places]).astype(np.float32)
         inputs = self._spellings.batch(self._symbols[words], words)
-        return Batch(inputs, found.targets[places], weights, lengths)
+        return Batch(inputs, examples.targets[places], weights, lengths)
 
     def passage(self, part: str) -> TaggedPassage:
-        found, words = self.parts[part], list(self._distinct)
-        spelled = [words[n] for n in found.inputs]
+        examples, words = self.parts[part], list(self._distinct)
+        spelled = [words[n] for n in examples.inputs]
         said = [
             self.code.tags[n] if there else MISSING
-            for n, there in zip(found.targets, found.there, strict=True)
+            for n, there in zip(examples.targets, examples.there, strict=True)
         ]
-        ends = zip(found.begins, found.begins + found.lengths, strict=True)
+        ends = zip(examples.begins, examples.begins + examples.lengths, strict=True)
         cuts = [slice(begin, end) for begin, end in ends]
         return TaggedPassage(self.code, [spelled[c] for c in cuts], [said[c] for c in cuts])
 
@@ -185,7 +185,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
 
     def baselines(self) -> dict[str, float]:
         """Chance, and the most frequent tag of each word (of all words, where it is unknown)."""
-        found, valid = super().baselines(), self.parts["valid"]
+        baselines, valid = super().baselines(), self.parts["valid"]
         if valid.there.any():
             train = self.parts["train"]
             counts = np.zeros((self.inputs, self.outputs))
@@ -193,8 +193,8 @@ class Tagging(Finite, FileTask, AnsweringTask):
             np.add.at(counts, (self._symbols[train.inputs[there]], train.targets[there]), 1)
             counts[counts.sum(1) == 0] = counts.sum(0)
             guess = counts.argmax(1)[self._symbols[valid.inputs]]
-            found["most frequent tag"] = float(np.mean((guess == valid.targets)[valid.there]))
-        return found
+            baselines["most frequent tag"] = float(np.mean((guess == valid.targets)[valid.there]))
+        return baselines
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """A sentence of the validation part as word/tag, with the right tag where it is another."""
@@ -227,8 +227,8 @@ class Tagging(Finite, FileTask, AnsweringTask):
         return self.code.as_json()
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        code = TagCode.from_json(found)
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        code = TagCode.from_json(artefacts)
         return len(code.words), len(code.tags)
 
     def fingerprint(self) -> str:

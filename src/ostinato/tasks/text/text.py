@@ -18,7 +18,7 @@ from ...decoding import sample
 from ...decoding.sampling import NotFinite
 from ...decoding.text import opening
 from ...errors import BadInput
-from ...settings import setting
+from ...settings import checked_kind, setting
 from ..file_task import FileTask, Reading, naming
 from ..framing import PerStep
 from ..generated import Length
@@ -86,7 +86,14 @@ class Text(Streamed, FileTask, TextTask):
                 by default), `split` and `carry`; see `Settings`.
         """
         super().__init__(source=source, **given)
-        split = shares(self.settings.split)
+        symbols, split = np.asarray(symbols), shares(self.settings.split)
+        count = len(checked_kind("vocabulary", vocabulary, Vocabulary, "a Vocabulary"))
+        whole = symbols.ndim == 1 and symbols.dtype.kind in "iu"
+        if symbols.size and not (whole and 0 <= symbols.min() <= symbols.max() < count):
+            raise BadInput(
+                f"symbols must be whole numbers (T,) from 0 to {count - 1}, got {symbols.dtype} of "
+                f"shape {symbols.shape}"
+            )
         self.parts = {part: symbols[some] for part, some in divided(len(symbols), split).items()}
         self.vocabulary, self.carry = vocabulary, self.settings.carry
         self.length = 50 if self.settings.length is None else self.settings.length
@@ -105,7 +112,7 @@ class Text(Streamed, FileTask, TextTask):
     @classmethod
     def of(cls, text: str, **options: Any) -> "Text":
         """The task of a text in memory, with options of the constructor."""
-        vocabulary = Vocabulary.of_text(text)
+        vocabulary = Vocabulary.of_text(checked_kind("text", text, str, "a text"))
         return cls(vocabulary.encode(text), vocabulary, **options)
 
     @classmethod
@@ -145,12 +152,12 @@ class Text(Streamed, FileTask, TextTask):
 
     def baselines(self) -> dict[str, float]:
         """Chance, and n-gram models of one and five preceding symbols."""
-        found = super().baselines()
+        baselines = super().baselines()
         train, valid = self.parts["train"], self.parts["valid"]
         if len(valid) > 1:
             for name, order in (("bigram", 1), ("order 5", 5)):
-                found[name] = ngram_bits(train, valid, self.inputs, order)
-        return found
+                baselines[name] = ngram_bits(train, valid, self.inputs, order)
+        return baselines
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """Generated text; `None` if the network's outputs are not finite."""
@@ -166,8 +173,8 @@ class Text(Streamed, FileTask, TextTask):
         return {"vocabulary": self.vocabulary.as_json()}
 
     @classmethod
-    def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        count = len(Vocabulary.from_json(found["vocabulary"]))
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        count = len(Vocabulary.from_json(artefacts["vocabulary"]))
         return count, count
 
     def fingerprint(self) -> str:

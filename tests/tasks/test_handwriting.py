@@ -17,7 +17,7 @@ from ostinato.runs.build import build_network
 from ostinato.runs.loop.probe import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
 from ostinato.tasks.applying import ApplyOptions
-from ostinato.tasks.handwriting.pen_strokes import inks
+from ostinato.tasks.handwriting import inks
 from ostinato.tasks.scores import edit_distance
 from ostinato.testing import check_task
 from ostinato.testing.check import TASK_CHECKS

@@ -1,26 +1,127 @@
 """Handwriting from pen strokes: strings without a segmentation, and single characters."""
 
+import abc
 import dataclasses
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
 
-from ...cells import Model
-from ...data import Batch
-from ...data.ink import Ink
-from ...data.padding import multiple_above
-from ...data.strokes import checked_drawing, pen_steps, read_drawings, steps_of_drawings
-from ...decoding import ctc_beam, ctc_greedy
-from ...decoding.sampling import most_probable
-from ...errors import BadInput
-from ...settings import setting
-from ..applying import ApplyOptions, outputs_on
-from ..framing import PerStep, Transcript
-from ..losses import CrossEntropy
-from ..metrics import F1, Accuracy
-from .pen_strokes import PenStrokes
+from ..cells import Model
+from ..data import Batch
+from ..data.files import find_data
+from ..data.ink import Ink, drawn_ink, omniglot_ink
+from ..data.padding import multiple_above
+from ..data.strokes import INPUTS, checked_drawing, pen_steps, read_drawings, steps_of_drawings
+from ..decoding import ctc_beam, ctc_greedy
+from ..decoding.sampling import most_probable
+from ..errors import BadInput
+from ..settings import setting
+from .applying import ApplyOptions, outputs_on
+from .framing import PerStep, Transcript
+from .generated import Generated
+from .losses import CrossEntropy
+from .metrics import F1, Accuracy
+from .task import AnsweringTask, Artefacts, hashed
+
+SOURCES = ("drawn", "omniglot")
+OMNIGLOT = "omniglot/strokes_background_small1.zip"
+ALPHABET = "Latin"
+HELD_OUT_WRITERS = {"drawn": 50, "omniglot": 3}  # for validation, and as many for test
+SHAKE = {"drawn": (1.0, 1.0), "omniglot": (1.5, 0.0)}  # in training, and held out
+
+
+class PenStrokes(Generated, AnsweringTask):
+    """A task that reads pen strokes; subclasses implement `written`.
+
+    Strokes are drawn (26 digits and capitals, by writers of random slant, width, haste and form),
+    or those of Omniglot, an alphabet by 20 persons. The writers of training, validation and test
+    are disjoint: of the drawn ones 50 each are held out, of those of Omniglot 3 each. A writer's
+    characters vary, but those of Omniglot only do in training.
+
+    Attributes:
+        labels: the characters, in the order of their labels.
+        parts: the ink of `"train"`, `"valid"` and `"test"`.
+        steps: the usual number of steps per character, at most.
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        strokes: str = setting("drawn", "where the strokes are from", among=SOURCES)
+        alphabet: str | None = setting(
+            None, "drawn: the characters to use (all 26); omniglot: an alphabet (Latin)"
+        )
+        writers: int = setting(200, "drawn: writers to learn from", min=1, max=100_000)
+        length: int | None = setting(None, "steps per sequence, at most", min=1)
+
+    steps: ClassVar[int]
+    inputs = INPUTS
+    held_out_together = 500
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.length = self.usual_length
+        self.length = self.checked(self.settings.length)
+        strokes = self.settings.strokes
+        self.parts = inks(strokes, self.settings.alphabet, self.settings.writers, self.seed)
+        self.labels = self.parts["train"].characters
+        training, held_out = SHAKE[strokes]
+        self._shakes = {"train": training, "valid": held_out, "test": held_out}
+
+    @property
+    def usual_length(self) -> int:
+        return self.steps
+
+    @abc.abstractmethod
+    def written(
+        self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int
+    ) -> Batch:
+        """Some random sequences, of up to `length` steps; for `shake` see `Ink.write`."""
+
+    @classmethod
+    def from_settings(cls, settings: Any, seed: int, artefacts: Artefacts = None) -> Self:
+        task = super().from_settings(settings, seed)
+        known = (artefacts or {}).get("characters", task.labels)
+        if known != task.labels:
+            raise BadInput(f"the model knows the characters {known}, the data have {task.labels}")
+        return task
+
+    def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
+        return self.written(rng, self.parts[part], self._shakes[part], size, length)
+
+    def artefacts(self) -> dict[str, Any]:
+        return {"characters": self.labels}
+
+    @classmethod
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        labels = artefacts["characters"]
+        if not isinstance(labels, str) or len(set(labels)) != len(labels):
+            raise ValueError("its characters are not a text of different ones")
+        return None, None
+
+    def fingerprint(self) -> str:
+        ink = [x for part in self.parts.values() for x in (part.points, part.up, part.gaps)]
+        words = np.frombuffer(self.labels.encode(), np.uint8)
+        return hashed([*ink, words, np.array(self.batch_shape(1))])
+
+
+def inks(strokes: str, alphabet: str | None, writers: int, seed: int) -> dict[str, Ink]:
+    """The ink of training, validation and test, by different writers; see `PenStrokes`."""
+    other = HELD_OUT_WRITERS[strokes]
+    if strokes == "drawn":
+        ink = drawn_ink(seed, writers + 2 * other, alphabet)
+    else:
+        where = find_data(OMNIGLOT)
+        ink = omniglot_ink(str(where), ALPHABET if alphabet is None else alphabet)
+        if len(ink.points) <= 2 * other:
+            raise BadInput(f"{where} has {len(ink.points)} writers; it takes more than {2 * other}")
+    return {
+        "valid": ink.of(slice(0, other)),
+        "test": ink.of(slice(other, 2 * other)),
+        "train": ink.of(slice(2 * other, None)),
+    }
+
 
 SHOWN = 4
 ROUND = 64
@@ -72,10 +173,9 @@ class Handwriting(PenStrokes):
         return self.steps * self.max_characters
 
     @property
-    def min_length(self) -> int:
-        return (
-            2 * self.max_characters
-        )  # a step per character, and one for the blank between equal ones
+    def min_length(self) -> int:  # type: ignore[override]
+        """A step per character, and one for the blank between equal ones."""
+        return 2 * self.max_characters
 
     def written(
         self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int
@@ -95,21 +195,21 @@ class Handwriting(PenStrokes):
         outputs = outputs_on(network, batch.arrays)
         if not np.isfinite(outputs).all():
             return None
-        found = [as_string(labels, self.labels) for labels in ctc_greedy(outputs, batch.lengths)]
-        pairs = zip(self.texts(batch), found, strict=True)
+        texts = [as_string(labels, self.labels) for labels in ctc_greedy(outputs, batch.lengths)]
+        pairs = zip(self.texts(batch), texts, strict=True)
         return "\n".join(f"{right} read as {words or 'nothing'}" for right, words in pairs)
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The text of each drawing in a file; see `read_drawings`."""
-        found = recognise(
+        recognised = recognise(
             network,
             read_drawings(how.given_file("a file of strokes, .jsonl or .npz")),
             how.artefacts["characters"],
             width=max(how.beam, 2),
             count=how.n_best,
         )
-        for texts in found:
+        for texts in recognised:
             answers = [{"text": text, "score": score} for text, score in texts]
             yield {"text": texts[0][0], "answers": answers}
 
@@ -159,8 +259,8 @@ def recognise(
     unused = np.zeros((1, len(checked)), np.float32)
     outputs = outputs_on(network, Batch(inputs, unused, unused, lengths, first=None))
     if width == 1:
-        found = ctc_greedy(outputs, lengths)
-        return [[(as_string(labels, characters), None)] for labels in found]
+        paths = ctc_greedy(outputs, lengths)
+        return [[(as_string(labels, characters), None)] for labels in paths]
     best = ctc_beam(outputs, lengths, width=width, count=count)
     return [[(as_string(labels, characters), score) for labels, score in each] for each in best]
 

@@ -1,1 +1,0 @@
-"""Tasks on pen strokes: single characters, and strings without a segmentation."""

@@ -1,0 +1,1 @@
+"""Tasks on films: draw the frames again, draw the next ones, describe them."""

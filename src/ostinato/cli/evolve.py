@@ -35,7 +35,7 @@ def evolve(
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--from",
             help="the first cell: a built-in one, or yours as file.py:Class",
             show_default="simple",

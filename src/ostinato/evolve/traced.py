@@ -7,14 +7,15 @@ same as the cell, and with others more. What the graph has no operation for is r
 """
 
 import dataclasses
+import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Jaxpr, Literal
+from jax.extend.core import Literal
 
 from ..cells import Layer
 from ..errors import BadInput
@@ -34,6 +35,10 @@ CALLS = {
 }
 SAME = ("convert_element_type", "copy", "reshape", "squeeze", "broadcast_in_dim", "stop_gradient")
 FUNCTIONS = {"tanh": "tanh", "logistic": "sigmoid"}
+OPERATION_OF = {"add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply"}
+UNCHANGED = {  # an operation, the place of a number among its operands, and the number
+    ("add", 0, 0), ("add", 1, 0), ("sub", 1, 0), ("mul", 0, 1), ("mul", 1, 1), ("div", 1, 1),
+}  # fmt: skip
 
 
 def graph_of(name: str, *, named: bool = True) -> Graph:
@@ -76,44 +81,40 @@ def traced_graph(cell: Layer) -> Graph:
     x = jnp.zeros(INPUTS, start[0].dtype)
     closed = jax.make_jaxpr(step)(parameters, cell.initial(()), x)
     building = _Building(len(start))
-    weights: list[Any] = [WEIGHT] * len(jax.tree.leaves(parameters))
-    states = [Vector(((UNITS, value),)) for value in range(len(start))]
-    arguments = [*weights, *states, Vector(((INPUTS, INPUT),))]
-    consts = [_constant(x) for x in closed.consts]
-    after = building.run(closed.jaxpr, consts, arguments)
+    weights = [WEIGHT] * len(jax.tree.leaves(parameters))
+    states = [(Part("value", UNITS, value=value),) for value in range(len(start))]
+    after = building.run(closed, [*weights, *states, (Part("input", INPUTS),)])
     values = [building.single(one) for one in after]
     if len(values) != len(start) + 1:
         raise BadInput("its output must be one vector")
     return Graph(len(start), tuple(building.nodes), tuple(values[:-1]), values[-1])
 
 
-@dataclasses.dataclass(frozen=True)
-class Vector:
-    """A traced vector: the width of each of its parts, and what the part is.
-
-    A part is the number of a value of the graph, `INPUT`, or a `Linear`.
-    """
-
-    parts: tuple[tuple[int, Any], ...]
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
-class Linear:
-    """A sum of products with weights: of these values, of the input, and biases.
+class Part:
+    """A part of a traced array.
 
-    Two of them have weights of their own, so each is equal to itself alone.
+    Two linear maps have weights of their own, so each part is equal to itself alone.
+
+    Attributes:
+        kind: `value`, a value of the graph; `linear`, a sum of products with weights and of biases;
+            `input`, the input of the cell; `weight`, whatever depends on weights alone; `number`,
+            a number that is written in the step.
+        width: how many numbers of a vector it is; 0 for weights and numbers, which fit any width.
+        value: the number of the value.
+        reads: the values that a linear map reads besides the input.
+        number: the number.
     """
 
-    of: tuple[int, ...]
+    kind: str
+    width: int = 0
+    value: int = -1
+    reads: tuple[int, ...] = ()
+    number: float = math.nan
 
 
-class Number(NamedTuple):
-    """A number that is written in the step."""
-
-    value: float
-
-
-WEIGHT, INPUT = "weight", "input"  # what depends on weights alone, and the input of the cell
+Array = tuple[Part, ...]
+WEIGHT: Array = (Part("weight"),)
 
 
 class _Building:
@@ -122,42 +123,46 @@ class _Building:
     def __init__(self, states: int):
         self.states = states
         self.nodes: list[Node] = []
-        self.made: dict[Linear, int] = {}  # the values of linear maps that were read
+        self.made: dict[Part, int] = {}  # the values of linear maps that were read
 
-    def run(self, jaxpr: Jaxpr, consts: list[Any], arguments: list[Any]) -> list[Any]:
-        """What the outputs of a jaxpr are: a number, `WEIGHT` or a `Vector`."""
-        env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *arguments], strict=True))
+    def run(self, closed: Any, arguments: list[Array]) -> list[Array]:
+        """What the outputs of a traced function are."""
+        jaxpr = closed.jaxpr
+        env = dict(zip(jaxpr.invars, arguments, strict=True))
+        env |= dict(zip(jaxpr.constvars, map(_constant, closed.consts), strict=True))
 
-        def read(var: Any) -> Any:
-            if not isinstance(var, Literal):
-                return env[var]
-            return _constant(var.val)
+        def read(var: Any) -> Array:
+            return _constant(var.val) if isinstance(var, Literal) else env[var]
 
         for equation in jaxpr.eqns:
             name, params = equation.primitive.name, equation.params
             operands = [read(var) for var in equation.invars]
             if name in CALLS:
-                inner = params[CALLS[name]]
-                results = self.run(inner.jaxpr, [_constant(x) for x in inner.consts], operands)
-            elif not any(isinstance(one, Vector) for one in operands):
+                results = self.run(params[CALLS[name]], operands)
+            elif not any(map(_changes, operands)):
                 kept = operands[0] if name in SAME else WEIGHT  # a number stays one
                 results = [kept] * len(equation.outvars)
             else:
-                sizes = [var.aval.shape for var in equation.outvars]
-                results = self.equation(name, params, operands, sizes)
+                shapes = [var.aval.shape for var in equation.outvars]
+                results = self.equation(name, params, operands, shapes)
             env |= dict(zip(equation.outvars, results, strict=True))
         return [read(var) for var in jaxpr.outvars]
 
-    def equation(self, name: str, params: Any, operands: list[Any], shapes: list[Any]) -> list[Any]:
+    def equation(
+        self, name: str, params: Any, operands: list[Array], shapes: list[tuple[int, ...]]
+    ) -> list[Array]:
+        """The results of an equation that reads a vector that changes."""
         if any(len(shape) > 1 for shape in shapes):
             raise BadInput(f"its step uses {name} to make a matrix")
         first = operands[0]
         if name in SAME:
             return [first]
         if name == "dot_general":
-            return [self.product(*operands, shapes[0][0] if shapes[0] else 1)]
+            return [self.product(operands, sum(shapes[0]))]
         if name == "concatenate":
-            return [Vector(tuple(part for one in operands for part in self.vector(one).parts))]
+            if not all(map(_changes, operands)):
+                raise BadInput("its step joins weights to a vector")
+            return [tuple(part for one in operands for part in one)]
         if name == "slice":
             return [_cut(first, params["start_indices"][0], params["limit_indices"][0])]
         if name == "split":
@@ -165,118 +170,108 @@ class _Building:
             return [_cut(first, a, b) for a, b in pairwise(ends)]
         return [self.elementwise(name, params, operands)]
 
-    def product(self, one: Any, other: Any, width: int) -> Vector:
+    def product(self, operands: list[Array], width: int) -> Array:
         """A vector times a weight matrix."""
-        if isinstance(one, Vector) and isinstance(other, Vector):
+        if all(map(_changes, operands)):
             raise BadInput("its step multiplies two vectors that change")
-        if width % UNITS:
+        if width % UNITS or not width:
             raise BadInput(f"its step has vectors of {width} numbers that are not units")
-        vector = one if isinstance(one, Vector) else other
-        read = [self.value(part) for _, part in vector.parts if part != INPUT]
-        blocks = range(width // UNITS)
-        return Vector(tuple((UNITS, Linear(tuple(dict.fromkeys(read)))) for _ in blocks))
+        (vector,) = filter(_changes, operands)
+        read = tuple(dict.fromkeys(self.value(part) for part in vector if part.kind != "input"))
+        return tuple(Part("linear", UNITS, reads=read) for _ in range(width // UNITS))
 
-    def elementwise(self, name: str, params: Any, operands: list[Any]) -> Vector:
+    def elementwise(self, name: str, params: Any, operands: list[Array]) -> Array:
         """An operation of each number, part by part."""
-        widths = next([w for w, _ in one.parts] for one in operands if isinstance(one, Vector))
-        columns = []
-        for one in operands:
-            if isinstance(one, Vector):
-                if [w for w, _ in one.parts] != widths:
-                    raise BadInput(f"its step uses {name} of vectors with different parts")
-                columns.append([part for _, part in one.parts])
-            else:
-                columns.append([one] * len(widths))
-        of_parts = [self.operation(name, params, list(x)) for x in zip(*columns, strict=True)]
-        return Vector(tuple(zip(widths, of_parts, strict=True)))
+        count = max(map(len, operands))
+        columns = [one if _changes(one) else one * count for one in operands]
+        widths = {tuple(part.width for part in one) for one in operands if _changes(one)}
+        if len(widths) > 1:
+            raise BadInput(f"its step uses {name} of vectors with different parts")
+        return tuple(self.operation(name, params, x) for x in zip(*columns, strict=True))
 
-    def operation(self, name: str, params: Any, x: list[Any]) -> Any:
-        """An operation of parts, weights and numbers: a value or a `Linear`."""
-        if INPUT in x:
+    def operation(self, name: str, params: Any, x: tuple[Part, ...]) -> Part:
+        """An operation of parts, weights and numbers."""
+        kinds = [part.kind for part in x]
+        if "input" in kinds:
             raise BadInput("its step reads the input without a weight")
-        linear = [isinstance(one, Linear) for one in x]
-        if name in ("add", "sub", "neg", "add_any") and all(
-            yes or one == WEIGHT for yes, one in zip(linear, x, strict=True)
-        ):
-            read = [value for one in x if isinstance(one, Linear) for value in one.of]
-            return Linear(tuple(dict.fromkeys(read)))
-        if name == "mul" and WEIGHT in x:
-            (other,) = [one for one in x if one != WEIGHT]
-            return other if isinstance(other, Linear) else Linear((self.value(other),))
-        if name == "div" and x[1] == WEIGHT:
-            return x[0] if linear[0] else Linear((self.value(x[0]),))
-        if WEIGHT in x:
+        if name in ("add", "sub", "neg", "add_any") and not {*kinds} - {"linear", "weight"}:
+            return self.linear(*(value for part in x for value in part.reads))
+        if name in ("mul", "div") and kinds[-1] == "weight":
+            return self.weighted(x[0])
+        if name == "mul" and kinds[0] == "weight":
+            return self.weighted(x[1])
+        if "weight" in kinds:
             raise BadInput(f"its step uses {name} of a weight and a value")
         if name in FUNCTIONS:
-            return self.node(FUNCTIONS[name], self.value(x[0]))
+            return self.node(FUNCTIONS[name], x[0])
         if (name, params.get("y")) == ("integer_pow", 2) or name == "square":
-            return self.node("multiply", *[self.value(x[0])] * 2)
-        numbers = [isinstance(one, Number) for one in x]
-        if any(numbers):
-            return self.with_number(name, x, numbers)
-        if name in ("add", "add_any"):
-            return self.node("add", *map(self.value, x))
-        if name in ("sub", "mul"):
-            return self.node("subtract" if name == "sub" else "multiply", *map(self.value, x))
-        known = ", ".join(OPERATIONS)
-        raise BadInput(f"its step uses {name}; a graph knows {known}")
+            return self.node("multiply", x[0], x[0])
+        if "number" in kinds:
+            return self.with_number(name, x, kinds.index("number"))
+        if name in OPERATION_OF:
+            return self.node(OPERATION_OF[name], *x)
+        raise BadInput(f"its step uses {name}; a graph knows {', '.join(OPERATIONS)}")
 
-    def with_number(self, name: str, x: list[Any], numbers: list[bool]) -> Any:
-        """An operation of a part and a number."""
-        number = x[numbers.index(True)].value
-        part = x[numbers.index(False)]
-        if name == "sub" and numbers[0] and number == 1:
-            return self.node("complement", self.value(part))
-        if name == "max" and number == 0:
-            return self.node("relu", self.value(part))
-        if (name in ("add", "sub") and number == 0 and not numbers[0]) or (
-            name in ("mul", "div") and number == 1 and not (name == "div" and numbers[0])
-        ):
+    def with_number(self, name: str, x: tuple[Part, ...], place: int) -> Part:
+        """An operation of a part and a number, which is the operand at a place."""
+        number, part = x[place].number, x[1 - place] if len(x) > 1 else x[0]
+        if (name, place, number) == ("sub", 0, 1):
+            return self.node("complement", part)
+        if (name, number) == ("max", 0):
+            return self.node("relu", part)
+        if (name, place, number) in UNCHANGED:
             return part
         words = {"mul": "multiplies by", "add": "adds", "sub": "subtracts", "div": "divides by"}
         raise BadInput(f"its step {words.get(name, f'uses {name} of a value and')} {number:g}")
 
-    def value(self, part: Any) -> int:
+    def linear(self, *reads: int) -> Part:
+        return Part("linear", UNITS, reads=tuple(dict.fromkeys(reads)))
+
+    def weighted(self, part: Part) -> Part:
+        """A part times a weight per unit."""
+        return part if part.kind == "linear" else self.linear(self.value(part))
+
+    def value(self, part: Part) -> int:
         """The number of a value; a linear map becomes a node, of several values a sum of nodes."""
-        if not isinstance(part, Linear):
-            return part
+        if part.kind == "value":
+            return part.value
         if part not in self.made:
-            first, *others = [self.node("linear", value) for value in part.of or (0,)]
+            first, *others = [self.add("linear", value) for value in part.reads or (0,)]
             for other in others:
-                first = self.node("add", first, other)
+                first = self.add("add", first, other)
             self.made[part] = first
         return self.made[part]
 
-    def node(self, name: str, *operands: int) -> int:
+    def node(self, name: str, *operands: Part) -> Part:
+        return Part("value", UNITS, value=self.add(name, *map(self.value, operands)))
+
+    def add(self, name: str, *operands: int) -> int:
         self.nodes.append(Node(name, operands))
         return self.states + len(self.nodes) - 1
 
-    def vector(self, one: Any) -> Vector:
-        if not isinstance(one, Vector):
-            raise BadInput("its step joins weights to a vector")
-        return one
-
-    def single(self, one: Any) -> int:
+    def single(self, array: Array) -> int:
         """The value of a vector of one part."""
-        if not isinstance(one, Vector) or [width for width, _ in one.parts] != [UNITS]:
+        if [part.width for part in array] != [UNITS]:
             raise BadInput("its states and its output must have a number for each unit")
-        ((_, part),) = one.parts
-        if part == INPUT:
-            raise BadInput("its step reads the input without a weight")
-        return self.value(part)
+        return self.value(array[0])
 
 
-def _constant(x: Any) -> Any:
-    return Number(float(np.asarray(x))) if np.ndim(x) == 0 else WEIGHT
+def _changes(array: Array) -> bool:
+    """Whether an array depends on the input or a state."""
+    return array[0].kind not in ("weight", "number")
 
 
-def _cut(vector: Vector, start: int, stop: int) -> Vector:
+def _constant(x: Any) -> Array:
+    return (Part("number", number=float(np.asarray(x))),) if np.ndim(x) == 0 else WEIGHT
+
+
+def _cut(vector: Array, start: int, stop: int) -> Array:
     """Some of the parts of a vector, from one number to another."""
     place, kept = 0, []
-    for width, part in vector.parts:
-        if start <= place and place + width <= stop:
-            kept.append((width, part))
-        elif place < stop and start < place + width:
+    for part in vector:
+        if start <= place and place + part.width <= stop:
+            kept.append(part)
+        elif place < stop and start < place + part.width:
             raise BadInput("its step cuts a vector at other places than between units")
-        place += width
-    return Vector(tuple(kept))
+        place += part.width
+    return tuple(kept)

@@ -67,7 +67,7 @@ def read_json(path: str | os.PathLike, limit: int | None = None, *, links: bool 
     try:
         return json.loads(read_regular(path, limit, links=links))
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise BadInput("it is nested too deeply") from None  # a `ValueError` too
 
 
 def open_regular(path: str | os.PathLike, *, links: bool = True) -> BinaryIO:

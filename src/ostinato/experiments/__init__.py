@@ -14,12 +14,14 @@ from . import (
     bai_table,
     cell_evolution,
     gradient_figures,
+    handwriting_words,
     krause,
     moving_digits,
     neural_turing,
     predictive_text,
     synthetic,
     time_lag,
+    translation,
 )
 from .recipe import Job as Job
 from .recipe import Recipe as Recipe
@@ -45,6 +47,8 @@ RECIPES: dict[str, Recipe] = {
         synthetic.BOUNCING_BALLS,
         moving_digits.RECIPE,
         cell_evolution.RECIPE,
+        translation.RECIPE,
+        handwriting_words.RECIPE,
     )
 }
 

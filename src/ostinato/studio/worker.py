@@ -68,6 +68,7 @@ def form(request: dict) -> Any:
             for section, role in ROLES.items()
         ],
         "shared": {section: fields(kind) for section, kind in SHARED.items()},
+        "recipes": [name for name, kind in REGISTRIES["task"].items() if kind.recipe],
     }
 
 

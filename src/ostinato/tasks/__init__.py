@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     from .downloaded.mnist import PermutedMNIST as PermutedMNIST
     from .downloaded.mnist import SequentialMNIST as SequentialMNIST
     from .downloaded.music import Chorales as Chorales
-    from .handwriting import Characters as Characters
-    from .handwriting import Handwriting as Handwriting
-    from .handwriting import recognise as recognise
+    from .handwriting.handwriting import Characters as Characters
+    from .handwriting.handwriting import Handwriting as Handwriting
+    from .handwriting.handwriting import recognise as recognise
     from .pairs.captions import Captions as Captions
+    from .pairs.dialogue import Dialogue as Dialogue
     from .pairs.execution import Addition as Addition
     from .pairs.execution import Execute as Execute
     from .pairs.pairs import Pairs as Pairs
@@ -69,10 +70,11 @@ TASKS = Members(
         "series": "series.series:Series",
         "arrays": "series.arrays:Arrays",
         "translate": "pairs.translate:Translate",
+        "dialogue": "pairs.dialogue:Dialogue",
         "tag": "text.tagging:Tagging",
         "classify": "text.classification:Classify",
-        "characters": "handwriting:Characters",
-        "handwriting": "handwriting:Handwriting",
+        "characters": "handwriting.handwriting:Characters",
+        "handwriting": "handwriting.handwriting:Handwriting",
         "caption": "pairs.captions:Captions",
         "video": "video.frames:Video",
         "video-caption": "video.captions:VideoCaptions",

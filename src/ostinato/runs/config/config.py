@@ -35,6 +35,7 @@ from .sections import (
     USUAL,
     NetworkSettings,
     TrainingSettings,
+    all_settings,
     chosen_members,
     owners,
     settings_by_section,
@@ -69,9 +70,11 @@ class Config:
     def __init__(self, **given: Any):
         """The flat settings; `task`, `cell`, `learner` and `first` are names.
 
-        Without a task, a file says by its suffix what it is for: `data.csv` is a series.
+        Without a task, a file says by its suffix what it is for: `data.csv` is a series. Without a
+        cell, the task's own recipe comes before the usual settings.
         """
-        self._fill(given, chosen_members({**USUAL, **_members(_with_task(given))}))
+        given = _with_recipe(_with_task(given))
+        self._fill(given, chosen_members({**USUAL, **_members(given)}))
 
     @classmethod
     def from_folder(cls, given: dict[str, Any]) -> "Config":
@@ -290,6 +293,21 @@ def _with_task(given: dict[str, Any]) -> dict[str, Any]:
     if "task" in given or not isinstance(given.get("file"), str):
         return given
     return {"task": task_name_for(given["file"], given.get("sequence")), **given}
+
+
+def _with_recipe(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings with those of the task's recipe that they leave open, where they name no cell.
+
+    Another learner takes nothing that is said to the recipe's, and a budget replaces its units.
+    """
+    if "cell" in given:
+        return given
+    (_, task), *_ = chosen_members({"task": USUAL["task"], **_members(given)}).values()
+    others = {*all_settings("learner"), "batch"} if "learner" in given else set()
+    recipe = {name: value for name, value in task.recipe.items() if name not in others}
+    if "budget" in given:
+        recipe.pop("units", None)
+    return {**recipe, **given}
 
 
 def _members(given: dict[str, Any]) -> dict[str, Any]:

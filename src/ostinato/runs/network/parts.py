@@ -17,6 +17,7 @@ from ...wiring import (
     Bidirectional,
     Dropout,
     Embedding,
+    FixedEmbedding,
     GatedFeedback,
     LayerNorm,
     NeuralTuringMachine,
@@ -68,17 +69,22 @@ class Parts:
         self.cell, self.settings, self.task, self.units = cell, settings, task, units
 
     def encoding(
-        self, symbols: int, key: jax.Array, std: float = 1.0
+        self, symbols: int, key: jax.Array, std: float = 1.0, fixed: str = "fixed"
     ) -> tuple[OneHot | Embedding, int]:
         """How symbols become vectors, and the size of the vectors.
 
-        `std` is the standard deviation of the numbers of a learned vector at first.
+        Args:
+            symbols: how many there are.
+            key: random key for the first vectors.
+            std: the standard deviation of their numbers.
+            fixed: the number of the model that says whether they are not learned.
         """
-        size = self.settings.embedding
+        size, model = self.settings.embedding, self.task.model or {}
         if size is None:
-            size = (self.task.model or {}).get("embedding", 0)
+            size = model.get("embedding", 0)
         if size:
-            return Embedding(symbols, size, key=key, init=normal(std)), size
+            kind = FixedEmbedding if model.get(fixed) else Embedding
+            return kind(symbols, size, key=key, init=normal(std)), size
         return OneHot(symbols), symbols
 
     def layers(
@@ -136,7 +142,17 @@ class Parts:
             made = make(inputs, sizes[0], key=key, **first, **last, **more)
         if settings.turing is not None:
             made = NeuralTuringMachine(
-                made, rows, columns, key=heads, heads=settings.heads, shift=settings.head_shift
+                made,
+                rows,
+                columns,
+                key=heads,
+                heads=settings.heads,
+                shift=settings.head_shift,
+                read_gate=settings.read_gate,
+                write_gate=settings.write_gate,
+                strength=settings.head_strength,
+                read_stay=settings.read_stay,
+                read_onward=settings.read_onward,
             )
         return made, (sum(sizes) if settings.skip else sizes[-1]) + read
 

@@ -1,0 +1,1 @@
+"""Tasks on pen strokes: single characters, and strings without a segmentation."""

@@ -63,7 +63,7 @@ class Evolved(Recipe):
                 TASKS: float(sum(after > before for after, before in gained)),
                 GATED: float(memory_kind(best.graph) == "gated"),
             },
-            curves={"search": {"x": [*range(len(leaders))], "y": leaders}},
+            curves={"search": {"x": [*range(len(leaders))], "y": [*leaders]}},
             words=f"The best of {len(entries)} cells: {'; '.join(str(best.graph).splitlines())}.",
         )
 

@@ -221,6 +221,7 @@ def watch(tell, pause: float) -> None:
     """Call `tell` with what a run begins to do: one of `MOMENTS`."""
     from ostinato.runs.loop.checkpointing import CheckpointWriter
     from ostinato.runs.loop.loop import Training
+    from ostinato.runs.loop.validation import Validation
 
     def before(owner, name, say):
         call = getattr(owner, name)
@@ -251,7 +252,7 @@ def watch(tell, pause: float) -> None:
             tell("a file operation")
 
     before(Training, "_advance", step)
-    before(Training, "_validated", lambda *_: tell("a validation"))
+    before(Validation, "__call__", lambda *_: tell("a validation"))
     before(Training, "_save_last", lambda *_: tell("ending"))
     before(CheckpointWriter, "_write", write)
     for name in OPERATIONS:

@@ -121,6 +121,16 @@ def pytest_runtest_teardown(item, nextitem):
         gc.freeze()  # what is left now stays, so that later collections need not look at it
 
 
+@pytest.fixture(autouse=True, scope="session")
+def shared_steps():
+    """Runs that are alike take one compiled step; see `shared_steps.py`."""
+    from shared_steps import share_steps
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        share_steps(monkeypatch)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def data_folder(request, monkeypatch):
     """Show the data folder to a test with the marker `data`, or skip it."""

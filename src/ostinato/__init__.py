@@ -3,7 +3,8 @@
 A name is imported when it is first used, so `import ostinato` takes no time.
 
 Example:
-    >>> run = ostinato.train(ostinato.Config(file="book.txt", units=8, steps=4), "runs/book")
+    >>> config = ostinato.Config(file="book.txt", units=8, length=10, batch=4, steps=4)
+    >>> run = ostinato.train(config, "runs/book")
     >>> len(ostinato.sample(run, "The ", 20))
     20
     >>> [*ostinato.evaluate(run, "test")]

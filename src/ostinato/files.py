@@ -1,6 +1,7 @@
 """Careful reads, atomic writes, and a folder lock that is released when its process ends."""
 
 import errno
+import json
 import os
 import random
 import re
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .errors import BadInput
 
@@ -55,6 +56,18 @@ def read_regular(path: str | os.PathLike, limit: int | None = None, *, links: bo
         if limit is not None and os.fstat(file.fileno()).st_size > limit:
             raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MB", os.fspath(path))
         return file.read() if limit is None else file.read(limit)
+
+
+def read_json(path: str | os.PathLike, limit: int | None = None, *, links: bool = True) -> Any:
+    """What a JSON file holds; the arguments are those of `read_regular`.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is not JSON.
+    """
+    try:
+        return json.loads(read_regular(path, limit, links=links))
+    except RecursionError:
+        raise BadInput("it is nested too deeply") from None  # a `ValueError` too
 
 
 def open_regular(path: str | os.PathLike, *, links: bool = True) -> BinaryIO:
@@ -103,6 +116,24 @@ def write_whole(path: str | os.PathLike, *data: bytes | memoryview, mode: int = 
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def next_folder(beginning: str) -> Path:
+    """The first folder of a name that begins so and ends with 1, 2, … that does not exist yet."""
+    number = 1
+    while os.path.lexists(folder := Path(f"{beginning}{number}")):
+        number += 1
+    return folder
+
+
+def is_unused(folder: Path, *known: str) -> bool:
+    """Whether there is nothing, or a folder with nothing but what a killed start leaves behind.
+
+    That is a lock, parts of files, and files of the `known` names.
+    """
+    if not folder.is_dir():
+        return not os.path.lexists(folder)
+    return all(name in (".lock", *known) or is_leftover(name) for name in os.listdir(folder))
 
 
 def unlinked(folder: Path, path: Path) -> Path:

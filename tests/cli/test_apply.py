@@ -1,6 +1,7 @@
 """`ostinato apply`: a trained run on new input."""
 
 import json
+import re
 
 import pytest
 
@@ -181,3 +182,65 @@ def test_a_source_needs_a_target(ostinato, tmp_path):
     (tmp_path / "a").write_text("x\n")
     code, _, err = ostinato("train", "--task", "translate", "--source", "a")
     assert code != 0 and "source needs target" in err
+
+
+LISTS = {
+    "moses": "0 ||| un deux ||| LM: 1 ||| -1.5\n0 ||| deux un ||| LM: 2 ||| -0.5\n"
+    "1 ||| trois trois ||| ||| -2\n",
+    "ours": "-1.5\tun deux\n-0.5\tdeux un\n\n-2\ttrois trois\n\n",
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+@pytest.mark.parametrize("weight", [None, 0.0, 0.9])
+def test_n_best_lists_are_rescored(run, form, weight, ostinato, tmp_path, monkeypatch):
+    """By the log probabilities that --targets gives, averaged by hand."""
+    (tmp_path / "list").write_text(LISTS[form])
+    (tmp_path / "in").write_text("one two\none two\nthree three\n")
+    (tmp_path / "targets").write_text("un deux\ndeux un\ntrois trois\n")
+    _, out, _ = ostinato("apply", run, tmp_path / "in", "--targets", tmp_path / "targets", "--json")
+    own = [json.loads(line)["score"] for line in out.splitlines()]
+    (tmp_path / "in").write_text("one two\nthree three\n")
+    options = [] if weight is None else ["--weight", weight]
+    code, out, errors = ostinato(
+        "apply", run, tmp_path / "in", "--rescore", tmp_path / "list", "--n-best", 2, "--json",
+        *options,
+    )  # fmt: skip
+    assert code == 0, errors
+    w = 0.5 if weight is None else weight
+    expected = {"un deux": (1 - w) * -1.5 + w * own[0], "deux un": (1 - w) * -0.5 + w * own[1]}
+    first, second = (json.loads(line) for line in out.splitlines())
+    found = {answer["text"]: answer["score"] for answer in first["answers"]}
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert first["text"] == max(expected, key=expected.get) == ("deux un" if w == 0 else "un deux")
+    assert second["text"] == "trois trois" and len(second["answers"]) == 1
+
+
+@pytest.mark.parametrize(
+    "text, options, words",
+    [
+        ("0 ||| a ||| ||| -1\n2 ||| b ||| ||| -1\n", [], "line 2 is of source '2'; they are 0, 1"),
+        ("1 ||| a ||| ||| -1\n", [], "line 1 is of source '1'"),
+        ("0 ||| a ||| ||| high\n", [], "the score of a candidate must be a number, got 'high'"),
+        ("0 ||| a\n", [], "neither source ||| text ||| … ||| score nor score<TAB>text"),
+        ("un deux\n", [], "neither source ||| text ||| … ||| score nor score<TAB>text"),
+        ("-1\ta\n\n\n-1\tb\n", [], "there is no candidate for source 1"),
+        ("", [], "has no candidates"),
+        ("-1\ta\n", [], "the input has 2 lines and .* candidates for 1"),
+        ("-1\ta\n\n-1\tb\n", ["--weight", "2"], "--weight must be from 0 to 1, got 2.0"),
+        ("-1\ta\n\n-1\tb\n", ["--beam", "2"], "--beam means nothing with --rescore"),
+    ],
+)
+def test_wrong_n_best_lists(run, text, options, words, ostinato, tmp_path):
+    (tmp_path / "list").write_text(text)
+    (tmp_path / "in").write_text("one two\nthree three\n")
+    code, _, errors = ostinato(
+        "apply", run, tmp_path / "in", "--rescore", tmp_path / "list", *options
+    )
+    assert code == 2 and re.search(words.replace("|", "[|]"), errors), errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_a_weight_is_of_lists(run, ostinato):
+    code, _, errors = ostinato("apply", run, "--weight", "0.5")
+    assert code == 2 and "--weight is of n-best lists; give --rescore too" in errors

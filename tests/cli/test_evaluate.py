@@ -24,7 +24,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluate")
     (folder / "text.txt").write_text(TEXT)
     config = Config(
-        file=str(folder / "text.txt"), split="80/10/10", units=8, batch=4, length=10, steps=5
+        file=str(folder / "text.txt"), split="80/10/10", units=4, batch=4, length=10, steps=4
     )
     train(config, folder / "run")
     return folder / "run"

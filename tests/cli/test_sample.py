@@ -16,7 +16,7 @@ TEXT = "the cat sat on the mat.\nthe rat ran to the cat.\n" * 12
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sample")
     (folder / "text.txt").write_text(TEXT)
-    config = Config(file=str(folder / "text.txt"), units=8, batch=4, length=10, steps=5)
+    config = Config(file=str(folder / "text.txt"), units=4, batch=4, length=10, steps=4)
     train(config, folder / "run")
     return folder / "run"
 

@@ -1,6 +1,7 @@
 """Whole answers: beam search against trying everything, and against the model's own scores."""
 
 import itertools
+from functools import cache
 
 import jax
 import numpy as np
@@ -16,17 +17,28 @@ from ostinato.tasks.pairs.write_answers import log_probabilities
 MAX = 3
 
 
-@pytest.fixture(scope="module", params=["additive", "dot", "none"])
-def model(request):
+@cache
+def made(attention):
     rng = np.random.default_rng(0)
     texts = [["".join(rng.choice([*"ab"], n)) for n in rng.integers(1, 5, 12)] for _ in range(2)]
-    task = Pairs.of_texts(*texts, level="characters", embedding=4, attention=request.param)
+    task = Pairs.of_texts(*texts, level="characters", embedding=4, attention=attention)
     net = build_network(Config(cell="gru", units=6, input_scale=2.0), task)
     sources = task.parts["train"][0][:3]
     padded = np.zeros((6, 3), np.int32)
     for n, symbols in enumerate(sources):
         padded[: len(symbols), n] = symbols
     return net, sources, padded, np.array([len(x) for x in sources])
+
+
+@pytest.fixture(params=["additive", "dot", "none"])
+def model(request):
+    return made(request.param)
+
+
+@pytest.fixture
+def attending():
+    """For what does not depend on the attention."""
+    return made("additive")
 
 
 def every_answer(symbols: int) -> list[tuple[int, ...]]:
@@ -61,8 +73,8 @@ def test_scores_are_the_models_own(model):
                 np.testing.assert_allclose(answers.scores[n, k], score, rtol=1e-4, atol=1e-5)
 
 
-def test_a_beam_of_one_is_greedy(model):
-    net, _, padded, lengths = model
+def test_a_beam_of_one_is_greedy(attending):
+    net, _, padded, lengths = attending
     found = beam_answers(net, padded, lengths, width=1, max_symbols=8)
     cold = sampled_answers(
         net, padded, lengths, key=jax.random.key(0), max_symbols=8, temperature=0.0
@@ -71,8 +83,8 @@ def test_a_beam_of_one_is_greedy(model):
     np.testing.assert_allclose(found.scores, cold.scores, rtol=1e-5)
 
 
-def test_a_penalty_prefers_longer_answers(model):
-    net, _, padded, lengths = model
+def test_a_penalty_prefers_longer_answers(attending):
+    net, _, padded, lengths = attending
     plain, long = (
         beam_answers(net, padded, lengths, width=27, max_symbols=MAX, penalty=penalty)
         for penalty in (0.0, 20.0)
@@ -80,15 +92,15 @@ def test_a_penalty_prefers_longer_answers(model):
     assert (long.lengths >= plain.lengths).all() and (long.lengths > plain.lengths).any()
 
 
-def test_answers_that_were_cut_off_come_last(model):
-    net, _, padded, lengths = model
+def test_answers_that_were_cut_off_come_last(attending):
+    net, _, padded, lengths = attending
     found = beam_answers(net, padded, lengths, width=8, max_symbols=1, count=4)
     assert found.ended[:, 0].all() and not found.ended[:, 1:].any()
     assert (found.lengths == 1).all()
 
 
-def test_samples_have_the_frequencies_of_the_model(model):
-    net, sources, padded, lengths = model
+def test_samples_have_the_frequencies_of_the_model(attending):
+    net, sources, padded, lengths = attending
     count = 4000
     drawn = sampled_answers(
         net, padded[:, :1], lengths[:1], key=jax.random.key(2), max_symbols=MAX, count=count
@@ -99,8 +111,8 @@ def test_samples_have_the_frequencies_of_the_model(model):
     assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / count) + 1e-3
 
 
-def test_what_cannot_be_searched_is_said(model):
-    net, _, padded, lengths = model
+def test_what_cannot_be_searched_is_said(attending):
+    net, _, padded, lengths = attending
     with pytest.raises(BadInput, match="at least 1"):
         beam_answers(net, padded, lengths, width=0, max_symbols=3)
     with pytest.raises(BadInput, match="at most 2 answers"):

@@ -102,8 +102,8 @@ def test_predictive_text_takes_the_steps_of_the_source(row, epochs, tmp_path):
 @pytest.mark.parametrize("name", ["krause-table", "krause-penn", "krause-wikipedia"])
 def test_a_recipe_of_hessian_free_learning_says_how_damping_is_bounded(name):
     (words,) = (x for x in RECIPES[name].differs if x.startswith("The damping cannot fall below"))
-    assert f"{Damping().least:.0%} of its initial strength" in words
-    assert f"above {Damping().most:,.0f} times" in words
+    assert f"{Damping().min_scale:.0%} of its initial strength" in words
+    assert f"above {Damping().max_scale:,.0f} times" in words
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,24 @@ def test_learner(name, tmp_path):
         assert all(eqx.is_array(x) for x in jax.tree.leaves((learner_state, state)))
         return step(network, learner_state, state, batch)
 
-    learner_state = it_is_pure_and_learns(learner, step, network, batch.on_device().arrays)
+    beside = in_rows(batch, [[number] for number in range(6)]).on_device().arrays
+    learner_state = it_is_pure_and_learns(learner, step, network, beside)
     its_state_survives_a_file(learner, learner_state, network, tmp_path / "state.safetensors")
     padding_and_packing_change_nothing(first_step, batch, with_norms="omega" not in name)
+    assert step._cache_size() == 1, "the step is compiled once"
+
+
+def in_rows(batch, rows):
+    """Sequences of the batch by number, up to two in a row, in 9 steps: one step is padding."""
+
+    def placed(x, axis):
+        own = [np.concatenate([x[:, number] for number in row]) for row in rows]
+        return np.stack([np.pad(y, (0, 9 - len(y)), constant_values=1) for y in own], axis=1)
+
+    resets = np.zeros((9, len(rows)), bool)
+    resets[4] = [len(row) > 1 for row in rows]
+    lengths = np.array([4 * len(row) for row in rows])
+    return batch.over_sequences(placed)._replace(lengths=lengths, resets=resets)
 
 
 def it_is_pure_and_learns(learner, step, network, batch):
@@ -54,7 +69,6 @@ def it_is_pure_and_learns(learner, step, network, batch):
         now, learner_state, _, report = step(now, learner_state, state, batch)
         first = report["loss"] if first is None else first
     step(now, learner.after_validation(learner_state, 1.0), state, batch)
-    assert step._cache_size() == 1, "the step is compiled once"
     assert {"loss", "norm", "norms", "rate", "clipped"} <= report.keys()
     assert report["loss"] < 0.5 * first, f"{first} -> {report['loss']}"
     np.testing.assert_allclose(report["norm"], jnp.linalg.norm(report["norms"]), rtol=1e-6)
@@ -70,21 +84,16 @@ def its_state_survives_a_file(learner, learner_state, network, file):
 
 
 def padding_and_packing_change_nothing(first_step, batch, with_norms):
-    """Six sequences, two in a row, with a step of padding, have the loss and the gradient of the
-    same sequences side by side; and what the padding holds changes no step."""
+    """The same nine sequences, alone in a row or behind another, have the same loss and gradient;
+    and what the padding holds changes no step."""
+    rows = in_rows(batch, [[0, 1], [2, 3], [4, 5], [0], [1], [2]])
+    others = in_rows(batch, [[0], [1], [2], [3, 0], [4, 1], [5, 2]])
+    (*_, one), (*_, other) = first_step(rows), first_step(others)
+    np.testing.assert_allclose(one["loss"], other["loss"], rtol=1e-10)
+    if with_norms:  # Ω is a mean over rows, and these have other rows
+        np.testing.assert_allclose(one["norms"], other["norms"], rtol=1e-9, atol=1e-12)
 
-    def packed(x, axis):
-        return np.pad(np.concatenate([x[:, :3], x[:, 3:]]), [(0, 1), (0, 0)], constant_values=1)
-
-    resets = np.zeros((9, 3), bool)
-    resets[4] = True
-    rows = batch.over_sequences(packed)._replace(lengths=np.full(3, 8), resets=resets)
-    (*_, together), (*_, beside) = first_step(rows), first_step(batch)
-    np.testing.assert_allclose(together["loss"], beside["loss"], rtol=1e-10)
-    if with_norms:  # Ω is a mean over rows, and packing makes them fewer and longer
-        np.testing.assert_allclose(together["norms"], beside["norms"], rtol=1e-9, atol=1e-12)
-
-    lengths = np.array([8, 5, 6])
+    lengths = np.array([8, 5, 6, 4, 3, 2])
     ragged = rows._replace(lengths=lengths)
     padding = np.arange(9)[:, None] >= lengths
     other = ragged.over_sequences(

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from ostinato.report.course import Goal
 from ostinato.report.run_page import epochs, in_words, key_numbers, samples_of, speed, total_seconds
 from ostinato.report.subject import RunCourse
 from ostinato.runs import Config
 from ostinato.runs.build import build_task
 from ostinato.runs.folder import Run
+from ostinato.runs.folder.events import Goal
 
 
 def course(*events, **settings) -> RunCourse:

@@ -25,7 +25,6 @@ from ostinato.lens import (
 )
 from ostinato.lens.doctor.evidence import Finding
 from ostinato.report import network_charts, training_charts, write_report
-from ostinato.report.course import Goal
 from ostinato.report.network_charts import activity, reading, slowest
 from ostinato.report.page import html
 from ostinato.report.run_page import key_numbers, page_of
@@ -33,6 +32,7 @@ from ostinato.report.subject import course, subject
 from ostinato.runs import Config, Saved, examine, open_run, train
 from ostinato.runs.analysis.examination import gather
 from ostinato.runs.folder.checkpoints import Checkpoint, Progress
+from ostinato.runs.folder.events import Goal
 from ostinato.tasks import Xor
 from ostinato.wiring import Network, Readout
 

@@ -14,7 +14,7 @@ from ostinato.errors import BadInput
 from ostinato.runs import Config, Diverged, open_run, train
 from ostinato.runs.folder import checkpoints
 from ostinato.runs.folder.checkpoints import Checkpoint, Progress
-from ostinato.runs.loop import checkpointing, loop
+from ostinato.runs.loop import checkpointing, recorder, validation
 from ostinato.runs.loop.checkpointing import CheckpointWriter, interval
 from ostinato.runs.loop.step import Alone
 from ostinato.tasks import Text
@@ -265,7 +265,7 @@ def test_the_first_validation_is_compiled_beside_the_steps(
 
     monkeypatch.setattr(Text, "preview", preview)
     monkeypatch.setattr(Alone, "advance", counted)
-    monkeypatch.setattr(loop, "WORTHWHILE", 0)
+    monkeypatch.setattr(validation, "WORTHWHILE", 0)
     run = train(config, tmp_path / "run")
     assert threads[0] is not threading.main_thread()
     assert set(threads[1:]) == {threading.main_thread()}
@@ -277,7 +277,7 @@ def test_a_preview_that_fails_ends_the_run_also_from_a_thread(config, tmp_path, 
         raise RuntimeError("nothing to see")
 
     monkeypatch.setattr(Text, "preview", preview)
-    monkeypatch.setattr(loop, "WORTHWHILE", 0)
+    monkeypatch.setattr(validation, "WORTHWHILE", 0)
     with pytest.raises(RuntimeError, match="nothing to see"):
         train(config, tmp_path / "run")
 
@@ -336,7 +336,7 @@ class Clock:
         monkeypatch.setattr(Alone, "advance", advanced)
         monkeypatch.setattr(checkpoints, "write_whole", slow)
         monkeypatch.setattr(checkpointing, "CheckpointWriter", Writer)
-        monkeypatch.setattr(loop.Training, "seconds", lambda run: self.now)
+        monkeypatch.setattr(recorder.Recorder, "seconds", lambda run: self.now)
 
 
 def test_a_disk_of_20_mb_per_second_slows_no_step(undisturbed, config, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from ostinato import unroll
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_network, build_task
+from ostinato.tasks import TASKS
 from ostinato.weights import count_parameters
 
 
@@ -82,7 +83,7 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ),
         (
             {"cell": "gru", "forget": 2.0},
-            "forget is a setting of the cells lstm, peephole; the cell is gru",
+            "forget is a setting of the cells lstm, peephole, krause, mlstm; the cell is gru",
         ),
         (
             {"learner": "hf", "rate": 0.1},
@@ -92,8 +93,8 @@ UNITS = "units must be a whole number, or one per layer like [150, 130]; got"
         ({"unit": 3}, "the configuration has 'unit', which is not a setting (did you mean units?)"),
         (
             {"cell": "lstm", "recurrent": "sparce"},
-            "recurrent: there is no initialiser 'sparce'; there are normal, glorot, fan-in, "
-            "orthogonal, sparse, incoming, spectral-radius",
+            "recurrent: there is no initialiser 'sparce'; there are normal, uniform, glorot, "
+            "fan-in, orthogonal, sparse, incoming, spectral-radius",
         ),
         (
             {"cell": "lstm", "input": "normal:-1"},
@@ -157,8 +158,8 @@ def test_the_budget_is_met_as_nearly_as_can_be(cell, layers):
     [
         ({"task": "adding", "budget": 3}, "more than the budget of 3"),
         (
-            {"task": "adding", "cell": "delay", "dt": 0.0},
-            "cell delay cannot be built: .* dt positive",
+            {"task": "adding", "cell": "simple", "units": 4, "recurrent": "incoming:200"},
+            "cell simple cannot be built: .* at least 200 rows",
         ),
     ],
 )
@@ -166,6 +167,42 @@ def test_what_cannot_be_built(settings, words):
     config = Config(**settings)
     with pytest.raises(BadInput, match=words):
         build_network(config, build_task(config))
+
+
+def test_the_recipe_of_a_task_is_used_where_no_cell_is_named():
+    recipe = TASKS["ntm-ngrams"].recipe
+    config = Config(task="ntm-ngrams")
+    assert {name: config.flat()[name] for name in recipe} == recipe
+    assert Config(**config.flat()) == Config.from_json(config.as_json()) == config
+    assert Config(**config.non_default()) == config
+    assert Config(task="ntm-ngrams", steps=7, turing="8x4").flat() == {
+        **config.flat(),
+        "steps": 7,
+        "turing": "8x4",
+    }
+    assert Config(task="ntm-ngrams", cell="lstm").non_default() == {
+        "task": "ntm-ngrams",
+        "cell": "lstm",
+    }
+
+
+def test_another_learner_or_a_budget_replaces_its_part_of_a_recipe():
+    other = Config(task="ntm-copy", learner="sgd")
+    assert (other.turing, other.steps, other.rate) == ("128x20", 30_000, None)
+    assert (exact := Config(task="ntm-copy", learner="hf")).turing == "128x20"
+    assert exact.batch_size == 1000
+    assert (small := Config(task="ntm-copy", budget=5000)).units is None and small.rate == 2e-3
+    assert Config(task="adding").flat() == Config(task="adding", cell="mlstm").flat()
+
+
+def test_every_recipe_of_a_task_is_a_configuration():
+    """With the task's own settings changed too, and from a file."""
+    having = [name for name, kind in TASKS.items() if kind.recipe]
+    assert having == [name for name in TASKS if name.startswith("ntm-")]
+    for name in having:
+        config = Config(task=name)
+        assert config.cell.name == "lstm" and config.learner.name == "adam"
+        assert config.curriculum is None or config.curriculum <= build_task(config).length
 
 
 def test_a_configuration_has_sections():

@@ -7,7 +7,7 @@ import pytest
 from ostinato.errors import BadInput
 from ostinato.runs import Config
 from ostinato.runs.build import build_learner, build_task
-from ostinato.runs.config.refusals import MEMBERS, NETWORK, RUN, SETTINGS
+from ostinato.runs.config.refusals import MEMBERS, NETWORK, OF_HEADS, RUN, SETTINGS
 from ostinato.runs.network.models import make_network
 from ostinato.runs.network.parts import Sizes
 from ostinato.weights import trained
@@ -35,8 +35,10 @@ SETTING_ROWS = [
         {"turing": "8x4", "bidirectional": True},
         "turing cannot be combined with bidirectional; leave one of them out",
     ),
-    ({"heads": 2}, "heads is a setting of --turing; give it a memory, such as 128x20"),
-    ({"head_shift": 0}, "head_shift is a setting of --turing; give it a memory, such as 128x20"),
+    *(
+        ({name: 4}, f"{name} is a setting of --turing; give it a memory, such as 128x20")
+        for name in OF_HEADS
+    ),
     (
         {"turing": "4x4", "head_shift": 2},
         "head_shift must be less than half of the memory's rows, 4x4; got 2",

@@ -23,7 +23,7 @@ from ostinato.losses import SquaredError
 from ostinato.runs import Config, Diverged, open_run, train
 from ostinato.runs.folder import checkpoints
 from ostinato.runs.folder.events import KINDS, event_of
-from ostinato.runs.loop import loop
+from ostinato.runs.loop import loop, step
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -282,7 +282,7 @@ def test_divergence_is_told_in_words(config, tmp_path):
 
 def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monkeypatch):
     """A failed kernel gives NaN: the run continues from its last checkpoint with the scan."""
-    compiled, backends = loop.compiled_step, []
+    compiled, backends = step.compiled_step, []
 
     def failing(network, learner, seed):
         advance, backend = compiled(network, learner, seed), learner.objective.backend
@@ -297,7 +297,7 @@ def test_a_kernel_that_fails_leaves_no_trace(config, undisturbed, tmp_path, monk
         return step
 
     monkeypatch.setattr(loop, "_by_kernels", lambda *_: True)
-    monkeypatch.setattr(loop, "compiled_step", failing)
+    monkeypatch.setattr(step, "compiled_step", failing)
     with pytest.warns(RuntimeWarning, match="continues with the scan .* checkpoint: step 6"):
         run = train(config, tmp_path / "run")
     same(undisturbed, run)

@@ -23,6 +23,7 @@ from ostinato.tasks import (
     Captions,
     Characters,
     Classify,
+    Dialogue,
     Execute,
     Lorenz,
     MackeyGlass,
@@ -229,6 +230,11 @@ def write_data(folder: Path) -> None:
     laser = np.round(100 * np.exp(np.sin(np.arange(900) / 3)) + _random.normal(size=900))
     np.save(folder / "timeseries/santafe_laser.npy", laser[:, None].astype(int))
     scipy.io.savemat(folder / "jsb/JSB_Chorales.mat", cells)
+    (folder / "multi30k").mkdir()
+    for part, count in (("train", 12), ("val", 2), ("test_2016_flickr", 2)):
+        for language, text in (("en", "a man runs\na dog .\n"), ("fr", "un homme\nun chien .\n")):
+            path = folder / f"multi30k/{part}.{language}.gz"
+            path.write_bytes(gzip.compress((count * text).encode(), 1))
 
 
 def write_idx(path: Path, values: np.ndarray) -> None:
@@ -400,6 +406,7 @@ OTHERS: dict[str, Callable[[], Task]] = {
     "ntm-ngrams": lambda: NTMNgrams(length=20, order=3, seed=3),
     "ntm-sort": lambda: NTMSort(bits=3, max_items=5, kept=4, seed=3),
     "tag": lambda: Tagging(SENTENCES, seed=3),
+    "dialogue": lambda: Dialogue.from_settings(Dialogue.Settings(history=1), 3),
     "translate": lambda: Translate.of_texts(*PAIRS, level="characters", seed=3),
     "video": lambda: Video.of(PICTURES[0][..., None], frames=3, ahead=2, seed=3),
     "video-caption": lambda: VideoCaptions.of(PICTURES[0][..., None], PICTURES[1], shift=1, seed=3),

@@ -29,6 +29,7 @@ KEPT = {
     "characters": "cc3aaa1c6017",
     "classify": "4cfb610429cb",
     "copy": "9e3b311147f0",
+    "dialogue": "e5086b062bf6",
     "execute": "92e33f8da74b",
     "handwriting": "e3c4cc724865",
     "jsb": "65b06d9ea4df",

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 
 from ostinato.cells import Simple
 from ostinato.data import Batch
@@ -36,7 +35,10 @@ def random_outputs(steps=9, size=len(LENGTHS), seed=0) -> np.ndarray:
 
 
 def by_torch(outputs, batch, **options):
-    return torch.nn.functional.ctc_loss(
+    import torch  # where it is needed: each process of the tests would take seconds for it
+
+    outputs = torch.tensor(outputs, requires_grad=True)
+    return outputs, torch.nn.functional.ctc_loss(
         torch.log_softmax(outputs, -1),
         torch.tensor(batch.targets.T),
         torch.tensor(batch.lengths),
@@ -49,8 +51,7 @@ def by_torch(outputs, batch, **options):
 @pytest.mark.parametrize("dtype, close", [(np.float32, 1e-5), (np.float64, 1e-12)])
 def test_equals_torch(dtype, close):
     outputs, batch = random_outputs().astype(dtype), batch_of()
-    theirs = torch.tensor(outputs, requires_grad=True)
-    right = by_torch(theirs, batch)
+    theirs, right = by_torch(outputs, batch)
     right.backward()
     with jax.enable_x64(dtype == np.float64):
         total, gradient = valued(outputs, batch.arrays.on_device())
@@ -105,8 +106,8 @@ def test_a_transcript_that_does_not_fit_adds_nothing():
     lengths = [2, 2, 1, 7, 9]
     outputs, batch = random_outputs(), batch_of(lengths=lengths)
     total, gradient = valued(outputs, batch._replace(first=None, inputs=batch_of().inputs))
-    right = by_torch(torch.tensor(outputs), batch, zero_infinity=True).item()
-    assert float(total) == pytest.approx(right, rel=1e-12)
+    _, right = by_torch(outputs, batch, zero_infinity=True)
+    assert float(total) == pytest.approx(right.item(), rel=1e-12)
     assert not gradient[:, :2].any() and gradient[:, 2:].any((0, 2)).all()
 
 

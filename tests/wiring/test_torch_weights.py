@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 
 from ostinato import unroll
 from ostinato.cells import GRU, LSTM, Simple
@@ -16,7 +15,7 @@ STEPS, BATCH, INPUTS, UNITS = 7, 4, 5, 3
 LENGTHS = [4, 6, 1, 5]  # neither sorted nor up to STEPS
 TOLERANCE = 1e-5
 
-TORCH = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}
+TORCH = {"rnn": "RNN", "lstm": "LSTM", "gru": "GRU"}
 OURS = {"rnn": Simple, "lstm": LSTM, "gru": GRU}
 
 # The kind, and what torch is told beside the sizes.
@@ -47,8 +46,10 @@ def numpy(tensors):
 
 
 def network(kind, **options):
+    import torch  # where it is needed: each process of the tests would take seconds for it
+
     torch.manual_seed(0)
-    return TORCH[kind](INPUTS, UNITS, **options)
+    return getattr(torch.nn, TORCH[kind])(INPUTS, UNITS, **options)
 
 
 def state_dict(net):
@@ -64,6 +65,8 @@ def by_torch(net, xs, lengths, first, of_ys, of_states):
 
     States are a list: of h alone, or of h and c, each `(layers * directions, batch, units)`.
     """
+    import torch
+
     parameters = dict(net.named_parameters())
     xs = torch.tensor(xs, requires_grad=True)
     first = [torch.tensor(part, requires_grad=True) for part in first]
@@ -266,6 +269,8 @@ def test_a_module_says_what_it_is(case):
 
 
 def test_other_modules_are_refused():
+    import torch
+
     with pytest.raises(ValueError, match=r"expected a torch.nn.RNN, nn.LSTM or nn.GRU, got Linear"):
         from_torch(torch.nn.Linear(2, 3))
     with pytest.raises(ValueError, match=r"a module knows its kind, LSTM; got kind='gru'"):

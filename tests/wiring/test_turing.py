@@ -10,6 +10,7 @@ from jax.random import key
 import ostinato
 from everyday import some
 from ostinato.cells import LSTM, Feedforward
+from ostinato.errors import BadInput
 from ostinato.wiring import Bidirectional, NeuralTuringMachine
 from ostinato.wiring.addressing import Focus, address, read, similarity, write
 
@@ -137,6 +138,43 @@ def test_forward_and_reverse_mode_agree_through_time():
     _, forward = jax.jit(lambda step: jax.jvp(value, (step,), (1.0,)))(0.0)
     np.testing.assert_allclose(forward, reverse, rtol=1e-10)
     np.testing.assert_allclose(forward, (value(1e-6) - value(-1e-6)) / 2e-6, rtol=1e-7)
+
+
+def test_how_the_heads_start():
+    """What the biases say to the heads, whatever the controller says: h is zero."""
+    given = {"read_gate": 1.0, "write_gate": -3.0, "strength": 2.0}
+    given |= {"read_stay": 0.5, "read_onward": 4.0}
+    machine = NeuralTuringMachine.of(
+        LSTM, 2, 3, rows=8, columns=2, key=key(0), heads=2, shift=2, **given
+    )
+    focus, erased, added = machine.commands(jnp.zeros(3))
+    sigmoid = 1 / (1 + np.exp(-np.array([1.0, 1.0, -3.0, -3.0])))
+    np.testing.assert_allclose(focus.gate, sigmoid, rtol=1e-6)
+    np.testing.assert_allclose(focus.strength, np.log1p(np.exp(2.0)), rtol=1e-6)
+    np.testing.assert_allclose(focus.sharpness, 1 + np.log(2), rtol=1e-6)
+    read, moved = softmax(np.array([0, 0, 0.5, 4, 0])), softmax(np.array([0, 0, 0, 2.0, 0]))
+    np.testing.assert_allclose(focus.shift, [read, read, moved, moved], rtol=1e-6)
+    np.testing.assert_allclose(erased, 0.5)
+    np.testing.assert_allclose(added, 0)
+
+
+def test_a_read_head_that_looks_and_moves_on_reads_what_came_next():
+    """As a machine that starts for the n-grams does: the row after the one that is like the key."""
+    start = {"read_gate": 20.0, "strength": 40.0, "read_stay": 0.0, "read_onward": 20.0}
+    machine = NeuralTuringMachine.of(LSTM, 2, 3, rows=6, columns=3, key=key(0), **start)
+    memory = jnp.asarray(np.random.default_rng(7).normal(size=(6, 3)))
+    for row in range(6):
+        focus, *_ = machine.commands(jnp.zeros(3))
+        focus = focus._replace(key=focus.key.at[0].set(memory[row]))
+        weights = address(memory, jnp.full((2, 6), 1 / 6), focus)
+        assert int(jnp.argmax(weights[0])) == (row + 1) % 6 and weights[0].max() > 0.9
+
+
+@pytest.mark.parametrize("name", ["read_gate", "write_gate", "strength", "read_stay"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "much", None])
+def test_how_heads_cannot_start(name, value):
+    with pytest.raises(BadInput, match=f"^{name} must be "):
+        NeuralTuringMachine.of(LSTM, 2, 3, rows=4, columns=2, key=key(0), **{name: value})
 
 
 EXTREMES = {

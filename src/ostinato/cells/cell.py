@@ -211,7 +211,7 @@ def _check_names(cell: str, own: Mapping[str, Any]) -> None:
             words = [*given, *(word for part in tuples for word in part)]
         if not all(isinstance(word, str) for word in words):
             what = "their activations" if name == "gates" else "tuples of names"
-            raise BadInput(f"{cell}.{name} must be a dict of names and {what}, got {given!r:.60}")
+            raise BadInput(f"{cell}.{name} must be a dict of names and {what}, got {shown(given)}")
 
 
 def _checked(cell: type, constructor: Callable[..., None]) -> Callable[..., None]:

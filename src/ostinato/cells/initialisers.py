@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
-from ..settings import as_words, setting
+from ..settings import as_words, setting, shown
 
 Initialiser = Callable[[jax.Array, tuple[int, int], jnp.dtype], jax.Array]
 
@@ -173,7 +173,9 @@ def initialiser(words: str) -> Initialiser:
     """
     name, colon, numbers = words.partition(":")
     if name not in INITIALISERS:
-        raise BadInput(f"there is no initialiser {name!r:.40}; there are {', '.join(INITIALISERS)}")
+        raise BadInput(
+            f"there is no initialiser {shown(name)}; there are {', '.join(INITIALISERS)}"
+        )
     make, kinds = INITIALISERS[name]
     given = numbers.split(",", maxsplit=max(len(kinds) - 1, 0)) if colon else []
     if colon and not kinds:

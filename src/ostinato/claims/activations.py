@@ -11,7 +11,7 @@ from ..cells import Simple
 from ..cells.activations import activation
 from ..lens import path_sum
 from .claim import Falsehood, Finding, Theme
-from .nets import Nets, drawn, gap, logistic, numbers, run
+from .tools import Nets, drawn, gap, logistic, numbers, run
 
 THEME = Theme()
 

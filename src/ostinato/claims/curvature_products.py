@@ -9,8 +9,7 @@ import jax.numpy as jnp
 from ..cells import MLSTM, Cell, KrauseLSTM
 from .claim import Falsehood, Finding, Theme
 from .gauss_newton import cross_entropy, outputs
-from .multiplications import multiplications
-from .nets import drawn, gap, numbers
+from .tools import drawn, gap, multiplications, numbers
 
 THEME = Theme()
 

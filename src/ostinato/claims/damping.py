@@ -7,7 +7,7 @@ import numpy as np
 from ..learning.hessian_free.damping import HIGH, LOW, LOWER, RAISE
 from .claim import Falsehood, Finding, Theme
 from .gauss_newton import quadratic
-from .nets import gap
+from .tools import gap
 
 THEME = Theme()
 

@@ -11,7 +11,7 @@ from ..cells import PeepholeLSTM
 from ..lens import forget_share, memory_conditions
 from .claim import Falsehood, Finding, Theme
 from .lstm_errors import INPUTS, random_lstm, sigmoid, step, weights
-from .nets import derivative, drawn, gap, numbers
+from .tools import derivative, drawn, gap, numbers
 
 THEME = Theme()
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .claim import Falsehood, Finding, Theme
-from .nets import gap, numbers
+from .tools import gap, numbers
 
 THEME = Theme()
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..lens import largest_singular_value, spectral_radius, toy_contribution
 from .claim import Falsehood, Finding, Theme
-from .nets import Nets, tanh_nets
+from .tools import Nets, tanh_nets
 
 THEME = Theme()
 

@@ -13,8 +13,7 @@ from ..cells import GRU, Cell, PeepholeLSTM, Simple
 from ..errors import BadInput
 from ..through_time import bptt, general_bptt, rtrl, truncated_bptt, unroll
 from .claim import Falsehood, Finding, Theme
-from .multiplications import multiplications
-from .nets import drawn, gap, numbers
+from .tools import drawn, gap, multiplications, numbers
 
 THEME = Theme()
 

@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 
 from .claim import Falsehood, Finding, Theme
-from .nets import derivative, gap
+from .tools import derivative, gap
 
 THEME = Theme()
 

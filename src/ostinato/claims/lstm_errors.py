@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .claim import Falsehood, Finding, Theme
-from .nets import derivative, gap
+from .tools import derivative, gap
 
 THEME = Theme()
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..lens import largest_singular_value, spectral_radius
 from .claim import Falsehood, Finding, Theme
-from .nets import apply
+from .tools import apply
 
 THEME = Theme()
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..lens import spectral_radius
 from .claim import Falsehood, Finding, Theme
-from .nets import apply, derivative, gap
+from .tools import apply, derivative, gap
 
 THEME = Theme()
 

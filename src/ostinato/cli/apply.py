@@ -47,6 +47,14 @@ def apply(
         Path | None,
         Option(help="score these answers, one per line, instead of searching", parser=path),
     ] = None,
+    rescore: Annotated[
+        Path | None,
+        Option(help="rank the n-best lists of another system instead of searching", parser=path),
+    ] = None,
+    weight: Annotated[
+        float | None,
+        Option(help="with --rescore: the share of this network", show_default="0.5"),
+    ] = None,
     steps: Annotated[
         int | None,
         Option(
@@ -79,6 +87,7 @@ def apply(
         ostinato apply runs/translate-gru-1 sentences.en
         echo "forty-two" | ostinato apply runs/translate-gru-1 --n-best 3
         ostinato apply runs/translate-gru-1 sentences.en --targets candidates.de --json
+        ostinato apply runs/translate-gru-1 sentences.en --rescore moses.nbest --weight 0.3
         ostinato apply runs/series-gru-1 sunspots.csv --steps 11
         ostinato apply runs/caption-gru-1 pictures.npz
         ostinato apply runs/video-lstm-1 clips.npy --steps 20 --save next.npy
@@ -90,6 +99,8 @@ def apply(
         "temperature": temperature,
         "seed": seed,
         "targets": targets,
+        "rescore": rescore,
+        "weight": weight,
         "steps": steps,
     }
     asked = {name: value for name, value in every.items() if value is not None}

@@ -68,14 +68,6 @@ def check_new_file(target: Path, option: str) -> None:
         raise BadInput(f"{option} must be a file in an existing folder, got {target}")
 
 
-def next_folder(beginning: str) -> Path:
-    """The first folder of a name that begins so and ends with 1, 2, … that does not exist yet."""
-    number = 1
-    while os.path.lexists(folder := Path(f"{beginning}{number}")):
-        number += 1
-    return folder
-
-
 def check_seed(seed: int | None) -> None:
     """Refuse a seed of more than 32 bits, which JAX would truncate."""
     if not 0 <= (seed or 0) <= MAX_SEED:

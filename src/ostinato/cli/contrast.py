@@ -17,8 +17,9 @@ from ..contrast.spec import BUDGET, CELLS, SEEDS, STEPS, TRIALS
 from ..contrast.training import train_here
 from ..contrast.write import PAGE, comparisons_table, entries_table
 from ..errors import BadInput
+from ..files import next_folder
 from ..runs.loop.signals import Interrupted
-from .arguments import Json, changes, check_new_folder, names_of, next_folder, path
+from .arguments import Json, changes, check_new_folder, names_of, path
 from .output import answer, show_table, writing
 from .progress import progress
 

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Exit, Option
 
 from ..errors import BadInput
 from ..evolve import Entry, Plan, best_of, memory_kind
 from ..evolve import evolve as search
 from ..evolve.ancestry import read_ancestry
 from ..evolve.search import BEST, TASKS, read_plan
+from ..files import next_folder
 from ..report.evolution_page import write_evolution
-from .arguments import check_new_folder, check_seed, next_folder, path
+from .arguments import check_new_folder, check_seed, path
 from .output import answer
 from .progress import progress
 
@@ -27,44 +28,40 @@ MEMORY = {
 def evolve(
     tasks: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="tasks to learn, each perhaps with settings: adding:length=50,copy",
             show_default=",".join(TASKS),
         ),
     ] = None,
     population: Annotated[
         int | None,
-        typer.Option(help="how many of the best cells have children", min=1, show_default="12"),
+        Option(help="how many of the best cells have children", min=1, show_default="12"),
     ] = None,
     evaluations: Annotated[
         int | None,
-        typer.Option(help="how many cells to try in all", min=1, show_default="100"),
+        Option(help="how many cells to try in all", min=1, show_default="100"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="random seed", show_default="0")] = None,
+    seed: Annotated[int | None, Option(help="random seed", show_default="0")] = None,
     units: Annotated[
-        int | None, typer.Option(help="units of every cell", min=1, show_default="12")
+        int | None, Option(help="units of every cell", min=1, show_default="12")
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(help="training steps per rung", min=1, show_default="100"),
+        Option(help="training steps per rung", min=1, show_default="100"),
     ] = None,
     rungs: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="rungs of training; after each a cell may be rejected", min=1, show_default="3"
         ),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(
-            help="where to keep the search", show_default="the next runs/evolve-N", parser=path
-        ),
+        Option(help="where to keep the search", show_default="the next runs/evolve-N", parser=path),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="continue the search of --folder")] = (
-        False
-    ),
+    resume: Annotated[bool, Option("--resume", help="continue the search of --folder")] = (False),
     as_json: Annotated[
-        bool, typer.Option("--json", help="print one JSON document at the end and nothing else")
+        bool, Option("--json", help="print one JSON document at the end and nothing else")
     ] = False,
 ) -> None:
     """Search for a recurrent cell by evolution, from a simple tanh cell.
@@ -95,7 +92,7 @@ def evolve(
     about = _about(folder, entries, page)
     answer(about, lambda: _tell(folder, entries, page, signal), as_json)
     if signal is not None:
-        raise typer.Exit(128 + signal)
+        raise Exit(128 + signal)
 
 
 def _plan(

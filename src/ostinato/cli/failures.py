@@ -12,8 +12,7 @@ import typer
 
 from ..errors import BadInput
 
-# typer includes its own click or uses the package click; these are the classes it uses.
-UsageError = typer.BadParameter.__mro__[1]
+# typer includes its own click or uses the package click; this is the class it uses.
 ClickException = typer.BadParameter.__mro__[2]
 
 

@@ -177,6 +177,9 @@ def members_page(names: Mapping[str, str]) -> str:
         title = f"{ROLES[section].capitalize()}: {whole.rpartition(':')[2]}"
         words.append(_first_paragraph(kind.__doc__))
         panels[title] = list(settings_rows(kind.Settings)) or [Row("", "It has no options.")]
+        if section == "task" and kind.recipe:
+            given = (f"--{x.replace('_', '-')} {value}" for x, value in kind.recipe.items())
+            panels["Unless --cell is given"] = [Row("", " ".join(given))]
     asked = " ".join(f"--{section} {name}" for section, name in names.items())
     panels[MORE] = [Row("--help", "the options of every run")]
     return page(f"ostinato train {asked} [OPTIONS]", words, panels)

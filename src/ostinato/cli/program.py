@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Exit, Option
 
 from ..errors import BadInput
 from ..symbolic import Program, compile_program, load_program
@@ -26,21 +27,21 @@ app = typer.Typer(
 def run_(
     file: Annotated[
         Path,
-        typer.Argument(help=f"a file, or an example: {', '.join(EXAMPLES)}", parser=path),
+        Argument(help=f"a file, or an example: {', '.join(EXAMPLES)}", parser=path),
     ],
-    more: Annotated[list[str] | None, typer.Argument(metavar="[a=3 b=4 ...]", hidden=True)] = None,
+    more: Annotated[list[str] | None, Argument(metavar="[a=3 b=4 ...]", hidden=True)] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option(metavar="a=3 b=4 ...", help="values of variables at the start; others are 0"),
+        Option(metavar="a=3 b=4 ...", help="values of variables at the start; others are 0"),
     ] = None,
     steps: Annotated[
-        int, typer.Option(help="the most steps of the network to run", min=1, max=10**12)
+        int, Option(help="the most steps of the network to run", min=1, max=10**12)
     ] = 100_000,
     float64: Annotated[
-        bool, typer.Option("--float64", help="count exactly to 2^53 instead of 2^24")
+        bool, Option("--float64", help="count exactly to 2^53 instead of 2^24")
     ] = False,
     picture: Annotated[
-        Path | None, typer.Option(help="draw the network into this PNG file", parser=path)
+        Path | None, Option(help="draw the network into this PNG file", parser=path)
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -74,7 +75,7 @@ def run_(
     if as_json:
         print_json(_about(program, given, comparison, len(network.units)), indent=2)
     if comparison.differs is not None:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @app.command("list")
@@ -89,7 +90,7 @@ def list_(as_json: Json = False) -> None:
 
 
 @app.command("show")
-def show_(name: Annotated[str, typer.Argument(help=f"one of {', '.join(EXAMPLES)}")]) -> None:
+def show_(name: Annotated[str, Argument(help=f"one of {', '.join(EXAMPLES)}")]) -> None:
     """Print the text of an example, to start a program of your own from."""
     if name not in EXAMPLES:
         raise BadInput(f"there is no example {name}; there are {', '.join(EXAMPLES)}")

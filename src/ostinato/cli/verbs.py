@@ -16,6 +16,8 @@ VERBS = (
     "sample",
     "apply",
     "evaluate",
+    "score",
+    "vectors",
     "lens",
     "inside",
     "runs",

@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 
 from ..progress import Report, each, silent
-from ..report.page import Section, Table, tables_page
+from ..report.page import Part, Section, Table, tables_page
 from ..runs import Run
 from ..runs.folder.digest import Digest
-from .curves import course_of, gradient_profiles, learning_curves, profile
+from .curves import course_of, curves_by_metric, differing, gradient_profiles, profile
 
 
 def read_logs(runs: Sequence[Run], report: Report = silent) -> list[Digest]:
@@ -30,7 +30,7 @@ def comparison_page(runs: Sequence[Run], logs: Sequence[Digest] | None = None) -
     logs = read_logs(runs) if logs is None else logs
     names = names_of(runs)
     tasks = ", ".join(dict.fromkeys(str(run.config.task) for run in runs))
-    parts: list[Table | Section] = [results_table(runs, logs), settings_table(runs)]
+    parts: list[Part] = [results_table(runs, logs), settings_table(runs)]
     title = names[0] if len(runs) == 1 else f"{len(runs)} runs"
     return tables_page(title, f"Compared on {tasks}", [*parts, *sections_of(runs, logs)])
 
@@ -38,21 +38,15 @@ def comparison_page(runs: Sequence[Run], logs: Sequence[Digest] | None = None) -
 def sections_of(runs: Sequence[Run], logs: Sequence[Digest]) -> list[Section]:
     """The charts: curves for each metric, and the gradient by lag of the runs that measured it."""
     names = names_of(runs)
-    starts = [log.start for log in logs]
-    sections = []
-    metrics = list(dict.fromkeys(start.get("metric", "metric") for start in starts))
-    for metric in metrics:
-        own = [i for i, start in enumerate(starts) if start.get("metric", "metric") == metric]
-        levels = [starts[i].get("baselines", {}) for i in own]
-        charts = learning_curves(
-            {names[i]: [course_of(runs[i], logs[i])] for i in own},
-            metric,
-            higher_is_better=bool(starts[own[0]].get("higher_is_better")),
-            levels=levels[0] if all(one == levels[0] for one in levels) else {},
-            prefix=metric,
-        )
-        heading = f"Learning: {metric}" if len(metrics) > 1 else "Learning"
-        sections.append(Section(heading, charts))
+    courses = {
+        name: [course_of(run, log)] for name, run, log in zip(names, runs, logs, strict=True)
+    }
+    starts = {name: log.start for name, log in zip(names, logs, strict=True)}
+    charts = curves_by_metric(courses, starts)
+    sections = [
+        Section(f"Learning: {metric}" if len(charts) > 1 else "Learning", drawn)
+        for metric, drawn in charts.items()
+    ]
     looks = {name: profile(log) for name, log in zip(names, logs, strict=True)}
     profiles = gradient_profiles({name: [x] for name, x in looks.items() if x is not None})
     return [*sections, *([Section("Memory", profiles)] if profiles else [])]
@@ -80,13 +74,7 @@ def results_table(runs: Sequence[Run], logs: Sequence[Digest]) -> Table:
 
 def settings_table(runs: Sequence[Run]) -> Table:
     """The settings in which the runs differ."""
-    flat = [run.config.flat() for run in runs]
-    names = list(dict.fromkeys(name for one in flat for name in one))
-    rows = []
-    for name in names:
-        values = [_words(one, name) for one in flat]
-        if len(set(values)) > 1:
-            rows.append([name, *values])
+    rows = [[name, *row] for name, row in differing([x.config.flat() for x in runs]).items()]
     caption = "" if rows else "All settings are the same."
     return Table("What differs in their settings", ["setting", *names_of(runs)], rows, caption)
 
@@ -101,8 +89,3 @@ def names_of(runs: Sequence[Run]) -> list[str]:
     return [
         f"{x} ({names[:i].count(x) + 1})" if names.count(x) > 1 else x for i, x in enumerate(names)
     ]
-
-
-def _words(settings: dict, name: str) -> str:
-    value = settings.get(name)
-    return "–" if value is None else str(value)

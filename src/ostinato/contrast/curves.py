@@ -8,6 +8,7 @@ import numpy as np
 
 from ..report.charts import Chart, Lines, Series, numbers
 from ..runs.folder.digest import Digest
+from ..runs.folder.events import Opening
 
 if TYPE_CHECKING:
     from ..runs import Run
@@ -134,6 +135,42 @@ def learning_curves(
         )
         for axis in AXES
     ]
+
+
+def curves_by_metric(
+    courses: Mapping[str, Sequence[Course]], starts: Mapping[str, Opening]
+) -> dict[str, list[Chart]]:
+    """The validation curves of runs that may be of several tasks, a few charts for each metric.
+
+    Args:
+        courses: the runs of each line, as in `learning_curves`.
+        starts: the first event of each line.
+    """
+    charts: dict[str, list[Chart]] = {}
+    metrics = {name: start.get("metric", "metric") for name, start in starts.items()}
+    for metric in dict.fromkeys(metrics.values()):
+        own = [name for name in courses if metrics[name] == metric]
+        levels = [starts[name].get("baselines", {}) for name in own]
+        charts[metric] = learning_curves(
+            {name: courses[name] for name in own},
+            metric,
+            higher_is_better=bool(starts[own[0]].get("higher_is_better")),
+            levels=levels[0] if all(one == levels[0] for one in levels) else {},
+            prefix=metric,
+        )
+    return charts
+
+
+def differing(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The settings in which some runs differ: the value of each, in words.
+
+    Example:
+        >>> differing([{"cell": "lstm", "units": 8}, {"cell": "gru", "units": 8}])
+        {'cell': ['lstm', 'gru']}
+    """
+    values = {name: [one.get(name) for one in settings] for one in settings for name in one}
+    words = {name: ["–" if x is None else str(x) for x in row] for name, row in values.items()}
+    return {name: row for name, row in words.items() if len(set(row)) > 1}
 
 
 def gradient_profiles(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..files import read_regular, write_whole
+from ..files import read_json, write_whole
 from ..lens import memory_length
 from ..progress import Report, each, silent
 from ..runs import Run, evaluate_network, open_run
@@ -43,8 +43,8 @@ def measuring(folders: Sequence[Path]) -> str:
 def measures(folder: Path) -> dict[str, Any]:
     """The measures of a run: `test`, `memory`, `lags` and `gradient`; each may be missing."""
     try:
-        measured = json.loads(read_regular(folder / NAME))
-    except (OSError, ValueError, RecursionError):
+        measured = read_json(folder / NAME)
+    except (OSError, ValueError):
         return {}
     return measured if isinstance(measured, dict) else {}
 

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import is_leftover, locked, read_regular, unlinked, write_whole
+from ..files import is_unused, locked, read_json, unlinked, write_whole
 from ..progress import Report, silent
 from ..runs.many import is_over
 from ..runs.many.many import HowFar
@@ -123,10 +123,10 @@ def spec_of(folder: str | Path) -> Spec:
     if not folder.is_dir():
         raise BadInput(f"there is no folder {folder}")
     try:
-        given = json.loads(read_regular(folder / SPEC, LARGEST))
+        given = read_json(folder / SPEC, LARGEST)
     except FileNotFoundError:
         raise BadInput(f"{folder} is not a contrast: it has no {SPEC}") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise BadInput(f"{folder / SPEC} cannot be read: {error}") from None
     if not isinstance(given, dict):
         raise BadInput(f"{folder / SPEC} is not what a contrast writes: it should be an object")
@@ -151,6 +151,5 @@ def check_free(folder: Path) -> None:
     """Refuse a folder for a new contrast unless it is empty."""
     if (folder / SPEC).exists():
         raise BadInput(f"{folder} is already a contrast; continue with --resume")
-    present = folder.iterdir() if folder.is_dir() else [folder] if folder.exists() else []
-    if any(entry.name != ".lock" and not is_leftover(entry.name) for entry in present):
+    if not is_unused(folder):
         raise BadInput(f"{folder} is not an empty folder; choose another --out")

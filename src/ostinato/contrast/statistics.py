@@ -73,8 +73,8 @@ def summary(values: Sequence[float]) -> Summary:
     The interval is `mean ± t sd / √n`, with t the 97.5 % point of Student's t distribution.
 
     Example:
-        >>> found = summary([1.0, 2.0, 3.0])
-        >>> found.mean, found.sd, round(found.low, 3)
+        >>> spread = summary([1.0, 2.0, 3.0])
+        >>> spread.mean, spread.sd, round(spread.low, 3)
         (2.0, 1.0, -0.484)
     """
     count, mean = len(values), float(np.mean(values))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import BadInput, NeedsExtra
 from ..progress import Report
-from ..runs import Config, Diverged
+from ..runs import Config
 from ..runs.config.config import flattened
 from ..runs.folder.events import Divergence, Valid, of_form, opening, opens
 from ..runs.folder.log import read_events
@@ -64,12 +64,9 @@ def finish(configs: list[Config], folders: list[Path], listener: Listener) -> No
     """
     while left := [place for place, folder in enumerate(folders) if not is_over(folder)]:
         hear = _Hearing([folders[place] for place in left], listener)
-        try:
-            runs = train_many([configs[place] for place in left], hear.folders, listener=hear)
-            if len(runs) < len(left):  # a signal came between two runs
-                raise Interrupted(signal.SIGINT)
-        except Diverged:
-            pass  # its log says so
+        runs = train_many([configs[place] for place in left], hear.folders, listener=hear)
+        if len(runs) < len(left):  # a signal came between two runs
+            raise Interrupted(signal.SIGINT)
         if hear.stopped is not None:
             raise Interrupted(hear.stopped)
         stuck = [folders[place] for place in left if not is_over(folders[place])]

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from ..files import write_whole
-from ..report.page import Section, Table, tables_page
+from ..report.page import Part, Section, Table, tables_page
 from .curves import gradient_profiles, learning_curves
 from .result import EntryResult, Group, Result
 from .statistics import LEVEL, Comparison
@@ -23,7 +23,7 @@ def write_result(result: Result, folder: Path) -> None:
 
 def result_page(result: Result, title: str) -> str:
     """The result as one self-contained HTML document."""
-    parts: list[Table | Section] = []
+    parts: list[Part] = []
     for group in result.groups:
         of = f": {group.task}" if len(result.groups) > 1 else ""
         parts.append(entries_table(group, f"Results{of}"))

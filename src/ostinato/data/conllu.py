@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import BadInput
+from ..settings import shown
 from .lines import read_utf8
 
 COLUMNS = tuple("id form lemma upos xpos feats head deprel deps misc".split())
@@ -70,7 +71,9 @@ class Sentence:
         column, lines = COLUMNS.index(name), list(self.lines)
         for n, value in zip(self.words, values, strict=True):
             if not value or "\t" in value or "\n" in value:
-                raise BadInput(f"a value of {name} is not empty and has no tabs, got {value!r:.40}")
+                raise BadInput(
+                    f"a value of {name} is not empty and has no tabs, got {shown(value)}"
+                )
             row = lines[n].split("\t")
             lines[n] = "\t".join([*row[:column], value, *row[column + 1 :]])
         return dataclasses.replace(self, lines=tuple(lines))
@@ -144,7 +147,7 @@ def _checked(sentence: Sentence, where: str) -> Sentence:
         form = _ID.fullmatch(row[0])
         if form is None or row[0] == "0":
             raise BadInput(
-                f"{where}, line {number}: an id is like 4, 4-5 or 4.1, got {row[0]!r:.40}"
+                f"{where}, line {number}: an id is like 4, 4-5 or 4.1, got {shown(row[0])}"
             )
         kind, second = form[2], int(form[3] or 0)
         if kind is None:

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import check_file
 from .table import MISSING, Fault, Table, first_twice, is_time, read_parquet
 
@@ -103,7 +104,7 @@ def _read(path: Path, file: Iterator[str], text: tuple[str, ...]) -> Table:
     if not header:
         names = [f"{n}" for n in range(1, len(cells) + 1)]
     if twice := first_twice(names):
-        raise BadInput(f"{path}, line {line}: two columns are called {twice!r:.60}")
+        raise BadInput(f"{path}, line {line}: two columns are called {shown(twice)}")
     columns = _Columns(names, text, decimal_comma)
     numbers, some = [], [] if header else [cells]
     if not header:
@@ -182,7 +183,7 @@ def _is_header(
     again = [n for n in words if any(row[n].strip() == names[n] for row in alike)]
     if values or again:
         raise BadInput(
-            f"{path}, line {line}: {names[(again or words)[0]]!r:.40} is not a number, and the "
+            f"{path}, line {line}: {shown(names[(again or words)[0]])} is not a number, and the "
             "line does not read like names of columns; put such a line first, or mend the number"
         )
     return True
@@ -312,7 +313,7 @@ def conflicts(columns: Mapping[str, Forms]) -> Iterator[tuple[str, str, str]]:
             yield (
                 name,
                 f"lines {first[0]} and {second[0]}",
-                f"{first[1]!r:.40} and {second[1]!r:.40} are written in two ways; {RIGHT}",
+                f"{shown(first[1])} and {shown(second[1])} are written in two ways; {RIGHT}",
             )
         elif forms.unsure and not forms.sure and not forms.large:
             mark, place = next(iter(forms.unsure.items()))

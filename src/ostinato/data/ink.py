@@ -6,6 +6,7 @@ import string
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .drawn import PATHS, Writer, forms
 from .strokes import POINTS, evenly, read_omniglot
 
@@ -130,7 +131,7 @@ def _ink(characters: str, points: np.ndarray, up: np.ndarray, gaps: list[float])
 def check_characters(characters: str, known: str) -> None:
     """Raise unless these are at least two different characters, all of them known."""
     if len(set(characters)) < 2 or len(set(characters)) < len(characters):
-        raise BadInput(f"alphabet must be at least 2 different characters, got {characters!r:.60}")
+        raise BadInput(f"alphabet must be at least 2 different characters, got {shown(characters)}")
     for character in characters:
         if character not in known:
             raise BadInput(f"the character {character!r} cannot be drawn; there are {known}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import GZIP, check_file, unpacked
 
 MAX_LINE = 1 << 26  # bytes of a line that is read as it comes
@@ -65,16 +66,33 @@ def read_pairs(source: str | Path, target: str | Path) -> tuple[list[str], list[
     return one, two
 
 
-def read_table_of_pairs(path: str | Path) -> tuple[list[str], list[str]]:
-    """A file of `source<TAB>target` lines."""
-    pairs = []
+def read_table_of_pairs(
+    path: str | Path, several: bool = False
+) -> tuple[list[str], list[list[str]]]:
+    """A file of `source<TAB>target` lines: the sources, and the targets of each.
+
+    Args:
+        path: the file.
+        several: whether a source may have more than one target, each after a tab.
+    """
+    sources, targets = [], []
     for number, line in enumerate(read_lines(path), 1):
-        pair = line.split("\t")
-        if len(pair) != 2 or not all(part.strip() for part in pair):
+        source, *some = (part.strip() for part in line.split("\t"))
+        if not source or not some or not all(some) or (len(some) > 1 and not several):
             raise BadInput(f"{path}, line {number} is not source<TAB>target")
-        pairs.append([part.strip() for part in pair])
-    one, two = zip(*pairs, strict=True)
-    return list(one), list(two)
+        sources.append(source)
+        targets.append(some)
+    return sources, targets
+
+
+def in_columns(line: str) -> list[str]:
+    """Several texts of one line, with tabs between; empty ones are left out.
+
+    Example:
+        >>> in_columns("a cat\\tone cat")
+        ['a cat', 'one cat']
+    """
+    return [part.strip() for part in line.split("\t") if part.strip()]
 
 
 def given_lines(path: Path | None) -> Iterator[str]:
@@ -195,6 +213,7 @@ def check_columns(texts: list[str], labels: list[str], where: str) -> None:
     alone = len(word.split()) == 1 and len(others) > 1 and min(others) > 1
     if named or alone:
         raise BadInput(
-            f"{where}, line 1: {labels[0]!r:.40} and {word!r:.40} read like the names of columns, "
-            "because no other line has this label; remove the line, or give the label to more texts"
+            f"{where}, line 1: {shown(labels[0])} and {shown(word)} read like the names of "
+            "columns, because no other line has this label; remove the line, or give the label to "
+            "more texts"
         )

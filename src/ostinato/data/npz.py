@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import check_file, check_unpacked
 
 INPUTS = ("x", "xs", "inputs", "X")
@@ -113,7 +114,7 @@ def read_npy(path: str | Path) -> np.ndarray:
 def _name(path: Path, files: list[str], asked: str | None, usual: tuple, what: str) -> str:
     if asked is not None:
         if asked not in files:
-            raise BadInput(f"{path} has no array {asked!r:.60}; it has {', '.join(files)}")
+            raise BadInput(f"{path} has no array {shown(asked)}; it has {', '.join(files)}")
         return asked
     known = [name for name in usual if name in files]
     if len(known) > 1:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from .lines import in_columns
 from .npz import read_named, read_npy
 
 IMAGES, CLIPS, CAPTIONS = "images", "clips", "captions"
@@ -16,7 +17,8 @@ CHANNELS = (1, 3, 4)
 def read_captioned(path: str | Path) -> tuple[np.ndarray, list[str]]:
     """The pictures `(N, height, width, channels)` of an `.npz` file, uint8, and their captions.
 
-    The arrays are `images` and `captions`; see `checked_pictures`.
+    The arrays are `images` and `captions`; see `checked_pictures`. Several captions of a picture
+    are a row of a table `(N, count)`, or have tabs between; they are given with tabs between.
 
     Example:
         >>> images = np.zeros((2, 8, 8, 3), np.uint8)
@@ -78,6 +80,8 @@ def checked_captioned_clips(
 def checked_captions(captions: Any, count: int, of: str, where: str) -> list[str]:
     """A caption for each of `count` pictures or clips; raises for what is wrong with them."""
     given = np.asarray(captions)
+    if given.ndim == 2 and given.dtype.kind == "U":
+        given = np.array(["\t".join(some) for some in given.tolist()])
     if given.ndim != 1 or (len(given) and given.dtype.kind not in "USO"):
         raise BadInput(
             f"{where}: {CAPTIONS} must be texts of shape (N,), got {given.dtype} of shape "
@@ -144,7 +148,7 @@ def checked_pictures(images: Any, where: str = "the pictures", unit: str = "pict
 
 
 def _text(caption: Any, number: int, where: str) -> str:
-    """A caption with single spaces between its words."""
+    """A caption with single spaces between its words; of several, with tabs between them."""
     if isinstance(caption, bytes):
         try:
             caption = caption.decode("utf-8")
@@ -152,10 +156,10 @@ def _text(caption: Any, number: int, where: str) -> str:
             raise BadInput(f"{where}: caption {number} is not UTF-8 text") from None
     if not isinstance(caption, str):
         raise BadInput(f"{where}: caption {number} is not a text, got {caption!r:.40}")
-    words = caption.split()
-    if not words:
+    captions = [" ".join(one.split()) for one in in_columns(caption)]
+    if not captions:
         raise BadInput(f"{where}: caption {number} is empty")
-    return " ".join(words)
+    return "\t".join(captions)
 
 
 def _read_either(path: str | Path, name: str, what: str) -> np.ndarray:

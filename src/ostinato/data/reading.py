@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import check_file
 from .vocabulary import Vocabulary, code_points
 
@@ -121,7 +122,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder:
     except BadInput:
         raise
     except (LookupError, ValueError):  # "undefined" and malformed names raise ValueError
-        raise BadInput(f"there is no encoding {encoding!r:.40}; try utf-8 or latin-1") from None
+        raise BadInput(f"there is no encoding {shown(encoding)}; try utf-8 or latin-1") from None
 
 
 def _place(error: UnicodeError, done: int, size: int) -> str:

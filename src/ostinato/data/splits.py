@@ -45,7 +45,7 @@ def checked_shares(split: Split) -> Split:
     try:
         train, valid, test = map(float, split)
     except (TypeError, ValueError):
-        raise BadInput(f"split must be three shares, got {split!r:.60}") from None
+        raise BadInput(f"split must be three shares, got {shown(split)}") from None
     return _in_shares((train, valid, test), 1, split)
 
 
@@ -157,7 +157,7 @@ def draw_in(
         'test'
     """
     if part not in PARTS:
-        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {part!r:.40}")
+        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {shown(part)}")
     for _ in range(MAX_TRIES):
         example = draw()
         if belongs(example) == part:

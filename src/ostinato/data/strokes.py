@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .files import check_file, check_unpacked
 from .lines import read_utf8
 from .npz import read_named
@@ -35,7 +36,7 @@ def checked_drawing(strokes: Any, where: str = "the drawing") -> Drawing:
         [(2, 2), (2, 2)]
     """
     if not isinstance(strokes, list | tuple) or not len(strokes):
-        raise BadInput(f"{where} must be a list of at least one stroke, got {strokes!r:.40}")
+        raise BadInput(f"{where} must be a list of at least one stroke, got {shown(strokes)}")
     checked = []
     for n, stroke in enumerate(strokes):
         try:
@@ -104,7 +105,7 @@ def _from_lines(path: Path) -> list[Drawing]:
         try:
             words = json.loads(line)
         except (ValueError, RecursionError):
-            raise BadInput(f"{where} is not JSON: {line!r:.40}") from None
+            raise BadInput(f"{where} is not JSON: {shown(line)}") from None
         drawings.append(
             checked_drawing(words.get("strokes") if isinstance(words, dict) else words, where)
         )
@@ -175,7 +176,7 @@ def read_omniglot(path: str | Path, alphabet: str) -> dict[int, dict[int, Drawin
         raise BadInput(f"{path}: {name} is not named ALPHABET/characterNN/ID_DD.txt") from None
     if not drawings:
         known = ", ".join(sorted(alphabets)) or "none"
-        raise BadInput(f"{path} has no alphabet {alphabet!r:.40}; it has {known}")
+        raise BadInput(f"{path} has no alphabet {shown(alphabet)}; it has {known}")
     return drawings
 
 
@@ -189,7 +190,7 @@ def _strokes(text: str, where: str) -> Drawing:
             try:
                 x, y, time = map(float, line.split(","))
             except ValueError:
-                raise BadInput(f"{where}, line {number} is not x,y,t: {line!r:.40}") from None
+                raise BadInput(f"{where}, line {number} is not x,y,t: {shown(line)}") from None
             strokes[-1].append([x, y, time])
     return checked_drawing([stroke for stroke in strokes if stroke], where)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput, NeedsExtra
+from ..settings import shown
 from .files import check_unpacked
 
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?")
@@ -51,7 +52,7 @@ class Fault(NamedTuple):
 
     @classmethod
     def of_cell(cls, line: int, cell: str, numbers: bool = False) -> "Fault":
-        return cls(f"line {line}", f"{cell!r:.40} is not a number", numbers)
+        return cls(f"line {line}", f"{shown(cell)} is not a number", numbers)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Table:
         """The name, if the table has such a column."""
         if name not in self._known:
             known = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
-            raise BadInput(f"{self.path} has no column {name!r:.60}; it has {known}")
+            raise BadInput(f"{self.path} has no column {shown(name)}; it has {known}")
         return name
 
     def matrix(self, names: list[str]) -> np.ndarray:
@@ -95,7 +96,7 @@ class Table:
             if self.check(name) in self.faults:
                 fault = self.faults[name]
                 raise BadInput(
-                    f"{self.path}, {fault.where}, column {name!r:.60}: {fault.what}; "
+                    f"{self.path}, {fault.where}, column {shown(name)}: {fault.what}; "
                     "leave the column out with ignore, or name those to read with columns"
                 )
         if not names:
@@ -112,7 +113,7 @@ class Table:
         if gaps.any() and missing == "refuse":
             line = self.lines[int(np.argmax(gaps))]
             raise BadInput(
-                f"{self.path}, line {line}, column {name!r:.60} is missing; fill it in, or use "
+                f"{self.path}, line {line}, column {shown(name)} is missing; fill it in, or use "
                 "missing=mask"
             )
         if name in self.faults:
@@ -120,8 +121,8 @@ class Table:
         if alike := written_twice(np.where(gaps, "", cells).tolist()):
             lines, (one, two) = " and ".join(str(self.lines[n]) for n in alike), cells[[*alike]]
             raise BadInput(
-                f"{self.path}, lines {lines}, column {name!r:.60}: the labels {one!r:.40} and "
-                f"{two!r:.40} are the same number; write one class in one way"
+                f"{self.path}, lines {lines}, column {shown(name)}: the labels {shown(one)} and "
+                f"{shown(two)} are the same number; write one class in one way"
             )
         return self.numbers[name]
 
@@ -132,7 +133,7 @@ class Table:
         if fault.numbers or 0 < sum(map(_is_number, cells)) < len(cells):
             others = "" if fault.numbers else ", but others there are"
             raise BadInput(
-                f"{self.path}, {fault.where}, column {name!r:.60}: {fault.what}{others}; mend it, "
+                f"{self.path}, {fault.where}, column {shown(name)}: {fault.what}{others}; mend it, "
                 "or say kind=classification if they are labels"
             )
 
@@ -214,7 +215,7 @@ def read_parquet(path: Path, text: tuple[str, ...]) -> Table:
         ) from None
     names = [str(name) for name in content.column_names]
     if twice := first_twice(names):
-        raise BadInput(f"{path}: two columns are called {twice!r:.60}")
+        raise BadInput(f"{path}: two columns are called {shown(twice)}")
     if not content.num_rows:
         raise BadInput(f"{path} has no rows")
     table = Table(path, names, {}, {}, {}, np.arange(1, content.num_rows + 1))

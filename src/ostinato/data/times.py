@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import BadInput
+from ..settings import shown
 from .table import MISSING, TIMES, Table, is_time, time_word
 
 WHOLE = ("time", "timestamp", "datetime", "date", "ds", "year")  # numbers tell all of the time
@@ -54,8 +55,8 @@ def check_order(table: Table, groups: Sequence[np.ndarray], without: Iterable[st
     before, after = (" ".join(_cell(table, name, row) for name in known) for row in fault)
     lines = " and ".join(str(table.lines[row]) for row in fault)
     raise BadInput(
-        f"{table.path}, lines {lines}, column {whole!r:.60}: {after!r:.60} comes after "
-        f"{before!r:.60}; time must increase: sort the rows, one for each time, or name with "
+        f"{table.path}, lines {lines}, column {shown(whole)}: {shown(after)} comes after "
+        f"{shown(before)}; time must increase: sort the rows, one for each time, or name with "
         "sequence the column that says to which series a row belongs (a column that is no time "
         "needs another name)"
     )

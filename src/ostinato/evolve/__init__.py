@@ -9,7 +9,7 @@ from .cell import GraphCell as GraphCell
 from .graph import Graph as Graph
 from .graph import Node as Node
 from .graph import equations as equations
-from .memory_path import memory_kind as memory_kind
+from .graph import memory_kind as memory_kind
 from .search import Plan as Plan
 from .search import evolve as evolve
 from .source import source_of as source_of

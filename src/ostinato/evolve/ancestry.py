@@ -10,8 +10,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..files import append_line, read_regular, write_whole
-from .graph import Graph
-from .memory_path import memory_kind
+from .graph import Graph, memory_kind
 
 FILE = "ancestry.jsonl"
 SIZE_COST = 0.002  # per node, so that of two cells with the same score the smaller one wins

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..files import is_leftover, locked, read_regular, remove_leftovers, write_whole
+from ..files import is_unused, locked, read_json, remove_leftovers, write_whole
 from ..runs.build import build_task
 from ..runs.config import Config
 from ..runs.config.members import allow_members
@@ -244,25 +244,20 @@ def _prepare(folder: Path, plan: Plan, resume: bool) -> None:
             raise BadInput(f"{folder} has a search with other settings; leave them out to resume")
     elif (folder / SETTINGS).exists():
         raise BadInput(f"{folder} already has a search; add --resume to continue it")
-    elif folder.exists() and not all(map(_is_beginning, folder.iterdir())):
+    elif not is_unused(folder):
         raise BadInput(f"{folder} is not empty; give another folder for the search")
     else:
         folder.mkdir(parents=True, exist_ok=True)
-
-
-def _is_beginning(path: Path) -> bool:
-    """Whether a killed start left it."""
-    return path.name == ".lock" or is_leftover(path.name)
 
 
 def read_plan(folder: Path) -> Plan:
     """The settings of the search in a folder."""
     path = Path(folder) / SETTINGS
     try:
-        return Plan.from_json(json.loads(read_regular(path, LARGEST)))
+        return Plan.from_json(read_json(path, LARGEST))
     except OSError:
         raise BadInput(f"{folder} has no search to continue: there is no {SETTINGS}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         words = error if isinstance(error, BadInput) else "it is not JSON"
         raise BadInput(f"{path} cannot be read: {words}") from None
 

@@ -13,12 +13,14 @@ from ..names import did_you_mean
 from . import (
     bai_table,
     gradient_figures,
+    handwriting_words,
     krause,
     moving_digits,
     neural_turing,
     predictive_text,
     synthetic,
     time_lag,
+    translation,
 )
 from .recipe import Job as Job
 from .recipe import Recipe as Recipe
@@ -43,6 +45,8 @@ RECIPES: dict[str, Recipe] = {
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
         moving_digits.RECIPE,
+        translation.RECIPE,
+        handwriting_words.RECIPE,
     )
 }
 

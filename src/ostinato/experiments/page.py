@@ -4,7 +4,7 @@ import itertools
 import statistics
 
 from ..report.charts import Chart, Lines, Series
-from ..report.page import Section, Table, Words, tables_page
+from ..report.page import Part, Section, Table, Words, tables_page
 from .recipe import Recipe, Result, TableRow
 
 NOTICE = (
@@ -15,7 +15,7 @@ NOTICE = (
 
 def page_of(recipe: Recipe, results: list[Result]) -> str:
     """The page as HTML."""
-    parts: list[Table | Section | Words] = [
+    parts: list[Part] = [
         table_of(recipe, results),
         Words("What the runs showed", _words(recipe, results)),
         Section("Charts", recipe.charts(recipe, results)),
@@ -97,7 +97,7 @@ def curves(
             group=recipe.titled(result.row),
         )
         for result in results
-        if result.curves.get(name, {}).get("x")
+        if name in result.curves and result.curves[name]["x"]
     ]
     return [Lines(name=name.replace(" ", "-"), series=series, **words, **more)] if series else []  # type: ignore[arg-type]
 

@@ -15,7 +15,7 @@ import collections
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 from ..data.datasets import text_path
 from ..data.files import check_file
@@ -23,10 +23,17 @@ from ..errors import BadInput
 from ..files import write_whole
 from ..progress import Report, silent
 from ..report.charts import Chart
+from ..runs.folder.events import Measured, Number
 
-Curve = dict[str, list[Any]]  # the numbers x and y, None where y is not finite
 FILE = "corpus.txt"
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+
+
+class Curve(TypedDict):
+    """As many numbers x as y, `None` where y is not finite."""
+
+    x: Sequence[Number]
+    y: list[Measured]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +63,7 @@ class TableRow:
 class Measurements:
     """What one run or computation showed: numbers by column, curves by name, and words."""
 
-    numbers: dict[str, float | None]
+    numbers: dict[str, Measured]
     curves: dict[str, Curve] = dataclasses.field(default_factory=dict)
     words: str = ""
 
@@ -78,7 +85,7 @@ class Result:
     row: str
     seed: int
     quick: bool
-    numbers: dict[str, float | None]
+    numbers: dict[str, Measured]
     curves: dict[str, Curve] = dataclasses.field(default_factory=dict)
     words: str = ""
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)

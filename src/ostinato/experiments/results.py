@@ -10,20 +10,19 @@ their files into one folder; `collect` then writes the page without training any
 
 import dataclasses
 import json
-import math
+import re
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+
+import msgspec
 
 from ..errors import BadInput
-from ..files import read_regular, unlinked, write_whole
+from ..files import read_json, unlinked, write_whole
 from ..runs import Diverged
 from ..runs.many.many import HowFar
 from .page import page_of
 from .recipe import Job, Recipe, Result
 
 PAGE = "report.html"
-# What each part of a result is in its file; a whole number is also a float.
-TYPES = {name: get_origin(kind) or kind for name, kind in get_type_hints(Result).items()}
 
 
 def reproduce(recipe: Recipe, job: Job) -> list[Result]:
@@ -112,35 +111,22 @@ def write_result(folder: Path, result: Result) -> None:
 def read_result(path: Path) -> Result:
     """Read a result; raises `BadInput` for a file that is not one."""
     try:
-        given = json.loads(read_regular(path))
-    except (OSError, ValueError, RecursionError) as error:
+        given = read_json(path)
+    except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from None
-    if not isinstance(given, dict) or given.keys() != TYPES.keys():
+    names = {field.name for field in dataclasses.fields(Result)}
+    if not isinstance(given, dict) or given.keys() != names:
         raise BadInput(f"{path} is not a result of an experiment")
-    wrong = [
-        name
-        for name, kind in TYPES.items()
-        if type(given[name]) not in ((int, float) if kind is float else (kind,))
-    ]
-    if not wrong and not all(map(_is_number, given["numbers"].values())):
-        wrong = ["numbers"]
-    if not wrong and not all(map(_is_curve, given["curves"].values())):
-        wrong = ["curves"]
-    if wrong:
-        raise BadInput(f"{path} is not a result of an experiment: see {wrong[0]!r}")
-    return Result(**given)
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (type(value) in (int, float) and math.isfinite(value))
-
-
-def _is_curve(curve: Any) -> bool:
-    if not isinstance(curve, dict) or curve.keys() != {"x", "y"}:
-        return False
-    x, y = curve["x"], curve["y"]
-    both = isinstance(x, list) and isinstance(y, list)
-    return both and len(x) == len(y) and all(map(_is_number, [*x, *y]))
+    wrong = None
+    try:
+        result = msgspec.convert(given, Result)
+        if any(len(curve["x"]) != len(curve["y"]) for curve in result.curves.values()):
+            wrong = "curves"
+    except ValueError as error:  # "… - at `$.numbers[...]`"
+        wrong = re.findall(r"\$\.(\w+)", str(error))[0]
+    if wrong is not None:
+        raise BadInput(f"{path} is not a result of an experiment: see {wrong!r}")
+    return result
 
 
 def _check_same(path: Path, job: Job) -> None:

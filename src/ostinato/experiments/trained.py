@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..cells import Model
+from ..data.files import find_data
 from ..errors import BadInput
 from ..files import unlinked
 from ..progress import each
@@ -56,11 +57,13 @@ class Trained(Recipe):
     Attributes:
         common: settings of `Config` that all rows share.
         quick: settings that replace others with `--quick`.
+        files: settings that are files of a data set, by their path in the folder of all data sets.
         measure: the numbers of a finished run.
     """
 
     common: Mapping[str, Any]
     quick: Mapping[str, Any]
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
     measure: Callable[[Trial], Measurements]
 
     def config(self, row: TableRow, job: Job, seed: int, text: Prepared | None = None) -> Config:
@@ -68,6 +71,7 @@ class Trained(Recipe):
         settings = {**self.common, **row.settings, "seed": seed}
         settings |= {**self.quick, **row.quick} if job.quick else {}
         settings |= text.settings if text is not None else {}
+        settings |= {name: str(find_data(path)) for name, path in self.files.items()}
         settings |= {} if job.minutes is None else {"minutes": job.minutes}
         return Config(**(settings | dict(job.changes)))
 

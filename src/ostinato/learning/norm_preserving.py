@@ -63,7 +63,7 @@ def omega(
         >>> def total(network):
         ...     outputs, _ = unroll(network, xs)
         ...     return loss(outputs, ys) + 0.1 * omega(network, loss, xs, ys)
-        >>> gradient = eqx.filter_grad(total)(network)
+        >>> gradient = eqx.filter_jit(eqx.filter_grad(total))(network)
         >>> gradient.cell.R.shape == network.cell.R.shape
         True
     """

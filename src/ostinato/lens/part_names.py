@@ -22,6 +22,7 @@ from jax.tree_util import keystr, tree_leaves_with_path
 from ..cells import Layer, Model
 from ..errors import BadInput
 from ..names import plain_name
+from ..settings import shown
 from ..through_time import unroll
 from .cells_in_turn import cells_in_turn
 from .squashed import cells_within
@@ -78,14 +79,14 @@ class Unit(NamedTuple):
     def read(cls, name: str) -> "Unit":
         match = re.fullmatch(r"\s*(.+?)\s*\[\s*([0-9]{1,9})\s*\]\s*", name)
         if match is None:
-            raise BadInput(f"a unit is written as h[12] or forget gate[3], got {name!r:.60}")
+            raise BadInput(f"a unit is written as h[12] or forget gate[3], got {shown(name)}")
         return cls(match[1], int(match[2]))
 
     def of(self, groups: dict[str, np.ndarray]) -> np.ndarray:
         """Its values, of arrays `(..., units)` by group."""
         if self.group not in groups:
             names = ", ".join(groups)
-            raise BadInput(f"there is no {self.group!r:.40} in this network; it has {names}")
+            raise BadInput(f"there is no {shown(self.group)} in this network; it has {names}")
         values = groups[self.group]
         if self.number >= values.shape[-1]:
             raise BadInput(

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..data.lines import read_utf8
 from ..errors import BadInput
+from ..settings import shown
 
 CLOSES = {")": "(", "]": "[", "}": "{"}
 # Three marks may span lines, one may not. An apostrophe within a word is no quotation mark, unless
@@ -79,7 +80,7 @@ def pattern(name: str, pieces: Sequence[str], whole: int | None = None) -> Patte
     elif name in NAMES:
         spans = {"brackets": _brackets, "quotes": _quotes, "line": _line, "word": _word}[name](text)
     else:
-        raise BadInput(f"a pattern is {FORMS}; got {name!r:.60}")
+        raise BadInput(f"a pattern is {FORMS}; got {shown(name)}")
     return Pattern(name, _of_pieces(spans, pieces))
 
 
@@ -106,7 +107,7 @@ def _matches(expression: str, text: str) -> np.ndarray:
     try:
         compiled = re.compile(expression, re.MULTILINE)
     except re.error as error:
-        raise BadInput(f"{expression!r:.60} is not a regular expression: {error}") from None
+        raise BadInput(f"{shown(expression)} is not a regular expression: {error}") from None
     return _inside([match.span() for match in compiled.finditer(text)], len(text))
 
 
@@ -181,7 +182,7 @@ def labelled(
     kinds = sorted(set(labels))
     if one is not None:
         if one not in kinds:
-            raise BadInput(f"{source} has no label {one!r:.40}; it has {', '.join(kinds)}"[:300])
+            raise BadInput(f"{source} has no label {shown(one)}; it has {', '.join(kinds)}"[:300])
         return Pattern(name, np.array([label == one for label in labels]))
     if len(kinds) == 2:
         return Pattern(name, np.array([label == kinds[1] for label in labels]))

@@ -31,10 +31,9 @@ from ..runs.loop.probe import Lens
 from ..tasks.task import Picture
 from ..through_time import unroll
 from .charts import Bars, Chart, Heat, Lines, Plane, Series, Weights, numbers
-from .course import weights_of
 from .page import Reading
 from .subject import Subject
-from .training_charts import LAG
+from .training_charts import LAG, weights_of
 
 CHARACTERS = 1500  # of a text whose activations are shown
 UNITS = 256  # that are shown
@@ -48,8 +47,8 @@ def gradient_now(subject: Subject) -> dict[str, np.ndarray]:
     """The gradient of the trained network by lag, at the state of each cell."""
     batch, at = subject.batch, subject.at
     errors = Lens(subject.task.loss).errors
-    found = errors(subject.network, batch, subject.state, at)
-    return {name: np.asarray(profile, float) for name, profile in found.items()}
+    profiles = errors(subject.network, batch, subject.state, at)
+    return {name: np.asarray(profile, float) for name, profile in profiles.items()}
 
 
 def gradient_profiles(subject: Subject, gradient: dict[str, np.ndarray]) -> list[Chart]:
@@ -128,8 +127,8 @@ def _has_state(network: Model) -> bool:
 
 def gates(subject: Subject) -> list[Chart]:
     """How often gates and units saturate."""
-    found = saturation(subject.network, subject.batch.inputs, subject.state)
-    if not found:
+    units = saturation(subject.network, subject.batch.inputs, subject.state)
+    if not units:
         return []
     return [
         Bars(
@@ -140,11 +139,11 @@ def gates(subject: Subject) -> list[Chart]:
                 "(closed), below -0.95 for tanh, and zero for a ReLU; high is above 0.95. "
                 "Saturated units pass on little gradient."
             ),
-            bars=_labels(found),
+            bars=_labels(units),
             parts={
-                "low (closed)": [one.low for one in found.values()],
-                "between": [max(0.0, 1 - one.low - one.high) for one in found.values()],
-                "high (open)": [one.high for one in found.values()],
+                "low (closed)": [one.low for one in units.values()],
+                "between": [max(0.0, 1 - one.low - one.high) for one in units.values()],
+                "high (open)": [one.high for one in units.values()],
             },
         )
     ]
@@ -248,9 +247,9 @@ def units_over_time(subject: Subject) -> Chart:
 
 def looks(subject: Subject) -> list[Chart]:
     """Where the network looks in some examples, or what it draws, if it can say so."""
-    found = subject.task.pictures(subject.whole)
+    pictures = subject.task.pictures(subject.whole)
     measured = f" Drawn {weights_of(subject.step)}."
-    return [weights(picture, f"looks-{n}", measured) for n, picture in enumerate(found, 1)]
+    return [weights(picture, f"looks-{n}", measured) for n, picture in enumerate(pictures, 1)]
 
 
 def weights(picture: Picture, name: str, measured: str = "") -> Chart:
@@ -279,14 +278,14 @@ def _bounds(subject: Subject) -> tuple[list[Series], str]:
         return [], ""
     lags = np.arange(subject.at + 1)
     both = {"Hochreiter's bound": hochreiter_bound, "singular value bound": singular_value_bound}
-    found, words = [], []
+    bounds, words = [], []
     for name, bound in both.items():
         values = np.asarray(bound(cell, lags), float)
         words.append(f"{name} changes by a factor of {float(bound(cell, 1)):.3g} per step")
         shown = lags[values <= HIGHEST]
         if len(shown) > 1:
-            found.append(Series(name, shown.tolist(), numbers(values[shown]), dashed=True))
-    return found, (
+            bounds.append(Series(name, shown.tolist(), numbers(values[shown]), dashed=True))
+    return bounds, (
         f" For any input, gradient and Jacobian stay below both bounds: {', '.join(words)}. A "
         "factor above 1 guarantees nothing."
     )
@@ -294,12 +293,12 @@ def _bounds(subject: Subject) -> tuple[list[Series], str]:
 
 def _labels(names: Iterable[str]) -> list[str]:
     """Readable names; "tanh 1" loses its number if there is no "tanh 2"."""
-    found = [plain_name(name) for name in names]
+    labels = [plain_name(name) for name in names]
     return [
         name.removesuffix(" 1")
-        if re.search(r"(tanh|sigmoid|relu) 1$", name) and f"{name[:-1]}2" not in found
+        if re.search(r"(tanh|sigmoid|relu) 1$", name) and f"{name[:-1]}2" not in labels
         else name
-        for name in found
+        for name in labels
     ]
 
 
@@ -323,10 +322,10 @@ def _reach(lags: np.ndarray, values: np.ndarray) -> str:
 
 def reservoir_spectra(subject: Subject) -> list[Chart]:
     """The eigenvalues of the recurrent matrix of each reservoir, one chart per layer."""
-    found = reservoir_matrices(subject.network)
+    matrices = reservoir_matrices(subject.network)
     return [
-        _reservoir_spectrum(n if len(found) > 1 else None, matrix)
-        for n, matrix in enumerate(found.values(), 1)
+        _reservoir_spectrum(n if len(matrices) > 1 else None, matrix)
+        for n, matrix in enumerate(matrices.values(), 1)
     ]
 
 

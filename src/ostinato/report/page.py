@@ -31,6 +31,19 @@ class Section(NamedTuple):
     heading: str
     charts: list[Chart]
 
+    def html(self) -> str:
+        if not _can_draw():
+            return ""
+        figures = "".join(
+            f'<figure><h3>{escape(one.title)}</h3><div class="plot" '
+            f'data-chart="{escape(one.name)}" role="img" aria-label="{escape(one.title)}"></div>'
+            f"<figcaption>{escape(one.caption)}</figcaption></figure>"
+            for one in self.charts
+        )
+        return (
+            f'<section><h2>{escape(self.heading)}</h2><div class="grid">{figures}</div></section>'
+        )
+
 
 class Table(NamedTuple):
     """A table: words in rows and columns, and a line that explains them."""
@@ -40,12 +53,39 @@ class Table(NamedTuple):
     rows: list[list[str]]
     caption: str = ""
 
+    @property
+    def charts(self) -> list[Chart]:
+        return []
+
+    def html(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(words)}</td>' for words in row)}</tr>" for row in self.rows
+        )
+        caption = f'<p class="hint">{escape(self.caption)}</p>' if self.caption else ""
+        return (
+            f"<section><h2>{escape(self.heading)}</h2>{caption}"
+            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+            "</div></section>"
+        )
+
 
 class Words(NamedTuple):
     """A heading, and paragraphs below it."""
 
     heading: str
     paragraphs: list[str]
+
+    @property
+    def charts(self) -> list[Chart]:
+        return []
+
+    def html(self) -> str:
+        words = "".join(f"<p>{escape(one)}</p>" for one in self.paragraphs)
+        return f'<section class="words"><h2>{escape(self.heading)}</h2>{words}</section>'
+
+
+Part = Section | Table | Words
 
 
 class Sample(NamedTuple):
@@ -98,7 +138,7 @@ class Page:
     samples: list[Sample]
     reading: Reading | None
     config: Config
-    measures: Sequence[Table | Section] = ()
+    measures: Sequence[Part] = ()
 
 
 def html(page: Page) -> str:
@@ -113,8 +153,7 @@ def html(page: Page) -> str:
     """
     main = [
         f"<section><h2>Findings</h2>{_findings(page.findings)}</section>",
-        *(_section(section) for section in page.sections),
-        *(_any_part(part) for part in page.measures),
+        *(part.html() for part in [*page.sections, *page.measures]),
         _samples(page.samples),
         _reading(page.reading),
         f"<section><h2>Settings</h2>{_settings(page.config)}</section>",
@@ -144,7 +183,7 @@ def document(
 
     Args:
         title, subtitle: the heading and the line below it.
-        main: the HTML of the page's sections; their charts are placed by `_section`.
+        main: the HTML of the page's sections; a `Section` places its charts.
         charts: all charts of the page; without any, it has no hint about them.
         notice: a warning above everything else.
         numbers: key numbers by name.
@@ -177,7 +216,7 @@ def document(
 def tables_page(
     title: str,
     subtitle: str,
-    parts: Sequence["Table | Section | Words"],
+    parts: Sequence[Part],
     numbers: dict[str, str] | None = None,
     notice: str = "",
 ) -> str:
@@ -188,16 +227,13 @@ def tables_page(
         >>> "<td>2.31</td>" in tables_page("A comparison", "two cells", [table])
         True
     """
-    main = [_any_part(part) for part in parts]
-    charts = charts_of(parts)
-    return document(
-        title, subtitle, main="".join(main), charts=charts, notice=notice, numbers=numbers
-    )
+    main, charts = "".join(part.html() for part in parts), charts_of(parts)
+    return document(title, subtitle, main=main, charts=charts, notice=notice, numbers=numbers)
 
 
-def charts_of(parts: Sequence["Table | Section | Words"]) -> list[Chart]:
+def charts_of(parts: Sequence[Part]) -> list[Chart]:
     """All charts of the parts of a page, in order."""
-    return [one for part in parts if isinstance(part, Section) for one in part.charts]
+    return [one for part in parts for one in part.charts]
 
 
 def _part(name: str) -> str:
@@ -234,49 +270,15 @@ def _can_draw() -> bool:
     return find_spec("plotly") is not None
 
 
-def _section(section: Section) -> str:
-    if not _can_draw():
-        return ""
-    figures = "".join(
-        f'<figure><h3>{escape(one.title)}</h3><div class="plot" data-chart="{escape(one.name)}" '
-        f'role="img" aria-label="{escape(one.title)}"></div>'
-        f"<figcaption>{escape(one.caption)}</figcaption></figure>"
-        for one in section.charts
-    )
-    return f'<section><h2>{escape(section.heading)}</h2><div class="grid">{figures}</div></section>'
-
-
-def _any_part(part: Table | Section | Words) -> str:
-    if isinstance(part, Table):
-        return _table(part)
-    if isinstance(part, Section):
-        return _section(part)
-    words = "".join(f"<p>{escape(one)}</p>" for one in part.paragraphs)
-    return f'<section class="words"><h2>{escape(part.heading)}</h2>{words}</section>'
-
-
-def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(words)}</td>' for words in row)}</tr>" for row in table.rows
-    )
-    caption = f'<p class="hint">{escape(table.caption)}</p>' if table.caption else ""
-    return (
-        f"<section><h2>{escape(table.heading)}</h2>{caption}"
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        "</div></section>"
-    )
-
-
 def _samples(samples: list[Sample]) -> str:
     if not samples:
         return ""
-    found = "".join(
+    articles = "".join(
         f'<article><h3>{escape(one.heading)}</h3><pre lang="zxx">{escape(one.text)}</pre></article>'
         for one in samples
     )
     hint = '<p class="hint">Sampled from the network at validations.</p>'
-    return f'<section><h2>Samples</h2>{hint}<div class="samples">{found}</div></section>'
+    return f'<section><h2>Samples</h2>{hint}<div class="samples">{articles}</div></section>'
 
 
 def _reading(reading: Reading | None) -> str:
@@ -299,9 +301,9 @@ def _numbers(reading: Reading | None) -> dict | None:
 def _settings(config: Config) -> str:
     """All settings; those that differ from their defaults are marked."""
     hint = '<p class="hint">Bold: settings that differ from their defaults.</p>'
-    found, unusual = [], config.non_default()
+    pairs, unusual = [], config.non_default()
     for name, value in config.flat().items():
         mark = ' class="changed"' if name in unusual else ""
         words = "–" if value is None else str(value)
-        found.append(f"<div{mark}><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>")
-    return f'{hint}<dl class="settings">{"".join(found)}</dl>'
+        pairs.append(f"<div{mark}><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>")
+    return f'{hint}<dl class="settings">{"".join(pairs)}</dl>'

@@ -16,7 +16,6 @@ from ..runs import Config, Run, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
 from ..tasks import Task
 from ..wiring import Network
-from .course import Course
 from .network_charts import (
     gates,
     gradient_now,
@@ -32,7 +31,7 @@ from .page import Page, Sample, Section, Table, charts_of, html
 from .pictures import write_picture
 from .series_charts import can_forecast, forecasts, place_of
 from .subject import RunCourse, Subject, course, subject
-from .training_charts import gradient_maps, losses, memory_over_training, steps_taken
+from .training_charts import Course, gradient_maps, losses, memory_over_training, steps_taken
 from .turing_charts import heads_and_memory
 
 SAMPLES = 8
@@ -170,9 +169,9 @@ def pictures_of(subject: Subject) -> list[Section]:
 
 def samples_of(course: Course) -> list[Sample]:
     """Previews from validations, evenly spaced and at most `SAMPLES`, including the last."""
-    found = [event for event in course.of_form(Valid) if event.get("preview")]
-    places = range(len(found) - 1, -1, -max(1, -(-len(found) // SAMPLES)))
-    return [_sample(course, found[place]) for place in reversed(places)]
+    previews = [event for event in course.of_form(Valid) if event.get("preview")]
+    places = range(len(previews) - 1, -1, -max(1, -(-len(previews) // SAMPLES)))
+    return [_sample(course, previews[place]) for place in reversed(places)]
 
 
 def _sample(course: Course, event: Valid) -> Sample:
@@ -186,8 +185,8 @@ def key_numbers(course: RunCourse) -> dict[str, str]:
 
     Example:
         >>> from ostinato.report.subject import course
-        >>> found = key_numbers(course(open_run("runs/text-mlstm-1")))
-        >>> found["steps"]
+        >>> told = key_numbers(course(open_run("runs/text-mlstm-1")))
+        >>> told["steps"]
         '4 of 4, done'
     """
     task, start = course.task, course.start
@@ -196,28 +195,28 @@ def key_numbers(course: RunCourse) -> dict[str, str]:
     most = steps_of(course.run.config, task)
     entries = [*course.events, *logged_steps(course.events)]
     done = min(most, max((entry["step"] for entry in entries), default=0))
-    found = {}
+    told = {}
     if "parameters" in start:
-        found["parameters"] = f"{start['parameters']:,}"
-    found["steps"] = f"{done:,} of {most:,}, {_ending(course)}"
+        told["parameters"] = f"{start['parameters']:,}"
+    told["steps"] = f"{done:,} of {most:,}, {_ending(course)}"
     if (count := epochs(course, done)) is not None:
-        found["epochs"] = f"{count:.3g}" if count < 1000 else f"{count:,.0f}"
+        told["epochs"] = f"{count:.3g}" if count < 1000 else f"{count:,.0f}"
     if seconds := total_seconds(course):
-        found["time"] = in_words(seconds)
+        told["time"] = in_words(seconds)
     if rate := speed(course):
-        found["speed"] = f"{rate:,.0f} symbols per second"
+        told["speed"] = f"{rate:,.0f} symbols per second"
     valid = [(e["value"], e["step"]) for e in course.of_form(Valid) if e["value"] is not None]
     if valid:
         pick = max if task.metric.higher_is_better else min
         value, step = pick(valid, key=lambda one: one[0])
-        found["best validation"] = f"{value:.4g} {task.metric.name}, at step {step:,}"
+        told["best validation"] = f"{value:.4g} {task.metric.name}, at step {step:,}"
     else:
-        found["best validation"] = "none yet"
-    found["chance"] = f"{task.chance:.4g} {task.metric.name}"
+        told["best validation"] = "none yet"
+    told["chance"] = f"{task.chance:.4g} {task.metric.name}"
     for name, value in start.get("baselines", {}).items():
         if name not in ("chance", "bigram"):
-            found[f"{name} baseline"] = f"{value:.4g} {task.metric.name}"
-    return found
+            told[f"{name} baseline"] = f"{value:.4g} {task.metric.name}"
+    return told
 
 
 def epochs(course: RunCourse, steps: int) -> float | None:
@@ -231,9 +230,9 @@ def epochs(course: RunCourse, steps: int) -> float | None:
             length_at(step, config.steps, config.curriculum, task.length) for step in range(steps)
         )
     size = config.batch_size
-    found = [task.epochs(count, size, length) for length, count in lengths.items()]
-    known = [count for count in found if count is not None]
-    return sum(known) if len(known) == len(found) else None
+    counts = [task.epochs(count, size, length) for length, count in lengths.items()]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def total_seconds(course: Course) -> float:
@@ -272,7 +271,7 @@ def in_words(seconds: float) -> str:
 
 
 def _ending(course: Course) -> str:
-    found = ending(course.events)
-    if found is None:
+    end = ending(course.events)
+    if end is None:
         return "unfinished"
-    return found["reason"] if found["kind"] == "end" else "diverged"
+    return end["reason"] if end["kind"] == "end" else "diverged"

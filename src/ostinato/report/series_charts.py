@@ -11,7 +11,7 @@ from ..runs import Saved
 from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
 from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
-from .course import weights_of
+from .training_charts import weights_of
 
 STEP = "step of the series"
 READ = 1000  # steps before the place that the network reads
@@ -75,15 +75,15 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
     problem = no_loop(network, task)
     loop = None if problem else closed_loop(network, task, known, place.steps)
     ahead = forecasts_at_each(network, task, known)[-1]
-    found: list[Chart] = []
+    charts: list[Chart] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
         path = None if loop is None else loop[:, column]
-        found.append(_continued(task, place, n, path, ahead[:, n], len(known)))
+        charts.append(_continued(task, place, n, path, ahead[:, n], len(known)))
     if task.quantiles is not None and task.horizon < len(x) > place.begin:
-        found += _at_every_step(network, task, place)
+        charts += _at_every_step(network, task, place)
     return [
         dataclasses.replace(one, caption=f"{one.caption} Made {weights_of(saved.step)}.")
-        for one in found
+        for one in charts
     ]
 
 
@@ -127,14 +127,14 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
     assert task.quantiles is not None
     low, high = task.quantiles[0], task.quantiles[-1]
     far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
-    found: list[Chart] = []
+    charts: list[Chart] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
         came, values = x[shown + task.horizon :, column], made[shown:, n]
         inside = (values[:, 0] <= came) & (came <= values[:, -1])
         share = np.mean(inside[~np.isnan(came)]) if np.any(~np.isnan(came)) else np.nan
         covers = f" {share:.0%} of what came lies between them; {high - low:.0%} should."
         name = _name(task, column)
-        found.append(
+        charts.append(
             Lines(
                 name=f"ahead-{n + 1}",
                 title=f"Forecast of {name}, {far} ahead",
@@ -150,7 +150,7 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
                 y_title=name,
             )
         )
-    return found
+    return charts
 
 
 def _name(task: SeriesTask, column: int) -> str:

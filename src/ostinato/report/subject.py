@@ -10,11 +10,11 @@ from ..cells import Layer, Model
 from ..data import Batch
 from ..runs import Run
 from ..runs.analysis.examination import finite_checkpoint
-from ..runs.folder.events import KINDS
+from ..runs.folder.events import KINDS, Goal
 from ..runs.loop.probe import first_counted, looked_at
 from ..tasks import Task
 from ..wiring import Network
-from .course import Course, Goal, clipped_above, weights_of
+from .training_charts import Course, clipped_above, weights_of
 
 SEQUENCES = 16
 

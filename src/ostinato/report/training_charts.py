@@ -1,17 +1,77 @@
-"""Charts of the course of a run, from its events."""
+"""The course of a run: what its log says, and its charts. Neither JAX nor the network is needed."""
 
+import dataclasses
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..names import state_name
-from ..runs.folder.events import Divergence, Look, Train, Valid, logged_steps
+from ..runs.folder.events import (
+    Divergence,
+    E,
+    Event,
+    Goal,
+    Look,
+    Opening,
+    Train,
+    Valid,
+    logged_steps,
+    of_form,
+    opening,
+)
 from .charts import Chart, Heat, Lines, Series, numbers
-from .course import Course
 
 STEP = "training step"
 LAG = "lag (steps)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Course:
+    """The events of a run, and what is needed to draw them.
+
+    Attributes:
+        events: of the log, in order.
+        goal: of the task.
+        clip: the gradient norm above which steps are clipped, if it is fixed.
+    """
+
+    events: list[Event]
+    goal: Goal
+    clip: float | None
+
+    @property
+    def start(self) -> Opening:
+        """The first `start` or `resume` event."""
+        return opening(self.events)
+
+    @property
+    def in_nats(self) -> str:
+        """The unit of the training loss and its derivatives, as a suffix for axis titles."""
+        return " (nats)" if self.goal.in_nats else ""
+
+    def of_form(self, form: type[E]) -> list[E]:
+        return of_form(self.events, form)
+
+
+def clipped_above(setting: Any) -> float | None:
+    """The norm that the setting `clip` fixes; `None` for `auto`, `off` and multiples.
+
+    Example:
+        >>> clipped_above("1"), clipped_above("auto"), clipped_above("5x")
+        (1.0, None, None)
+    """
+    try:
+        norm = float(setting)
+    except (TypeError, ValueError):
+        return None
+    return norm if math.isfinite(norm) else None
+
+
+def weights_of(step: int) -> str:
+    """Which weights something was measured with, in words."""
+    return f"with the weights of step {step:,}"
 
 
 def losses(course: Course) -> list[Chart]:
@@ -31,16 +91,16 @@ def losses(course: Course) -> list[Chart]:
         return [_learning("loss", metric.capitalize(), caption, both, metric, levels)]
     words = f"The loss that is minimised; the validation metric is {metric}."
     y_title = f"loss{course.in_nats}"
-    found: list[Chart] = [_learning("loss", "Training loss", words, [training], y_title, {})]
+    charts: list[Chart] = [_learning("loss", "Training loss", words, [training], y_title, {})]
     if valid.x:
         title = f"Validation {metric}"
-        found.append(_learning("validation", title, caption, [valid], unit, levels))
-    return found
+        charts.append(_learning("validation", title, caption, [valid], unit, levels))
+    return charts
 
 
 def gradient_maps(course: Course) -> list[Chart]:
     """The gradient by lag and step, one map per cell; empty without `--lens`."""
-    found: list[Chart] = []
+    charts: list[Chart] = []
     for name in _names(look["gradient"] for look in course.of_form(Look)):
         seen = [look for look in course.of_form(Look) if name in look["gradient"]]
         looks = [look for look in seen if _is_measured(look["gradient"][name])]
@@ -48,7 +108,7 @@ def gradient_maps(course: Course) -> list[Chart]:
             continue
         lags = max((look["lags"] for look in looks), key=lambda lags: lags[-1])
         words = state_name(name)
-        found.append(
+        charts.append(
             Heat(
                 name=f"gradient-{_slug(words)}",
                 title=f"Gradient by lag: {words}",
@@ -66,7 +126,7 @@ def gradient_maps(course: Course) -> list[Chart]:
                 log=True,
             )
         )
-    return found
+    return charts
 
 
 def memory_over_training(course: Course) -> list[Chart]:
@@ -110,7 +170,7 @@ def steps_taken(course: Course) -> list[Chart]:
     levels = {}
     if course.clip is not None and not _damped(course):
         levels["clipped above"] = course.clip
-    found: list[Chart] = [
+    charts: list[Chart] = [
         Lines(
             name="norm",
             title="Gradient norm",
@@ -125,7 +185,7 @@ def steps_taken(course: Course) -> list[Chart]:
             levels=levels,
         )
     ]
-    return found + (_damping(course) if _damped(course) else _rate(course))
+    return charts + (_damping(course) if _damped(course) else _rate(course))
 
 
 def speed_over_training(course: Course) -> list[Chart]:
@@ -223,15 +283,15 @@ def _damping(course: Course) -> list[Chart]:
 
 def _series(course: Course, key: str, name: str, factor: float = 1.0) -> Series:
     """A number of the training steps."""
-    found = [entry for entry in logged_steps(course.events) if key in entry]
-    values = (None if entry[key] is None else factor * entry[key] for entry in found)
-    return Series(name, [entry["step"] for entry in found], numbers(values))
+    entries = [entry for entry in logged_steps(course.events) if key in entry]
+    values = (None if entry[key] is None else factor * entry[key] for entry in entries)
+    return Series(name, [entry["step"] for entry in entries], numbers(values))
 
 
 def _validations(course: Course) -> Series:
-    found = course.of_form(Valid)
-    values = numbers(event["value"] for event in found)
-    return Series("validation", [event["step"] for event in found], values)
+    events = course.of_form(Valid)
+    values = numbers(event["value"] for event in events)
+    return Series("validation", [event["step"] for event in events], values)
 
 
 def _learning(
@@ -272,11 +332,11 @@ def _baselines(course: Course, levels: dict[str, float]) -> str:
 
 def _at(lags: list[int], own: list[int], values: list) -> np.ndarray:
     """Interpolate a profile to other lags; NaN past its end (a curriculum shortens early ones)."""
-    found = np.array(values, float)
+    profile = np.array(values, float)
     if lags == own:
-        return found
+        return profile
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.exp(np.interp(lags, own, np.log(found), right=np.nan))
+        return np.exp(np.interp(lags, own, np.log(profile), right=np.nan))
 
 
 def _is_measured(values: list) -> bool:

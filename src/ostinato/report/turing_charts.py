@@ -23,7 +23,7 @@ def heads_and_memory(subject: Subject) -> list[Chart]:
     if machine is None:
         return []
     weightings, memory = over_time(machine, _inputs(subject))
-    found: list[Chart] = [
+    charts: list[Chart] = [
         _heat(
             f"{kind}-head-{n}",
             f"{kind.capitalize()} head {n}",
@@ -36,7 +36,7 @@ def heads_and_memory(subject: Subject) -> list[Chart]:
         for head, (kind, n) in enumerate(_names(machine.heads))
     ]
     lengths = np.sqrt(np.sum(memory**2, axis=-1))
-    found.append(
+    charts.append(
         _heat(
             "memory-over-time",
             "Memory over time",
@@ -46,7 +46,7 @@ def heads_and_memory(subject: Subject) -> list[Chart]:
             "length of the row",
         )
     )
-    found.append(
+    charts.append(
         _heat(
             "memory-at-the-end",
             "Memory after the sequence",
@@ -56,7 +56,7 @@ def heads_and_memory(subject: Subject) -> list[Chart]:
             x_title="column of the memory",
         )
     )
-    return found
+    return charts
 
 
 def over_time(machine: NeuralTuringMachine, xs: Any) -> tuple[np.ndarray, np.ndarray]:

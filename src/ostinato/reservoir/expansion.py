@@ -11,6 +11,7 @@ from ..cells.building import draw, input_size, output_size, zeros
 from ..cells.cell import Run, Wrapper
 from ..cells.initialisers import normal
 from ..errors import BadInput
+from ..settings import shown
 from ..wiring import Readout
 
 EXPANSIONS = ("quadratic", "fourier")
@@ -60,7 +61,7 @@ class Expansion(Wrapper):
             sigma: σ of the kernel.
         """
         if kind not in EXPANSIONS:
-            raise BadInput(f"an expansion is {' or '.join(EXPANSIONS)}, got {kind!r:.40}")
+            raise BadInput(f"an expansion is {' or '.join(EXPANSIONS)}, got {shown(kind)}")
         inputs = input_size(cell)
         units = output_size(cell, inputs)
         self.cell, self.C, self.d, self.width = cell, None, None, inputs + 2 * units

@@ -58,7 +58,8 @@ class Ridge(Learner):
         >>> network = Network(cell, Readout(50, 1, key=key))
         >>> learner = Ridge(Objective(SquaredError()), steps=1, strength=1e-6)
         >>> learner_state, state = learner.initial(network), learner.start(network, batch)
-        >>> after, learner_state, state, report = learner.step(network, learner_state, state, batch)
+        >>> step = eqx.filter_jit(learner.step)
+        >>> after, learner_state, state, report = step(network, learner_state, state, batch)
         >>> bool(Objective(SquaredError()).value(after, batch, None)[0] < report["loss"])
         True
     """

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
@@ -88,19 +87,19 @@ def as_options(settings: dict[str, Any]) -> list[str]:
         >>> as_options({"task": "adding", "units": [30, 20], "bidirectional": True, "rate": 0.01})
         ['--task', 'adding', '--units', '30,20', '--bidirectional', '--rate', '0.01']
     """
-    found = []
+    options = []
     for name, value in settings.items():
         option = f"--{name.replace('_', '-')}"
         if value is None or name == "file":
             continue
         if isinstance(value, bool):
-            found.append(option if value else option.replace("--", "--no-", 1))
+            options.append(option if value else option.replace("--", "--no-", 1))
         elif isinstance(value, list | tuple):
-            found += [option, ",".join(map(str, value))]
+            options += [option, ",".join(map(str, value))]
         else:
-            found += [option, str(value)]
+            options += [option, str(value)]
     file = settings.get("file")
-    return found if file is None else [str(file), *found]
+    return options if file is None else [str(file), *options]
 
 
 def check_plain(settings: dict[str, Any]) -> None:
@@ -110,14 +109,6 @@ def check_plain(settings: dict[str, Any]) -> None:
             raise BadInput(f"a {name} of your own is started on the command line, not from here")
     if str(settings.get("file") or "").startswith("-"):
         raise BadInput("the name of a file cannot start with a dash")
-
-
-def next_name(folder: Path, name: str) -> str:
-    """The first of `text-lstm-1`, `-2`, … that does not exist yet."""
-    number = 1
-    while os.path.lexists(folder / f"{name}-{number}"):
-        number += 1
-    return f"{name}-{number}"
 
 
 def _last_line(file: Any) -> str:

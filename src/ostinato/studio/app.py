@@ -17,9 +17,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from ..errors import BadInput
-from ..files import is_locked
+from ..files import is_locked, next_folder
 from ..runs.folder.digest import Digest
-from .actions import Jobs, check_plain, next_name
+from .actions import Jobs, check_plain
 from .folder import Digests, Folder, NoRun
 from .follow import Follower
 from .views import chart_view, compare_view, run_view
@@ -95,6 +95,10 @@ class Studio:
 
         return Starlette(routes=routes, lifespan=lifespan)
 
+    def _run(self, request: Request) -> Path:
+        """The folder of the run that a query names."""
+        return self.folder.find(request.query_params.get("name", ""))
+
     async def page(self, request: Request) -> Response:
         script, title = PAGES[request.url.path]
         words = string.Template(_part("frame.html")).substitute(script=script, title=title)
@@ -108,11 +112,11 @@ class Studio:
         )
         if name in SHARED:
             place = files("ostinato.report")
-        found = next((one for one in place.iterdir() if one.name == name), None)
-        if kind is None or found is None:
+        file = next((one for one in place.iterdir() if one.name == name), None)
+        if kind is None or file is None:
             return PlainTextResponse("there is no such file\n", 404)
         kept = "max-age=86400" if name == PLOTLY else "no-cache"
-        data = await asyncio.to_thread(found.read_bytes)
+        data = await asyncio.to_thread(file.read_bytes)
         return Response(data, media_type=kind, headers={"cache-control": kept})
 
     async def runs(self, request: Request) -> Any:
@@ -137,7 +141,7 @@ class Studio:
             return await asyncio.to_thread(run_view, row, digest) | job
 
     async def chart(self, request: Request) -> Any:
-        path = self.folder.find(request.query_params.get("name", ""))
+        path = self._run(request)
         chart = request.query_params.get("chart", "")
         first, last = (_number(request, key) for key in ("from", "to"))
         async with self._turn(path):
@@ -170,7 +174,7 @@ class Studio:
 
     async def events(self, request: Request) -> Response:
         try:
-            path = self.folder.find(request.query_params.get("name", ""))
+            path = self._run(request)
         except NoRun as error:
             return PlainTextResponse(f"{error}\n", 404)
         offset = request.headers.get("last-event-id") or request.query_params.get("after", "0")
@@ -184,30 +188,26 @@ class Studio:
 
     async def findings(self, request: Request) -> Any:
         """The doctor's findings, measured again only after a new checkpoint or the end."""
-        path = self.folder.find(request.query_params.get("name", ""))
+        path = self._run(request)
         folder = path / "checkpoints"
         names = sorted(x.name for x in folder.iterdir()) if folder.is_dir() else []
         key = f"{path}:{names[-1:]}:{is_locked(path)}"
-        if key not in self._kept:
-            self._keep(key, await self.measuring.ask(300.0, do="findings", path=str(path)))
-        return {"findings": self._kept[key]}
+        asked = {"do": "findings", "path": str(path)}
+        return {"findings": await self._known(key, self.measuring, 300.0, **asked)}
 
     async def form(self, request: Request) -> Any:
-        if "form" not in self._kept:
-            self._keep("form", await self.measuring.ask(do="form"))
-        return self._kept["form"]
+        return await self._known("form", self.measuring, do="form")
 
     async def claims(self, request: Request) -> Any:
-        if "claims" not in self._kept:
-            self._keep("claims", await self.claiming.ask(do="claims"))
+        claims = await self._known("claims", self.claiming, do="claims")
         kept = {name: x for name, x in self._kept.items() if name.startswith("claim:")}
-        return {"claims": self._kept["claims"], "checked": kept}
+        return {"claims": claims, "checked": kept}
 
     async def verify(self, request: Request) -> Any:
         name = str((await _sent(request)).get("name"))
-        found = await self.claiming.ask(600.0, do="claim", name=name)
-        self._keep(f"claim:{name}", found)
-        return found
+        verdict = await self.claiming.ask(600.0, do="claim", name=name)
+        self._keep(f"claim:{name}", verdict)
+        return verdict
 
     async def inside(self, request: Request) -> Any:
         """A question to a network about a text; see `worker.inside`."""
@@ -222,12 +222,12 @@ class Studio:
 
     async def forecast(self, request: Request) -> Any:
         """A series continued from a place; see `worker.forecast`."""
-        path = self.folder.find(request.query_params.get("name", ""))
+        path = self._run(request)
         asked = {key: _whole(request, key) for key in ("series", "begin", "steps")}
         return await self.looking.ask(300.0, do="forecast", path=str(path), **asked)
 
     async def pictures(self, request: Request) -> Any:
-        path = self.folder.find(request.query_params.get("name", ""))
+        path = self._run(request)
         return await self.looking.ask(300.0, do="pictures", path=str(path))
 
     async def play(self, request: Request) -> Response:
@@ -258,7 +258,10 @@ class Studio:
             raise BadInput("the settings are missing")
         check_plain(settings)
         checked = await self.measuring.ask(do="check", settings=settings)
-        name = str(sent.get("name") or "") or next_name(self.folder.path, checked["name"])
+        name = (
+            str(sent.get("name") or "")
+            or next_folder(f"{self.folder.path / checked['name']}-").name
+        )
         self.jobs.start(name, settings)
         return {"name": name}
 
@@ -278,6 +281,12 @@ class Studio:
         name = request.query_params.get("name", "")
         return {"job": self.jobs.state(name), "there": self.folder.has(name)}
 
+    async def _known(self, key: str, worker: Worker, seconds: float = 120.0, **request: Any) -> Any:
+        """The answer of a worker, which is asked once and kept."""
+        if key not in self._kept:
+            self._keep(key, await worker.ask(seconds, **request))
+        return self._kept[key]
+
     def _keep(self, key: str, value: Any) -> None:
         self._kept[key] = value
         while len(self._kept) > 256:
@@ -290,16 +299,16 @@ def as_json(call: Callable) -> Callable:
     async def route(request: Request) -> Response:
         status = 200
         try:
-            found = await call(request)
+            answer = await call(request)
         except NoRun as error:
-            status, found = 404, {"error": str(error)}
+            status, answer = 404, {"error": str(error)}
         except BadInput as error:
-            status, found = 400, {"error": str(error)}
+            status, answer = 400, {"error": str(error)}
         except OSError as error:  # a folder that vanished while it was read
-            status, found = 404, {"error": f"this run cannot be read: {error.strerror or error}"}
+            status, answer = 404, {"error": f"this run cannot be read: {error.strerror or error}"}
         headers = {"cache-control": "no-store"}
         return Response(
-            msgspec.json.encode(found), status, headers=headers, media_type="application/json"
+            msgspec.json.encode(answer), status, headers=headers, media_type="application/json"
         )
 
     return route
@@ -307,22 +316,22 @@ def as_json(call: Callable) -> Callable:
 
 async def _sent(request: Request) -> dict:
     try:
-        found = msgspec.json.decode(await request.body())
+        sent = msgspec.json.decode(await request.body())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BadInput("the request is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(sent, dict):
         raise BadInput("the request must be a JSON object")
-    return found
+    return sent
 
 
 def _number(request: Request, key: str) -> float:
     try:
-        found = float(request.query_params[key])
+        number = float(request.query_params[key])
     except (KeyError, ValueError):
         raise BadInput(f"{key} must be a step") from None
-    if found != found:
+    if number != number:
         raise BadInput(f"{key} must be a step")
-    return found
+    return number
 
 
 def _whole(request: Request, key: str) -> int | None:

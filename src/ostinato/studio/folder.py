@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import BadInput
 from ..files import is_locked, read_regular
 from ..runs.folder.digest import Digest
-from ..runs.folder.listing import CONFIG, MODEL, member_name, read_settings, run_folders
+from ..runs.folder.listing import CONFIG, MODEL, read_settings, run_folders, told
 from ..runs.folder.log import NAME as LOG
 from ..runs.folder.summary import Summary
 
@@ -67,24 +67,24 @@ class Folder:
     def rows(self) -> list[Row]:
         """All runs, in the order of their names."""
         with self._lock:
-            found: dict[str, tuple[Any, Row, Summary]] = {}
+            rows: dict[str, tuple[Any, Row, Summary]] = {}
             for path in run_folders(self.path):
-                if len(found) >= MAX:
+                if len(rows) >= MAX:
                     break
                 name = "." if path == self.path else path.relative_to(self.path).as_posix()
                 try:
                     name.encode()
                 except UnicodeEncodeError:
                     continue  # a name that no page can show
-                found[name] = self._row(name, path)
-            self._known = found
-            return [_with_state(row, self.path / name) for name, (_, row, _) in found.items()]
+                rows[name] = self._row(name, path)
+            self._known = rows
+            return [_with_state(row, self.path / name) for name, (_, row, _) in rows.items()]
 
     def row(self, name: str) -> Row:
         path = self.find(name)
         with self._lock:
-            self._known[name] = found = self._row(name, path)
-        return _with_state(found[1], path)
+            self._known[name] = known = self._row(name, path)
+        return _with_state(known[1], path)
 
     def find(self, name: str) -> Path:
         """The run folder of a name; `NoRun` if there is none, or if it is elsewhere."""
@@ -152,10 +152,10 @@ def _is_file(path: Path) -> bool:
 
 def _mark(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _with_state(row: Row, path: Path) -> Row:
@@ -185,18 +185,12 @@ def _read(name: str, path: Path, log: Summary) -> Row:
     return Row(
         name=name,
         state=log.state,
-        task=member_name(settings, "task"),
-        cell=member_name(settings, "cell"),
-        learner=member_name(settings, "learner"),
-        parameters=log.start.get("parameters"),
         step=log.step,
         total=total if isinstance(total, int) else None,
-        best=log.best,
-        metric=log.start.get("metric"),
         higher=log.higher,
         line=[float(f"{x:.4g}") for x in line],
         changed=log.log.changed,
-        settings=settings,
+        **told(settings, log),
     )
 
 

@@ -49,13 +49,13 @@ class Watcher:
         except OSError:
             return False, []
 
-    def _keep(self, anew: bool, found: list[tuple[int, bytes]]) -> None:
+    def _keep(self, anew: bool, messages: list[tuple[int, bytes]]) -> None:
         if anew:
             self.kept.clear()
             self.offset = self.begin = 0
         if self.log.offset != self.offset:
             self.offset = self.log.offset
-            self.kept.extend(found)
+            self.kept.extend(messages)
             self.news.set()
             self.news = asyncio.Event()
         while len(self.kept) > KEPT:
@@ -96,11 +96,11 @@ class Follower:
                 offset = watcher.begin
             while True:
                 news = watcher.news
-                found = watcher.since(offset)
-                if found is None:
+                messages = watcher.since(offset)
+                if messages is None:
                     yield RESET
                     return
-                for _, message in found:
+                for _, message in messages:
                     yield message
                 offset = watcher.offset
                 try:

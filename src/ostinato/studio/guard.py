@@ -128,18 +128,18 @@ class Guard:
 
 async def _body(receive: Receive) -> bytes | None:
     """The body of a request; `None` if it is too long or does not come in time."""
-    found = b""
+    body = b""
     try:
         async with asyncio.timeout(PATIENCE):
             while True:
                 message = await receive()
                 if message["type"] != "http.request":
                     return None
-                found += message.get("body", b"")
-                if len(found) > BODY:
+                body += message.get("body", b"")
+                if len(body) > BODY:
                     return None
                 if not message.get("more_body", False):
-                    return found
+                    return body
     except TimeoutError:
         return None
 

@@ -82,16 +82,16 @@ def serve(
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
+        listener.bind((host, port))
     except (OSError, OverflowError) as error:
-        found.close()
+        listener.close()
         words = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"cannot listen on {host}:{port}: {words}; choose another --port") from None
-    found.listen(256)
-    return found
+    listener.listen(256)
+    return listener
 
 
 def _impatient() -> Any:

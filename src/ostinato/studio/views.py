@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..contrast.curves import Course as Spent
-from ..contrast.curves import course, gradient_profiles, learning_curves, profile
+from ..contrast.curves import course, curves_by_metric, differing, gradient_profiles, profile
 from ..errors import BadInput
 from ..report.charts import Chart, numbers
-from ..report.course import Course, Goal, clipped_above
 from ..report.figures import figure
 from ..report.training_charts import (
+    Course,
+    clipped_above,
     gradient_maps,
     losses,
     memory_over_training,
@@ -19,6 +20,7 @@ from ..report.training_charts import (
     steps_taken,
 )
 from ..runs.folder.digest import Digest
+from ..runs.folder.events import Goal
 from ..runs.folder.listing import RunRecord
 from .folder import Row
 
@@ -33,13 +35,13 @@ def course_of(digest: Digest) -> Course:
 
 def charts_of(course: Course) -> list[tuple[str, list[Chart]]]:
     """The charts of a log under their headings."""
-    found = [
+    sections = [
         ("Learning", losses(course)),
         ("Where the gradient goes", gradient_maps(course)),
         ("Memory", memory_over_training(course)),
         ("Steps", [*steps_taken(course), *speed_over_training(course)]),
     ]
-    return [(heading, charts) for heading, charts in found if charts]
+    return [(heading, charts) for heading, charts in sections if charts]
 
 
 def run_view(row: Row, digest: Digest, sampled: bool = False) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def live_numbers(digest: Digest) -> dict[str, Any]:
     start, recent = digest.start, list(digest.recent)
     step = int(recent[-1][0]) if recent else max(digest.start.get("step", 0), 0)
     total = start.get("steps")
-    found: dict[str, Any] = {
+    told: dict[str, Any] = {
         "step": step,
         "total": total,
         "seconds": digest.seconds + digest.latest,
@@ -105,17 +107,17 @@ def live_numbers(digest: Digest) -> dict[str, Any]:
         "factor": start.get("loss_factor"),
     }
     if recent:
-        found["loss"] = numbers([recent[-1][4]])[0]
+        told["loss"] = numbers([recent[-1][4]])[0]
     if total and (epochs := start.get("epochs")):
-        found["epochs"] = epochs * step / total
+        told["epochs"] = epochs * step / total
     speeds = [symbols / took for _, _, took, symbols, *_ in recent if took > 0 and symbols > 0]
     if speeds:
-        found["speed"] = statistics.median(speeds)
+        told["speed"] = statistics.median(speeds)
     if len(recent) > 1 and total:
         (first, begin, *_), (last, end, *_) = recent[len(recent) > 2], recent[-1]
         if last > first and end > begin:
-            found["left"] = max(0.0, (total - step) * (end - begin) / (last - first))
-    return found
+            told["left"] = max(0.0, (total - step) * (end - begin) / (last - first))
+    return told
 
 
 def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[str, Any]:
@@ -127,30 +129,19 @@ def compare_view(runs: Sequence[tuple[Row, Digest]], over_seeds: bool) -> dict[s
     """
     if len(runs) > TOGETHER * 8:
         raise BadInput(f"at most {TOGETHER * 8} runs can be compared, got {len(runs)}")
-    flat = [row.settings for row, _ in runs]
-    names = list(dict.fromkeys(name for one in flat for name in one))
-    differing = [name for name in names if len({_words(one.get(name)) for one in flat}) > 1]
-    lines = grouped(runs, differing, over_seeds)
-    charts: list[Chart] = []
+    differ = differing([row.settings for row, _ in runs])
+    lines = grouped(runs, [*differ], over_seeds)
+    courses = {name: [_spent(digest) for _, digest in group] for name, group in lines.items()}
     starts = {name: group[0][1].start for name, group in lines.items()}
-    for metric in dict.fromkeys(start.get("metric", "metric") for start in starts.values()):
-        own = [name for name in lines if starts[name].get("metric", "metric") == metric]
-        levels = [starts[name].get("baselines", {}) for name in own]
-        charts += learning_curves(
-            {name: [_spent(digest) for _, digest in lines[name]] for name in own},
-            str(metric),
-            higher_is_better=bool(starts[own[0]].get("higher_is_better")),
-            levels=levels[0] if all(one == levels[0] for one in levels) else {},
-            prefix=str(metric),
-        )
+    charts = [one for drawn in curves_by_metric(courses, starts).values() for one in drawn]
     looks = {name: [profile(digest) for _, digest in group] for name, group in lines.items()}
     charts += gradient_profiles(
-        {name: [x for x in found if x is not None] for name, found in looks.items()}
+        {name: [x for x in own if x is not None] for name, own in looks.items()}
     )
     return {
         "rows": [dataclasses.asdict(row) for row, _ in runs],
         "charts": [as_json(chart) for chart in charts],
-        "differing": {name: [_words(one.get(name)) for one in flat] for name in differing},
+        "differing": differ,
         "lines": {name: [row.name for row, _ in group] for name, group in lines.items()},
     }
 
@@ -161,20 +152,20 @@ def _spent(digest: Digest) -> Spent:
 
 
 def grouped(
-    runs: Sequence[tuple[Row, Digest]], differing: list[str], over_seeds: bool
+    runs: Sequence[tuple[Row, Digest]], differ: list[str], over_seeds: bool
 ) -> dict[str, list[tuple[Row, Digest]]]:
     """The runs of each line. Runs of different length never share one, nor do broken ones."""
     if not over_seeds:
         return {row.name: [(row, digest)] for row, digest in runs}
-    found: dict[tuple, list[tuple[Row, Digest]]] = {}
+    groups: dict[tuple, list[tuple[Row, Digest]]] = {}
     for row, digest in runs:
-        settings = {name: _words(x) for name, x in row.settings.items() if name != "seed"}
+        settings = {name: str(x) for name, x in row.settings.items() if name != "seed"}
         key = tuple(sorted(settings.items())) if settings else (row.name,)
-        found.setdefault(key, []).append((row, digest))
+        groups.setdefault(key, []).append((row, digest))
     flat = [row.settings for row, _ in runs]
-    shared = [name for name in differing if all(one.get(name) is not None for one in flat)]
+    shared = [name for name in differ if all(one.get(name) is not None for one in flat)]
     lines = {}
-    for group in found.values():
+    for group in groups.values():
         row = group[0][0]
         words = [_told(name, row.settings[name]) for name in shared if name != "seed"]
         label = ", ".join([*words[:3], f"{len(group)} seeds"])
@@ -187,7 +178,3 @@ def grouped(
 def _told(name: str, value: Any) -> str:
     """A setting in a label: the names of members speak for themselves."""
     return str(value) if name in ("task", "cell", "learner") else f"{name} {value}"
-
-
-def _words(value: Any) -> str:
-    return "–" if value is None else str(value)

@@ -26,16 +26,16 @@ class Worker:
         """The answer to a request; `BadInput` if it fails or takes too long."""
         answer = None
         async with aclosing(self._answers(seconds, request)) as lines:
-            async for found in lines:
-                answer = found.get("answer")
+            async for said in lines:
+                answer = said.get("answer")
         return answer
 
     async def stream(self, seconds: float = 120.0, **request: Any) -> AsyncGenerator[Any]:
         """The pieces of an answer as they come; `seconds` is the time for each."""
         async with aclosing(self._answers(seconds, request)) as lines:
-            async for found in lines:
-                if "piece" in found:
-                    yield found["piece"]
+            async for said in lines:
+                if "piece" in said:
+                    yield said["piece"]
 
     async def _answers(self, seconds: float, request: dict) -> AsyncGenerator[dict]:
         """The lines of an answer, the last of which has `answer`.
@@ -53,11 +53,11 @@ class Worker:
                     line = await asyncio.wait_for(process.stdout.readline(), seconds)
                     if not line:
                         raise BadInput("the process that should answer has ended")
-                    found = json.loads(line)
-                    whole = "piece" not in found
-                    if "error" in found:
-                        raise BadInput(found["error"])
-                    yield found
+                    said = json.loads(line)
+                    whole = "piece" not in said
+                    if "error" in said:
+                        raise BadInput(said["error"])
+                    yield said
             except BadInput:  # a ValueError too, whose words must be kept
                 raise
             except TimeoutError:

@@ -29,6 +29,7 @@ from ..runs.analysis.inside import Inside
 from ..runs.analysis.playing import beginning
 from ..runs.config.members import REGISTRIES
 from ..runs.config.sections import ROLES, SHARED, USUAL
+from ..runs.folder.log import finite
 from ..settings import settings_of
 from .views import as_json
 
@@ -67,6 +68,7 @@ def form(request: dict) -> Any:
             for section, role in ROLES.items()
         ],
         "shared": {section: fields(kind) for section, kind in SHARED.items()},
+        "recipes": [name for name, kind in REGISTRIES["task"].items() if kind.recipe],
     }
 
 
@@ -190,25 +192,25 @@ def _pattern(request: dict, looked: Inside) -> str | Pattern:
 def _reach(looked: Inside, at: int) -> Any:
     """How far back the loss at a piece reaches, with a chart; nothing where there is no loss."""
     try:
-        found = looked.reach(at)
+        reached = looked.reach(at)
     except BadInput:
         return None
     chart = Lines(
         name="reach",
-        title=f"Gradient by lag, from the loss of {found['target']!r}",
+        title=f"Gradient by lag, from the loss of {reached['target']!r}",
         caption=(
             "The gradient of this one loss with respect to the states so many steps earlier, for "
             "each cell."
         ),
         series=[
             Series(name, list(range(len(profile))), numbers(profile))
-            for name, profile in found["by_lag"].items()
+            for name, profile in reached["by_lag"].items()
         ],
         x_title="lag (steps)",
         y_title="gradient",
         log_y=True,
     )
-    return {"moved": found["moved"], "target": found["target"], "chart": as_json(chart)}
+    return {"moved": reached["moved"], "target": reached["target"], "chart": as_json(chart)}
 
 
 def _looked(request: dict) -> Inside:
@@ -216,11 +218,11 @@ def _looked(request: dict) -> Inside:
     key = path, text, _newest(path)
     if key in _kept:
         return _kept[key]
-    found = look_inside(open_run(path), text, limit=READ)
+    looked = look_inside(open_run(path), text, limit=READ)
     while len(_kept) >= KEPT:
         _kept.pop(next(iter(_kept)))
-    _kept[key] = found
-    return found
+    _kept[key] = looked
+    return looked
 
 
 def _newest(path: Path) -> str:
@@ -280,10 +282,10 @@ def pictures(request: dict) -> Any:
     """Charts of the network on a few sequences, as in a report: attention, heads, states, gates."""
     run = open_run(request["path"])
     with run.precision():
-        found = pictures_of(subject(run))
+        sections = pictures_of(subject(run))
     return [
         {"heading": one.heading, "charts": [as_json(chart) for chart in one.charts]}
-        for one in found
+        for one in sections
     ]
 
 
@@ -307,8 +309,8 @@ def main() -> None:
     with contextlib.suppress(AttributeError, OSError):
         os.nice(10)
 
-    def say(found: dict) -> None:
-        print(json.dumps(_finite(found), allow_nan=False), file=answers, flush=True)
+    def say(document: dict) -> None:
+        print(json.dumps(finite(document), allow_nan=False), file=answers, flush=True)
 
     for line in sys.stdin:
         request = json.loads(line)
@@ -323,16 +325,6 @@ def main() -> None:
             say({"error": str(error)})
         except Exception as error:  # the page must say that it failed, whatever it was
             say({"error": f"{type(error).__name__}: {error}"})
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _finite(x) for name, x in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(x) for x in value]
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return None
-    return value
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..cells import Hopfield
 from ..errors import BadInput
+from ..settings import shown
 from ..tasks.synthetic.recall import checked_patterns
 from ..through_time import unroll
 
@@ -44,7 +45,7 @@ def store(patterns: np.ndarray, rule: str = "hebb") -> Hopfield:
     elif rule == "pseudo-inverse":
         R = known.T @ np.linalg.pinv(known.T)
     else:
-        raise BadInput(f"the rule is hebb or pseudo-inverse, got {rule!r:.40}")
+        raise BadInput(f"the rule is hebb or pseudo-inverse, got {shown(rule)}")
     cell = Hopfield(bits, bits, key=jax.random.key(0))
     return eqx.tree_at(lambda cell: cell.R, cell, jnp.asarray(R, cell.R.dtype))
 

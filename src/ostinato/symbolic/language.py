@@ -25,6 +25,7 @@ from typing import NamedTuple
 from ..data.lines import read_utf8
 from ..errors import BadInput
 from ..names import nearest
+from ..settings import shown
 
 FORMS = {
     "inc": "inc VARIABLE",
@@ -87,7 +88,7 @@ class Program:
                 known = ", ".join(self.variables) or "none"
                 raise BadInput(f"{self.name} has no variable {name}; its variables are {known}")
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise BadInput(f"an input is a whole number from 0 on, got {name} = {value!r:.40}")
+                raise BadInput(f"an input is a whole number from 0 on, got {name} = {shown(value)}")
         return tuple(inputs.get(name, 0) for name in self.variables)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .handwriting.handwriting import Handwriting as Handwriting
     from .handwriting.handwriting import recognise as recognise
     from .pairs.captions import Captions as Captions
+    from .pairs.dialogue import Dialogue as Dialogue
     from .pairs.execution import Addition as Addition
     from .pairs.execution import Execute as Execute
     from .pairs.pairs import Pairs as Pairs
@@ -69,6 +70,7 @@ TASKS = Members(
         "series": "series.series:Series",
         "arrays": "series.arrays:Arrays",
         "translate": "pairs.translate:Translate",
+        "dialogue": "pairs.dialogue:Dialogue",
         "tag": "text.tagging:Tagging",
         "classify": "text.classification:Classify",
         "characters": "handwriting.handwriting:Characters",

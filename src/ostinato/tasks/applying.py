@@ -21,7 +21,8 @@ from ..wiring import outputs_of
 DRAWN = 1000  # at most so many answers are drawn for one input
 WIDEST = 1000  # at most so many answers does a search keep
 WITHOUT = {  # of two ways to answer, what the first has no use for
-    "targets": ("beam", "n_best", "penalty", "temperature", "seed", "pictures"),
+    "targets": ("beam", "n_best", "penalty", "temperature", "seed", "pictures", "rescore"),
+    "rescore": ("beam", "penalty", "temperature", "seed", "pictures"),
     "temperature": ("beam", "penalty"),
 }
 FURTHEST = 1_000_000  # steps of a forecast, at most
@@ -40,6 +41,8 @@ class ApplyOptions:
         temperature: draw answers at random instead of searching; 1 draws as the network predicts.
         seed: of the drawing.
         targets: a file of answers to score instead of searching, one per input.
+        rescore: a file of n-best lists to rank instead of searching; see `pairs/rescoring.py`.
+        weight: the share of the network in the new scores of such a list.
         steps: forecasts: how many steps, in a closed loop; `None` for the horizon of the run.
         pictures: whether to give a picture of where the network looked, with each best answer.
         save: whether drawn frames are saved, instead of shown.
@@ -55,6 +58,8 @@ class ApplyOptions:
     temperature: float | None = None
     seed: int = 0
     targets: Path | None = None
+    rescore: Path | None = None
+    weight: float = 0.5
     steps: int | None = None
     pictures: bool = False
     save: bool = False
@@ -64,7 +69,10 @@ class ApplyOptions:
         self._check("beam", int, 1, WIDEST)
         self._check("seed", int, 0, 2**32 - 1)
         self._check("penalty", float, 0, 100)
-        if self.temperature is None:
+        self._check("weight", float, 0, 1)
+        if self.rescore is not None:
+            self._check("n_best", int, 1, DRAWN)
+        elif self.temperature is None:
             words = f"the width of the beam, {self.beam};"
             self._check("n_best", int, 1, self.beam, words)
         else:

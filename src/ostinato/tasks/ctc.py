@@ -55,29 +55,17 @@ class CTC(Loss):
         >>> labels, weights = jnp.array([[1], [2]]), jnp.ones((2, 1))
         >>> batch = Batch(None, labels, weights)
         >>> outputs = jnp.log(jnp.array([[[0.2, 0.7, 0.1]], [[0.2, 0.1, 0.7]]]))  # one path: a b
-        >>> round(float(jnp.exp(-CTC().total(outputs, batch))), 3)
+        >>> round(float(jnp.exp(-jax.jit(CTC().total)(outputs, batch))), 3)
         0.49
     """
 
     in_nats = True
 
     def total(self, outputs: jax.Array, batch: Batch) -> jax.Array:
-        import optax  # late, because of all tasks only this one needs it
-
         labels, weights = jnp.asarray(batch.targets), jnp.asarray(batch.weights)
         steps, size = outputs.shape[:2]
         lengths = jnp.full(size, steps) if batch.lengths is None else jnp.asarray(batch.lengths)
-        padding = jnp.arange(steps)[:, None] >= lengths
-        outputs = jnp.where(padding[..., None], 0, outputs)
-        # `optax.ctc_loss` picks labels by products with one-hot vectors, which a GPU would round.
-        with jax.default_matmul_precision("highest"):
-            losses = optax.ctc_loss(
-                jnp.swapaxes(outputs, 0, 1),
-                padding.T.astype(outputs.dtype),
-                labels.T,
-                (weights == 0).T.astype(outputs.dtype),
-                log_epsilon=IMPOSSIBLE,
-            )
+        losses = _losses(outputs, lengths, labels, weights)
         fits = steps_needed(labels, weights) <= lengths
         return jnp.sum(jnp.where(fits, losses, 0) * weights[0])
 
@@ -85,6 +73,45 @@ class CTC(Loss):
         """The number of labels."""
         total = jnp.sum(jnp.asarray(batch.weights))
         return jnp.where(total > 0, total, 1)
+
+
+def _losses(
+    outputs: jax.Array, lengths: jax.Array, labels: jax.Array, weights: jax.Array
+) -> jax.Array:
+    """`-log p` of each transcript, `(B,)`."""
+    import optax  # late, because of all tasks only this one needs it
+
+    padding = jnp.arange(len(outputs))[:, None] >= lengths
+    outputs = jnp.where(padding[..., None], 0, outputs)
+    # `optax.ctc_loss` picks labels by products with one-hot vectors, which a GPU would round.
+    with jax.default_matmul_precision("highest"):
+        return optax.ctc_loss(
+            jnp.swapaxes(outputs, 0, 1),
+            padding.T.astype(outputs.dtype),
+            labels.T,
+            (weights == 0).T.astype(outputs.dtype),
+            log_epsilon=IMPOSSIBLE,
+        )
+
+
+@jax.jit
+def log_likelihoods(outputs: jax.Array, lengths: jax.Array, transcript: jax.Array) -> jax.Array:
+    """log p of one transcript for each of B sequences, `(B,)`; -∞ where it does not fit.
+
+    Args:
+        outputs: `(T, B, labels + 1)`, see `CTC`.
+        lengths: `(B,)`.
+        transcript: `(L,)`, labels from 1, then 0 as padding.
+
+    Example:
+        >>> outputs = jnp.log(jnp.array([[[0.2, 0.7, 0.1]], [[0.2, 0.1, 0.7]]]))
+        >>> log_likelihoods(outputs, jnp.array([2]), jnp.array([1, 2])).round(4).tolist()
+        [-0.7133]
+    """
+    labels = jnp.broadcast_to(transcript[:, None], (len(transcript), outputs.shape[1]))
+    weights = (labels > 0).astype(outputs.dtype)
+    fits = steps_needed(labels, weights) <= lengths
+    return jnp.where(fits, -_losses(outputs, lengths, labels, weights), -jnp.inf)
 
 
 def steps_needed(labels: jax.Array, weights: jax.Array) -> jax.Array:
@@ -188,3 +215,26 @@ class LabelErrorRate(Ratio):
         counts = jnp.sum(weights > 0, axis=0)
         edits = edit_distances(symbols, kept, jnp.asarray(batch.targets), counts)
         return total(edits * weights[0]), total(weights)
+
+
+@dataclasses.dataclass(frozen=True)
+class WordAccuracy(Ratio):
+    """The share of sequences whose most probable path is the right transcript as a whole.
+
+    Example:
+        >>> outputs = jax.nn.one_hot(jnp.array([[1, 1], [1, 0], [0, 2]]), 3)
+        >>> batch = Batch(None, jnp.array([[1, 1], [1, 2]]), jnp.ones((2, 2)))
+        >>> metric = WordAccuracy()
+        >>> metric.value(metric.counts(outputs, batch))  # 1 in place of 1 1, and 1 2
+        0.5
+    """
+
+    name = "word accuracy"
+    higher_is_better = True
+
+    def counts(self, outputs: jax.Array, batch: Batch) -> Any:
+        symbols, kept = best_path(outputs, batch.lengths)
+        weights = jnp.asarray(batch.weights)
+        counts = jnp.sum(weights > 0, axis=0)
+        edits = edit_distances(symbols, kept, jnp.asarray(batch.targets), counts)
+        return total((edits == 0) * weights[0]), total(weights[0])

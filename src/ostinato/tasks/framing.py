@@ -21,7 +21,7 @@ from ..data import Batch
 from ..data.padding import columns
 from ..data.tokens import END
 from ..wiring.encoder_decoder import Pair
-from .ctc import CTC, LabelErrorRate, check_transcripts
+from .ctc import CTC, LabelErrorRate, WordAccuracy, check_transcripts
 from .losses import Loss
 from .metrics import Metric
 
@@ -102,10 +102,13 @@ class Written(PerStep):
 
 
 class Transcript(PerStep):
-    """Labels without places, learned by CTC; `chance` is that of an empty transcript."""
+    """Labels without places, learned by CTC; `chance` is that of an empty transcript.
 
-    def __init__(self) -> None:
-        super().__init__(CTC(), (LabelErrorRate(),), 1.0)
+    Transcripts that are words are also judged as a whole.
+    """
+
+    def __init__(self, words: bool = False) -> None:
+        super().__init__(CTC(), (LabelErrorRate(), *([WordAccuracy()] if words else [])), 1.0)
 
     @staticmethod
     def batch(

@@ -28,7 +28,12 @@ class Generated(Task):
 
     Every batch has its own random generator, derived from the seed and its number, and so have the
     validation set and the test set, of `held_out_together` sequences each.
+
+    Attributes:
+        min_length: the smallest number of steps that the task allows.
     """
+
+    min_length: int = 1
 
     @abc.abstractmethod
     def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
@@ -36,7 +41,7 @@ class Generated(Task):
 
     def checked(self, length: int | None) -> int:
         """A number of steps that the task allows, by default the usual one."""
-        return checked_length(self, length)
+        return checked_length(self, length, self.min_length)
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         size, length = checked_int(f"{self.unit} of a batch", size), self.checked(length)
@@ -56,12 +61,10 @@ class Synthetic(Generated):
 
     Attributes:
         length: on the class, the default number of steps.
-        min_length: the smallest number of steps that the task allows.
     """
 
     Settings = Length
 
-    min_length: int
     held_out_together = 1000
 
     def __init__(self, **given: Any) -> None:
@@ -74,6 +77,3 @@ class Synthetic(Generated):
 
     def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
         return self.draw(rng, size, length)
-
-    def checked(self, length: int | None) -> int:
-        return checked_length(self, length, self.min_length)

@@ -13,6 +13,7 @@ import hashlib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import jax
@@ -118,6 +119,8 @@ class Task(abc.ABC):
         pictured: what `pictures` show, as the heading of a report.
         model: the kind of model that the task needs and its numbers, as JSON; `None` for a plain
             `Network`. See `runs/network/models.py`.
+        recipe: settings of a network and a learner that learn the task, by name. A configuration
+            takes them where it names no cell, and its own before them.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
@@ -138,6 +141,7 @@ class Task(abc.ABC):
     readout_bias: bool = True
     pictured: str = "Where the network looks"
     model: Mapping[str, Any] | None = None
+    recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     settings: Any
     seed: int
 
@@ -256,6 +260,10 @@ class Task(abc.ABC):
     def answering(cls) -> "type[AnsweringTask]":
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
+
+    def starting(self, network: Any) -> Any:
+        """The network that training begins with, from a new one: with given word vectors, say."""
+        return network
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
@@ -381,6 +389,8 @@ class AnsweringTask(Task):
                     raise BadInput(f"--{other.replace('_', '-')} means nothing with --{name}")
         if "seed" in asked and "temperature" not in asked:
             raise BadInput("--seed is of answers drawn at random; give --temperature too")
+        if "weight" in asked and "rescore" not in asked:
+            raise BadInput("--weight is of n-best lists; give --rescore too")
 
     @classmethod
     @abc.abstractmethod

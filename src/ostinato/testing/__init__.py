@@ -1,12 +1,7 @@
 """Check your own cell or task: the conformance suites that every built-in one passes.
 
-Example:
-    >>> passed = check_cell(ostinato.cells.Simple(2, 3, key=jax.random.key(0)))
-    >>> "derivative_is_right" in passed
-    True
-
-It works in float64 on a copy of the cell, takes a few seconds, and raises `CellError` with one
-line per problem. The checks, in the order in which they run:
+`check_cell` works in float64 on a copy of the cell, takes a few seconds, and raises `CellError`
+with one line per problem. The checks, in the order in which they run:
 
     parts          the parameters, the arguments of the methods, `initial`
     methods        `inputs` and `step` on their own

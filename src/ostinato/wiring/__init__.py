@@ -6,6 +6,7 @@ from .encoder_decoder import EncoderDecoder as EncoderDecoder
 from .gated_feedback import GatedFeedback as GatedFeedback
 from .layer_norm import LayerNorm as LayerNorm
 from .network import Embedding as Embedding
+from .network import FixedEmbedding as FixedEmbedding
 from .network import Network as Network
 from .network import OneHot as OneHot
 from .network import Readout as Readout

@@ -125,7 +125,8 @@ class Captioner(EncoderDecoder):
         >>> captioner = Captioner(pictures, decoder, words, bridge, None, readout)
         >>> symbols = np.array([[0, 0], [2, 3], [4, 1]])
         >>> inputs = Pair(symbols, np.zeros((8, 2, 8, 3), np.uint8), np.full((1, 2), 8))
-        >>> outputs_of(captioner, Batch(inputs, None, np.ones((3, 2))))[0].shape
+        >>> batch = Batch(inputs, None, np.ones((3, 2)))
+        >>> eqx.filter_jit(outputs_of)(captioner, batch)[0].shape
         (3, 2, 5)
     """
 

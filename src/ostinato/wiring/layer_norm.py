@@ -12,6 +12,7 @@ from ..cells import Cell
 from ..cells.building import input_size, parameter_dtype
 from ..cells.cell import Wrapper
 from ..errors import BadInput
+from ..settings import shown
 from ..through_time import with_products
 from ..through_time.paired import paired
 from ..through_time.step import take_apart
@@ -47,7 +48,7 @@ class LayerNorm(Wrapper):
             epsilon: added to the variance, which may be zero.
         """
         if not 0 < epsilon < 1e30:
-            raise BadInput(f"epsilon must be a positive number, got {epsilon!r:.40}")
+            raise BadInput(f"epsilon must be a positive number, got {shown(epsilon)}")
         self.cell, self.epsilon = cell, float(epsilon)
         parameters, static = eqx.partition(cell, eqx.is_array)
         dtype = parameter_dtype(cell)

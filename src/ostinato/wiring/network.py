@@ -1,6 +1,6 @@
 """A whole network: an encoding of symbols, a cell, and a readout; its outputs on a batch."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -12,6 +12,7 @@ from ..cells.building import draw, input_size, output_size, parameter_dtype, pro
 from ..cells.cell import Parts, Run, Wrapper
 from ..cells.initialisers import Initialiser, glorot, normal
 from ..data import Batch
+from ..data.word_vectors import StartVectors
 from ..errors import BadInput
 from ..through_time import unroll
 from .noise import Drop
@@ -75,6 +76,9 @@ class OneHot(eqx.Module):
         _check_symbols(self, x, self.symbols)
         return jax.nn.one_hot(x, self.symbols, dtype=dtype)
 
+    def starting_from(self, given: StartVectors) -> Self:
+        raise BadInput(f"the vectors of {given.path} need an embedding; leave out --embedding 0")
+
 
 class Embedding(eqx.Module):
     """A symbol as a vector that is learned.
@@ -110,6 +114,27 @@ class Embedding(eqx.Module):
         _check_symbols(self, x, self.symbols)
         return self.E[x].astype(dtype)
 
+    def starting_from(self, given: StartVectors) -> Self:
+        """The same, with given vectors in place of random ones: `E[symbols] = vectors`."""
+        size = given.vectors.shape[1]
+        if size != self.size:
+            raise BadInput(
+                f"the vectors of {given.path} have {size} numbers, the embedding {self.size}; "
+                "leave out --embedding"
+            )
+        return eqx.tree_at(
+            lambda x: x.E, self, self.E.at[given.symbols].set(given.vectors.astype(self.E.dtype))
+        )
+
+
+class FixedEmbedding(Embedding):
+    """A symbol as a vector that is given, and not learned."""
+
+    frozen: ClassVar[tuple[str, ...]] = ("E",)
+
+    def __init__(self, symbols: int, size: int, *, key: jax.Array, init: Initialiser = normal(1.0)):
+        super().__init__(symbols, size, key=key, init=init)
+
 
 class Dropped(eqx.Module):
     """An encoding some of whose numbers are dropped.
@@ -134,6 +159,9 @@ class Dropped(eqx.Module):
 
     def __call__(self, x: jax.Array, dtype: Any) -> jax.Array:
         return self.drop(self.encoding(x, dtype))
+
+    def starting_from(self, given: StartVectors) -> "Dropped":
+        return Dropped(self.encoding.starting_from(given), self.drop)
 
 
 class Network(Cell):

@@ -35,7 +35,7 @@ class Tagger(Model):
         >>> tagger = Tagger(words, letters, reading, network, key=key)
         >>> spellings = Spellings.of(["the", "cat"], Words.of("thecat"))
         >>> inputs = spellings.batch(np.array([[1], [2]]), np.array([[0], [1]]))
-        >>> outputs, _ = outputs_of(tagger, Batch(inputs, None, np.ones((2, 1))))
+        >>> outputs, _ = eqx.filter_jit(outputs_of)(tagger, Batch(inputs, None, np.ones((2, 1))))
         >>> outputs.shape
         (2, 1, 3)
     """

@@ -1,8 +1,10 @@
 """Strings and single characters from pen strokes: the tasks, and what is done with a network."""
 
+import itertools
 import json
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from ostinato.runs.build import build_network
 from ostinato.runs.loop.probe import looked_at
 from ostinato.tasks import Characters, Handwriting, recognise
 from ostinato.tasks.applying import ApplyOptions
+from ostinato.tasks.handwriting.lexicon import ranked_words
 from ostinato.tasks.handwriting.pen_strokes import inks
 from ostinato.tasks.scores import edit_distance
 from ostinato.testing import check_task
@@ -198,3 +201,58 @@ def test_the_doctor_counts_steps_and_not_labels():
     task = Handwriting(**SMALL)
     seen = look_at_batches(task, task.batch(0, 6), task.batch(1, 6), 6)
     assert seen.shape == seen.asked == (72, 6) and not seen.across
+
+
+# Words of a list
+
+
+def test_strings_are_words_of_the_list(tmp_path):
+    (tmp_path / "words.txt").write_text("TEA\nTEXT\nAT\n")
+    task = Handwriting(words=str(tmp_path / "words.txt"), writers=5, seed=1)
+    texts = task.texts(task.batch(0, 64))
+    assert {*texts} == {"TEA", "TEXT", "AT"} and task.max_characters == 4
+    assert [metric.name for metric in task.metrics] == ["label error rate", "word accuracy"]
+    assert task.artefacts()["words"] == ["TEA", "TEXT", "AT"]
+    other = Handwriting(words="common", writers=5, seed=1)
+    assert other.fingerprint() != task.fingerprint()
+    assert max(map(len, other.words)) == 6 and {*"".join(other.words)} < {*other.labels}
+    Handwriting.check_artefacts(task.artefacts())
+    for words in ([], ["tea"], "TEA", [1]):
+        with pytest.raises(ValueError, match="its words"):
+            Handwriting.check_artefacts({**task.artefacts(), "words": words})
+
+
+def test_the_most_probable_word_of_the_list():
+    """Against the sum over all paths, for three steps and two characters."""
+    rng = np.random.default_rng(0)
+    outputs = rng.normal(size=(3, 2, 3))
+    lengths = np.array([3, 2])
+    shares = np.exp(outputs) / np.exp(outputs).sum(-1, keepdims=True)
+    words = ["A", "B", "AB", "BA", "AA"]
+    ranked = ranked_words(jnp.asarray(outputs), lengths, words, "AB")
+    for n, length in enumerate(lengths):
+        sums = dict.fromkeys(words, 0.0)
+        for path in itertools.product(range(3), repeat=int(length)):
+            merged = [x for x, _ in itertools.groupby(path) if x]
+            word = "".join("AB"[x - 1] for x in merged)
+            if word in sums:
+                sums[word] += np.prod(shares[np.arange(length), n, list(path)])
+        found = {word: np.exp(score) for word, score in ranked[n]}
+        assert found == pytest.approx(sums, abs=1e-12)
+        assert ranked[n][0][0] == max(sums, key=sums.get)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("TEA\n", "has one word; there is nothing to tell apart"),
+        ("TEA\nTEA\n", "line 2: give every word once and alone, got 'TEA'"),
+        ("TEA\nA CUP\n", "line 2: give every word once and alone, got 'A CUP'"),
+        ("TEA\ntea\n", "the word 'tea' has 'a', which is none of the characters"),
+        ("TEA\n\nACT\n", "line 2 is empty"),
+    ],
+)
+def test_wrong_lists_of_words(tmp_path, text, words):
+    (tmp_path / "words.txt").write_text(text)
+    with pytest.raises(BadInput, match=words):
+        Handwriting(words=str(tmp_path / "words.txt"), writers=5)

@@ -256,3 +256,25 @@ def test_bleu_of_an_order_is_that_of_sacrebleu():
         assert score.name == f"BLEU-{order}"
     with pytest.raises(BadInput, match="the order of BLEU must be at least 1, got 0"):
         bleu(found, right, order=0)
+
+
+def test_several_captions_of_a_picture(monkeypatch):
+    images, captions = coloured(50)
+    several = np.array([[one, f"{one} again"] for one in captions])
+    task, plain = Captions.of(images, several, seed=1), Captions.of(images, captions, seed=1)
+    assert task.count("train") == 2 * plain.count("train")  # each caption is learned
+    batch = task.batch(0, 8)
+    for place, n in enumerate(task.chosen(0, 8)):
+        text = task.captions["train"][n].removesuffix(" again")
+        picture = np.flatnonzero([one == text for one in plain.captions["train"]])
+        assert any(
+            np.array_equal(batch.inputs.source[:, place], plain.images["train"][k]) for k in picture
+        )
+    assert task.captions["test"] == plain.captions["test"]
+    for written in ([x[1] for x in task.references["test"]], plain.captions["test"]):
+        answers = [[SimpleNamespace(text=words)] for words in written]
+        monkeypatch.setattr("ostinato.tasks.pairs.captions.written", lambda *_, a=answers: a)
+        assert task.scores(None, "test")["exact, beam of 5"] == 1
+    task.hold_out_all()
+    assert task.count("test") == len(task.images["test"]) == plain.count("train")
+    assert task.captions["test"] == plain.captions["train"]

@@ -92,7 +92,7 @@ def test_stems_match_after_equal_words():
 def test_counts_of_a_corpus_are_added():
     one, other = matches(FOUND[0], REFERENCES[0]), matches(FOUND[1], REFERENCES[1])
     whole = type(one)(*(a + b for a, b in zip(one, other, strict=True)))
-    assert scores.meteor(FOUND[:2], REFERENCES[:2]) == whole.score
+    assert scores.meteor(FOUND[:2], REFERENCES[:2]) == whole.score()
     assert scores.meteor(REFERENCES, REFERENCES) == pytest.approx(1, abs=0.001)
 
 
@@ -118,6 +118,137 @@ def test_alignments_have_the_fewest_crossings(seed):
     words, reference = ([*rng.choice(list("abc"), n)] for n in (5, 6))
     pairs = align(words, reference)
     assert (len(pairs), crossings(pairs)) == best_crossings(words, reference)
+
+
+# Several references: the example of Papineni et al. (2002).
+GUIDE = (
+    "It is a guide to action which ensures that the military always obeys the commands of the party"
+)
+TROOPS = "It is to insure the troops forever hearing the activity guidebook that party direct"
+GUIDES = [
+    "It is a guide to action that ensures that the military will forever heed Party commands",
+    "It is the guiding principle which guarantees the military forces always being under the "
+    "command of the Party",
+    "It is the practical guide for the army always to heed the directions of the party",
+]
+
+
+@pytest.mark.parametrize(
+    "text, precisions", [(GUIDE, (17 / 18, 10 / 17)), (TROOPS, (8 / 14, 1 / 13))]
+)
+def test_modified_precision_of_the_paper(text, precisions):
+    """Papineni et al. (2002), section 2.1; their first letter is lower case or does not matter."""
+    unigrams = scores.bleu([text], [GUIDES], tokenize="none", order=1, lowercase=True).value
+    both = scores.bleu([text], [GUIDES], tokenize="none", order=2, lowercase=True).value
+    brevity = 1 if len(text.split()) > 16 else np.exp(1 - 16 / len(text.split()))
+    assert unigrams == pytest.approx(100 * brevity * precisions[0])
+    assert both == pytest.approx(100 * brevity * np.sqrt(np.prod(precisions)))
+
+
+def test_several_references_are_the_streams_of_sacrebleu():
+    several = [[one, GUIDES[n]] for n, one in enumerate(REFERENCES)]
+    streams = [REFERENCES, GUIDES]
+    for ours, theirs in (
+        (scores.bleu, sacrebleu.corpus_bleu),
+        (scores.chrf, sacrebleu.corpus_chrf),
+    ):
+        assert ours(FOUND, several).value == theirs(FOUND, streams).score
+        uneven = [several[0], REFERENCES[1], several[2]]
+        with_gap = [REFERENCES, [GUIDES[0], None, GUIDES[2]]]
+        assert ours(FOUND, uneven).value == theirs(FOUND, with_gap).score
+    assert "nrefs:2" in scores.bleu(FOUND, several).signature
+
+
+def test_the_best_reference_counts():
+    """It has 12 matches in 4 chunks (`commands` and `party` change places)."""
+    assert matches(GUIDE, GUIDES[0]) == (12, 4, 18, 16)
+    mean = 10 * (12 / 18) * (12 / 16) / (12 / 16 + 9 * 12 / 18)
+    expected = mean * (1 - 0.5 * (4 / 12) ** 3)
+    assert scores.meteor([GUIDE], [GUIDES]) == pytest.approx(expected)
+    assert scores.meteor([GUIDE], [GUIDES[::-1]]) == pytest.approx(expected)
+    both = scores.meteor([GUIDE, "a b"], [GUIDES, ["a c", "b a"]])  # counts of the best are added
+    assert both == pytest.approx(type(matches("", ""))(14, 6, 20, 18).score())
+
+
+def test_alpha_is_free_and_the_penalty_may_be_proportional():
+    counts = matches("a b c d x", "c d a b y z")
+    assert counts == (4, 2, 5, 6)
+    precision, recall = 4 / 5, 4 / 6
+    for alpha, beta, gamma in ((0, 1, 0.3), (1, 3, 0.5), (0.5, 1, 1), (0.9, 3, 0.5)):
+        mean = 1 / (alpha / recall + (1 - alpha) / precision)  # a weighted harmonic mean
+        found = scores.meteor(["a b c d x"], ["c d a b y z"], alpha=alpha, beta=beta, gamma=gamma)
+        assert found == pytest.approx(mean * (1 - gamma * (2 / 4) ** beta))
+
+
+KNOWN = scores.synonym_sets([["car", "auto"], ["Auto", "machine"], ["quick", "fast", "rapid"]])
+
+
+def test_synonyms_match_after_equal_words_and_stems():
+    assert align(["fast", "car"], ["quick", "auto"], synonyms=KNOWN) == ((0, 0), (1, 1))
+    assert align(["car"], ["machine"], synonyms=KNOWN) == ()  # no set has both
+    assert align(["auto", "car"], ["cars", "auto"], synonyms=KNOWN) == ((0, 1), (1, 0))
+    assert align(["cars"], ["car"], stems=False) == ()
+    assert scores.meteor(["fast cars"], ["rapid car"], synonyms=KNOWN) == pytest.approx(15 / 16)
+    assert scores.meteor(["fast cars"], ["rapid car"]) < 0.5
+
+
+def test_as_many_synonyms_as_possible_match():
+    """`auto` fits both, `car` only one of them."""
+    assert len(align(["auto", "car"], ["auto2", "machine"], synonyms=KNOWN)) == 1
+    known = scores.synonym_sets([["a", "x"], ["a", "y"], ["b", "x"]])
+    assert align(["a", "b"], ["x", "y"], synonyms=known) == ((0, 1), (1, 0))
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        sets = [[*rng.choice(list("abcd"), 1), *rng.choice(list("uvwx"), 1)] for _ in range(5)]
+        known = scores.synonym_sets(sets)
+        words, reference = [*rng.choice(list("abcd"), 4)], [*rng.choice(list("uvwx"), 4)]
+        tried = [
+            (size, -crossings(pairs))
+            for size in range(5)
+            for some in itertools.combinations(range(4), size)
+            for others in itertools.permutations(range(4), size)
+            for pairs in [list(zip(some, others, strict=True))]
+            if all(known.get(words[i], set()) & known.get(reference[j], set()) for i, j in pairs)
+        ]
+        pairs = align(words, reference, synonyms=known)
+        assert (len(pairs), -crossings(pairs)) == max(tried)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("car auto\n\nfast quick\n", "line 2 is empty"),
+        ("car\n", "line 1 has one word; give words that mean the same"),
+        ("car motor-car\n", "a synonym is a single word, got 'motor-car'"),
+        ("", "is empty; give a file of synonyms"),
+    ],
+)
+def test_a_wrong_file_of_synonyms(tmp_path, text, words):
+    (tmp_path / "s.txt").write_text(text)
+    with pytest.raises(BadInput, match=words):
+        scores.read_synonyms(tmp_path / "s.txt")
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"alpha": 1.5}, "alpha must be at most 1, got 1.5"),
+        ({"alpha": "x"}, "alpha must be of type float, got 'x'"),
+        ({"beta": -1}, "beta must be at least 0, got -1"),
+        ({"gamma": float("nan")}, "gamma must be a number"),
+    ],
+)
+def test_wrong_numbers_of_meteor(given, words):
+    with pytest.raises(BadInput, match=words):
+        scores.meteor(["a"], ["a"], **given)
+
+
+def test_a_text_without_a_reference_is_refused():
+    for score in (scores.bleu, scores.meteor, scores.any_match):
+        with pytest.raises(BadInput, match="text 2 has no reference"):
+            score(["a", "b"], ["a", []])
+        with pytest.raises(BadInput, match="text 1 and its references must be texts, got int"):
+            score(["a"], [[1]])
 
 
 def test_a_long_text_is_scored():
@@ -208,7 +339,7 @@ def test_scores_refuse(score):
 def test_scores_refuse_more():
     with pytest.raises(BadInput, match="not all empty"):
         scores.error_rate(["a"], [""])
-    with pytest.raises(BadInput, match="METEOR compares texts, got list"):
+    with pytest.raises(BadInput, match="text 1 and its references must be texts, got list"):
         scores.meteor([["a"]], ["a"])
     with pytest.raises(BadInput, match=r"tokenize must be one of 13a, .*; got 'words'"):
         scores.bleu(["a"], ["a"], tokenize="words")

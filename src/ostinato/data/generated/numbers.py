@@ -9,6 +9,7 @@ Source of the sums: Zaremba and Sutskever (2014), Learning to execute, section 3
 import numpy as np
 
 from ...errors import BadInput
+from ...settings import shown
 from ..splits import MAX_TRIES, draw_in, part_of, too_few
 
 ALWAYS_TRAINED = 100  # the numbers below, in which every simple word occurs
@@ -48,7 +49,7 @@ def number_pair(number: int, language: str = "fr") -> tuple[str, str]:
     """
     languages = {"fr": french, "de": german}
     if language not in languages:
-        raise BadInput(f"the language must be one of {', '.join(languages)}; got {language!r:.40}")
+        raise BadInput(f"the language must be one of {', '.join(languages)}; got {shown(language)}")
     if not 0 <= number <= MAX:
         raise BadInput(f"numbers in words go from 0 to {MAX}, got {number}")
     return english(int(number)), languages[language](int(number))

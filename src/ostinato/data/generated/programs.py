@@ -37,6 +37,7 @@ from random import Random
 from typing import NamedTuple
 
 from ...errors import BadInput
+from ...settings import shown
 from ..splits import draw_in
 
 VARIABLES = [letter for letter in string.ascii_lowercase if letter != "x"]  # x counts in loops
@@ -113,7 +114,7 @@ def strategy(name: str) -> Strategy:
         True
     """
     if name not in STRATEGIES:
-        raise BadInput(f"curriculum must be one of {', '.join(STRATEGIES)}; got {name!r:.40}")
+        raise BadInput(f"curriculum must be one of {', '.join(STRATEGIES)}; got {shown(name)}")
     return STRATEGIES[name]
 
 

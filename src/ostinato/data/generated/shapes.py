@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 
 from ...errors import BadInput
+from ...settings import shown
 from ..splits import PARTS, part_of
 
 SIDE = 32
@@ -55,7 +56,7 @@ def draw_shapes(
         ((2, 32, 32, 3), 'a small red square left of a small green square')
     """
     if part not in PARTS:
-        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {part!r:.40}")
+        raise BadInput(f"the part must be one of {', '.join(PARTS)}; got {shown(part)}")
     alone, pairs = _scenes(part)
     single = rng.random(count) < ALONE
     places = rng.random(count)

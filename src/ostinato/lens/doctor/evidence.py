@@ -1,10 +1,11 @@
 """What the doctor knows: plain numbers about a run, its data and its network; its findings."""
 
 import shlex
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import jax
+import msgspec
 import numpy as np
 
 from ...data import Batch
@@ -165,16 +166,7 @@ class Evidence:
 
     @classmethod
     def from_json(cls, numbers: dict[str, Any]) -> "Evidence":
-        parts = {"goal": Goal, "history": History, "data": Data, "network": Network}
-        return cls(
-            **{
-                part.name: parts[part.name](**numbers[part.name])
-                if part.name in parts and numbers[part.name] is not None
-                else numbers[part.name]
-                for part in fields(cls)
-                if part.name in numbers
-            }
-        )
+        return msgspec.convert(numbers, cls)
 
 
 def look_at_batches(task: Task, one: Batch, two: Batch, size: int) -> Data:

@@ -36,10 +36,7 @@ COURSE = {
 
 
 def examine(
-    run: Run,
-    task: Task | None = None,
-    like: Model | None = None,
-    report: Report = silent,
+    run: Run, task: Task | None = None, like: Model | None = None, report: Report = silent
 ) -> list[Finding]:
     """What the doctor finds wrong with a run, causes before their effects.
 
@@ -56,10 +53,7 @@ def examine(
 
 
 def gather(
-    run: Run,
-    task: Task | None = None,
-    like: Model | None = None,
-    report: Report = silent,
+    run: Run, task: Task | None = None, like: Model | None = None, report: Report = silent
 ) -> Evidence:
     """The evidence for `diagnose`. The arguments are those of `examine`."""
     checked_run(run)

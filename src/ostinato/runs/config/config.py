@@ -26,7 +26,6 @@ from ...files import read_regular
 from ...names import nearest
 from ...settings import as_json, checked, make, settings_of, shown
 from ...tasks.series.from_files import task_name_for
-from ..config.sections import NetworkSettings
 from .members import Member
 from .refusals import MEMBERS, SETTINGS, refuse
 from .sections import (
@@ -34,7 +33,9 @@ from .sections import (
     ROLES,
     SECTIONS,
     USUAL,
+    NetworkSettings,
     TrainingSettings,
+    all_settings,
     chosen_members,
     owners,
     settings_by_section,
@@ -69,9 +70,11 @@ class Config:
     def __init__(self, **given: Any):
         """The flat settings; `task`, `cell`, `learner` and `first` are names.
 
-        Without a task, a file says by its suffix what it is for: `data.csv` is a series.
+        Without a task, a file says by its suffix what it is for: `data.csv` is a series. Without a
+        cell, the task's own recipe comes before the usual settings.
         """
-        self._fill(given, chosen_members({**USUAL, **_members(_with_task(given))}))
+        given = _with_recipe(_with_task(given))
+        self._fill(given, chosen_members({**USUAL, **_members(given)}))
 
     @classmethod
     def from_folder(cls, given: dict[str, Any]) -> "Config":
@@ -90,7 +93,7 @@ class Config:
             member = Member(*chosen[section], None) if section in chosen else None
             object.__setattr__(self, section, member)
         refuse(MEMBERS, self)
-        kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+        kinds = settings_by_section(chosen)
         sections = owners(kinds, chosen)
         parts: dict[str, dict[str, Any]] = {section: {} for section in kinds}
         for name, value in given.items():
@@ -165,7 +168,7 @@ class Config:
         members = {section: (x.name, x.kind) for section, x in own.items() if x is not None}
         members |= chosen_members(_members(changes))
         chosen = {section: members[section] for section in ROLES if section in members}
-        kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+        kinds = settings_by_section(chosen)
         known = {name for kind in kinds.values() for name in settings_of(kind)}
         kept = {name: value for name, value in self.flat().items() if name in known}
         config = object.__new__(Config)
@@ -219,7 +222,7 @@ def flattened(sections: dict[str, Any], *, named: bool = True) -> dict[str, Any]
     if "first" in sections and not isinstance(sections["first"].get("name"), str):
         raise BadInput("[first] needs the name of a learner")
     chosen = chosen_members({**USUAL, **names}, named=named)
-    kinds = settings_by_section({section: kind for section, (_, kind) in chosen.items()})
+    kinds = settings_by_section(chosen)
     flat: dict[str, Any] = dict(names)
     for section, part in sections.items():
         known = settings_of(kinds[section])
@@ -290,6 +293,21 @@ def _with_task(given: dict[str, Any]) -> dict[str, Any]:
     if "task" in given or not isinstance(given.get("file"), str):
         return given
     return {"task": task_name_for(given["file"], given.get("sequence")), **given}
+
+
+def _with_recipe(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings with those of the task's recipe that they leave open, where they name no cell.
+
+    Another learner takes nothing that is said to the recipe's, and a budget replaces its units.
+    """
+    if "cell" in given:
+        return given
+    (_, task), *_ = chosen_members({"task": USUAL["task"], **_members(given)}).values()
+    others = {*all_settings("learner"), "batch"} if "learner" in given else set()
+    recipe = {name: value for name, value in task.recipe.items() if name not in others}
+    if "budget" in given:
+        recipe.pop("units", None)
+    return {**recipe, **given}
 
 
 def _members(given: dict[str, Any]) -> dict[str, Any]:

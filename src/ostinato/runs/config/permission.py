@@ -16,7 +16,7 @@ import os
 from pathlib import Path
 
 from ...errors import BadInput
-from ...files import read_regular, write_whole
+from ...files import read_json, read_regular, write_whole
 
 LARGEST = 16 << 20  # bytes of a file with code
 
@@ -54,8 +54,8 @@ def allowed(path: Path) -> str | None:
     """The sha256 of the content with which a file was allowed; `None` if it never was."""
     entry = _entry(path)
     try:
-        note = {} if entry is None else json.loads(read_regular(entry, 1 << 20))
-    except (OSError, ValueError, RecursionError):
+        note = {} if entry is None else read_json(entry, 1 << 20)
+    except (OSError, ValueError):
         return None
     sound = isinstance(note, dict) and note.get("file") == str(path)
     return note.get("sha256") if sound else None

@@ -11,6 +11,7 @@ What a single setting may be is said where it is declared.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,9 +22,11 @@ from ...learning.gradients import gradient_named
 from ...settings import settings_of
 from ..network.parts import readout_kind
 from .members import REGISTRIES
-from .sections import memory_size
+from .sections import NetworkSettings, memory_size
 
 Table = dict[str, Callable[["Case"], Any]]
+OF_HEADS: tuple[str, ...] = ("heads", "head_shift", "head_strength")
+OF_HEADS += ("read_gate", "write_gate", "read_stay", "read_onward")
 
 
 class Case:
@@ -146,6 +149,12 @@ def _each(names: Sequence[str], words: str, holds: Callable[[Case], Any]) -> Tab
     return {words.replace("NAME", name): given(name) for name in names}
 
 
+def _without_memory(name: str, x: Case) -> bool:
+    """Whether a setting of the heads is given to a network without a memory."""
+    usual = settings_of(NetworkSettings)[name].default
+    return x.network.turing is None and vars(x.network)[name] != usual
+
+
 MEMBERS: Table = {
     "first is a setting of {x.turning}; the learner is {x.learner.name}": lambda x: (
         x.first is not None and not _takes_turns(x.learner.kind)
@@ -167,12 +176,12 @@ SETTINGS: Table = {
     "turing cannot be combined with bidirectional; leave one of them out": lambda x: (
         x.network.turing and x.network.bidirectional
     ),
-    "heads is a setting of --turing; give it a memory, such as 128x20": lambda x: (
-        x.network.turing is None and x.network.heads != 1
-    ),
-    "head_shift is a setting of --turing; give it a memory, such as 128x20": lambda x: (
-        x.network.turing is None and x.network.head_shift != 1
-    ),
+    **{
+        f"{name} is a setting of --turing; give it a memory, such as 128x20": partial(
+            _without_memory, name
+        )
+        for name in OF_HEADS
+    },
     "head_shift must be less than half of the memory's rows, {x.network.turing}; got "
     "{x.network.head_shift}": lambda x: (
         x.network.turing and 2 * x.network.head_shift >= memory_size(x.network.turing)[0]

@@ -13,6 +13,7 @@ from ...reservoir.expansion import EXPANSIONS
 from ...settings import as_words, read_numbers, setting, settings_of
 from ...tasks.task import MAX_SEED
 from ...through_time.backends import BACKENDS
+from ...wiring.turing import BY_PLACE, STAY
 from .members import REGISTRIES, find
 
 PRECISIONS = ("float32", "bfloat16", "float64")
@@ -76,6 +77,17 @@ class NetworkSettings:
     heads: int = setting(1, "with --turing: read heads, and as many write heads", min=1)
     head_shift: int = setting(
         1, "with --turing: how many rows a head can move per step, in both directions", min=0
+    )
+    read_gate: float = setting(
+        BY_PLACE, "with --turing: bias at first of the read heads' gate; above 0 they go by content"
+    )
+    write_gate: float = setting(
+        BY_PLACE, "with --turing: bias at first of the write heads' gate, likewise"
+    )
+    head_strength: float = setting(0.0, "with --turing: bias at first of the strength of all keys")
+    read_stay: float = setting(STAY, "with --turing: bias at first of a read head's staying")
+    read_onward: float = setting(
+        0.0, "with --turing: bias at first of a read head's moving on by a row"
     )
     budget: int | None = setting(
         None, "choose the units for this many parameters", min=1, max=10**18
@@ -196,9 +208,9 @@ def chosen_members(names: dict[str, Any], *, named: bool = True) -> dict[str, tu
     }
 
 
-def settings_by_section(kinds: dict[str, Any]) -> dict[str, type]:
-    """The settings dataclass of each section, given the classes of the members."""
-    return {**{section: kind.Settings for section, kind in kinds.items()}, **SHARED}
+def settings_by_section(chosen: dict[str, tuple[str, Any]]) -> dict[str, type]:
+    """The settings dataclass of each section, given the chosen members."""
+    return {**{section: kind.Settings for section, (_, kind) in chosen.items()}, **SHARED}
 
 
 def all_settings(role: str) -> dict[str, list[str]]:

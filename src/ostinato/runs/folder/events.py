@@ -22,6 +22,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    NamedTuple,
     Required,
     TypedDict,
     TypeGuard,
@@ -63,6 +64,38 @@ class Opening(TypedDict, total=False):
     log_every: Count
     run: Any  # compared with the name of the run, whatever it is
     baselines: dict[str, Number]
+
+
+class Goal(NamedTuple):
+    """What is known of a task without it: its metric, what counts as solved, and units.
+
+    Attributes:
+        metric: its name.
+        higher_is_better: of the metric.
+        loss_factor: training loss × factor = metric; `None` if they do not compare.
+        solved: the metric at which the task counts as solved.
+        lag: the lag that the task needs.
+        in_nats: whether the loss is in nats.
+    """
+
+    metric: str = "metric"
+    higher_is_better: bool = False
+    loss_factor: float | None = None
+    solved: float | None = None
+    lag: float | None = None
+    in_nats: bool = False
+
+    @classmethod
+    def of(cls, task: Any) -> "Goal":
+        """The goal of a `Task`."""
+        metric = task.metric
+        own = metric.name, metric.higher_is_better, metric.loss_factor
+        return cls(*own, task.solved, task.lag, task.loss.in_nats)
+
+    @classmethod
+    def logged(cls, start: Opening) -> "Goal":
+        """The same from the first event of a log."""
+        return cls(**{name: x for name, x in start.items() if name in cls._fields})  # type: ignore[arg-type]
 
 
 class Train(TypedDict, total=False):

@@ -4,13 +4,12 @@ Nothing is checked but the form: a folder may be someone else's, damaged, or not
 """
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...files import is_locked, read_regular
+from ...files import is_locked, read_json
 from ...names import class_name
 from .log import NAME as LOG
 from .summary import Summary
@@ -82,10 +81,7 @@ def member_name(settings: dict[str, Any], role: str) -> str | None:
 
 def _read(path: Path, links: bool) -> dict[str, Any]:
     """A JSON object in a file; `OSError` or `ValueError` if it is not one."""
-    try:
-        content = json.loads(read_regular(path, LARGEST, links=links))
-    except RecursionError:
-        content = None
+    content = read_json(path, LARGEST, links=links)
     if not isinstance(content, dict):
         raise ValueError(f"{path.name} is not one JSON object")
     return content
@@ -141,8 +137,8 @@ def listed(folder: Path) -> Listed:
     """What a list says about a run folder.
 
     Example:
-        >>> found = listed(Path("runs/text-mlstm-1"))
-        >>> found.task, found.cell, found.steps, found.state
+        >>> record = listed(Path("runs/text-mlstm-1"))
+        >>> record.task, record.cell, record.steps, record.state
         ('text', 'mlstm', 4, 'done')
     """
     name, path = str(folder), Path(os.path.realpath(folder / LOG))
@@ -164,14 +160,15 @@ def listed(folder: Path) -> Listed:
         state = f"broken: its {LOG} cannot be read"
     return Listed(
         run=name,
-        task=member_name(settings, "task"),
-        cell=member_name(settings, "cell"),
-        learner=member_name(settings, "learner"),
-        parameters=log.start.get("parameters"),
         steps=log.timed["step"] if log.timed else None,
-        best=log.best,
-        metric=log.start.get("metric"),
         state=state,
         seconds=log.timed["seconds"] if log.timed else None,
-        settings=settings,
+        **told(settings, log),
     )
+
+
+def told(settings: dict[str, Any], log: Summary) -> dict[str, Any]:
+    """What every list says about a run: its members, size, metric, best validation and settings."""
+    names = {role: member_name(settings, role) for role in ("task", "cell", "learner")}
+    size, metric = log.start.get("parameters"), log.start.get("metric")
+    return {**names, "parameters": size, "metric": metric, "best": log.best, "settings": settings}

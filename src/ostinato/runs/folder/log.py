@@ -135,13 +135,18 @@ def read_events(folder: Path) -> list[Event]:
 
 def add_event(folder: Path, event: Mapping[str, Any]) -> None:
     """Append an event to the log."""
-    append_line(folder / NAME, json.dumps(_finite(event), allow_nan=False).encode())
+    append_line(folder / NAME, json.dumps(finite(event), allow_nan=False).encode())
 
 
-def _finite(value: Any) -> Any:
-    """Replace NaN and infinity, which JSON does not have, by `None`."""
+def finite(value: Any) -> Any:
+    """Plain values with `None` in place of NaN and infinity, which JSON does not have.
+
+    Example:
+        >>> finite({"loss": float("inf"), "norms": [1.0, float("nan")]})
+        {'loss': None, 'norms': [1.0, None]}
+    """
     if isinstance(value, dict):
-        return {name: _finite(x) for name, x in value.items()}
-    if isinstance(value, list):
-        return [_finite(x) for x in value]
+        return {name: finite(x) for name, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(x) for x in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

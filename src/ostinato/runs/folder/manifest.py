@@ -15,26 +15,15 @@ import msgspec
 
 from ...data import Vocabulary
 from ...errors import BadInput
-from ...files import read_regular, write_whole
+from ...files import read_json, write_whole
 from ..config import Config
 from ..network.models import check_numbers
-from ..network.parts import Sizes
+from ..network.parts import Size, Sizes
 from .checkpoints import FORMAT
 
 # What may differ between a run and its continuation; the fingerprint of the data covers the file.
 MAY_CHANGE = ("steps", "epochs", "minutes", "file")
 LARGEST = 1 << 30  # bytes of a JSON file; a vocabulary of words can be long
-Size = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
-
-
-class _Sizes(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-    inputs: Size
-    outputs: Size
-    symbolic: bool
-    readout_bias: bool = True
-    model: dict | None = None
-    predicts_next: bool = False
 
 
 class _Used(msgspec.Struct):
@@ -55,7 +44,7 @@ class _Manifest(msgspec.Struct):
 class _Model(msgspec.Struct):
     """What the file must hold."""
 
-    sizes: _Sizes
+    sizes: Sizes
     artefacts: dict
     made: _Manifest
 
@@ -64,7 +53,7 @@ def write_model(path: Path, sizes: Sizes, artefacts: Any, manifest: dict) -> tup
     """Write the file; artefacts and manifest as they will be read."""
     model = {
         "format": FORMAT,
-        "sizes": sizes._asdict(),
+        "sizes": msgspec.structs.asdict(sizes),
         "artefacts": artefacts,
         "made": manifest,
     }
@@ -76,17 +65,17 @@ def write_model(path: Path, sizes: Sizes, artefacts: Any, manifest: dict) -> tup
 
 def read_model(path: Path) -> tuple[Config, Sizes, dict, dict]:
     """The configuration, sizes, artefacts and manifest of a run folder, all of them checked."""
-    model = read_json(path / "model.json")
+    model = read_object(path / "model.json")
     _check_format(path, model.get("format"))
     try:
-        config = Config.from_json(read_json(path / "config.json"))
+        config = Config.from_json(read_object(path / "config.json"))
     except BadInput as error:
         raise BadInput(f"{path / 'config.json'}: {error}") from None
     try:
         if model.pop("sha256") != _checksum(model):
             raise ValueError("its checksum is wrong")
-        msgspec.convert(model, _Model)
-        sizes, artefacts, manifest = Sizes(**model["sizes"]), model["artefacts"], model["made"]
+        sizes = msgspec.convert(model, _Model).sizes
+        artefacts, manifest = model["artefacts"], model["made"]
         if sizes.model is not None:
             check_numbers(sizes.model)
         if "vocabulary" in artefacts:
@@ -142,16 +131,17 @@ def changed_setting(own: Config, other: Config) -> tuple[str, Any, Any] | None:
     return None
 
 
-def read_json(path: Path) -> dict:
+def read_object(path: Path) -> dict:
+    """The JSON object that a file of a run folder holds."""
     try:
-        content = json.loads(read_regular(path, LARGEST))
+        content = read_json(path, LARGEST)
     except FileNotFoundError:
         raise BadInput(
             f"{path.parent} is not a complete run folder: it has no {path.name}"
         ) from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(content, dict):
         raise BadInput(f"{path} is not what a run writes: it should hold one JSON object")

@@ -37,8 +37,8 @@ def described(part: Any) -> Any:
 
     Example:
         >>> from ostinato.cells import Simple
-        >>> found = described(Simple(3, 4, key=jax.random.key(0)))
-        >>> found["class"], found["W"], found["f"]
+        >>> description = described(Simple(3, 4, key=jax.random.key(0)))
+        >>> description["class"], description["W"], description["f"]
         ('Simple', 'float32(3, 4)', 'tanh')
     """
     if eqx.is_array(part) or isinstance(part, np.ndarray | jax.ShapeDtypeStruct):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ...cells import Model
 from ...data import Vocabulary
 from ...errors import BadInput
-from ...files import check_appendable, checked_path, is_leftover, remove_leftovers, write_whole
+from ...files import check_appendable, checked_path, is_unused, remove_leftovers, write_whole
 from ...learning import Learner
 from ...settings import checked_kind
 from ...tasks import Task
@@ -33,7 +33,7 @@ from .checkpoints import Checkpoint, Checkpoints, Progress
 from .events import Event
 from .log import NAME as LOG
 from .log import add_event, read_events
-from .manifest import changed_setting, read_json, read_model, write_model
+from .manifest import changed_setting, read_model, read_object, write_model
 from .provenance import described, described_learner, described_task, difference, versions
 
 
@@ -241,7 +241,7 @@ class Run:
 
     def go_on(self) -> None:
         """Record the new number of steps, and clean up after a killed process."""
-        if Config.from_json(read_json(self.path / "config.json")) != self.config:
+        if Config.from_json(read_object(self.path / "config.json")) != self.config:
             write_whole(self.path / "config.json", str(self.config).encode())
         for folder in (self.path, self.checkpoints.folder):
             remove_leftovers(folder)
@@ -299,16 +299,10 @@ def create_run(
 
 def check_free(path: Path) -> None:
     """Refuse a folder for a new run unless it is empty, except for what a killed start left."""
-    if not path.exists() and not path.is_symlink():
-        return
-    if path.is_dir() and all(_is_beginning(entry.name) for entry in path.iterdir()):
+    if is_unused(path, "model.json"):
         return
     what = "is already a run; continue with --resume" if is_run(path) else "is not an empty folder"
     raise BadInput(f"{path} {what}, or choose another --run")
-
-
-def _is_beginning(name: str) -> bool:
-    return name in ("model.json", ".lock") or is_leftover(name)
 
 
 def is_run(path: Path) -> bool:

@@ -4,7 +4,6 @@ Most lines of a log are `train` events, of which a few numbers are needed. They 
 msgspec, which takes about a tenth of the time of `json`.
 """
 
-import json
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -58,11 +57,11 @@ def pieces(chunk: bytes) -> Iterator[Piece]:
         yield from _with_care(chunk)
         return
     others = [place for place, event in enumerate(events) if event.kind != "train"]
-    lines = iter(_lines(chunk, [events[place].kind for place in others], others))
+    lines = [line for line in lines_of(chunk) if line.strip()] if others else []
     start = 0
     for place in [*others, None]:
         steps, values = _columns(events[start:place])
-        other = None if place is None else event_of(next(lines))
+        other = None if place is None else event_of(lines[place])
         yield Piece(steps, values, other)
         start = len(events) if place is None else place + 1
 
@@ -73,26 +72,6 @@ def _decoded(chunk: bytes) -> list[Any]:
     if len(events) != chunk.count(b"\n") + (not chunk.endswith(b"\n")):  # two in a line
         raise ValueError
     return events
-
-
-def _lines(chunk: bytes, kinds: list[str], places: list[int]) -> list[bytes]:
-    """The lines at some places, which are of these kinds; without splitting all of the chunk.
-
-    A log writes all its events in the same way, so that their beginnings can be searched for.
-    """
-    begins = []
-    for kind in dict.fromkeys(kinds):
-        words = b'{"kind": ' + json.dumps(kind).encode()
-        place = chunk.find(words)
-        while place >= 0:
-            if not place or chunk[place - 1] == ord("\n"):
-                begins.append(place)
-            place = chunk.find(words, place + 1)
-    if len(begins) == len(kinds):
-        ends = (chunk.find(b"\n", place) for place in sorted(begins))
-        return [chunk[a : b if b >= 0 else None] for a, b in zip(sorted(begins), ends, strict=True)]
-    every = [line for line in lines_of(chunk) if line.strip()]
-    return [every[place] for place in places]
 
 
 def _columns(events: list[Any]) -> tuple[np.ndarray, np.ndarray]:

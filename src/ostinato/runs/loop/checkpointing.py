@@ -12,15 +12,13 @@ import errno
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
 from ...errors import BadInput
 from ..folder.checkpoints import Checkpoint, Progress
-
-if TYPE_CHECKING:
-    from .loop import Training
+from .recorder import Recorder
 
 SHARE = 0.02  # of the time, for writing
 SHORTEST, LONGEST = 5.0, 60.0  # seconds between two checkpoints
@@ -129,39 +127,35 @@ class Keeper:
     The best network is taken at its validation and waits for its turn.
 
     Attributes:
-        loop: whose checkpoints they are.
+        recorder: of the run whose checkpoints they are.
         every: the steps between two of them; `None` if that follows from what they cost.
         taken: a checkpoint that waits to be written.
         saved: when the last written checkpoint was taken.
     """
 
-    def __init__(self, loop: "Training"):
-        self.loop, self.every = loop, loop.config.checkpoint_every
-        self.writer = CheckpointWriter(loop.run.save)
+    def __init__(self, recorder: Recorder, every: int | None):
+        self.recorder, self.every = recorder, every
+        self.writer = CheckpointWriter(recorder.run.save)
         self.taken: _Taken | None = None
-        self.saved = 0.0
+        self.saved = recorder.seconds()
 
-    def begin(self) -> None:
-        """The loop begins, perhaps once more."""
-        self.taken, self.saved = None, self.loop.seconds()
-
-    def take(self, progress: Progress) -> None:
+    def take(self, now: Any, progress: Progress) -> None:
         """Keep the arrays as a checkpoint to be written, if it is time for one or they are best."""
         step = progress.step
         best = progress.best_step == step
         if self.every is None:
             # At a log entry only, so that a run that is resumed from here logs the same.
             free = self.taken is None and not self.writer.busy
-            if not best and not (free and step % self.loop.log_every == 0 and self._is_due()):
+            if not best and not (free and step % self.recorder.log_every == 0 and self._is_due()):
                 return
         elif best or step % self.every == 0:
-            self.loop.log(step)
+            self.recorder.log(step)
             self.write_taken(step, wait=True)
-            with self.loop.timed("checkpoint"):  # so that there is never a second one in memory
+            with self.recorder.timed("checkpoint"):  # so that there is never a second one in memory
                 self._heard_from_writer(self.writer.finish)
         else:
             return
-        self.taken = _Taken(self.loop.now, progress, self.loop.seconds())
+        self.taken = _Taken(now, progress, self.recorder.seconds())
 
     def _is_due(self) -> bool:
         """Whether enough time has passed since the last checkpoint.
@@ -169,12 +163,12 @@ class Keeper:
         The next chance comes with the next log entry, and then it has to be written. If the best
         one is waiting, it goes first and both have to be written.
         """
-        passed = self.loop.seconds()
-        step = (passed - self.loop.compiled) / max(self.loop.logged_step - self.loop.begun, 1)
-        delay = self.loop.log_every * step + self.writer.seconds
+        record, passed = self.recorder, self.recorder.seconds()
+        step = (passed - record.compiled) / max(record.logged_step - record.begun, 1)
+        delay = record.log_every * step + self.writer.seconds
         if self.taken is not None:
             delay += self.writer.seconds
-        return passed - self.saved >= interval(self.writer.cost, step * self.loop.steps, delay)
+        return passed - self.saved >= interval(self.writer.cost, step * record.steps, delay)
 
     def write_taken(self, computed: int, wait: bool = False) -> None:
         """Begin to write the checkpoint that was taken, if it is time and it is known to be good.
@@ -188,19 +182,19 @@ class Keeper:
             return
         if not wait and self.every is None and (self.writer.busy or not self._is_due()):
             return
-        self.loop.check(computed)
+        self.recorder.check(computed)
         self._begin(self.taken)
 
     def _begin(self, taken: _Taken) -> None:
-        self.loop.tell_all()  # a checkpoint without a log would be lost
-        with self.loop.timed("checkpoint"):
-            checkpoint = self.loop.stepper.checkpoint(taken.now)
+        self.recorder.tell_all()  # a checkpoint without a log would be lost
+        with self.recorder.timed("checkpoint"):
+            checkpoint = self.recorder.stepper.checkpoint(taken.now)
             self._heard_from_writer(lambda: self.writer.write(checkpoint, taken.progress))
         self.taken, self.saved = None, taken.seconds
 
     def save_good(self) -> None:
         """Write what was taken and is known to be good; after an error too."""
-        if self.taken is not None and self.loop.checked > self.taken.progress.step:
+        if self.taken is not None and self.recorder.checked > self.taken.progress.step:
             self._begin(self.taken)
         self._heard_from_writer(self.writer.finish)
 
@@ -214,7 +208,7 @@ class Keeper:
             self.taken = None
             full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-            where = f"step {self.writer.step} in {self.loop.run.path}"
+            where = f"step {self.writer.step} in {self.recorder.run.path}"
             raise BadInput(
                 f"could not write the checkpoint of {where}: "
                 f"{reason or type(error).__name__}; last good checkpoint: {self.kept()}. "
@@ -223,8 +217,8 @@ class Keeper:
 
     def kept(self) -> str:
         """Which checkpoint is the last one, in words."""
-        steps = self.loop.run.steps()
-        return f"step {steps[-1]}, in {self.loop.run.path}" if steps else "none yet"
+        steps = self.recorder.run.steps()
+        return f"step {steps[-1]}, in {self.recorder.run.path}" if steps else "none yet"
 
     def write_best(self, progress: Progress) -> None:
         """At the end: write what was taken if it was asked for or is the best; forget the rest."""
@@ -233,8 +227,8 @@ class Keeper:
             self.write_taken(progress.step, wait=True)
         self.taken = None
 
-    def write_last(self, progress: Progress) -> None:
+    def write_last(self, now: Any, progress: Progress) -> None:
         """Write the arrays of the last step, and wait for it."""
-        self._begin(_Taken(self.loop.now, progress, self.loop.seconds()))
-        with self.loop.timed("checkpoint"):
+        self._begin(_Taken(now, progress, self.recorder.seconds()))
+        with self.recorder.timed("checkpoint"):
             self._heard_from_writer(self.writer.finish)

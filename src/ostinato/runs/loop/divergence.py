@@ -1,9 +1,12 @@
 """Detect divergence, and say what happened and what to try."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, cast
 
 import numpy as np
+
+from ..folder.events import DIVERGED, Divergence
 
 EXPLODED = 20.0
 
@@ -18,6 +21,63 @@ class Diverged(RuntimeError):
     def __init__(self, words: str, step: int):
         super().__init__(words)
         self.step = step
+        self.event: Divergence = {"words": words}  # what the log is to say of it
+
+
+class Unsound(Exception):
+    """A loss or a gradient is not finite, perhaps because a persistent kernel failed."""
+
+    def __init__(self, step: int):
+        super().__init__(
+            f"a loss or a gradient is not finite from step {step} on, perhaps because a persistent "
+            "kernel timed out; the run continues with the scan from its last good checkpoint"
+        )
+        self.step = step
+
+
+class Watch:
+    """Looks at the losses of a run, step after step.
+
+    Attributes:
+        names: names of the parameters, in the order of a report's `norms`.
+        advice: the learner's advice, a function of the learning rate.
+        may_fail: whether a persistent kernel may have failed where a loss is not finite.
+        silent: the loss of silence, from a thread.
+        usual: a loss to compare with, from the first step; infinite as long as nothing counted.
+        norms: gradient norms of the last logged steps.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        advice: Callable[[float], str],
+        silent: "Future[float]",
+        may_fail: bool = False,
+    ):
+        self.names, self.advice, self.silent, self.may_fail = names, advice, silent, may_fail
+        self.usual = np.inf
+        self.norms: list[float] = []
+
+    def remember(self, reports: Sequence[dict]) -> None:
+        """Keep the gradient norms of logged steps, for the words about a later one."""
+        self.norms = (self.norms + [float(report["norm"]) for report in reports])[-100:]
+
+    def check(self, reports: Sequence[dict], first: int) -> None:
+        """Raise `Unsound` or `Diverged` if a loss or a gradient is not finite or has exploded."""
+        finite = [bool(np.isfinite(r["loss"]) and np.isfinite(r["norm"])) for r in reports]
+        if self.may_fail and not all(finite):
+            raise Unsound(first + finite.index(False))
+        if self.usual == np.inf and reports:
+            # Nothing counts in a batch of washout: then a later one is compared with.
+            self.usual = max(float(reports[0]["loss"]), self.silent.result()) or np.inf
+        try:
+            check_losses(first, reports, self.norms, self.names, self.usual, self.advice)
+        except Diverged as diverged:
+            numbers = {name: [finite_or_none(r[name]) for r in reports] for name in DIVERGED}
+            diverged.event = cast(
+                Divergence, {"kind": "diverged", "step": first, "words": "", **numbers}
+            )
+            raise
 
 
 def check_losses(
@@ -70,3 +130,8 @@ def _largest(norms_of_parts: Any, names: Sequence[str]) -> str:
     largest = int(np.argmax(norms))
     share = norms[largest] ** 2 / max(float(np.sum(norms**2)), 1e-300)
     return f"The largest part of the gradient is that of {names[largest]} ({share:.0%})."
+
+
+def finite_or_none(number: Any) -> float | None:
+    """The number, or `None` for NaN and infinity, which JSON does not have."""
+    return float(number) if np.isfinite(number) else None

@@ -26,6 +26,14 @@ def in_background(pool: ThreadPoolExecutor, call: Callable[[], Made]) -> "Future
     return pool.submit(work)
 
 
+def beside(name: str, call: Callable[[], Made]) -> "Future[Made]":
+    """What a function returns, from a thread of its own, which has a name."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+    future = in_background(pool, call)
+    pool.shutdown(wait=False)
+    return future
+
+
 class Prefetch(Generic[Made]):
     """`make(step)`, for consecutive steps; the next one is made ahead where that takes long.
 

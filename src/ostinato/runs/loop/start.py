@@ -107,7 +107,7 @@ def _train(
     if network is None:
         units = (run.units if run else None) or units_of(config, task)
         check_fits(config, task, method, units)
-        network = build_network(config, task, units)
+        network = task.starting(build_network(config, task, units))
     check_counts(config, task)
     spread = over_devices(config.devices)
     used = values_used(config, task, method, units)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from ...cells.initialisers import initialiser
 from ...errors import BadInput
@@ -17,6 +18,7 @@ from ...tasks.task import TaskSizes
 from ...weights import count_parameters
 from ...wiring import Network
 from ..config import Config
+from ..config.refusals import NETWORK, refuse
 from ..config.sections import UNITS
 from .models import make_network
 
@@ -96,11 +98,28 @@ def _extrapolated(config: Config, task: TaskSizes, units: int) -> int:
 
 
 def _shapes(config: Config, task: TaskSizes, units: int | Sequence[int], layers: int) -> Network:
+    """The shapes of a network with so many layers, which are remembered.
+
+    One run asks for those of some six networks, and the next one for most of them again.
+    """
     # Initialisers do not change shapes; `make_network` reports those that do not fit.
     own = settings_of(config.cell.kind.Settings)
     words = [name for name, x in own.items() if x.read is initialiser]
     left_out = ("units", "budget", "incoming", "spectral_radius", "input_scale", *words)
     plain = config.replace(**dict.fromkeys(left_out), layers=layers)
-    return eqx.filter_eval_shape(
-        lambda key: make_network(plain, task, units, key), jax.random.key(0)
-    )
+    refuse(NETWORK, plain, task)
+    sizes = task.name, task.inputs, task.outputs, task.symbolic, task.readout_bias
+    wired = task.predicts_next, repr(task.model), units if isinstance(units, int) else (*units,)
+    parts = plain.cell.kind, repr(plain.cell), repr(plain.network)  # a setting may be a list
+    made_of = parts, sizes, wired, jnp.result_type(float)
+    if made_of not in _known:
+        if len(_known) >= MAX_KNOWN:
+            _known.clear()
+        _known[made_of] = eqx.filter_eval_shape(
+            lambda key: make_network(plain, task, units, key), jax.random.key(0)
+        )
+    return _known[made_of]
+
+
+MAX_KNOWN = 256
+_known: dict[tuple, Network] = {}

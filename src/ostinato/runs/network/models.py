@@ -13,7 +13,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ...cells.initialisers import normal
 from ...reservoir import MLP, Expansion, OutputFeedback
 from ...settings import Setting, checked
 from ...tasks.task import TaskSizes
@@ -38,7 +37,7 @@ from ...wiring.video import LEARNED, FrameDecoder, Frames
 from ..config.refusals import NETWORK, refuse
 from .parts import Parts, readout_kind
 
-EMBEDDED = 0.1  # standard deviation: a tied readout needs small numbers
+EMBEDDED = 0.1  # standard deviation of vectors: a tied readout needs small numbers
 
 
 def network(parts: Parts, key: jax.Array) -> Network | OutputFeedback:
@@ -69,14 +68,15 @@ def encoder_decoder(parts: Parts, key: jax.Array) -> EncoderDecoder:
     """An encoder of `inputs` symbols and a decoder of `outputs` symbols.
 
     The numbers of the model: `attention`, the name of one or `None`; `tied`, whether the readout
-    is the decoder's embedding; `embedding`, the size of both embeddings.
+    is the decoder's embedding; `embedding`, the size of both embeddings; `fixed` and
+    `fixed_target`, whether that of the source and that of the target are not learned.
     """
     task = parts.task
     keys = iter(jax.random.split(key, 12))
     source: Any
     target: Any
     source, size = parts.encoding(task.inputs, next(keys), EMBEDDED)
-    target, width = parts.encoding(task.outputs, next(keys), EMBEDDED)
+    target, width = parts.encoding(task.outputs, next(keys), EMBEDDED, "fixed_target")
     layers, memory = parts.layers(size, next(keys), symbols=source.one_hot)
     decoder, bridge, attention, readout = _decoding(parts, target, width, layers, memory, keys)
     drop = parts.settings.dropout
@@ -200,9 +200,9 @@ def tagger(parts: Parts, key: jax.Array) -> Tagger:
     """
     task, settings, numbers = parts.task, parts.settings, parts.task.model or {}
     one, two, three, four, five, six = jax.random.split(key, 6)
-    size = numbers["embedding"] if settings.embedding is None else settings.embedding
     # Short vectors, so that a rare word, whose vector is hardly learned, is known by its spelling.
-    words = Embedding(task.inputs, size, key=one, init=normal(0.1))
+    words: Any
+    words, size = parts.encoding(task.inputs, one, EMBEDDED)
     letters = Embedding(numbers["letters"], numbers["letter"], key=two)
     single = dataclasses.replace(settings, units=None, layers=1, skip=False, dropout=0.0)
     small = Parts(parts.cell, single, task, numbers["spelling"])
@@ -216,6 +216,7 @@ def _size(name: str, least: int = 1) -> Setting:
     return Setting(name, int, False, None, min=least)
 
 
+_FIXED = Setting("fixed", bool, False, False)
 _DECODER = (
     Setting("attention", str, True, None, among=tuple(ATTENTION)),
     Setting("tied", bool, False, None),
@@ -224,9 +225,12 @@ _DECODER = (
 _PICTURE = Setting("picture", tuple, False, None, min=1)
 # The numbers of each kind of model, as a task gives them and a run folder holds them.
 NUMBERS: dict[str, tuple[Setting, ...]] = {
-    "network": (Setting("embedding", int, True, None, min=0),),
-    "encoder-decoder": _DECODER,
-    "tagger": (_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
+    "network": (Setting("embedding", int, True, None, min=0), _FIXED),
+    "encoder-decoder": (*_DECODER, _FIXED, Setting("fixed_target", bool, False, False)),
+    "tagger": (
+        *(_size("letters"), _size("letter"), _size("spelling"), _size("embedding", least=0)),
+        _FIXED,
+    ),
     "captioner": (*_DECODER, _PICTURE),
     "video": (
         _PICTURE,
@@ -243,7 +247,7 @@ def check_numbers(model: Any) -> None:
     if not isinstance(model, dict) or model.get("kind") not in NUMBERS:
         raise ValueError(f"there is no model {model!r:.40}")
     for one in NUMBERS[model["kind"]]:
-        checked(one, model[one.name])
+        checked(one, model[one.name] if one.default is None else model.get(one.name, one.default))
     if "picture" in model and len(model["picture"]) != 3:
         raise ValueError("its pictures have no height, width and channels")
 

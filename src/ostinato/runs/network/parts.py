@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import jax
+import msgspec
 
 from ...cells import Cell
 from ...cells.initialisers import Initialiser, fan_in, incoming, normal, spectral_radius
@@ -16,6 +17,7 @@ from ...wiring import (
     Bidirectional,
     Dropout,
     Embedding,
+    FixedEmbedding,
     GatedFeedback,
     LayerNorm,
     NeuralTuringMachine,
@@ -25,23 +27,26 @@ from ...wiring import (
     WeightNoise,
     Zoneout,
 )
-from ..config.sections import memory_size
+from ..config.members import Member
+from ..config.sections import NetworkSettings, memory_size
+
+Size = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
 
 
-class Sizes(NamedTuple):
-    """What a network must know about its task; see `Task` for the fields."""
+class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a network must know about its task, as a run keeps it; see `Task` for the fields."""
 
     name: str
-    inputs: int
-    outputs: int
+    inputs: Size
+    outputs: Size
     symbolic: bool
     readout_bias: bool = True
-    model: Mapping[str, Any] | None = None
+    model: dict[str, Any] | None = None
     predicts_next: bool = False
 
     @classmethod
     def of(cls, task: Task) -> "Sizes":
-        return cls(**{name: getattr(task, name) for name in cls._fields})
+        return cls(**{name: getattr(task, name) for name in cls.__struct_fields__})
 
 
 class Parts:
@@ -55,22 +60,31 @@ class Parts:
     """
 
     def __init__(
-        self, cell: Any, settings: Any, task: TaskSizes, units: int | Sequence[int]
+        self,
+        cell: Member,
+        settings: NetworkSettings,
+        task: TaskSizes,
+        units: int | Sequence[int],
     ) -> None:
         self.cell, self.settings, self.task, self.units = cell, settings, task, units
 
     def encoding(
-        self, symbols: int, key: jax.Array, std: float = 1.0
+        self, symbols: int, key: jax.Array, std: float = 1.0, fixed: str = "fixed"
     ) -> tuple[OneHot | Embedding, int]:
         """How symbols become vectors, and the size of the vectors.
 
-        `std` is the standard deviation of the numbers of a learned vector at first.
+        Args:
+            symbols: how many there are.
+            key: random key for the first vectors.
+            std: the standard deviation of their numbers.
+            fixed: the number of the model that says whether they are not learned.
         """
-        size = self.settings.embedding
+        size, model = self.settings.embedding, self.task.model or {}
         if size is None:
-            size = (self.task.model or {}).get("embedding", 0)
+            size = model.get("embedding", 0)
         if size:
-            return Embedding(symbols, size, key=key, init=normal(std)), size
+            kind = FixedEmbedding if model.get(fixed) else Embedding
+            return kind(symbols, size, key=key, init=normal(std)), size
         return OneHot(symbols), symbols
 
     def layers(
@@ -128,7 +142,17 @@ class Parts:
             made = make(inputs, sizes[0], key=key, **first, **last, **more)
         if settings.turing is not None:
             made = NeuralTuringMachine(
-                made, rows, columns, key=heads, heads=settings.heads, shift=settings.head_shift
+                made,
+                rows,
+                columns,
+                key=heads,
+                heads=settings.heads,
+                shift=settings.head_shift,
+                read_gate=settings.read_gate,
+                write_gate=settings.write_gate,
+                strength=settings.head_strength,
+                read_stay=settings.read_stay,
+                read_onward=settings.read_onward,
             )
         return made, (sum(sizes) if settings.skip else sizes[-1]) + read
 
@@ -140,7 +164,7 @@ class Parts:
         return Readout(width, outputs, key=key, bias=bias, **given)
 
 
-def readout_kind(cell: Any, settings: Any, task: TaskSizes) -> str:
+def readout_kind(cell: Member, settings: NetworkSettings, task: TaskSizes) -> str:
     """How the last layer is read: `"bias"`, `"plain"` (without one) or `"own"`.
 
     By default, a cell with its own readout is the output itself, and `readout_bias` of the other
@@ -169,7 +193,7 @@ def _both_ways(layer: Callable[..., Cell]) -> Callable[..., Bidirectional]:
     return make
 
 
-def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:
+def _wrapped(settings: NetworkSettings, cell: Cell, key: jax.Array) -> Cell:
     """A layer with the normalisation and noise of the settings."""
     zone, drop, noise = jax.random.split(key, 3)
     if settings.layer_norm:
@@ -183,7 +207,7 @@ def _wrapped(settings: Any, cell: Cell, key: jax.Array) -> Cell:
     return cell
 
 
-def _options(cell: Any, settings: Any) -> dict[str, Any]:
+def _options(cell: Member, settings: NetworkSettings) -> dict[str, Any]:
     """The options of the cell's constructor: its own settings, and the network's initialisers."""
     given = options(cell.settings)
     initialisers: dict[str, Initialiser] = {}

@@ -84,7 +84,10 @@ function read(one, input) {
 
 function settings() {
   const known = new Set(["task", "network", "cell", "learner", "training"].flatMap((key) => fields(key).map((one) => one.name)));
-  return Object.fromEntries([...given].filter(([key]) => known.has(key) || ["task", "cell", "learner"].includes(key)));
+  const found = Object.fromEntries([...given].filter(([key]) => known.has(key) || ["task", "cell", "learner"].includes(key)));
+  // Without a cell, a task's own recipe would replace what the form shows.
+  if (form.recipes.includes(found.task)) found.cell ??= form.roles.find((one) => one.section === "cell").usual;
+  return found;
 }
 
 function show() {

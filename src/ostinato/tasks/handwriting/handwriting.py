@@ -1,7 +1,8 @@
 """Handwriting from pen strokes: strings without a segmentation, and single characters."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 
 from ...cells import Model
 from ...data import Batch
+from ...data.files import whole_path
 from ...data.ink import Ink
 from ...data.padding import multiple_above
 from ...data.strokes import checked_drawing, pen_steps, read_drawings, steps_of_drawings
@@ -20,6 +22,8 @@ from ..applying import ApplyOptions, outputs_on
 from ..framing import PerStep, Transcript
 from ..losses import CrossEntropy
 from ..metrics import F1, Accuracy
+from ..task import EVALUATED_TOGETHER, hashed
+from .lexicon import COMMON, coded_words, ranked_words, read_words
 from .pen_strokes import PenStrokes
 
 SHOWN = 4
@@ -32,6 +36,10 @@ class Handwriting(PenStrokes):
     A string has from half of `characters`, rounded up, to `characters` characters, all equally
     probable and independent, in the hand of one writer. A string of Omniglot puts single characters
     side by side. For the strokes see `PenStrokes`, for the inputs `data.strokes.pen_steps`.
+
+    With `words`, a string is a word of that list, all equally probable. Transcripts are then also
+    judged as a whole, and recognition takes the most probable word of the list: Graves et al.
+    (2009) do so with a dictionary. `hidden_markov` has the models that they are compared with.
 
     The network outputs logits for the blank, 0, and the labels, from 1. A bidirectional one learns
     best. `chance` is the label error rate of an empty transcript.
@@ -51,6 +59,13 @@ class Handwriting(PenStrokes):
     @dataclasses.dataclass(frozen=True)
     class Settings(PenStrokes.Settings):
         characters: int = setting(6, "characters per string, at most", min=1, max=1000)
+        words: str | None = setting(
+            None, "write words of this list: a file with one per line, or common (random strings)"
+        )
+
+        def __post_init__(self) -> None:
+            if self.words not in (None, COMMON):
+                object.__setattr__(self, "words", whole_path(self.words, "words"))
 
     name = "handwriting"
     apply_options = ("beam", "n_best")
@@ -61,27 +76,38 @@ class Handwriting(PenStrokes):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.outputs = 1 + len(self.labels)
+        if self.words is not None:
+            self.framing = Transcript(words=True)
+            self._coded = coded_words(self.words, self.labels)
+
+    @cached_property
+    def words(self) -> tuple[str, ...] | None:
+        """The words that strings are, if they are words."""
+        return None if self.settings.words is None else read_words(self.settings.words)
 
     @property
     def max_characters(self) -> int:
         """The most characters of a string."""
-        return self.settings.characters
+        return self.settings.characters if self.words is None else max(map(len, self.words))
 
     @property
     def usual_length(self) -> int:
         return self.steps * self.max_characters
 
     @property
-    def min_length(self) -> int:
-        return (
-            2 * self.max_characters
-        )  # a step per character, and one for the blank between equal ones
+    def min_length(self) -> int:  # type: ignore[override]
+        """A step per character, and one for the blank between equal ones."""
+        return 2 * self.max_characters
 
     def written(
         self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int
     ) -> Batch:
-        symbols = rng.integers(len(self.labels), size=(size, self.max_characters))
-        counts = rng.integers(-(-self.max_characters // 2), self.max_characters + 1, size=size)
+        if self.words is None:
+            symbols = rng.integers(len(self.labels), size=(size, self.max_characters))
+            counts = rng.integers(-(-self.max_characters // 2), self.max_characters + 1, size=size)
+        else:
+            which = rng.integers(len(self.words), size=size)
+            symbols, counts = (x[which] for x in self._coded)
         inputs, lengths = pen_steps(*ink.write(rng, symbols, counts, shake), length)
         return self.framing.batch(inputs, lengths, symbols, counts, len(self.labels))
 
@@ -99,6 +125,38 @@ class Handwriting(PenStrokes):
         pairs = zip(self.texts(batch), texts, strict=True)
         return "\n".join(f"{right} read as {words or 'nothing'}" for right, words in pairs)
 
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
+        """How many words are right, if the most probable word of the list is taken."""
+        if self.words is None:
+            return {}
+        right = []
+        for batch in self.held_out(part, EVALUATED_TOGETHER):
+            outputs = outputs_on(network, batch.arrays)
+            ranked = ranked_words(outputs, batch.lengths, self.words, self.labels)
+            texts = zip(ranked, self.texts(batch), strict=True)
+            right += [best[0][0] == text for best, text in texts]
+        return {"word accuracy, with the list": float(np.mean(right))}
+
+    def artefacts(self) -> dict[str, Any]:
+        words = {} if self.words is None else {"words": [*self.words]}
+        return {**super().artefacts(), **words}
+
+    @classmethod
+    def check_artefacts(cls, artefacts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        if "words" in artefacts:
+            words = artefacts["words"]
+            if not isinstance(words, list) or not all(isinstance(x, str) and x for x in words):
+                raise ValueError("its words are not a list of words")
+            if not words or not {*"".join(words)} <= {*artefacts["characters"]}:
+                raise ValueError("its words are not of its characters")
+        return super().check_artefacts(artefacts)
+
+    def fingerprint(self) -> str:
+        if self.words is None:
+            return super().fingerprint()
+        words = np.frombuffer("\n".join(self.words).encode(), np.uint8)
+        return hashed([np.frombuffer(super().fingerprint().encode(), np.uint8), words])
+
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """The text of each drawing in a file; see `read_drawings`."""
@@ -108,6 +166,7 @@ class Handwriting(PenStrokes):
             how.artefacts["characters"],
             width=max(how.beam, 2),
             count=how.n_best,
+            words=how.artefacts.get("words"),
         )
         for texts in recognised:
             answers = [{"text": text, "score": score} for text, score in texts]
@@ -120,7 +179,13 @@ def as_string(labels: np.ndarray, characters: str) -> str:
 
 
 def recognise(
-    network: Model, drawings: list, characters: str, *, width: int = 1, count: int = 1
+    network: Model,
+    drawings: list,
+    characters: str,
+    *,
+    width: int = 1,
+    count: int = 1,
+    words: Sequence[str] | None = None,
 ) -> list[list[tuple[str, float | None]]]:
     """The texts of some drawings.
 
@@ -131,6 +196,7 @@ def recognise(
         characters: those of the task.
         width: of the beam; 1 takes the most probable path instead.
         count: how many texts per drawing, at most `width`.
+        words: the only possible texts, if any; `width` then does not matter.
 
     Returns:
         For each drawing its texts, the most probable first, each with the natural logarithm of its
@@ -158,6 +224,9 @@ def recognise(
     inputs = np.pad(inputs, ((0, spare), (0, 0), (0, 0)))
     unused = np.zeros((1, len(checked)), np.float32)
     outputs = outputs_on(network, Batch(inputs, unused, unused, lengths, first=None))
+    if words is not None:
+        ranked = ranked_words(outputs, lengths, words, characters)
+        return [[*some[:count]] for some in ranked]
     if width == 1:
         paths = ctc_greedy(outputs, lengths)
         return [[(as_string(labels, characters), None)] for labels in paths]

@@ -1,4 +1,4 @@
-"""What tasks of handwriting share: their strokes, their writers, and how those are divided."""
+"""Tasks that read pen strokes."""
 
 import abc
 import dataclasses
@@ -14,7 +14,7 @@ from ...data.strokes import INPUTS
 from ...errors import BadInput
 from ...settings import setting
 from ..generated import Generated
-from ..task import AnsweringTask, Artefacts, checked_length, hashed
+from ..task import AnsweringTask, Artefacts, hashed
 
 SOURCES = ("drawn", "omniglot")
 OMNIGLOT = "omniglot/strokes_background_small1.zip"
@@ -64,11 +64,6 @@ class PenStrokes(Generated, AnsweringTask):
     def usual_length(self) -> int:
         return self.steps
 
-    @property
-    def min_length(self) -> int:
-        """The fewest steps that the task allows."""
-        return 1
-
     @abc.abstractmethod
     def written(
         self, rng: np.random.Generator, ink: Ink, shake: float, size: int, length: int
@@ -85,9 +80,6 @@ class PenStrokes(Generated, AnsweringTask):
 
     def made(self, rng: np.random.Generator, part: str, size: int, length: int) -> Batch:
         return self.written(rng, self.parts[part], self._shakes[part], size, length)
-
-    def checked(self, length: int | None) -> int:
-        return checked_length(self, length, self.min_length)
 
     def artefacts(self) -> dict[str, Any]:
         return {"characters": self.labels}

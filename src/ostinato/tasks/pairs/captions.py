@@ -12,6 +12,7 @@ from ...cells import Model
 from ...data import Batch
 from ...data.artefact_checks import kept_picture, kept_whole
 from ...data.generated import draw_shapes
+from ...data.lines import in_columns
 from ...data.padding import multiple_above
 from ...data.pictures import checked_captioned, read_captioned, read_pictures
 from ...data.splits import PARTS, checked_parts, divided_at_random, shares
@@ -27,7 +28,7 @@ from ..finite import NOBODY, Finite
 from ..framing import Written
 from ..losses import CrossEntropy
 from ..metrics import Accuracy, Bits, ExactMatch, Metric
-from ..scores import bleu, exact_match, left_out_if_missing, meteor
+from ..scores import any_match, bleu, left_out_if_missing, meteor
 from ..task import AnsweringTask, Artefacts, checked_seed, hashed, random
 from .pairs import short_enough
 from .write_answers import Answer, found_answers
@@ -53,6 +54,9 @@ class Captions(Finite, FileTask, AnsweringTask):
     given the right ones so far: on few pictures, bits per symbol rise while captions still improve.
     A word that is not in the training captions is learned as ⟨unknown⟩, one of the symbols of the
     bits per symbol; to write it is never right.
+
+    A picture may have several captions, with tabs between. Training learns each of them; of
+    held-out pictures the first one is the target, and what the network writes is compared with all.
 
     The baseline is retrieval: the caption of the training picture that is nearest by pixels.
 
@@ -116,7 +120,12 @@ class Captions(Finite, FileTask, AnsweringTask):
         chosen, self.exact = self.settings, exact
         checked_parts(parts, "the pictures")
         self.images = {name: part[0] for name, part in parts.items()}
-        self.captions = {name: [*part[1]] for name, part in parts.items()}
+        self.references = {name: [in_columns(x) for x in part[1]] for name, part in parts.items()}
+        self.captions = {name: [x[0] for x in some] for name, some in self.references.items()}
+        self.captions["train"] = [x for some in self.references["train"] for x in some]
+        self._picture_of = np.repeat(
+            np.arange(len(self.images["train"])), [*map(len, self.references["train"])]
+        )  # which picture each training caption belongs to
         if not self.captions["train"]:
             raise BadInput(f"{where}: there is no picture to learn from")
         picture = self.images["train"].shape[-3:]
@@ -192,9 +201,14 @@ class Captions(Finite, FileTask, AnsweringTask):
         return draw_shapes(rng, count, part)
 
     def hold_out_all(self) -> None:
-        every: tuple[dict[str, Any], ...] = (self.images, self.captions, self.symbols)
-        for parts in every:
-            parts.update(dict.fromkeys(PARTS, parts["train"]))
+        first = np.unique(self._picture_of, return_index=True)[1]
+        self._picture_of = np.arange(len(first))
+        captions = [self.captions["train"][n] for n in first]
+        symbols = [self.symbols["train"][n] for n in first]
+        self.captions = dict.fromkeys(PARTS, captions)
+        self.symbols = dict.fromkeys(PARTS, symbols)
+        self.images = dict.fromkeys(PARTS, self.images["train"])
+        self.references = dict.fromkeys(PARTS, self.references["train"])
         self.retrieves = False  # the training pictures need not exist any more
 
     # Batches
@@ -218,7 +232,9 @@ class Captions(Finite, FileTask, AnsweringTask):
 
     def padded(self, part: str, which: np.ndarray, steps: int) -> Batch:
         """Some pictures of a part as a batch; number -1 is a picture that counts nothing."""
-        pictures = np.moveaxis(self.images[part][np.maximum(which, 0)], 0, 1)
+        shown = np.maximum(which, 0)
+        shown = self._picture_of[shown] if part == "train" else shown
+        pictures = np.moveaxis(self.images[part][shown], 0, 1)
         rows = np.full(len(which), len(pictures), np.int32)
         targets = [self.symbols[part][n] for n in which if n != NOBODY]
         return Written.batch(pictures, rows, targets, steps)
@@ -236,12 +252,12 @@ class Captions(Finite, FileTask, AnsweringTask):
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """Exact match, METEOR and BLEU-1 to BLEU-4 with a beam of 5; BLEU-1 of retrieval."""
-        right = self.captions[part]
+        right = self.references[part]
         if not right:
             return {}
         best = written(network, self.tokens, self.images[part], self.length, ApplyOptions())
         found = [answers[0].text for answers in best]
-        values = {"exact, beam of 5": exact_match(found, right), "METEOR": meteor(found, right)}
+        values = {"exact, beam of 5": any_match(found, right), "METEOR": meteor(found, right)}
         with left_out_if_missing():
             scores = [bleu(found, right, order=order) for order in (1, 2, 3, 4)]
             values |= {f"BLEU-{n} ({x.signature})": x.value for n, x in enumerate(scores, 1)}
@@ -253,14 +269,14 @@ class Captions(Finite, FileTask, AnsweringTask):
         """The caption of the nearest training picture, for each picture of a part."""
         if part not in self._retrieved:
             which = nearest(self.images[part], self.images["train"])
-            self._retrieved[part] = [self.captions["train"][n] for n in which]
+            self._retrieved[part] = [self.references["train"][n][0] for n in which]
         return self._retrieved[part]
 
     def yardsticks(self, part: str) -> dict[str, float]:
-        right = self.captions[part]
+        right = self.references[part]
         if not self.exact or not right or not self.retrieves:
             return {}
-        return {"nearest picture": exact_match(self.retrieved(part), right)}
+        return {"nearest picture": any_match(self.retrieved(part), right)}
 
     def baselines(self) -> dict[str, float]:
         return {"chance": self.chance, **self.yardsticks("valid")}
@@ -270,7 +286,8 @@ class Captions(Finite, FileTask, AnsweringTask):
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """Captions that the network writes for pictures of the validation part."""
         part = "valid" if self.captions["valid"] else "train"
-        pictures, right = self.images[part][:SHOWN], self.captions[part][:SHOWN]
+        pictures = self.images[part][:SHOWN]
+        right = [some[0] for some in self.references[part][:SHOWN]]
         lines = []
         found = written(network, self.tokens, pictures, self.length, ApplyOptions(beam=1))
         for best, text in zip(found, right, strict=True):

@@ -164,7 +164,8 @@ class Execution(Pairs, AnsweringTask):
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Pairs:
         """A file of `program<TAB>output` lines, the lines of a program separated by `;`."""
         source, target = (Tokens.from_json(artefacts[side]) for side in ("source", "target"))
-        texts = [*zip(*read_table_of_pairs(path), strict=True)]
+        programs, printed = read_table_of_pairs(path)
+        texts = [*zip(programs, (one for (one,) in printed), strict=True)]
         for number, (one, two) in enumerate(texts, 1):
             where, longest = f"{path}, line {number}", artefacts["longest"][0]
             coded_source(_program(one), where, source, longest, reverse=False, strict=True)

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -13,6 +14,7 @@ from ...data.padding import Shares, columns
 from ...data.splits import checked_parts, divided
 from ...data.tokens import END, UNKNOWN, Tokens
 from ...data.vocabulary import checked_texts
+from ...data.word_vectors import StartVectors
 from ...decoding import beam_answers
 from ...errors import BadInput
 from ...settings import setting
@@ -85,9 +87,11 @@ class Pairs(Finite):
         target: Tokens,
         *,
         embedding: int = 128,
+        start: Sequence[StartVectors | None] = (None, None),
+        fixed: bool = False,
         exact: bool = False,
         longest: tuple[int, int] | None = None,
-        references: Mapping[str, Sequence[str]] | None = None,
+        references: Mapping[str, Sequence[Sequence[str]]] | None = None,
         where: str = "the pairs",
         **given: Any,
     ):
@@ -96,12 +100,16 @@ class Pairs(Finite):
             parts: sources and targets of `"train"`, `"valid"` and `"test"`, symbols without ends.
             source, target: the vocabularies.
             embedding: size of the embeddings, unless the network's settings say otherwise.
+            start: word vectors that the embeddings of source and target start from, which decide
+                the size of both.
+            fixed: whether such an embedding is not learned.
             exact: whether the first metric is how many answers are right as a whole.
             longest: symbols of the longest source and target, ends included; by default those of
                 the parts. A subclass that generates its training pairs (`training_pairs`) gives it,
                 and no part `"train"`.
-            references: the targets of held-out parts as texts, with whatever the vocabulary does
-                not know; by default the symbols decoded.
+            references: the right targets of each source of held-out parts as texts, with whatever
+                the vocabulary does not know; by default the symbols decoded. The first of them is
+                the target.
             where: where the pairs are from, for messages.
             given: `seed` of order and sampling, and settings by name; see `PairSettings`.
         """
@@ -128,6 +136,17 @@ class Pairs(Finite):
             "tied": self.settings.tied,
             "embedding": embedding,
         }
+        self.start = start
+        sizes = {one.vectors.shape[1]: one.path for one in start if one is not None}
+        if len(sizes) > 1:
+            raise BadInput(
+                "the vectors of source and target must be of the same size: "
+                + ", ".join(f"{path} has {size} numbers" for size, path in sizes.items())
+            )
+        if sizes:
+            self.model["embedding"] = next(iter(sizes))
+        for name, given_ones in zip(("fixed", "fixed_target"), start, strict=True):
+            self.model |= {name: True} if fixed and given_ones is not None else {}
         chance = 0.0 if exact else unigram_bits(np.concatenate(self.parts["train"][1]))
         self.framing = Written(loss, (first, second, Accuracy(UNKNOWN)), chance)
 
@@ -151,12 +170,22 @@ class Pairs(Finite):
             name: (source.encode_all(sources[here]), target.encode_all(targets[here]))
             for name, here in cuts.items()
         }
-        references = {name: targets[cuts[name]] for name in ("valid", "test")}
+        references = {name: [[x] for x in targets[cuts[name]]] for name in ("valid", "test")}
         return cls(parts, source, target, references=references, **options)
 
     @property
     def source(self) -> str:
         return f"{self.where} are"
+
+    def starting(self, network: Any) -> Any:
+        source, target = self.start
+        if source is not None:
+            reads = network.encoder.encoding.starting_from(source)
+            network = eqx.tree_at(lambda x: x.encoder.encoding, network, reads)
+        if target is not None:
+            writes = network.embedding.starting_from(target)
+            network = eqx.tree_at(lambda x: x.embedding, network, writes)
+        return network
 
     # Batches
 
@@ -210,10 +239,14 @@ class Pairs(Finite):
         return own
 
     def references(self, part: str) -> list[str]:
-        """The right targets of a part as texts, in the order of the part."""
+        """The right targets of a part as texts, in the order of the part; of several the first."""
+        return [some[0] for some in self.all_references(part)]
+
+    def all_references(self, part: str) -> list[Sequence[str]]:
+        """The same with all right targets of each source."""
         if part in self._references:
             return [*self._references[part]]
-        return [self.targets.decode(target) for target in self.parts[part][1]]
+        return [[self.targets.decode(target)] for target in self.parts[part][1]]
 
     # What is shown and kept
 

@@ -91,11 +91,11 @@ def coded_source(
     text: str, where: str, tokens: Tokens, longest: int, reverse: bool, strict: bool
 ) -> np.ndarray:
     """The symbols of a source with its end; raises for what the network cannot read."""
-    symbols = _coded(text, where, tokens, longest, strict)
+    symbols = coded_text(text, where, tokens, longest, strict)
     return np.array([*(symbols[::-1] if reverse else symbols), END], np.int32)
 
 
-def _coded(text: str, where: str, tokens: Tokens, longest: int, strict: bool) -> list[int]:
+def coded_text(text: str, where: str, tokens: Tokens, longest: int, strict: bool) -> list[int]:
     """The symbols of a text without an end; raises if there are too many, or one is unknown."""
     if strict and (unknown := tokens.unknown(text)):
         kind = "word" if tokens.level == "words" else "character"
@@ -223,7 +223,7 @@ def _scored(
         raise BadInput(f"line {number} is empty; there is no source to score an answer for")
     coded = [
         # The probability of the symbol for unknown is not that of an unknown word.
-        _coded(text, f"{how.targets}, line {number}", target, longest, strict=True)
+        coded_text(text, f"{how.targets}, line {number}", target, longest, strict=True)
         for (number, _), text in zip(block, texts, strict=True)
     ]
     scores = log_probabilities(network, sources, coded)

@@ -5,13 +5,14 @@ Popović (2015), chrF: character n-gram F-score for automatic MT evaluation; Pos
 clarity in reporting BLEU scores.
 """
 
+import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...errors import BadInput, NeedsExtra
-from .exact import check_pairs
+from .exact import each_with_several
 
 TOKENIZERS = ("13a", "intl", "char", "none", "zh")
 
@@ -35,17 +36,20 @@ class Score(NamedTuple):
 
 def bleu(
     found: Sequence[str],
-    references: Sequence[str],
+    references: Sequence[str | Sequence[str]],
     *,
     lowercase: bool = False,
     tokenize: str = "13a",
     order: int = 4,
 ) -> Score:
-    """Corpus BLEU of texts against one reference each.
+    """Corpus BLEU of texts against one reference each, or several.
+
+    With several references, an n-gram of a text counts as often as it occurs in the reference that
+    has most of it, and the brevity penalty takes the reference whose length is closest.
 
     Args:
         found: the texts, detokenised.
-        references: one for each.
+        references: a text for each, or a list of texts.
         lowercase: whether to ignore case.
         tokenize: `"13a"`, sacrebleu's usual one, `"intl"`, `"char"`, `"zh"`, or `"none"` for texts
             that are tokenised already.
@@ -55,6 +59,9 @@ def bleu(
         >>> score = bleu(["The cat sat on a mat."], ["The cat sat on the mat."])
         >>> round(score.value, 1), score.signature.split("|")[3:5]
         (48.9, ['tok:13a', 'smooth:exp'])
+        >>> both = ["The cat sat on the mat.", "A cat sat on a mat."]
+        >>> round(bleu(["The cat sat on a mat."], [both]).value, 1)
+        100.0
     """
     if tokenize not in TOKENIZERS:
         raise BadInput(f"tokenize must be one of {', '.join(TOKENIZERS)}; got {tokenize!r:.40}")
@@ -64,12 +71,12 @@ def bleu(
     return _score("BLEU" if order == 4 else f"BLEU-{order}", metric, found, references)
 
 
-def chrf(found: Sequence[str], references: Sequence[str]) -> Score:
+def chrf(found: Sequence[str], references: Sequence[str | Sequence[str]]) -> Score:
     """Corpus chrF, chrF2 to be exact: the F-score of character n-grams up to 6, recall weighs 2.
 
     Args:
         found: the texts, detokenised.
-        references: one for each.
+        references: a text for each, or a list of texts, of which the best one counts.
 
     Example:
         >>> round(chrf(["The cat sat on a mat."], ["The cat sat on the mat."]).value, 1)
@@ -95,9 +102,13 @@ def left_out_if_missing() -> Iterator[None]:
         warnings.warn(f"left out: {error}", stacklevel=3)
 
 
-def _score(name: str, metric: Any, found: Sequence[str], references: Sequence[str]) -> Score:
-    check_pairs(found, references)
-    value = metric.corpus_score(list(found), [list(references)]).score
+def _score(
+    name: str, metric: Any, found: Sequence[str], references: Sequence[str | Sequence[str]]
+) -> Score:
+    several = each_with_several(found, references)
+    # The n-th references of all texts are a stream; a text with fewer has None in the others.
+    streams = [*map(list, itertools.zip_longest(*several))]
+    value = metric.corpus_score(list(found), streams).score
     return Score(name, float(value), str(metric.get_signature()))
 
 

@@ -3,6 +3,7 @@
 A text is any sequence of tokens: a string of characters, a list of words, an array of symbols.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,17 @@ def exact_match(found: Sequence[Any], references: Sequence[Any]) -> float:
     """
     check_pairs(found, references)
     return sum(map(_equal, found, references)) / len(references)
+
+
+def any_match(found: Sequence[str], references: Sequence[str | Sequence[str]]) -> float:
+    """The fraction of texts that equal one of their references.
+
+    Example:
+        >>> any_match(["a cat", "a dog"], [["the cat", "a cat"], ["the dog"]])
+        0.5
+    """
+    several = each_with_several(found, references)
+    return sum(map(operator.contains, several, found)) / len(found)
 
 
 def token_accuracy(found: Sequence[Any], references: Sequence[Any]) -> float:
@@ -92,6 +104,28 @@ def check_pairs(found: Sequence[Any], references: Sequence[Any]) -> None:
         raise BadInput(f"there are {len(found)} texts and {len(references)} references")
     if not len(references):
         raise BadInput("there are no texts to score")
+
+
+def each_with_several(
+    found: Sequence[str], references: Sequence[str | Sequence[str]]
+) -> list[list[str]]:
+    """The references of each text as a list: one text stands for a list of one.
+
+    Example:
+        >>> each_with_several(["a", "b"], ["a", ["b", "B"]])
+        [['a'], ['b', 'B']]
+    """
+    check_pairs(found, references)
+    several = [[one] if isinstance(one, str) else [*one] for one in references]
+    for number, (text, some) in enumerate(zip(found, several, strict=True), 1):
+        if not some:
+            raise BadInput(f"text {number} has no reference")
+        for one in (text, *some):
+            if not isinstance(one, str):
+                raise BadInput(
+                    f"text {number} and its references must be texts, got {type(one).__name__}"
+                )
+    return several
 
 
 def _equal(text: Any, reference: Any) -> bool:

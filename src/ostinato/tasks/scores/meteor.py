@@ -1,35 +1,43 @@
 """METEOR: matched words of a translation, weighed by how many chunks they form.
 
-The words of a translation are aligned to those of the reference in two stages: equal words first,
-then words that are left and have the same Porter stem (which is made for English). Each stage takes
-as many pairs as it can, and among such alignments the one with the fewest crossings. With m matched
-words, in c chunks of pairs that are adjacent in both texts,
+The words of a translation are aligned to those of the reference in three stages: equal words first,
+then words that are left and have the same Porter stem (which is made for English), then words that
+a user's list calls synonyms. Each stage takes as many pairs as it can, and among such alignments
+the one with the fewest crossings. With m matched words, in c chunks of pairs that are adjacent in
+both texts,
 
     P = m / words of the translation       R = m / words of the reference
-    F = 10 P R / (R + 9 P)
-    score = F (1 - ½ (c / m)³)
+    F = P R / (α P + (1 - α) R)            M = γ (c / m)^β
+    score = (1 - M) F
 
-Of a corpus, m, c and the numbers of words are summed first. The third stage of the paper, synonyms
-by WordNet, is left out, so scores are a little lower than with it. Among alignments with equally
-many crossings the one with the fewest chunks is taken, which the paper leaves open.
+Banerjee and Lavie (2005) have α = 0.9, β = 3 and γ = 0.5, which are the defaults; Lipton et al.
+(2015), section 5.2, leave α free, and have M proportional to c / m: β = 1. Of several references
+the one with the best score counts. Of a corpus, m, c and the numbers of words are summed first.
+The paper takes its synonyms from WordNet, and so do published scores; without a list, that stage
+does nothing and scores are a little lower. Among alignments with equally many crossings the one
+with the fewest chunks is taken, which the paper leaves open.
 
 Source: Banerjee and Lavie (2005), METEOR: an automatic metric for MT evaluation with improved
-correlation with human judgments.
+correlation with human judgments; Lipton et al. (2015), section 5.2.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
+from ...data.lines import read_lines
 from ...errors import BadInput
-from .exact import check_pairs
+from ...settings import checked_float
+from .exact import each_with_several
 from .porter import stem
 
 BEAM = 40  # partial alignments that are kept; only words that occur repeatedly leave a choice
 STAGES: tuple[Callable[[str], str], ...] = (str, stem)
 
 Pairs = tuple[tuple[int, int], ...]
+Synonyms = Mapping[str, frozenset[int]]  # of a word, the numbers of the sets that have it
 
 
 class Matches(NamedTuple):
@@ -40,29 +48,87 @@ class Matches(NamedTuple):
     found: int
     reference: int
 
-    @property
-    def score(self) -> float:
+    def score(self, alpha: float = 0.9, beta: float = 3.0, gamma: float = 0.5) -> float:
         """The METEOR score, from 0 to 1."""
         if not self.matched:
             return 0.0
         precision, recall = self.matched / self.found, self.matched / self.reference
-        mean = 10 * precision * recall / (recall + 9 * precision)
-        return mean * (1 - 0.5 * (self.chunks / self.matched) ** 3)
+        mean = precision * recall / (alpha * precision + (1 - alpha) * recall)
+        return mean * (1 - gamma * (self.chunks / self.matched) ** beta)
 
 
-def meteor(found: Sequence[str], references: Sequence[str]) -> float:
-    """The METEOR score of texts against one reference each, from 0 to 1. Case is ignored.
+def meteor(
+    found: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    alpha: float = 0.9,
+    beta: float = 3.0,
+    gamma: float = 0.5,
+    stems: bool = True,
+    synonyms: Synonyms | None = None,
+) -> float:
+    """The METEOR score of texts against one reference each, or several. Case is ignored.
+
+    Args:
+        found: the texts.
+        references: a text for each, or a list of texts, of which the best one counts.
+        alpha: from 0, where F is the precision, to 1, where it is the recall.
+        beta, gamma: of the penalty `γ (c / m)^β` for words in many chunks.
+        stems: whether words with the same stem match.
+        synonyms: sets of words that match; see `read_synonyms` and `synonym_sets`.
 
     Example:
         >>> round(meteor(["on the mat sat the cat"], ["the cat sat on the mat"]), 2)
         0.5
+        >>> known = synonym_sets([["cat", "puss"], ["sat", "rested"]])
+        >>> round(meteor(["the puss rested"], [["a dog", "the cat sat"]], synonyms=known), 2)
+        0.98
     """
-    check_pairs(found, references)
-    every = [matches(*pair) for pair in zip(found, references, strict=True)]
-    return Matches(*(sum(column) for column in zip(*every, strict=True))).score
+    checked_float("alpha", alpha, min=0, max=1)
+    checked_float("beta", beta, min=0)
+    checked_float("gamma", gamma, min=0, max=1)
+    every = []
+    for text, several in zip(found, each_with_several(found, references), strict=True):
+        counts = [matches(text, one, stems, synonyms) for one in several]
+        every.append(max(counts, key=lambda one: one.score(alpha, beta, gamma)))
+    whole = Matches(*(sum(column) for column in zip(*every, strict=True)))
+    return whole.score(alpha, beta, gamma)
 
 
-def matches(text: str, reference: str) -> Matches:
+def synonym_sets(sets: Sequence[Sequence[str]]) -> Synonyms:
+    """Sets of words that mean the same, for `meteor`; a word may be in several.
+
+    Two words match if one set has both. Case is ignored.
+
+    Example:
+        >>> known = synonym_sets([["bank", "shore"], ["bank", "lender"]])
+        >>> sorted(known["bank"]), known["shore"] & known["lender"]
+        ([0, 1], frozenset())
+    """
+    known: dict[str, frozenset[int]] = {}
+    for number, words in enumerate(sets):
+        for word in words:
+            if _words(word) != [word.lower()]:
+                raise BadInput(f"a synonym is a single word, got {word!r:.40}")
+            known[word.lower()] = known.get(word.lower(), frozenset()) | {number}
+    return known
+
+
+def read_synonyms(path: str | Path) -> Synonyms:
+    """The synonyms of a UTF-8 file: on each line words that mean the same, with spaces between."""
+    lines = [line.split() for line in read_lines(path, "file of synonyms")]
+    for number, words in enumerate(lines, 1):
+        if len(words) < 2:
+            raise BadInput(f"{path}, line {number} has one word; give words that mean the same")
+    try:
+        return synonym_sets(lines)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def matches(
+    text: str, reference: str, stems: bool = True, synonyms: Synonyms | None = None
+) -> Matches:
     """What METEOR counts in one text.
 
     Example:
@@ -70,14 +136,17 @@ def matches(text: str, reference: str) -> Matches:
         >>> matches("the president then spoke to the audience", said)
         Matches(matched=6, chunks=2, found=7, reference=6)
     """
-    if not isinstance(text, str) or not isinstance(reference, str):
-        raise BadInput(f"METEOR compares texts, got {type(text).__name__}")
     one, other = _words(text), _words(reference)
-    pairs = align(one, other)
+    pairs = align(one, other, stems, synonyms)
     return Matches(len(pairs), _chunks(pairs), len(one), len(other))
 
 
-def align(words: Sequence[str], reference: Sequence[str]) -> Pairs:
+def align(
+    words: Sequence[str],
+    reference: Sequence[str],
+    stems: bool = True,
+    synonyms: Synonyms | None = None,
+) -> Pairs:
     """Pairs of positions whose words match, in the order of `words`.
 
     Example:
@@ -85,9 +154,58 @@ def align(words: Sequence[str], reference: Sequence[str]) -> Pairs:
         ((0, 4), (1, 2), (2, 1))
     """
     pairs: Pairs = ()
-    for form in STAGES:
+    for form in STAGES if stems else STAGES[:1]:
         pairs = _stage([form(word) for word in words], [form(word) for word in reference], pairs)
-    return pairs
+    return pairs if synonyms is None else _related(words, reference, pairs, synonyms)
+
+
+def _related(
+    words: Sequence[str], reference: Sequence[str], fixed: Pairs, synonyms: Synonyms
+) -> Pairs:
+    """Add as many pairs of synonyms as possible, with the fewest crossings; a beam search.
+
+    Unlike equality this relation is not transitive, so whether as many pairs as possible remain is
+    asked of a maximum matching.
+    """
+    free = [j for j in range(len(reference)) if j not in {j for _, j in fixed}]
+    choices: dict[int, list[int]] = {}
+    for i in sorted({*range(len(words))} - {i for i, _ in fixed}):
+        sets = synonyms.get(words[i], frozenset())
+        if fitting := [j for j in free if sets & synonyms.get(reference[j], frozenset())]:
+            choices[i] = fitting
+    most = _most_pairs(choices)
+    beam: list[tuple[int, Pairs]] = [(0, ())]
+    for i in [*choices]:
+        theirs = choices.pop(i)
+        longer = []
+        for crossings, chosen in beam:
+            taken = {j for _, j in chosen}
+            for j in (*(j for j in theirs if j not in taken), None):
+                after = chosen if j is None else (*chosen, (i, j))
+                used = {b for _, b in after}
+                left = {a: [b for b in fitting if b not in used] for a, fitting in choices.items()}
+                if len(after) + _most_pairs(left) == most:
+                    more = 0 if j is None else sum((i - a) * (j - b) < 0 for a, b in fixed + chosen)
+                    longer.append((crossings + more, after))
+        longer.sort(key=lambda state: (state[0], _chunks(tuple(sorted(fixed + state[1])))))
+        beam = longer[:BEAM]
+    return tuple(sorted(fixed + beam[0][1]))
+
+
+def _most_pairs(choices: Mapping[int, Sequence[int]]) -> int:
+    """The size of a maximum matching, by augmenting paths."""
+    owners: dict[int, int] = {}
+
+    def place(i: int, seen: set[int]) -> bool:
+        for j in choices[i]:
+            if j not in seen:
+                seen.add(j)
+                if j not in owners or place(owners[j], seen):
+                    owners[j] = i
+                    return True
+        return False
+
+    return sum(place(i, set()) for i in choices)
 
 
 def _stage(words: list[str], reference: list[str], fixed: Pairs) -> Pairs:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -234,7 +234,7 @@ class Arrays(Finite, FileTask):
             return cls(**arguments)
 
     @classmethod
-    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Arrays":
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Self:
         """Sequences of other data may be shorter than the windows of the run."""
         task = super().on_file(path, dataclasses.replace(settings, length=None), artefacts)
         task.length = min(settings.length or task.longest, task.longest)

@@ -3,8 +3,10 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -21,10 +23,11 @@ from ...errors import BadInput
 from ...progress import Report, each, silent
 from ...settings import setting
 from ..applying import ApplyOptions, outputs_on
-from ..file_task import FileSettings, FileTask, Reading, naming
+from ..file_task import FileTask, Reading, naming
 from ..metrics import counted, values_of
 from ..series.arrays import Arrays
 from ..series.sequences import sequences
+from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..target_codec import TargetCodec, label_sets
 from ..task import AnsweringTask, Artefacts, random
 
@@ -62,7 +65,7 @@ class Classify(Arrays, AnsweringTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings(FileSettings):
+    class Settings(VectorSettings):
         file: str | None = setting(None, "lines label<TAB>text (generated reviews)", of_file=True)
         kind: str = setting(
             "classification",
@@ -72,6 +75,7 @@ class Classify(Arrays, AnsweringTask):
         level: str = setting("words", "symbols of a text: words or characters", among=LEVELS)
         length: int | None = setting(None, "words or characters that are read of a text", min=1)
         split: str = setting("80/10/10", "percent for training, validation, test", read=shares)
+        paths = ("file", "vectors")
 
     name = "classify"
 
@@ -90,7 +94,7 @@ class Classify(Arrays, AnsweringTask):
             source: where the texts are from, for messages.
             artefacts: of a trained model, whose words and labels are used.
             given: `seed` of all that is random, and settings by name: `kind`, `level`,
-                `length` and `split`; see `Settings`.
+                `length`, `split`, `vectors` and `freeze_vectors`; see `Settings`.
         """
         texts = checked_texts(texts, "texts")
         labels = checked_texts(labels, "labels", str | int | np.generic)
@@ -125,11 +129,25 @@ class Classify(Arrays, AnsweringTask):
             missing="refuse",
         )
         self._learn(data, parts, None, {"symbols": len(self.words), **known}, labels=names)
-        self.model = {"kind": "network", "embedding": EMBEDDING if self.level == "words" else 0}
+        self.start = read_start(self.settings.vectors, self.level, self.words.known, first=1)
+        usual = EMBEDDING if self.level == "words" else 0
+        self.model = {"kind": "network", **model_numbers(self.start, usual, self.settings)}
 
     def _symbols(self, text: str) -> list[str]:
         """The words or characters of a text that are read."""
         return (text.split() if self.level == "words" else list(text))[: self.cut]
+
+    def starting(self, network: Any) -> Any:
+        if self.start is None:
+            return network
+        return eqx.tree_at(
+            lambda x: x.encoding, network, network.encoding.starting_from(self.start)
+        )
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Self:
+        alone = dataclasses.replace(settings, vectors=None, freeze_vectors=False)
+        return super().on_file(path, alone, artefacts)
 
     def baselines(self) -> dict[str, float]:
         """Chance, and naive Bayes with add-one smoothing."""

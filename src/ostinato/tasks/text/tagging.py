@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -20,11 +21,12 @@ from ...decoding.sampling import most_probable
 from ...errors import BadInput
 from ...settings import setting
 from ..applying import ApplyOptions
-from ..file_task import FileSettings, FileTask, Reading
+from ..file_task import FileTask, Reading
 from ..finite import Finite
 from ..framing import PerStep
 from ..losses import CrossEntropy
 from ..metrics import Accuracy
+from ..start_vectors import VectorSettings, model_numbers, read_start
 from ..task import AnsweringTask, Artefacts, hashed, random
 from .passages import TaggedPassage
 from .tagged import MISSING, TagCode, Tagged, code_of, encoded, in_parts, read_tagged
@@ -62,7 +64,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
     """
 
     @dataclasses.dataclass(frozen=True)
-    class Settings(FileSettings):
+    class Settings(VectorSettings):
         file: str | None = setting(None, "a CoNLL-U file (a generated language)", of_file=True)
         valid: str | None = setting(
             None, "a CoNLL-U file for validation (a part of the file)", of_file=True
@@ -75,7 +77,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
         min_count: int = setting(1, "how often a word must occur to be known", min=1)
         unknown: float = setting(0.25, "how often rare words are replaced by unknown", min=0)
         spelling: int = setting(50, "units of the character cell in each direction", min=1)
-        paths = ("file", "valid", "test")
+        paths = ("file", "valid", "test", "vectors")
 
     name = "tag"
     symbolic = True
@@ -97,8 +99,8 @@ class Tagging(Finite, FileTask, AnsweringTask):
             source: where the sentences are from, for messages.
             artefacts: of a trained model, whose words and tags are used.
             given: `seed` of all that is random, and settings by name: `column` (of CoNLL-U, for
-                what a trained network writes), `split`, `min_count`, `unknown` and `spelling`; see
-                `Settings`.
+                what a trained network writes), `split`, `min_count`, `unknown`, `spelling`,
+                `vectors` and `freeze_vectors`; see `Settings`.
         """
         super().__init__(source=source, **given)
         sentences = {"train": train, "valid": valid, "test": test}
@@ -123,13 +125,19 @@ class Tagging(Finite, FileTask, AnsweringTask):
         self.chance = float(np.bincount(train_tags).max() / len(train_tags))
         self.inputs, self.outputs = len(self.code.words), len(self.code.tags)
         self.length = max(int(part.lengths.max(initial=1)) for part in self.parts.values())
+        self.start = read_start(self.settings.vectors, "words", self.code.words.known, first=1)
         self.model = {
             "kind": "tagger",
             "letters": len(self.code.letters),
             "letter": LETTER,
             "spelling": self.settings.spelling,
-            "embedding": EMBEDDING,
+            **model_numbers(self.start, EMBEDDING, self.settings),
         }
+
+    def starting(self, network: Any) -> Any:
+        if self.start is None:
+            return network
+        return eqx.tree_at(lambda x: x.words, network, network.words.starting_from(self.start))
 
     def batch(self, index: int, size: int, length: int | None = None) -> Batch:
         if length not in (None, self.length):
@@ -258,5 +266,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
 
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Tagging":
-        alone = dataclasses.replace(settings, valid=None, test=None)
+        alone = dataclasses.replace(
+            settings, valid=None, test=None, vectors=None, freeze_vectors=False
+        )
         return super().on_file(path, alone, artefacts)

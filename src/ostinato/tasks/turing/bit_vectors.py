@@ -6,7 +6,8 @@ longest possible.
 
 import abc
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
@@ -27,6 +28,15 @@ from ..task import checked_length, checked_part, random
 
 FEW = 64  # longer sequences
 LONGER = 3  # the place of the random numbers of longer sequences
+
+
+def by_machine(**more: Any) -> Mapping[str, Any]:
+    """The recipe of a task that a neural Turing machine learns, with its own settings.
+
+    `benchmarks/turing.py learn` has measured the recipes of all five tasks.
+    """
+    usual = {"cell": "lstm", "units": 100, "input": "glorot", "turing": "128x20"}
+    return MappingProxyType({**usual, "learner": "adam", "clip": "1", "batch": 32, **more})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ...data import Batch
 from ...settings import setting
 from ..generated import PLACES, Length, Synthetic
 from ..task import checked_part, random
-from .bit_vectors import BITS, FEW, LONGER, random_bits, scores_on
+from .bit_vectors import BITS, FEW, LONGER, by_machine, random_bits, scores_on
 
 
 class NTMNgrams(Synthetic):
@@ -42,6 +42,17 @@ class NTMNgrams(Synthetic):
         order: int = setting(6, "ntm-ngrams: n, one more than the bits of a context", min=1, max=20)
 
     name = "ntm-ngrams"
+    recipe = by_machine(
+        turing="256x12",
+        read_gate=2.0,
+        read_stay=0.0,
+        read_onward=2.0,
+        head_strength=6.0,
+        readout_units=64,
+        rate=5e-3,
+        curriculum=40,
+        steps=2_000,
+    )
     inputs = outputs = 1
     framing = BITS
     predicts_next = True

@@ -10,7 +10,7 @@ import numpy as np
 from ...data import Batch
 from ...errors import BadInput
 from ...settings import setting
-from .bit_vectors import BitVectors, Items, entropy, random_bits, sequences
+from .bit_vectors import BitVectors, Items, by_machine, entropy, random_bits, sequences
 
 
 class NTMCopy(BitVectors):
@@ -36,6 +36,7 @@ class NTMCopy(BitVectors):
 
     Settings = Items
     name = "ntm-copy"
+    recipe = by_machine(rate=2e-3, batch=16, steps=30_000)
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -89,6 +90,9 @@ class NTMRepeatCopy(BitVectors):
         repeats: int = setting(10, "ntm-repeat-copy: most repeats", min=1)
 
     name = "ntm-repeat-copy"
+    recipe = by_machine(
+        turing="64x20", read_stay=0.0, rate=8e-3, batch=16, curriculum=24, steps=12_000
+    )
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -171,6 +175,9 @@ class NTMRecall(BitVectors):
         vectors: int = setting(3, "ntm-recall: vectors of an item", min=1)
 
     name = "ntm-recall"
+    recipe = by_machine(
+        turing="96x16", read_gate=1.0, read_stay=0.0, head_strength=3.0, rate=2e-3, steps=30_000
+    )
     fewest = 2
 
     def __init__(self, **given: Any) -> None:
@@ -191,10 +198,11 @@ class NTMRecall(BitVectors):
         asked = rng.integers(0, counts - 1)
         items = random_bits(rng, max_items, self.vectors, size, self.bits)
         each = self.vectors + 1
+        listed = np.zeros((max_items, each, size, self.inputs), np.float32)
+        listed[:, 0, :, -2], listed[:, 1:, :, :-2] = 1, items
+        there = np.arange(each * max_items)[:, None] < each * counts
+        xs[: each * max_items] = there[..., None] * listed.reshape(-1, size, self.inputs)
         for row, (n, i) in enumerate(zip(counts, asked, strict=True)):
-            for place in range(n):
-                xs[each * place, row, -2] = 1
-                xs[each * place + 1 : each * (place + 1), row, :-2] = items[place, :, row]
             query, answer = each * n, each * (n + 1) + 1
             xs[query, row, -1] = xs[answer - 1, row, -1] = 1
             xs[query + 1 : answer - 1, row, :-2] = items[i, :, row]
@@ -250,6 +258,9 @@ class NTMSort(BitVectors):
                 )
 
     name = "ntm-sort"
+    recipe = by_machine(
+        turing="64x20", read_gate=0.0, write_gate=0.0, rate=4e-3, curriculum=10, steps=40_000
+    )
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)

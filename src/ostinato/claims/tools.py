@@ -1,6 +1,10 @@
-"""Random networks for claims, from NumPy's generator, so they do not depend on JAX's version."""
+"""What the checks of claims share: random networks, exact derivatives, counted multiplications.
 
-from collections.abc import Callable, Iterator
+Random numbers are from NumPy's generator, so they do not depend on JAX's version.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -59,9 +63,9 @@ def numbers(seed: int, *shape: int) -> jax.Array:
     return jnp.asarray(np.random.default_rng(seed).normal(size=shape))
 
 
-def gap(found: Any, expected: Any) -> float:
+def gap(obtained: Any, expected: Any) -> float:
     """The largest difference between two pytrees, relative to the largest entry of `expected`."""
-    pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
+    pairs = zip(jax.tree.leaves(obtained), jax.tree.leaves(expected), strict=True)
     arrays = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
     difference = max(np.abs(a - b).max() for a, b in arrays)
     return float(difference / max(np.abs(b).max() for _, b in arrays))
@@ -81,3 +85,48 @@ def logistic(a: np.ndarray) -> np.ndarray:
 def apply(R: np.ndarray, h: np.ndarray) -> np.ndarray:
     """`R h` for a batch of networks, `(nets, units, units)` and `(nets, units)`."""
     return np.einsum("nij,nj->ni", R, h)
+
+
+def multiplications(function: Callable, *arguments: Any) -> int:
+    """The scalar multiplications in all matrix products that the result depends on.
+
+    They are counted in the traced program, which is not run.
+    """
+    return _of(jax.make_jaxpr(function)(*arguments).jaxpr)
+
+
+def _of(jaxpr: Any) -> int:
+    needed = set(_variables(jaxpr.outvars))
+    total = 0
+    for equation in reversed(jaxpr.eqns):
+        if needed.intersection(equation.outvars):
+            needed.update(_variables(equation.invars))
+            total += _of_equation(equation)
+    return total
+
+
+def _of_equation(equation: Any) -> int:
+    name, parameters = equation.primitive.name, equation.params
+    if name == "dot_general":
+        (contracted, _), _ = parameters["dimension_numbers"]
+        left = equation.invars[0].aval.shape
+        return prod(equation.outvars[0].aval.shape) * prod(left[axis] for axis in contracted)
+    if name == "paired":  # the engine's primitive: a linear map given as a function
+        count, forward = parameters["count"], parameters["forward"]
+        operands = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in equation.invars]
+        return multiplications(lambda *xs: forward(xs[:count], xs[count:]), *operands)
+    inside = sum(_of(getattr(x, "jaxpr", x)) for x in _parts(parameters.values()))
+    return inside * (parameters["length"] if name == "scan" else 1)
+
+
+def _parts(values: Iterable[Any]) -> Iterator[Any]:
+    """The jaxprs among an equation's parameters."""
+    for value in values:
+        if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from _parts(value)
+
+
+def _variables(atoms: Iterable[Any]) -> list[Any]:
+    return [atom for atom in atoms if not hasattr(atom, "val")]

@@ -25,8 +25,15 @@ from .members import REGISTRIES
 from .sections import NetworkSettings, memory_size
 
 Table = dict[str, Callable[["Case"], Any]]
-OF_HEADS: tuple[str, ...] = ("heads", "head_shift", "head_strength")
-OF_HEADS += ("read_gate", "write_gate", "read_stay", "read_onward")
+OF_HEADS = (  # settings of a neural Turing machine
+    "heads",
+    "head_shift",
+    "head_strength",
+    "read_gate",
+    "write_gate",
+    "read_stay",
+    "read_onward",
+)
 
 
 class Case:

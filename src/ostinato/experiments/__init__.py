@@ -12,6 +12,7 @@ from ..errors import BadInput
 from ..names import did_you_mean
 from . import (
     bai_table,
+    cell_evolution,
     execution,
     gradient_figures,
     handwriting_words,
@@ -49,6 +50,7 @@ RECIPES: dict[str, Recipe] = {
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
         moving_digits.RECIPE,
+        cell_evolution.RECIPE,
         translation.RECIPE,
         handwriting_words.RECIPE,
     )

@@ -25,8 +25,15 @@ from .members import REGISTRIES
 from .sections import NetworkSettings, memory_size
 
 Table = dict[str, Callable[["Case"], Any]]
-OF_HEADS: tuple[str, ...] = ("heads", "head_shift", "head_strength")
-OF_HEADS += ("read_gate", "write_gate", "read_stay", "read_onward")
+OF_HEADS = (  # settings of a neural Turing machine
+    "heads",
+    "head_shift",
+    "head_strength",
+    "read_gate",
+    "write_gate",
+    "read_stay",
+    "read_onward",
+)
 
 
 class Case:
@@ -262,17 +269,17 @@ NETWORK: Table = {
         "the task {x.task.name} has a network of its own kind; leave out NAME",
         lambda x: x.model != "network",
     ),
-    "the task {x.task.name} has a network of its own kind; leave out layer_wise": lambda x: (
-        x.model != "network" and x.training.layer_wise
-    ),
-    "layer_wise reads every layer by itself; leave out --pool, and cells with a readout of their "
-    "own": lambda x: x.training.layer_wise and (x.network.pool != "last" or x.own_readout),
     "the task {x.task.name} has a network of its own kind, which needs --gradient full": lambda x: (
         x.model != "network" and not x.exact_gradient
     ),
     "the task {x.task.name} has a network of its own kind; leave out omega": lambda x: (
         x.model != "network" and vars(x.learner.settings).get("omega")
     ),
+    "the task {x.task.name} has a network of its own kind; leave out layer_wise": lambda x: (
+        x.model != "network" and x.training.layer_wise
+    ),
+    "layer_wise reads every layer by itself; leave out --pool, and cells with a readout of their "
+    "own": lambda x: x.training.layer_wise and (x.network.pool != "last" or x.own_readout),
     "the task {x.task.name} reads vectors, so it takes no embedding": lambda x: (
         x.network.embedding and x.model in ("network", "video") and not x.task.symbolic
     ),

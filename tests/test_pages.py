@@ -276,6 +276,18 @@ def test_the_speeds_of_the_readme_are_those_measured():
         assert re.search(rf"(?m)^\| {shape} \|(?! TF32).*\*\*{ratio}\*\*", measured), (shape, ratio)
 
 
+def test_the_recipes_of_the_turing_machine_are_on_its_page():
+    page = text_of("docs/turing.md").partition("All machines have an LSTM of 100 units")[2]
+    for name, task in TASKS.items():
+        if task.recipe:
+            recipe = task.recipe
+            short = name.removeprefix("ntm-").replace("-", " ").replace("ngrams", "n-grams")
+            row = re.findall(rf"(?m)^\| {short} \|.*$", page)[0]
+            size = recipe["turing"].replace("x", " x ")
+            numbers = f"| {recipe['rate']:g} | {recipe['batch']} |"
+            assert f"| {size}" in row and numbers in row and f"| {recipe['steps']:,} |" in row
+
+
 @pytest.mark.parametrize("name", ["ntm-copy", "ntm-repeat-copy", "ntm-recall", "ntm-sort"])
 def test_the_longer_sequences_of_a_task_are_on_its_page(name):
     (row,) = re.findall(rf"(?m)^\| `{name}` \|.*$", text_of("docs/turing.md"))

@@ -1,14 +1,17 @@
-"""Does evolution find a gated cell, from a simple tanh cell, on adding and memorisation?
+"""Does evolution find a gated cell, from a simple tanh cell, on its default tasks?
 
-    python benchmarks/evolve.py --evaluations 60 --seeds 3 --folder runs/evolve
+    python benchmarks/evolve.py --evaluations 100 --seeds 10 11 12 --side-by-side
 
-Each seed is a search of `ostinato evolve` with its default tasks. A folder that has one is resumed.
-A cell is gated if a state is kept by addition and multiplied by a gate; see
-`ostinato.evolve.memory_kind`. The best cell of each search must pass `check_cell`, as a graph and
-as the source that was written.
+Each seed is a search of `ostinato evolve` with its default tasks. A folder that has one is resumed,
+so a search that was cut off by a time limit goes on with the same command. `--side-by-side` gives
+every seed a process of its own. A cell is gated if a state is kept by addition and multiplied by a
+gate; see `ostinato.evolve.memory_kind`. The best cell of each search must pass `check_cell`, as a
+graph and as the source that was written.
 """
 
 import argparse
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -20,7 +23,7 @@ from ostinato.runs.config.members import find
 from ostinato.testing import check_cell
 
 
-def searched(seed: int, folder: Path, evaluations: int) -> tuple[list[Entry], float]:
+def searched(seed: int, folder: Path, evaluations: int, start: str) -> tuple[list[Entry], float]:
     """The entries of a search, and its seconds."""
 
     def show(entries: list[Entry]) -> None:
@@ -33,15 +36,15 @@ def searched(seed: int, folder: Path, evaluations: int) -> tuple[list[Entry], fl
         )
 
     started = time.perf_counter()
-    resume = (folder / "evolution.json").exists()
-    entries, signal = evolve(Plan(seed=seed), folder, evaluations, resume=resume, listener=show)
+    resume, plan = (folder / "evolution.json").exists(), Plan(seed=seed, start=start)
+    entries, signal = evolve(plan, folder, evaluations, resume=resume, listener=show)
     if signal is not None:
         raise SystemExit(128 + signal)
     return entries, time.perf_counter() - started
 
 
-def row(seed: int, folder: Path, evaluations: int) -> list[str]:
-    entries, seconds = searched(seed, folder, evaluations)
+def row(seed: int, folder: Path, evaluations: int, start: str) -> list[str]:
+    entries, seconds = searched(seed, folder, evaluations, start)
     (best,) = best_of(entries)
     check_cell(GraphCell(3, 4, key=jax.random.key(0), graph=best.graph))
     check_cell(find("cell", f"{folder / 'best.py'}:Evolved")[1](3, 4, key=jax.random.key(0)))
@@ -62,20 +65,30 @@ def row(seed: int, folder: Path, evaluations: int) -> list[str]:
 
 
 HEADER = [
-    "seed", "cells", "not rejected", "seconds", "score of the tanh cell", "best score",
-    "its progress on adding, memorisation", "its memory", "gated in the lead from cell", "the cell",
+    "seed", "cells", "not rejected", "seconds", "score of the first cell", "best score",
+    "its progress by task", "its memory", "gated in the lead from cell", "the cell",
 ]  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--evaluations", type=int, default=60)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--evaluations", type=int, default=100)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[10, 11, 12])
+    parser.add_argument("--start", default="simple", help="the first cell")
     parser.add_argument("--folder", type=Path, default=Path("runs/evolve"))
+    parser.add_argument("--side-by-side", action="store_true", help="a process per seed")
     given = parser.parse_args()
+    if given.side_by_side:
+        own = [sys.executable, __file__, "--start", given.start, "--folder", str(given.folder)]
+        own += ["--evaluations", str(given.evaluations)]
+        started = [subprocess.Popen([*own, "--seeds", str(seed)]) for seed in given.seeds]
+        for process in started:
+            process.wait()
+        return
     rows = []
-    for seed in range(given.seeds):
-        rows.append(row(seed, given.folder / f"seed-{seed}", given.evaluations))
+    for seed in given.seeds:
+        folder = given.folder / f"seed-{seed}"
+        rows.append(row(seed, folder, given.evaluations, given.start))
         print(machine(), table(HEADER, rows), sep="\n\n", flush=True)
 
 

@@ -139,7 +139,7 @@ def test_lens_as_json(ostinato, monkeypatch, run):
     finding = Finding("rate too high", "what is wrong", "the numbers", "what to try")
     monkeypatch.setattr("ostinato.cli.lens.examine", lambda *_, report: [finding])
 
-    def written(run, *_, report):
+    def written(run, *_, report, measures):
         return run.path / "report.html"
 
     monkeypatch.setattr("ostinato.cli.lens.write_report", written)

@@ -107,6 +107,10 @@ RULES = {
         ending_in(node("linear", 0), node("linear", 0), node("add", 1, 2), node("tanh", 3)),
         KNOWN["simple"],
     ),
+    "difference of linear maps": (
+        ending_in(node("linear", 0), node("linear", 0), node("subtract", 1, 2), node("tanh", 3)),
+        KNOWN["simple"],
+    ),
     "dead values": (
         Graph(2, (node("linear", 0), node("sigmoid", 1), node("tanh", 2)), (4, 3), 4),
         KNOWN["simple"],
@@ -159,6 +163,9 @@ KINDS = {
     "gated, from the state": ending_in(*TANH, node("linear", 0), node("sigmoid", 3),
                                        node("complement", 4), node("multiply", 0, 5),
                                        node("add", 2, 6)),
+    "gated, what is subtracted": ending_in(*TANH, node("linear", 0), node("sigmoid", 3),
+                                           node("multiply", 4, 2), node("subtract", 0, 5)),
+    "none, the state is subtracted": ending_in(*TANH, node("subtract", 2, 0)),
     "none, squashed after": ending_in(*TANH, node("add", 0, 2), node("tanh", 3)),
     "none, not a gate": ending_in(*TANH, node("multiply", 0, 2), node("add", 3, 2)),
     "none, nothing is added": ending_in(node("linear", 0), node("sigmoid", 1),

@@ -1,5 +1,6 @@
 """The search: the same from its seed, resumed as if never interrupted, and early rejection."""
 
+import dataclasses
 import json
 import signal
 
@@ -19,6 +20,7 @@ from ostinato.evolve import (
     search,
 )
 from ostinato.evolve.ancestry import FILE
+from ostinato.evolve.canonical_form import canonical
 from ostinato.evolve.cell import SIMPLE
 from ostinato.evolve.search import read_plan
 
@@ -96,10 +98,10 @@ def test_rejection_goes_by_the_median_and_skips_what_cannot_help():
                 yield value
 
     problems = [Counted(None, TINY)] * 2
-    assert search.tried(search.SIMPLE, problems, [0.1]) == (((0.2, 0.2), (0.9, 0.9)), True)
-    assert search.tried(search.SIMPLE, problems, [0.3]) == (((0.2, 0.2),), False)
+    assert search.tried(SIMPLE, problems, [0.1]) == (((0.2, 0.2), (0.9, 0.9)), True)
+    assert search.tried(SIMPLE, problems, [0.3]) == (((0.2, 0.2),), False)
     Counted.asked = 0
-    assert search.tried(search.SIMPLE, problems, [0.7]) == (((0.2,),), False)
+    assert search.tried(SIMPLE, problems, [0.7]) == (((0.2,),), False)
     assert Counted.asked == 1  # with 1 on the second task the mean would be 0.6
 
 
@@ -111,7 +113,18 @@ def test_training_really_happens():
     assert first < second and second > 0.5
 
 
+def test_it_starts_from_any_cell(pretended, tmp_path):
+    entries, _ = evolve(dataclasses.replace(PLAN, start="gru"), tmp_path / "a", 4)
+    assert entries[0].graph == canonical(KNOWN["gru"])
+    assert read_plan(tmp_path / "a").start == "gru"
+    given = json.loads((tmp_path / "a" / "evolution.json").read_text())
+    assert Plan.from_json({k: v for k, v in given.items() if k != "start"}).start == "simple"
+
+
 BAD = {
+    "cell leaky cannot be a graph: its step multiplies by 0.5": {"start": "leaky"},
+    "there is no cell 'gruu'; did you mean gru": {"start": "gruu"},
+    "the first cell is given by its name, got 3": {"start": 3},
     "there is no task 'nope'": {"tasks": ("nope",)},
     "the task adding:length=1: ": {"tasks": ("adding:length=1",)},
     "the task adding:depth=3: ": {"tasks": ("adding:depth=3",)},

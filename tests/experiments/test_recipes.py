@@ -15,6 +15,7 @@ from everyday import some
 from ostinato.errors import BadInput
 from ostinato.experiments import RECIPES, Job, Result, collect, recipe, reproduce, trained
 from ostinato.experiments.page import order_of, page_of, table_of
+from ostinato.experiments.trained import Trained
 from ostinato.learning import Damping
 from ostinato.runs import Diverged
 from ostinato.runs.build import build_learner, build_network, build_task
@@ -28,7 +29,7 @@ CHEAP = ("toy-net",)
 ROWS = [
     (name, row.name)
     for name, found in RECIPES.items()
-    if found.trains
+    if isinstance(found, Trained)
     for row in found.chosen(None)
 ]
 
@@ -134,6 +135,30 @@ def test_krauses_rows_have_his_initial_weights(tmp_path):
             assert abs(float(inside.std()) - std) < 0.05 * std
             kept = inside.size / matrix.size
             assert abs(kept - 0.1) < 0.01 if matrix.shape == (400, 400) else kept == 1
+
+
+class Scored:
+    """A problem that needs no training: a cell is as good as it has linear maps."""
+
+    def __init__(self, task, budget):
+        self.budget = budget
+
+    def run(self, graph):
+        yield from [min(1.0, 0.1 * len(graph.linears))] * self.budget.rungs
+
+
+def test_evolution_starts_from_the_cell_of_its_row(monkeypatch, tmp_path):
+    monkeypatch.setattr("ostinato.evolve.search.Problem", Scored)
+    found, job = RECIPES["cell-evolution"], Job(tmp_path, quick=True, changes={"evaluations": 5})
+    results = {result.row: result for result in reproduce(found, job)}
+    assert {row: result.numbers["first cell"] for row, result in results.items()} == {
+        "simple": pytest.approx(0.1), "lstm": pytest.approx(0.4), "gru": pytest.approx(0.3)
+    }  # fmt: skip
+    for result in results.values():
+        assert result.steps == 5 and result.curves["search"]["y"][-1] == result.numbers["best cell"]
+    for change in ({"changes": {"units": 3}}, {"minutes": 1}):
+        with pytest.raises(BadInput, match=r"takes (evaluations, population|no --minutes)"):
+            reproduce(found, dataclasses.replace(job, folder=tmp_path / "b", **change))
 
 
 @pytest.mark.parametrize("name", some(RECIPES, CHEAP))

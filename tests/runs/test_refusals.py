@@ -56,6 +56,29 @@ SETTING_ROWS = [
         {"curriculum": 500, "length": 10},
         "curriculum is the initial length, so it must be at most the length of 10, got 500",
     ),
+    (
+        {"layer_wise": 9, "layers": 2, "learner": "hf", "first": "sgd"},
+        "layer_wise cannot be combined with first; leave one of them out",
+    ),
+    (
+        {"layer_wise": 9, "layers": 2, "patience": 3},
+        "layer_wise validates layers that are not trained yet; leave out patience",
+    ),
+    ({"layer_wise": 9, "layers": 2, "gradient": "rtrl"}, "layer_wise needs --gradient full"),
+    *(
+        (
+            {"layer_wise": 9, "layers": 2, name: value},
+            f"layer_wise needs plain layers with a linear readout; leave out {name}",
+        )
+        for name, value in {
+            "bidirectional": True,
+            "feedback": True,
+            "turing": "8x4",
+            "expand": "quadratic",
+            "output_feedback": True,
+            "readout_units": 3,
+        }.items()
+    ),
     ({"learner": "hf", "precision": "bfloat16"}, "the learner hf needs --precision float32"),
     ({"learner": "ridge", "precision": "bfloat16"}, "the learner ridge needs --precision float64"),
     (
@@ -100,6 +123,7 @@ RUN_ROWS = [
         "the task adding draws new training data without end, so it has no epochs, which the "
         "schedule halving counts",
     ),
+    ({"layer_wise": 9}, "layer_wise trains one layer after the other; give --layers 2 or more"),
     ({"devices": 99}, "there are {devices} devices here, got --devices 99"),
     ({"devices": 2, "batch": 3}, "2 devices cannot share a batch of 3 sequences equally"),
 ]
@@ -134,6 +158,17 @@ NETWORK_ROWS = [
             "output_feedback": True,
             "turing": "8x4",
         }.items()
+    ),
+    (
+        {"layer_wise": 9, "layers": 2},
+        TAGS,
+        "the task tag has a network of its own kind; leave out layer_wise",
+    ),
+    (
+        {"layer_wise": 9, "layers": 2, "pool": "mean"},
+        VECTORS,
+        "layer_wise reads every layer by itself; leave out --pool, and cells with a readout of "
+        "their own",
     ),
     ({"embedding": 3}, VECTORS, "the task adding reads vectors, so it takes no embedding"),
     (JORDAN, TAGS, "the task tag needs a readout; give another cell or --readout bias"),

@@ -282,6 +282,16 @@ MEMBERS = {
         other=2,
         refused=1,
     ),
+    "marked-xor": Member(
+        TASKS["marked-xor"],
+        9,
+        lambda batch: at_end(batch, np.logical_xor(*marked(batch).T)[:, None] * 1.0),
+        0,
+        lambda batch: everywhere(batch, [0.5]),
+        1 / 4,
+        other=2,
+        refused=1,
+    ),
     "temporal-order": Member(
         TASKS["temporal-order"], 25, order(2), 1, always(0, 4), 1 / 4, other=10, refused=9
     ),

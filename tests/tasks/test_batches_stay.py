@@ -38,6 +38,7 @@ KEPT = {
     "memorisation": "de4493da30be",
     "memory-capacity": "e2eae700d170",
     "mnist": "d9168c120679",
+    "marked-xor": "633213674d76",
     "multiplication": "2c35022b1223",
     "narma10": "cef2427d250a",
     "ntm-copy": "dee0a3f1f328",

@@ -6,9 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ostinato import Config
+from ostinato import Config, unroll
 from ostinato.cells import LSTM
 from ostinato.data import Batch
+from ostinato.lens import gradient_by_lag
+from ostinato.lens.recurrent_matrices import recurrent_matrices
 from ostinato.losses import BinaryCrossEntropy
 from ostinato.runs.build import build_network
 from ostinato.tasks import Video, VideoCaptions
@@ -175,3 +177,13 @@ def test_a_caption_is_written_from_the_frames_in_their_order():
     assert outputs.shape == (*batch.targets.shape, len(task.tokens))
     turned = batch.inputs._replace(source=batch.inputs.source[::-1])
     assert float(jnp.abs(outputs_of(network, batch._replace(inputs=turned))[0] - outputs).max()) > 0
+
+
+def test_the_lens_looks_into_both_decoders():
+    model, batch = made("both", True), asked("both")
+    layer, xs, state = model.prepare(unroll, batch)
+    assert {name.split(".")[1] for name in recurrent_matrices(layer)} == {"first", "second"}
+    found = gradient_by_lag(layer, xs, lambda output: jnp.sum(output**2, axis=-1), state)
+    assert {len(profile) for profile in found.values()} == {S + A}
+    for name, profile in found.items():  # what is predicted comes from its own decoder alone
+        assert bool(profile[0] > 0) == name.startswith(".second") and not np.any(profile[A:])

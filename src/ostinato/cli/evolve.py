@@ -33,6 +33,14 @@ def evolve(
             show_default=",".join(TASKS),
         ),
     ] = None,
+    start: Annotated[
+        str | None,
+        Option(
+            "--from",
+            help="the first cell: a built-in one, or yours as file.py:Class",
+            show_default="simple",
+        ),
+    ] = None,
     population: Annotated[
         int | None,
         Option(help="how many of the best cells have children", min=1, show_default="12"),
@@ -64,7 +72,7 @@ def evolve(
         bool, Option("--json", help="print one JSON document at the end and nothing else")
     ] = False,
 ) -> None:
-    """Search for a recurrent cell by evolution, from a simple tanh cell.
+    """Search for a recurrent cell by evolution, from a simple tanh cell or any other.
 
     The folder gets every cell that was tried (ancestry.jsonl), the best one as Python source
     (best.py) and a page about both (evolution.html). A search that was stopped continues with
@@ -73,11 +81,13 @@ def evolve(
     Examples:
         ostinato evolve
         ostinato evolve --tasks adding:length=50,copy:length=30 --evaluations 300 --seed 1
+        ostinato evolve --from gru --tasks copy:length=20
         ostinato evolve --resume --folder runs/evolve-1 --evaluations 500
         ostinato train --cell runs/evolve-1/best.py:Evolved --task adding
     """
     budget = {"units": units, "steps": steps, "rungs": rungs}
-    given = {"population": population, "evaluations": evaluations, "seed": seed}
+    given: dict[str, Any] = {"population": population, "evaluations": evaluations, "seed": seed}
+    given["start"] = start
     plan, folder = _plan(tasks, budget, given, folder, resume)
     with progress(quiet=as_json) as report:
         report(len(read_ancestry(folder)) if resume else 0, plan.evaluations, "the first cell")
@@ -98,7 +108,7 @@ def evolve(
 def _plan(
     tasks: str | None,
     budget: dict[str, int | None],
-    given: dict[str, int | None],
+    given: dict[str, Any],
     folder: Path | None,
     resume: bool,
 ) -> tuple[Plan, Path]:

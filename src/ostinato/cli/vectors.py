@@ -50,7 +50,7 @@ def vectors(
     check_seed(seed)
     with progress(quiet=as_json) as report:
         report(0, None, "counting pairs of words")
-        lines = (line.lower() if lowercase else line for line in given_lines(text))
+        lines = [line.lower() if lowercase else line for line in given_lines(text)]
         counted = count_cooccurrences(lines, window=window, min_count=min_count)
         made = fit_vectors(
             counted, size=size, epochs=epochs, rate=rate, x_max=x_max, seed=seed, report=report

@@ -14,7 +14,7 @@ Lipton et al. (2015), section 5.1.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,10 +23,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import BadInput
-from ..files import write_whole
+from ..files import checked_path, write_whole
 from ..progress import Report, each, silent
-from ..settings import checked_float, checked_int
+from ..settings import checked_float, checked_int, checked_kind
 from .lines import given_lines
+from .vocabulary import checked_texts
 
 SIZE, WINDOW, LEAST, EPOCHS = 50, 10, 5, 30
 RATE, FULL, POWER = 0.05, 100.0, 0.75  # those of the paper
@@ -69,7 +70,7 @@ class WordVectors:
 
 
 def count_cooccurrences(
-    lines: Iterable[str], *, window: int = WINDOW, min_count: int = LEAST
+    lines: Sequence[str], *, window: int = WINDOW, min_count: int = LEAST
 ) -> Cooccurrences:
     """Count pairs of words within lines; rare words are left out first, as if they were not there.
 
@@ -83,6 +84,7 @@ def count_cooccurrences(
         >>> found.words, [*zip(found.one.tolist(), found.other.tolist(), found.counts.tolist())]
         (('a', 'b'), [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 2.0)])
     """
+    lines = checked_texts(lines, "lines")
     checked_int("window", window)
     checked_int("min_count", min_count)
     split = [line.split() for line in lines]
@@ -136,6 +138,7 @@ def fit_vectors(
         >>> fit_vectors(counted, size=3, epochs=2).vectors.shape
         (4, 3)
     """
+    checked_kind("counted", counted, Cooccurrences, "what count_cooccurrences returns")
     checked_int("size", size)
     checked_int("epochs", epochs)
     checked_float("rate", rate, min=0)
@@ -208,7 +211,7 @@ def read_vectors(path: str | Path, among: Collection[str] | None = None) -> Word
     wanted = None if among is None else set(among)
     size, promised, lines = 0, None, 0
     kept: dict[str, np.ndarray] = {}
-    for number, line in enumerate(given_lines(Path(path)), 1):
+    for number, line in enumerate(given_lines(checked_path("path", path)), 1):
         fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(x.isdecimal() for x in fields):
             promised, size = int(fields[0]), int(fields[1])

@@ -13,5 +13,6 @@ from .graph import memory_kind as memory_kind
 from .search import Plan as Plan
 from .search import evolve as evolve
 from .source import source_of as source_of
+from .traced import graph_of as graph_of
 from .trial import Budget as Budget
 from .trial import Problem as Problem

@@ -5,7 +5,7 @@ The rules keep what a graph can compute, not always its number of weights:
     identity(a) → a                 1 - (1 - a) → a
     relu(σ(a)) → σ(a)               relu(relu(a)) → relu(a)          relu(1 - σ(a)) → 1 - σ(a)
     equal operations of equal operands are one, but for linear maps, which have their own weights
-    1 - linear(a) → linear(a)       linear(a) + linear(a) → linear(a)   if nothing else reads them
+    1 - linear(a) → linear(a)       linear(a) ± linear(a) → linear(a)   if nothing else reads them
     states with the same update are one, and values that the output does not depend on go
 
 The canonical form is simplified, and its states, nodes and operands have an order that depends on
@@ -109,7 +109,8 @@ def _refined(graph: Graph, colours: list[str]) -> list[str]:
         after = []
         for value, colour in enumerate(colours):
             own = graph.node(value)
-            reads = sorted(colours[operand] for operand in own.operands) if own else []
+            reads = [colours[operand] for operand in own.operands] if own else []
+            reads = reads if own and own.name == "subtract" else sorted(reads)
             update = colours[graph.updates[value]] if own is None else ""
             updated = sorted(colours[s] for s, u in enumerate(graph.updates) if u == value)
             read_by = sorted(colours[reader] for reader in readers[value])
@@ -151,7 +152,7 @@ def _rewritten(graph: Graph) -> Graph:
             same = operands[0]
             once[same] = uses[value]
         elif (
-            node.name == "add"
+            node.name in ("add", "subtract")
             and len(single) == 2
             and operands[0] != operands[1]
             and first.operands == node_of(operands[1]).operands

@@ -15,6 +15,7 @@ from .graph import Graph, Node
 
 ELEMENTWISE: dict[str, Callable[..., jax.Array]] = {
     "add": jnp.add,
+    "subtract": jnp.subtract,
     "multiply": jnp.multiply,
     "complement": lambda a: 1 - a,
     "tanh": jnp.tanh,

@@ -4,6 +4,7 @@ A graph computes one step. Its values are numbered: first the states before the 
 per node, in an order in which every node comes after its operands.
 
     add(a, b)         a + b
+    subtract(a, b)    a - b
     multiply(a, b)    a ⊙ b
     complement(a)     1 - a
     tanh(a), sigmoid(a), relu(a), identity(a)
@@ -23,6 +24,7 @@ from ..errors import BadInput
 # How many operands each operation has.
 OPERATIONS = {
     "add": 2,
+    "subtract": 2,
     "multiply": 2,
     "complement": 1,
     "tanh": 1,
@@ -136,8 +138,9 @@ class Graph:
             zeros = set(zero)
             for value, node in self.numbered():
                 parts = [operand in zeros for operand in node.operands]
-                if node.name in ("add", "tanh", "relu", "identity"):
+                if node.name in ("add", "subtract", "tanh", "relu", "identity"):
                     is_zero = all(parts)
+                    is_zero |= node.name == "subtract" and len(set(node.operands)) == 1
                 else:
                     is_zero = node.name == "multiply" and any(parts)
                 if is_zero:
@@ -237,7 +240,8 @@ def equations(graph: Graph) -> list[str]:
             lines.append(f"{name} = {words}")
             shown.append(name)
         else:
-            shown.append(f"({words})" if node.name in ("add", "complement") else words)
+            sum_like = node.name in ("add", "subtract", "complement")
+            shown.append(f"({words})" if sum_like else words)
     for state, value in enumerate(graph.updates):
         after = f"{names[state]}'"
         if shown[value] != after:
@@ -249,6 +253,8 @@ def equations(graph: Graph) -> list[str]:
 def _words(name: str, operands: list[str]) -> str:
     if name == "add":
         return " + ".join(operands)
+    if name == "subtract":
+        return " - ".join(operands)
     if name == "multiply":
         return " ⊙ ".join(operands)
     if name == "complement":
@@ -268,13 +274,14 @@ def _bare(words: str) -> str:
 
 
 KINDS = ("none", "additive", "gated")
+TAKEN = -1  # in place of a value that is subtracted
 
 
 def memory_kind(graph: Graph) -> str:
     """How a graph keeps a state by addition, as gated cells do: "gated", "additive" or "none".
 
     A state s is kept by addition if its update is a sum in which s itself is a term, perhaps
-    multiplied by gates: `s' = s + …`, `s' = f ⊙ s + …` or `s' = (1 - z) ⊙ s + z ⊙ …`. A gate is a
+    multiplied by gates: `s' = s + …`, `s' = f ⊙ s - …` or `s' = (1 - z) ⊙ s + z ⊙ …`. A gate is a
     value between 0 and 1 that is computed from a linear map: a sigmoid, `1 -` a gate, or a product
     of gates. So the derivative of s' with respect to s, apart from what goes through linear maps,
     is a product of gates, the constant error flow of Hochreiter and Schmidhuber (1997), not one of
@@ -304,6 +311,10 @@ def _terms(graph: Graph, value: int, gates: int = 0) -> list[tuple[int, int]]:
     node = graph.node(value)
     if node is not None and node.name == "add":
         return [term for operand in node.operands for term in _terms(graph, operand, gates)]
+    if node is not None and node.name == "subtract":
+        one, other = node.operands
+        taken = _terms(graph, other, gates)  # what is taken away is no state that is kept
+        return [*_terms(graph, one, gates), *((TAKEN, count) for _, count in taken)]
     if node is not None and node.name == "identity":
         return _terms(graph, node.operands[0], gates)
     if node is not None and node.name == "multiply":

@@ -1,10 +1,11 @@
 """The search for a cell: evolution with early rejection.
 
-The first cell is a simple tanh cell. Each later one is a child: of the fittest of three, drawn from
-the best `population` cells so far, by mutation; or of two such by crossover. No graph is tried
-twice. A child is trained rung by rung (`trial`), and rejected after a rung at which it is below the
-median of all that have reached it, so about half go on (asynchronous successive halving, Li et al.,
-2020); a task is not even tried if full marks in it could not save the child.
+The first cell is a simple tanh cell, or any other (`traced`). Each later one is a child: of the
+fittest of three, drawn from the best `population` cells so far, by mutation; or of two such by
+crossover. No graph is tried twice. A child is trained rung by rung (`trial`), and rejected after a
+rung at which it is below the median of all that have reached it, so about half go on (asynchronous
+successive halving, Li et al., 2020); a task is not even tried if full marks in it could not save
+the child.
 
 Cell number k depends on the seed, on k and on the entries before it alone, so a search that was
 interrupted continues from its ancestry as if nothing had happened.
@@ -32,15 +33,14 @@ from ..runs.loop.signals import Stop, stop_signals
 from ..settings import settings_of
 from ..tasks import Task
 from .ancestry import Entry, add_entry, best_of, read_ancestry
-from .canonical_form import canonical
-from .cell import SIMPLE
 from .graph import Graph
 from .mutation import crossed, mutated
 from .source import source_of
+from .traced import graph_of
 from .trial import Budget, Problem, check_counts
 
 SETTINGS, BEST = "evolution.json", "best.py"
-TASKS = ("adding:length=30", "memorisation:length=20:bits=3")
+TASKS = ("adding:length=30", "memorisation:length=20:bits=3", "xor")
 LARGEST = 16 << 20  # bytes of the settings
 TOURNAMENT = 3
 CROSSOVER = 0.15
@@ -57,6 +57,7 @@ class Plan:
         population: how many of the best cells can be parents.
         seed: random seed of mutations and selection.
         budget: how each cell is trained.
+        start: the first cell, as for `ostinato train --cell`.
         evaluations: how many cells to try in all. A search may continue with more.
     """
 
@@ -64,6 +65,7 @@ class Plan:
     population: int = 12
     seed: int = 0
     budget: Budget = dataclasses.field(default_factory=Budget)
+    start: str = "simple"
     evaluations: int = dataclasses.field(default=100, compare=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +73,8 @@ class Plan:
             raise BadInput("evolution needs at least one task")
         if strange := [words for words in self.tasks if not isinstance(words, str)]:
             raise BadInput(f"a task is given by its name, got {strange[0]!r:.40}")
+        if not isinstance(self.start, str):
+            raise BadInput(f"the first cell is given by its name, got {self.start!r:.40}")
         check_counts(population=self.population, evaluations=self.evaluations)
         Config(seed=self.seed)
 
@@ -112,10 +116,15 @@ def task_of(words: str, *, named: bool = True) -> Task:
         raise BadInput(f"the task {words}: {error}") from None
 
 
-def child_of(entries: Sequence[Entry], plan: Plan) -> tuple[Graph, tuple[int, ...], tuple]:
-    """The graph of the next cell, the numbers of its parents, and the changes."""
+def child_of(
+    entries: Sequence[Entry], plan: Plan, first: Graph | None = None
+) -> tuple[Graph, tuple[int, ...], tuple]:
+    """The graph of the next cell, the numbers of its parents, and the changes.
+
+    `first` is that of the plan's first cell, if it is known; else a folder names it.
+    """
     if not entries:
-        return canonical(SIMPLE), (), ()
+        return first or graph_of(plan.start, named=False), (), ()
     random = np.random.default_rng([plan.seed, len(entries)])
     known = {entry.graph for entry in entries}
     population = best_of(entries, plan.population)
@@ -211,6 +220,7 @@ def evolve(
     folder = Path(folder)
     if evaluations is not None:
         plan = dataclasses.replace(plan, evaluations=evaluations)
+    first = None if resume else graph_of(plan.start)
     problems = [Problem(task_of(words, named=not resume), plan.budget) for words in plan.tasks]
     _prepare(folder, plan, resume)
     with locked(folder), stop_signals() as stop:
@@ -223,7 +233,7 @@ def evolve(
         write_whole(folder / SETTINGS, json.dumps(plan.as_json(), indent=1).encode())
         entries = read_ancestry(folder, repair=True)
         while len(entries) < plan.evaluations and stop.number is None:
-            graph, parents, changes = child_of(entries, plan)
+            graph, parents, changes = child_of(entries, plan, first)
             least = yardsticks_of(entries, plan.budget.rungs)
             if (outcome := tried(graph, problems, least, stop)) is None:
                 break

@@ -153,6 +153,8 @@ def _statements(graph: Graph, groups: list[list[int]], names: list[str]) -> list
 def _expression(name: str, operands: list[str]) -> str:
     if name == "add":
         return " + ".join(operands)
+    if name == "subtract":
+        return " - ".join(operands)
     if name == "multiply":
         return " * ".join(operands)
     if name == "complement":

@@ -12,9 +12,12 @@ from ..errors import BadInput
 from ..names import did_you_mean
 from . import (
     bai_table,
+    cell_evolution,
+    execution,
     gradient_figures,
     handwriting_words,
     krause,
+    long_lags,
     moving_digits,
     neural_turing,
     predictive_text,
@@ -35,6 +38,8 @@ RECIPES: dict[str, Recipe] = {
         gradient_figures.FIGURES,
         synthetic.TEMPORAL_XOR,
         synthetic.ADDING,
+        long_lags.SUITE,
+        execution.NINE_DIGITS,
         krause.TABLE,
         krause.PENN,
         krause.WIKIPEDIA,
@@ -45,6 +50,7 @@ RECIPES: dict[str, Recipe] = {
         bai_table.JSB_CHORALES,
         synthetic.BOUNCING_BALLS,
         moving_digits.RECIPE,
+        cell_evolution.RECIPE,
         translation.RECIPE,
         handwriting_words.RECIPE,
     )

@@ -83,6 +83,9 @@ RECIPE = BesideMarkov(
         "With the list, the most probable word of it is taken, by the sum over all paths; without, "
         "the most probable path.",
         "64 units in each direction in place of 100, and Adam in place of gradient descent.",
+        "Never run in full: after 281 of 2,000 steps the LSTM had 99.8 % of 500 test words right "
+        "(one seed, 91.2 % without the list), the hidden Markov models 98.4 %. That is the "
+        "published order, on an easier task: seven words make the difference.",
     ),
     columns=(LISTED, FREE),
     order=LISTED,

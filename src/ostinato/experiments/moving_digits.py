@@ -16,9 +16,8 @@ def errors(trial: Trial) -> Measurements:
     values = measured(trial.network, task.evaluated("test"), task.metrics)
     found = dict(zip([metric.name for metric in task.metrics], values, strict=True))
     ahead = [f"{name} {value:.4g}" for name, value in task.scores(trial.network, "test").items()]
-    return Measurements(
-        {name: found.get(name) for name in (PREDICTED, AGAIN)}, words=f"{', '.join(ahead)}."
-    )
+    words = f"{', '.join(ahead)}." if ahead else ""
+    return Measurements({name: found.get(name) for name in (PREDICTED, AGAIN)}, words=words)
 
 
 def row(name: str, title: str, published: float | None, **settings: Any) -> TableRow:
@@ -35,8 +34,7 @@ RECIPE = Trained(
     differs=(
         "10,000 clips, drawn once, where the source draws new ones without end; digits turn back "
         "at an edge by reflection.",
-        "Adam instead of gradient descent with momentum, and fewer steps than the source, which "
-        "trains for days.",
+        "Adam, and far fewer steps than the source.",
         "A conditional decoder reads the frame that it drew itself, in training too.",
         "The autoencoder has no published number.",
     ),

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .hessian_free import Damping as Damping
     from .hessian_free import HessianFree as HessianFree
     from .hybrid import Hybrid as Hybrid
+    from .layer_wise import LayerWise as LayerWise
     from .learner import Learner as Learner
     from .learner import Objective as Objective
     from .learner import RunSize as RunSize

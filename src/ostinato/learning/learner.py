@@ -156,7 +156,7 @@ class Learner(abc.ABC):
 
     def __new__(cls, *given: Any, **named: Any) -> "Learner":
         if given or named:  # a copy is made without
-            check_arguments(cls, cls.__init__, given, named)
+            check_arguments(cls, cls.__init__, given, named, jax.Array)  # a rate may be traced
         return super().__new__(cls)
 
     @classmethod

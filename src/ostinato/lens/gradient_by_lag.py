@@ -80,7 +80,9 @@ def gradient_by_lag(
     steps = jax.tree.leaves(xs)[0].shape[0]
     last = range(steps)[at]
     errors = jax.grad(total)(offsets)
-    return {name: _profile(_squares(errors[name], batch)[: last + 1]) for name in offsets}
+    profiles = {name: _profile(_squares(errors[name], batch)[: last + 1]) for name in offsets}
+    # A part that has only the last of the steps has no state, and no error, before them.
+    return {name: jnp.pad(x, (0, last + 1 - len(x))) for name, x in profiles.items()}
 
 
 class _Moved(Wrapper):

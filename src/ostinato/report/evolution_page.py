@@ -16,6 +16,7 @@ PAGE = "evolution.html"
 WIDTH, HEIGHT, MARGIN = 900, 320, 40
 SIGNS = {
     "add": "+",
+    "subtract": "−",
     "multiply": "×",
     "complement": "1 −",
     "sigmoid": "σ",

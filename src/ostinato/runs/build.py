@@ -11,7 +11,7 @@ import numpy as np
 from ..data import Batch
 from ..data.scaling import DTYPE
 from ..errors import BadInput
-from ..learning import Hybrid, Learner, Objective, RunSize
+from ..learning import Hybrid, LayerWise, Learner, Objective, RunSize
 from ..settings import checked_kind
 from ..tasks import Task
 from ..tasks.task import TaskSizes
@@ -59,12 +59,21 @@ def build_learner(
         from ..learning import Transformation  # late, because it imports optax
 
         return Transformation(given, objective)
+    alone = config.training.layer_wise
     units = units_of(config, task)
     widest = units if isinstance(units, int) else max(units)
     share = task.epochs(1, config.batch_size)
     size = RunSize(
         steps_of(config, task), config.batch_size, widest, epoch=1 / share if share else None
     )
+    if alone is not None:
+        # What comes after the layers; at least a step, because a schedule needs one.
+        left = max(1, size.steps - alone * config.network.layers)
+        return LayerWise(
+            config.learner.make_learner(objective, size._replace(steps=alone)),
+            config.learner.make_learner(objective, size._replace(steps=left)),
+            alone,
+        )
     learner = config.learner.make_learner(objective, size)
     if config.first is None:
         return learner

@@ -74,13 +74,15 @@ def room(config: Config) -> int:
 def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[str, int]:
     """A lower bound on the bytes that a run needs, by purpose."""
     small = network_shapes(_small(config), task)
-    learner_state = eqx.filter_eval_shape(learner.initial, small)
-    copies = 2 + count_parameters(learner_state) // count_parameters(small) + learner.copies
+    # Layers are trained one by one only if there are two at least.
+    like = small if config.training.layer_wise is None else network_shapes(_small(config, 2), task)
+    learner_state = eqx.filter_eval_shape(learner.initial, like)
+    copies = 2 + count_parameters(learner_state) // count_parameters(like) + learner.copies
     parts = {"weights": copies * FLOAT * parameter_count(config, task, units)}
     steps, size = task.batch_shape(config.batch_size)
     # The state grows with the units, but for the memory of a neural Turing machine.
     state = _state(small)
-    more = _state(network_shapes(_small(config, 2 * SMALL), task)) - state
+    more = _state(network_shapes(_small(config, units=2 * SMALL), task)) - state
     state += more * (sum(config.network.sizes(units)) - SMALL) // SMALL
     gradient = vars(config.learner.settings).get("gradient", "full")
     if gradient == "rtrl":
@@ -97,8 +99,8 @@ def needed(config: Config, task: Task, learner: Learner, units: Units) -> dict[s
     return parts
 
 
-def _small(config: Config, units: int = SMALL) -> Config:
-    return config.replace(units=units, budget=None, layers=1)
+def _small(config: Config, layers: int = 1, units: int = SMALL) -> Config:
+    return config.replace(units=units, budget=None, layers=layers)
 
 
 def _state(shapes: Network) -> int:

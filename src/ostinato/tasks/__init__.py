@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .series.systems import SantaFe as SantaFe
     from .synthetic.bouncing_balls import BouncingBalls as BouncingBalls
     from .synthetic.long_lags import Adding as Adding
+    from .synthetic.long_lags import MarkedXor as MarkedXor
     from .synthetic.long_lags import Multiplication as Multiplication
     from .synthetic.long_lags import Permutation as Permutation
     from .synthetic.long_lags import TemporalOrder as TemporalOrder
@@ -58,6 +59,7 @@ TASKS = Members(
         "xor": "synthetic.xor:Xor",
         "adding": "synthetic.long_lags:Adding",
         "multiplication": "synthetic.long_lags:Multiplication",
+        "marked-xor": "synthetic.long_lags:MarkedXor",
         "temporal-order": "synthetic.long_lags:TemporalOrder",
         "temporal-order-3": "synthetic.long_lags:TemporalOrder3",
         "permutation": "synthetic.long_lags:Permutation",

@@ -105,8 +105,9 @@ def log_likelihoods(outputs: jax.Array, lengths: jax.Array, transcript: jax.Arra
 
     Example:
         >>> outputs = jnp.log(jnp.array([[[0.2, 0.7, 0.1]], [[0.2, 0.1, 0.7]]]))
-        >>> log_likelihoods(outputs, jnp.array([2]), jnp.array([1, 2])).round(4).tolist()
-        [-0.7133]
+        >>> likely = jax.jit(log_likelihoods)(outputs, jnp.array([2]), jnp.array([1, 2]))
+        >>> round(float(likely[0]), 4)
+        -0.7133
     """
     labels = jnp.broadcast_to(transcript[:, None], (len(transcript), outputs.shape[1]))
     weights = (labels > 0).astype(outputs.dtype)

@@ -43,6 +43,19 @@ class Frames(eqx.Module):
         return jnp.moveaxis(features, 0, 1).reshape(steps, count, -1)
 
 
+class OwnFrames(OwnAnswers):
+    """A network of frames that reads the one it drew last, whatever it is given.
+
+    Shapes: x `(..., 1)`; state `(the network's, last frame)`.
+    """
+
+    def vector_size(self) -> int:
+        return 1
+
+    def step(self, state: Any, u: Any) -> tuple[Any, Any]:
+        return super().step(state, (u, True))
+
+
 class InTurn(Layer):
     """Two layers, one after the other: the first has the first `steps` steps, the second the rest.
 
@@ -138,13 +151,12 @@ class VideoModel(Model):
         for decoder, before in ((self.again, jnp.zeros_like(last)), (self.ahead, last)):
             if decoder is not None:
                 begin = decoder.starting(self.encoder, state)
-                own = OwnAnswers(decoder.network, jax.nn.sigmoid), (begin, before)
+                own = OwnFrames(decoder.network, jax.nn.sigmoid), (begin, before)
                 made.append(own if self.conditional else (decoder.network, begin))
-        xs: Any = (ones, jnp.ones_like(ones, bool)) if self.conditional else ones
         if len(made) == 1:
-            return made[0][0], xs, made[0][1]
+            return made[0][0], ones, made[0][1]
         (one, first), (two, second) = made
-        return InTurn(one, two, len(film)), xs, (first, second)
+        return InTurn(one, two, len(film)), ones, (first, second)
 
 
 class VideoCaptioner(EncoderDecoder):

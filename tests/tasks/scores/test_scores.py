@@ -343,3 +343,20 @@ def test_scores_refuse_more():
         scores.meteor([["a"]], ["a"])
     with pytest.raises(BadInput, match=r"tokenize must be one of 13a, .*; got 'words'"):
         scores.bleu(["a"], ["a"], tokenize="words")
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: scores.bleu(["a"], None), "a score needs a list of references, got None"),
+        (lambda: scores.meteor(3, ["a"]), "a score needs a list of texts, got 3"),
+        (lambda: scores.bleu(["a"], ["a"], order=1.5), "order of BLEU must be of type int"),
+        (lambda: scores.meteor(["a"], ["a"], synonyms=[["a"]]), "synonyms must be what synonym_s"),
+        (lambda: scores.synonym_sets(["ab"]), "each of sets must be a list of words; got 'ab'"),
+        (lambda: scores.synonym_sets([[1]]), "a synonym is a single word, got 1"),
+        (lambda: scores.read_synonyms(None), "path must be a path, got None"),
+    ],
+)
+def test_mistaken_arguments(call, words):
+    with pytest.raises(BadInput, match=words):
+        call()

@@ -206,6 +206,20 @@ SETTINGS: Table = {
     "{x.training.curriculum}": lambda x: (
         x.training.curriculum and x.length and x.training.curriculum > x.length
     ),
+    "layer_wise cannot be combined with first; leave one of them out": lambda x: (
+        x.training.layer_wise and x.first is not None
+    ),
+    "layer_wise validates layers that are not trained yet; leave out patience": lambda x: (
+        x.training.layer_wise and x.training.patience
+    ),
+    "layer_wise needs --gradient full": lambda x: (
+        x.training.layer_wise and vars(x.learner.settings).get("gradient", "full") != "full"
+    ),
+    **_each(
+        ("bidirectional", "feedback", "turing", "expand", "output_feedback", "readout_units"),
+        "layer_wise needs plain layers with a linear readout; leave out NAME",
+        lambda x: x.training.layer_wise,
+    ),
     "the learner {x.learner.name} needs --precision float32": lambda x: (
         x.learner.kind.exact and x.training.precision == "bfloat16"
     ),
@@ -234,6 +248,9 @@ RUN: Table = {
     "--steps": lambda x: x.training.epochs and not x.task.epochs(1, x.config.batch_size),
     "the task {x.task.name} draws new training data without end, so it has no epochs, which the "
     "schedule halving counts": lambda x: x.halves and not x.task.epochs(1, x.config.batch_size),
+    "layer_wise trains one layer after the other; give --layers 2 or more": lambda x: (
+        x.training.layer_wise and x.network.layers == 1
+    ),
     "there are {x.devices} devices here, got --devices {x.training.devices}": lambda x: (
         x.training.devices > x.devices
     ),
@@ -258,6 +275,11 @@ NETWORK: Table = {
     "the task {x.task.name} has a network of its own kind; leave out omega": lambda x: (
         x.model != "network" and vars(x.learner.settings).get("omega")
     ),
+    "the task {x.task.name} has a network of its own kind; leave out layer_wise": lambda x: (
+        x.model != "network" and x.training.layer_wise
+    ),
+    "layer_wise reads every layer by itself; leave out --pool, and cells with a readout of their "
+    "own": lambda x: x.training.layer_wise and (x.network.pool != "last" or x.own_readout),
     "the task {x.task.name} reads vectors, so it takes no embedding": lambda x: (
         x.network.embedding and x.model in ("network", "video") and not x.task.symbolic
     ),

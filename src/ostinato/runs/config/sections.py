@@ -171,6 +171,9 @@ class TrainingSettings:
     curriculum: int | None = setting(
         None, "initial sequence length, which grows to --length", min=1
     )
+    layer_wise: int | None = setting(
+        None, "train each layer alone for so many steps, from the first up, then all", min=1
+    )
     devices: int = setting(1, "number of devices that share each batch", min=1)
     log_every: int | None = setting(
         None, "steps between lines of the log (default: 1 % of all steps, at most 50)", min=1

@@ -151,6 +151,10 @@ def fit_characters(
         rounds: of re-estimation.
         report: hears how many rounds are done.
     """
+    if len(words) != len(drawings):
+        raise BadInput(f"there are {len(words)} words and {len(drawings)} drawings")
+    if any(not 0 <= x < characters for word in words for x in word):
+        raise BadInput(f"characters are from 0 to {characters - 1}")
     checked_int("states", states)
     checked_int("rounds", rounds, min=0)
     pairs = [

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...data.lines import read_lines
 from ...errors import BadInput
+from ...files import checked_path
 from ..ctc import log_likelihoods
 
 COMMON = "common"
@@ -25,7 +26,7 @@ WAY WEEK WHALE WHAT WHEEL WHEN YAK
 
 def read_words(name: str) -> tuple[str, ...]:
     """The words of a file, one per line, or the built-in ones (`common`); a word is in it once."""
-    words = WORDS if name == COMMON else read_lines(name, "list of words")
+    words = WORDS if name == COMMON else read_lines(checked_path("words", name), "list of words")
     known: set[str] = set()
     for number, word in enumerate(words, 1):
         if word in known or len(word.split()) > 1:

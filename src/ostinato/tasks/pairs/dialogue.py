@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...data.files import check_file, whole_path
+from ...data.files import whole_path
 from ...data.generated.dialogues import draw_dialogues
 from ...data.lines import given_lines
 from ...data.splits import divided_at_random, shares
 from ...data.tokens import Tokens
 from ...errors import BadInput
+from ...files import checked_path
 from ...settings import setting
 from ..applying import ApplyOptions
 from ..task import random
@@ -146,9 +147,8 @@ def read_dialogues(path: str | Path) -> list[list[str]]:
         >>> read_dialogues("talk.txt")
         [['hello', 'hi'], ['who?', 'me', 'ah']]
     """
-    check_file(path)
     dialogues: list[list[str]] = [[]]
-    for number, line in enumerate(given_lines(Path(path)), 1):
+    for number, line in enumerate(given_lines(checked_path("path", path)), 1):
         if line.strip():
             dialogues[-1].append(line.strip())
             continue

@@ -24,6 +24,7 @@ import numpy as np
 from ...data.lines import given_lines
 from ...data.tokens import Tokens
 from ...errors import BadInput
+from ...files import checked_path
 from ...progress import each
 from ...weights import own_precision
 from ...wiring import EncoderDecoder
@@ -49,7 +50,7 @@ def read_n_best(path: str | Path) -> list[list[Candidate]]:
         [[Candidate(text='a', score=-1.0)], [Candidate(text='b', score=-2.0)]]
     """
     lists: list[list[Candidate]] = [[]]
-    for number, line in enumerate(given_lines(Path(path)), 1):
+    for number, line in enumerate(given_lines(checked_path("path", path)), 1):
         where = f"{path}, line {number}"
         if line.count(BETWEEN) > 1:
             which, text, *_, score = (part.strip() for part in line.split(BETWEEN))

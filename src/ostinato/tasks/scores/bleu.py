@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...errors import BadInput, NeedsExtra
+from ...settings import checked_int
 from .exact import each_with_several
 
 TOKENIZERS = ("13a", "intl", "char", "none", "zh")
@@ -65,8 +66,7 @@ def bleu(
     """
     if tokenize not in TOKENIZERS:
         raise BadInput(f"tokenize must be one of {', '.join(TOKENIZERS)}; got {tokenize!r:.40}")
-    if order < 1:
-        raise BadInput(f"the order of BLEU must be at least 1, got {order}")
+    checked_int("the order of BLEU", order)
     metric = _sacrebleu("BLEU").BLEU(lowercase=lowercase, tokenize=tokenize, max_ngram_order=order)
     return _score("BLEU" if order == 4 else f"BLEU-{order}", metric, found, references)
 

@@ -100,6 +100,11 @@ def check_pairs(found: Sequence[Any], references: Sequence[Any]) -> None:
     """Refuse an unequal number of texts and references, and none at all."""
     if isinstance(found, str) or isinstance(references, str):
         raise BadInput("a score needs lists of texts, got one text; put it in a list")
+    for what, given in (("texts", found), ("references", references)):
+        try:
+            len(given)
+        except TypeError:
+            raise BadInput(f"a score needs a list of {what}, got {given!r:.40}") from None
     if len(found) != len(references):
         raise BadInput(f"there are {len(found)} texts and {len(references)} references")
     if not len(references):
@@ -116,7 +121,9 @@ def each_with_several(
         [['a'], ['b', 'B']]
     """
     check_pairs(found, references)
-    several = [[one] if isinstance(one, str) else [*one] for one in references]
+    several: list[list[Any]] = [
+        [*one] if isinstance(one, list | tuple) else [one] for one in references
+    ]
     for number, (text, some) in enumerate(zip(found, several, strict=True), 1):
         if not some:
             raise BadInput(f"text {number} has no reference")

@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 from ...data.lines import read_lines
 from ...errors import BadInput
-from ...settings import checked_float
+from ...files import checked_path
+from ...settings import checked_float, checked_kind
 from .exact import each_with_several
 from .porter import stem
 
@@ -87,6 +88,8 @@ def meteor(
     checked_float("alpha", alpha, min=0, max=1)
     checked_float("beta", beta, min=0)
     checked_float("gamma", gamma, min=0, max=1)
+    if synonyms is not None:
+        checked_kind("synonyms", synonyms, dict, "what synonym_sets or read_synonyms returns")
     every = []
     for text, several in zip(found, each_with_several(found, references), strict=True):
         counts = [matches(text, one, stems, synonyms) for one in several]
@@ -106,9 +109,9 @@ def synonym_sets(sets: Sequence[Sequence[str]]) -> Synonyms:
         ([0, 1], frozenset())
     """
     known: dict[str, frozenset[int]] = {}
-    for number, words in enumerate(sets):
-        for word in words:
-            if _words(word) != [word.lower()]:
+    for number, words in enumerate(checked_kind("sets", sets, list, "a list of lists of words")):
+        for word in checked_kind("each of sets", words, list, "a list of words"):
+            if not isinstance(word, str) or _words(word) != [word.lower()]:
                 raise BadInput(f"a synonym is a single word, got {word!r:.40}")
             known[word.lower()] = known.get(word.lower(), frozenset()) | {number}
     return known
@@ -116,7 +119,7 @@ def synonym_sets(sets: Sequence[Sequence[str]]) -> Synonyms:
 
 def read_synonyms(path: str | Path) -> Synonyms:
     """The synonyms of a UTF-8 file: on each line words that mean the same, with spaces between."""
-    lines = [line.split() for line in read_lines(path, "file of synonyms")]
+    lines = [line.split() for line in read_lines(checked_path("path", path), "file of synonyms")]
     for number, words in enumerate(lines, 1):
         if len(words) < 2:
             raise BadInput(f"{path}, line {number} has one word; give words that mean the same")

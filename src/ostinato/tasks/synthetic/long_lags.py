@@ -50,13 +50,17 @@ class Adding(Synthetic):
     def lag(self) -> int:
         return self.length - self.length // 2
 
+    def values(self, rng: np.random.Generator, length: int, size: int) -> np.ndarray:
+        """The values `(length, size)`, of which two are marked."""
+        return rng.random((length, size), np.float32)
+
     def target(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The target, from the two marked values."""
         return one + other
 
     def draw(self, rng: np.random.Generator, size: int, length: int) -> Batch:
         xs = np.zeros((length, size, 2), np.float32)
-        xs[..., 0] = rng.random((length, size), np.float32)
+        xs[..., 0] = self.values(rng, length, size)
         half, every = length // 2, np.arange(size)
         first, second = rng.integers(0, half, size), rng.integers(half, length, size)
         xs[first, every, 1] = xs[second, every, 1] = 1
@@ -78,6 +82,24 @@ class Multiplication(Adding):
 
     def target(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         return one * other
+
+
+class MarkedXor(Adding):
+    """`Adding` with bits in place of values, and the XOR of the two marked ones as the target.
+
+    `chance` is ¼, the error of the constant answer ½.
+
+    Source: Martens and Sutskever (2011), section 4.1, after Atiya and Parlos (2000).
+    """
+
+    name = "marked-xor"
+    framing = LastStep(SquaredError(), (MeanSquaredError(),), chance=1 / 4)
+
+    def values(self, rng: np.random.Generator, length: int, size: int) -> np.ndarray:
+        return np.round(super().values(rng, length, size))
+
+    def target(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return np.abs(one - other)
 
 
 class TemporalOrder(Synthetic):

@@ -186,11 +186,13 @@ def test_the_recipe_of_a_task_is_used_where_no_cell_is_named():
     }
 
 
-def test_another_learner_or_a_budget_replaces_its_part_of_a_recipe():
+def test_what_a_recipe_says_to_others_is_left_out():
     other = Config(task="ntm-copy", learner="sgd")
     assert (other.turing, other.steps, other.rate) == ("128x20", 30_000, None)
     assert (exact := Config(task="ntm-copy", learner="hf")).turing == "128x20"
     assert exact.batch_size == 1000
+    assert Config(task="ntm-sort").curriculum == 10
+    assert Config(task="ntm-sort", max_items=3, kept=2).curriculum is None
     assert (small := Config(task="ntm-copy", budget=5000)).units is None and small.rate == 2e-3
     assert Config(task="adding").flat() == Config(task="adding", cell="mlstm").flat()
 

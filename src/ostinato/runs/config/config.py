@@ -298,7 +298,8 @@ def _with_task(given: dict[str, Any]) -> dict[str, Any]:
 def _with_recipe(given: dict[str, Any]) -> dict[str, Any]:
     """Settings with those of the task's recipe that they leave open, where they name no cell.
 
-    Another learner takes nothing that is said to the recipe's, and a budget replaces its units.
+    Another learner takes nothing that is said to the recipe's, a budget replaces its units, and a
+    task of other sizes has no use for its curriculum.
     """
     if "cell" in given:
         return given
@@ -307,6 +308,8 @@ def _with_recipe(given: dict[str, Any]) -> dict[str, Any]:
     recipe = {name: value for name, value in task.recipe.items() if name not in others}
     if "budget" in given:
         recipe.pop("units", None)
+    if given.keys() & settings_of(task.Settings).keys():
+        recipe.pop("curriculum", None)
     return {**recipe, **given}
 
 

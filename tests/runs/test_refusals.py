@@ -160,6 +160,12 @@ NETWORK_ROWS = [
         }.items()
     ),
     (
+        {"gradient": "rtrl"},
+        TAGS,
+        "the task tag has a network of its own kind, which needs --gradient full",
+    ),
+    ({"omega": 0.1}, TAGS, "the task tag has a network of its own kind; leave out omega"),
+    (
         {"layer_wise": 9, "layers": 2},
         TAGS,
         "the task tag has a network of its own kind; leave out layer_wise",

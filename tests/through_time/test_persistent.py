@@ -60,6 +60,7 @@ UNFIT = {
     "liquid": "neither (batch, units) nor (batch,)",
     "expansion, quadratic": "neither (batch, units) nor (batch,)",
     "additive delay": "neither (batch, units) nor (batch,)",
+    "additive delay, nonlinear": "neither (batch, units) nor (batch,)",
     "delay": "neither (batch, units) nor (batch,)",
     "zoneout": "a value is in key<fry>, which kernels do not know",
     "gated feedback, tanh": "cut into single columns",

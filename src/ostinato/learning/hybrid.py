@@ -20,7 +20,7 @@ import numpy as np
 from ..cells import Model
 from ..data import Batch
 from ..errors import BadInput
-from .learner import Learner, Stepped
+from .learner import Learner, LedBy, Stepped
 
 WHERE = ("after", "stuck")
 EVERY_LEARNERS = ("loss", "norm", "norms", "rate", "clipped", "moved")
@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Hybrid(Learner):
+class Hybrid(LedBy):
     """A first-order learner and a second-order one.
 
     Attributes:
@@ -65,29 +65,16 @@ class Hybrid(Learner):
     steps: int
     where: str = "after"
 
-    can_vmap = False
-
     @property
-    def copies(self) -> int:
-        return self.second.copies
-
-    @property
-    def fewer_copies(self) -> str:
-        return self.second.fewer_copies
-
-    def chosen_values(self) -> dict[str, Any]:
-        return self.second.chosen_values()
-
-    def advice(self, rate: float) -> str:
-        return self.second.advice(rate)
+    def leader(self) -> Learner:
+        return self.second
 
     def __post_init__(self) -> None:
         if self.where not in WHERE:
             raise BadInput(f"where must be one of {', '.join(WHERE)}; got {self.where}")
         if self.steps < 1:
             raise BadInput(f"steps must be at least 1, got {self.steps}")
-        for name in ("exact", "usual_batch", "log_every_step", "chunk"):
-            object.__setattr__(self, name, getattr(self.second, name))
+        super().__post_init__()
 
     def initial(self, network: Model) -> State:
         nothing = jnp.full_like(jnp.ones(()), jnp.inf)

@@ -21,7 +21,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..weights import trained
 from ..wiring import Network, Readout, Stack
-from .learner import Learner, Stepped
+from .learner import Learner, LedBy, Stepped
 
 
 class Held(Wrapper):
@@ -54,7 +54,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class LayerWise(Learner):
+class LayerWise(LedBy):
     """Layers one after the other, each by a learner `alone`, then all of them `together`.
 
     The loss of a stage is that of its own readout; the network itself, with layers that have not
@@ -84,44 +84,15 @@ class LayerWise(Learner):
             raise BadInput("layer-wise training needs --gradient full")
         if self.steps < 1:
             raise BadInput(f"steps must be at least 1, got {self.steps}")
+        super().__post_init__()
 
     @property
-    def exact(self) -> bool:  # type: ignore[override]
-        return self.together.exact
-
-    @property
-    def usual_batch(self) -> int:  # type: ignore[override]
-        return self.together.usual_batch
-
-    @property
-    def log_every_step(self) -> bool:  # type: ignore[override]
-        return self.together.log_every_step
-
-    @property
-    def chunk(self) -> int | None:  # type: ignore[override]
-        return self.together.chunk
-
-    @property
-    def can_vmap(self) -> bool:  # type: ignore[override]
-        return False
-
-    @property
-    def copies(self) -> int:
-        return self.together.copies
-
-    @property
-    def fewer_copies(self) -> str:
-        return self.together.fewer_copies
+    def leader(self) -> Learner:
+        return self.together
 
     @property
     def numbers(self) -> dict[str, float]:
         return self.together.numbers
-
-    def chosen_values(self) -> dict[str, Any]:
-        return self.together.chosen_values()
-
-    def advice(self, rate: float) -> str:
-        return self.together.advice(rate)
 
     def summary(self, reports: list[dict[str, Any]]) -> dict[str, Any]:
         return self.together.summary(reports)

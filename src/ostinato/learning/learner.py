@@ -251,3 +251,32 @@ class Learner(abc.ABC):
             name: float(np.mean([report[name] for report in reports]))
             for name in reports[0].keys() - {"norms"}
         }
+
+
+class LedBy(Learner):
+    """A learner made of others, which needs and says what one of them, its `leader`, does."""
+
+    can_vmap = False
+
+    @property
+    @abc.abstractmethod
+    def leader(self) -> Learner:
+        """The learner that it is like."""
+
+    def __post_init__(self) -> None:
+        for name in ("exact", "usual_batch", "log_every_step", "chunk"):
+            object.__setattr__(self, name, getattr(self.leader, name))
+
+    @property
+    def copies(self) -> int:
+        return self.leader.copies
+
+    @property
+    def fewer_copies(self) -> str:
+        return self.leader.fewer_copies
+
+    def chosen_values(self) -> dict[str, Any]:
+        return self.leader.chosen_values()
+
+    def advice(self, rate: float) -> str:
+        return self.leader.advice(rate)

@@ -247,8 +247,8 @@ class Series(Streamed, FileTask, AnsweringTask):
             targets = kept_texts(found["targets"], "targets")
             if not {*targets} <= {*columns}:
                 raise ValueError("its targets are not among its columns")
-            if answers.scaler is None or len(answers.scaler.shift) != len(targets):
-                raise ValueError("its answers are not numbers, one per target")
+            if answers.scaler is None or len(answers.scaler.shift) % len(targets):
+                raise ValueError("its answers are not numbers, one per target and step")
         yardsticks.check_errors(found.get("naive_errors", {}), answers)
         return scaler.columns, answers.outputs
 

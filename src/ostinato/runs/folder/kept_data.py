@@ -1,7 +1,8 @@
 """`data.safetensors`: the data of a task that was made in Python, so that its run is whole.
 
-What is kept are the arguments with which the task was made. Arrays are tensors, many texts are the
-bytes of their UTF-8, and all else is JSON in the header. Nothing is pickled.
+What is kept are the arguments with which the task was made. Arrays are tensors, a data frame is the
+bytes of an Arrow stream, many texts are those of their UTF-8, and all else is JSON in the header.
+Nothing is pickled.
 """
 
 import json
@@ -14,6 +15,7 @@ import safetensors
 import safetensors.numpy
 
 from ...data import Vocabulary
+from ...data.frames import bytes_of_frame, frame_of_bytes, is_frame
 from ...data.tokens import Tokens
 from ...errors import BadInput
 from ...files import write_whole
@@ -111,7 +113,9 @@ class _Packing:
             return {"tuple": [self.packed(x) for x in value]}
         if isinstance(value, list | range):
             return self._packed_list([*value])
-        if hasattr(value, "__array__") and not hasattr(value, "columns"):
+        if is_frame(value):
+            return {"frame": self._tensor(np.frombuffer(bytes_of_frame(value), np.uint8))}
+        if hasattr(value, "__array__"):
             return self._packed_array(np.asarray(value))
         raise CannotKeep(f"{type(value).__name__} is not kept")
 
@@ -155,6 +159,8 @@ def _unpacked(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         return tuple(inner(x) for x in content)
     if name == "array":
         return arrays[content]
+    if name == "frame":
+        return frame_of_bytes(arrays[content].tobytes())
     if name == "cells":
         texts, shape, cells = content
         return np.array(inner(cells), str if texts else object).reshape(shape)

@@ -46,7 +46,12 @@ def series_of_file(given: Reading) -> dict[str, Any]:
     if kind is not None:
         if settings.target is None:
             raise BadInput(f"kind {kind} needs target, the column to learn")
-        for name, value in {"horizon": 1, "quantiles": None, "season": None}.items():
+        for name, value in {
+            "horizon": 1,
+            "quantiles": None,
+            "season": None,
+            "conformal": False,
+        }.items():
             if getattr(settings, name) != value:
                 raise BadInput(f"{name} is of forecasts; leave it out with kind {kind}")
     with naming(path):

@@ -125,6 +125,7 @@ class Task(abc.ABC):
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
         seed: random seed of all batches.
+        notes: what was done to read the data, in sentences that a run says at its start.
         arguments: those with which it was made, so that a run can keep them; `None` if its settings
             say it all.
     """
@@ -146,6 +147,7 @@ class Task(abc.ABC):
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     settings: Any
     seed: int
+    notes: tuple[str, ...] = ()
     arguments: tuple[tuple[Any, ...], dict[str, Any]] | None
 
     def __new__(cls, *given: Any, **named: Any) -> Self:

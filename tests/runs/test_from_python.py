@@ -1,4 +1,4 @@
-"""A run of a built-in task that was made in Python is a full run: it knows its task and its data."""
+"""A run of one of our tasks that was made in Python is a full run: it knows its task and data."""
 
 import json
 
@@ -151,7 +151,9 @@ def test_what_is_not_kept_is_said_and_trains_all_the_same(tmp_path, monkeypatch)
         keep_data(tmp_path, Adding.__new__(Adding, np.zeros(3, "datetime64[s]")))
     monkeypatch.setattr(kept_data, "MAX_KEPT", 1000)
     task = Series(WAVES, length=8)
-    with pytest.warns(RuntimeWarning, match=r"not kept in .*, because they take 1,976 bytes, more than"):
+    with pytest.warns(
+        RuntimeWarning, match=r"not kept in .*, because they take 1,976 bytes, more than"
+    ):
         run = train(Config(**SMALL), tmp_path / "run", task=task)
     assert run.manifest["given"] == ["task"] and run.config.task.name == "series"
     with pytest.raises(BadInput, match="pass it again"):

@@ -115,9 +115,10 @@ class _Packing:
             return self._packed_list([*value])
         if is_frame(value):
             return {"frame": self._tensor(np.frombuffer(bytes_of_frame(value), np.uint8))}
-        if hasattr(value, "__array__"):
-            return self._packed_array(np.asarray(value))
-        raise CannotKeep(f"{type(value).__name__} is not kept")
+        array = np.asarray(value)
+        if array.shape == () and array.dtype == object:  # NumPy does not know it either
+            raise CannotKeep(f"{type(value).__name__} is not kept")
+        return self._packed_array(array)
 
     def _packed_list(self, value: list) -> Any:
         if value and all(type(x) is str for x in value) and sum(map(len, value)) > INLINE:

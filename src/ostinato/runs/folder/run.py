@@ -82,7 +82,9 @@ class Run(Answers):
 
         Steps that are done cannot be taken back, so there must be at least as many.
         """
-        if change := changed_setting(self.config, config):
+        # A run that keeps its data has no file, and cannot go on with one.
+        kept = () if self.manifest.get("data") is None else ("file",)
+        if change := changed_setting(self.config, config, kept):
             name, own, asked = change
             raise BadInput(
                 f"{self.path} was started with {name} = {own}, so it cannot continue with {asked}; "
@@ -313,9 +315,7 @@ def create_run(
     return Run(path, config, sizes, artefacts, manifest)
 
 
-def _kept(
-    path: Path, config: Config, task: Task, given: list[str]
-) -> tuple[str | None, list[str]]:
+def _kept(path: Path, config: Config, task: Task, given: list[str]) -> tuple[str | None, list[str]]:
     """The file of the data of a given task, if it needs one, and what must be given again."""
     rest = [name for name in given if name != "task"]
     if config.training.seed == task.seed and settings_say_it_all(task):

@@ -19,7 +19,7 @@ from ..applying import ApplyOptions
 from ..framing import PerStep
 from ..metrics import NormalisedError
 from ..task import Artefacts, checked_part, checked_seed
-from .continuing import continued
+from .continuing import continued, places_of
 from .series import Series
 
 STARTS = 100  # places from which an evaluation forecasts in a closed loop
@@ -108,15 +108,10 @@ class GeneratedSeries(Series):
         starts = before + np.unique(np.linspace(0, room, STARTS).astype(int))
         history = np.stack([values[start - before : start] for start in starts], axis=1)
         with own_precision(network):
-            places, gaps = jnp.arange(x.shape[1]), jnp.zeros((len(starts), 0), values.dtype)
-            forecasts = continued(
-                eqx.nn.inference_mode(network),
-                jnp.asarray(history),
-                self.answers,
-                places,
-                gaps,
-                steps,
-            )
+            rows = jnp.zeros((steps, *history.shape[1:]), values.dtype)
+            places = places_of(self.targets)
+            layer = eqx.nn.inference_mode(network)
+            forecasts = continued(layer, jnp.asarray(history), self.answers, rows, places)
         came = np.stack([values[start : start + steps] for start in starts], axis=1)
         return np.asarray(forecasts), came
 

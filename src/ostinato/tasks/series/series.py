@@ -2,27 +2,30 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
 
 from ...cells import Model
 from ...data.artefact_checks import kept_texts
-from ...data.scaling import POLICIES, Scaler, scaler_for
+from ...data.frames import is_frame
+from ...data.scaling import POLICIES, Scaler
 from ...data.splits import PARTS, divided, shares
-from ...data.table import first_twice
 from ...errors import BadInput
-from ...settings import setting
+from ...settings import setting, shown
 from ..applying import ApplyOptions, outputs_on
 from ..file_task import FileSettings, FileTask, Reading, naming
 from ..target_codec import KINDS, TargetCodec
 from ..task import AnsweringTask, Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
-from .continuing import continuations
-from .from_files import series_of_file
+from .columns import Columns, fit_columns
+from .continuing import forecast_after
+from .from_files import in_words, names_in, table_of_file
 from .quantiles import answers_from_json, fit_quantiles, levels_of
+from .series_table import given_series, text_columns
 
 
 class Series(Streamed, FileTask, AnsweringTask):
@@ -59,10 +62,17 @@ class Series(Streamed, FileTask, AnsweringTask):
     class Settings(FileSettings):
         file: str | None = setting(None, "a table: .csv, .parquet, or .npy", of_file=True)
         target: str | None = setting(None, "columns to predict, a,b (all of them)", of_file=True)
-        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", of_file=True)
-        ignore: str | None = setting(None, "columns to leave out, a,b,c", of_file=True)
-        sequence: str | None = setting(
-            None, "column that says to which series a row belongs", of_file=True
+        columns: str | None = setting(None, "columns to read, a,b,c (all of them)", read=names_in)
+        ignore: str | None = setting(None, "columns to leave out, a,b,c", read=names_in)
+        sequence: str | None = setting(None, "column that says to which series a row belongs")
+        known: str | None = setting(
+            None, "columns whose future is known, such as a price, a,b", read=names_in
+        )
+        static: str | None = setting(
+            None, "columns that are constant within a series, a,b", read=names_in
+        )
+        words: str | None = setting(
+            None, "columns of words, read as one-hot vectors, a,b", read=names_in
         )
         kind: str | None = setting(
             None, "learn the target of the same step, not the next ones (forecast)", among=KINDS
@@ -84,6 +94,11 @@ class Series(Streamed, FileTask, AnsweringTask):
         )
         scale: bool = setting(True, "scale all columns")
         missing: str = setting("refuse", "what to do about missing values", among=POLICIES)
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            for name in ("columns", "ignore", "known", "static", "words"):
+                object.__setattr__(self, name, in_words(getattr(self, name), name))
 
     name = "series"
     apply_options: ClassVar[tuple[str, ...]] = ("steps",)
@@ -112,59 +127,61 @@ class Series(Streamed, FileTask, AnsweringTask):
                 `scale` and `missing`; see `Settings`.
         """
         super().__init__(source=source, **given)
-        chosen, split = self.settings, shares(self.settings.split)
-        kind, missing, scale, season = chosen.kind, chosen.missing, chosen.scale, chosen.season
+        if targets is not None and is_frame(xs):
+            named = [targets] if isinstance(targets, str) else targets
+            self.settings = dataclasses.replace(self.settings, target=in_words(named, "targets"))
+        chosen, split, kept = self.settings, shares(self.settings.split), artefacts or {}
         self.length = 50 if chosen.length is None else chosen.length
         self.carry, self.washout, self.horizon = chosen.carry, chosen.washout, chosen.horizon
         self.quantiles = None if chosen.quantiles is None else levels_of(chosen.quantiles)
-        xs = series_data.as_series(xs)
-        width, known = xs[0].shape[1], artefacts or {}
-        self.names = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
-        if len(self.names) != width:
-            raise BadInput(f"{width} columns need {width} names, got {len(self.names)}")
-        if twice := first_twice(self.names):
-            raise BadInput(f"two columns are called {twice!r:.60}")
-        series_data.check_values(xs, self.names, missing)
-        forecasts = self.horizon > 1 or not (targets is season is self.quantiles is None)
-        if ys is not None and forecasts:
+        data = given_series(xs, ys, names, targets, chosen, kept)
+        series_data.check_values(data, chosen.missing)
+        forecasts = self.horizon > 1 or not (targets is chosen.season is self.quantiles is None)
+        if ys is not None and (forecasts or data.known):
             raise BadInput(
                 "horizon, targets, quantiles and season are of forecasts; leave them out or leave "
                 "out ys"
             )
-        self.season = (
-            None if season is None else series_data.checked_season(season, xs, bool(known))
-        )
-        self.forecasts = ys is None
-        self.targets = series_data.column_numbers(targets, self.names)
-        rows = None if ys is None else series_data.answers_of(ys, xs, kind, missing)
-        cuts = [divided(len(x), split, "steps") for x in xs]
-        training = np.concatenate([x[cut["train"]] for x, cut in zip(xs, cuts, strict=True)])
-        self.scaler = scaler_for(
-            known, training, scale, lambda n: f"column {self.names[n]!r}", "this series has"
-        )
-        self.inputs = self.scaler.columns
-        self._fit_answers(known, xs, rows, cuts, scale)
-        self.outputs, self.framing = self.answers.outputs, self.answers
-        self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
-        horizon = self.horizon if self.forecasts else 0
-        series_data.check_parts(self.parts, split, source, xs, horizon, self.washout)
-        self.series, self._cuts, self._errors = xs, cuts, known.get("naive_errors", {})
-        if self.quantiles is not None and not self._errors:
-            train = self.parts["train"]
-            self._errors = yardsticks.errors(self._naive("train"), train, self.quantiles)
-
-    def _fit_answers(
-        self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
-    ) -> None:
-        if "answers" in known:
-            self.answers = answers_from_json(known["answers"])
-            return
+        self.forecasts, self.names, self.series_names = data.ys is None, data.names, data.ids
+        cuts = [divided(end, split, "steps") for end in data.ends]
         train = [cut["train"] for cut in cuts]
-        if rows is not None:
-            self.answers = series_data.fit_rows(rows, train, scale, self.settings.kind)
-            return
-        begin = [x[some] for x, some in zip(xs, train, strict=True)]
-        self.answers = fit_forecasts(begin, self.targets, self.horizon, self.scaler, self.quantiles)
+        self.columns = fit_columns(
+            kept, data, train, chosen.scale, self.horizon if self.forecasts else 0
+        )
+        self.scaler, self.inputs = self.columns.scaler, self.columns.inputs
+        whole = [self.columns.matrix(*pair) for pair in zip(data.xs, data.cells, strict=True)]
+        self.series = [x[:end] for x, end in zip(whole, data.ends, strict=True)]
+        self.future = [x[end:] for x, end in zip(whole, data.ends, strict=True)]
+        self.notes = (*data.notes, *self.columns.strange(np.concatenate(data.cells)))
+        self.season = series_data.checked_season(chosen.season, self.series, bool(kept))
+        self.targets = series_data.column_numbers(data.targets, self.names)
+        rows = series_data.answers_of(data.ys, self.series, chosen.kind, chosen.missing)
+        self._fit_answers(kept, rows, train)
+        self.outputs, self.framing = self.answers.outputs, self.answers
+        self.parts = {part: self._part(rows, [cut[part] for cut in cuts]) for part in PARTS}
+        if not kept:
+            self.check_parts(split)
+        self._cuts, self._errors = cuts, kept.get("naive_errors", {})
+        if self.quantiles is not None and not self._errors:
+            stream = self.parts["train"]
+            self._errors = yardsticks.errors(self._naive("train"), stream, self.quantiles)
+
+    def check_parts(self, split: Any) -> None:
+        """Refuse a part that has a share but no target; see `series_data.check_parts`."""
+        horizon = self.horizon if self.forecasts else 0
+        series_data.check_parts(self.parts, split, self.where, self.series, horizon, self.washout)
+
+    def _fit_answers(self, kept: Mapping[str, Any], rows: list | None, train: list[slice]) -> None:
+        if "answers" in kept:
+            self.answers = answers_from_json(kept["answers"])
+        elif rows is not None:
+            scale, kind = self.settings.scale, self.settings.kind
+            self.answers = series_data.fit_rows(rows, train, scale, kind)
+        else:
+            begin = [x[some] for x, some in zip(self.series, train, strict=True)]
+            self.answers = fit_forecasts(
+                begin, self.targets, self.horizon, self.scaler, self.quantiles
+            )
 
     def _naive(self, part: str) -> yardsticks.Forecasts:
         """The naive forecasts of a part, scaled, with a row for each of its targets."""
@@ -175,10 +192,10 @@ class Series(Streamed, FileTask, AnsweringTask):
             self.series, cuts, self.targets, self.horizon, self.season, self.scaler
         )
 
-    def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
+    def _part(self, rows: list | None, cuts: list) -> Stream:
         """The inputs and targets of one part, of all series."""
-        found = []
-        for n, (x, some) in enumerate(zip(xs, cuts, strict=True)):
+        streams = []
+        for n, (x, some) in enumerate(zip(self.series, cuts, strict=True)):
             values, later = x[some], None if rows is None else rows[n][some]
             if later is None:
                 values, later = pairs(values, self.targets, self.horizon)
@@ -186,8 +203,9 @@ class Series(Streamed, FileTask, AnsweringTask):
                 targets, there = self.answers(later)
                 starts, there = np.arange(len(values)) == 0, there.copy()
                 there[: self.washout] = False
-                found.append(Stream(self.scaler(values), targets, there, starts))
-        return joined(found, self.inputs, self.answers.width)
+                inputs = self.columns(values, x[some][len(values) :])
+                streams.append(Stream(inputs, targets, there, starts))
+        return joined(streams, self.inputs, self.answers.width)
 
     def forecasting(self) -> "Series | None":
         return self if self.forecasts else None
@@ -203,6 +221,18 @@ class Series(Streamed, FileTask, AnsweringTask):
         """The first step of a part of a series; its length if the part is empty."""
         cut = self._cuts[number][checked_part(part)]
         return cut.start if cut.start < cut.stop else len(self.series[number])
+
+    def future_of(self, number: int, steps: int) -> np.ndarray:
+        """The rows after a series, with what is known ahead; refused if they are too few."""
+        future, known = self.future[number], self.columns.known
+        if known and len(future) < steps:
+            of = f" of series {shown(self.series_names[number])}" if len(self.series) > 1 else ""
+            raise BadInput(
+                f"the next {steps} values of {', '.join(known[:20])}{of} are needed, because they "
+                f"are known ahead; {self.source} {len(future)} rows after the last of "
+                f"{', '.join(self.names[n] for n in self.targets[:20])}"
+            )
+        return future
 
     def baselines(self) -> dict[str, float]:
         return super().baselines() | self.yardsticks("valid")
@@ -234,23 +264,20 @@ class Series(Streamed, FileTask, AnsweringTask):
             "targets": [self.names[n] for n in self.targets] if self.forecasts else None,
             "scaler": self.scaler.as_json(),
             "answers": self.answers.as_json(),
+            **self.columns.as_json(),
         } | ({"naive_errors": self._errors} if self._errors else {})
 
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        columns = kept_texts(found["columns"], "columns")
-        scaler = Scaler.from_json(found["scaler"])
-        if len(scaler.shift) != len(columns):
-            raise ValueError("its scaling is not of its columns")
-        answers = answers_from_json(found["answers"])
+        columns, answers = Columns.from_json(found), answers_from_json(found["answers"])
         if found["targets"] is not None:
             targets = kept_texts(found["targets"], "targets")
-            if not {*targets} <= {*columns}:
+            if not {*targets} <= {*columns.names}:
                 raise ValueError("its targets are not among its columns")
             if answers.scaler is None or len(answers.scaler.shift) != len(targets):
                 raise ValueError("its answers are not numbers, one per target")
         yardsticks.check_errors(found.get("naive_errors", {}), answers)
-        return scaler.columns, answers.outputs
+        return columns.inputs, answers.outputs
 
     def fingerprint(self) -> str:
         return hashed([x for stream in self.parts.values() for x in stream])
@@ -259,9 +286,16 @@ class Series(Streamed, FileTask, AnsweringTask):
     def read(cls, given: Reading) -> "Series":
         if given.file is None:
             raise BadInput("the task series needs a file: data.csv, .npy or .parquet")
-        arguments = series_of_file(given)
         with naming(given.file):
-            return cls(**arguments)
+            text = text_columns(given.settings, names_in(given.settings.target))
+            table = table_of_file(Path(given.file), text)
+            return cls(table, source=given.file, **given.arguments)
+
+    @classmethod
+    def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> Self:
+        task = super().on_file(path, settings, artefacts)
+        task.check_parts((1.0, 0.0, 0.0))
+        return task
 
     def hold_out_all(self) -> None:
         super().hold_out_all()
@@ -269,12 +303,13 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """What comes after the last row of a file, a table or an array; see `continuations`."""
+        """What comes after the last row of a file, a table or an array; see `forecast_after`."""
         file = how.given_file("a file: data.csv, .npy or .parquet")
         if how.settings.kind is not None:
             raise BadInput("this run learns a column from the others; it forecasts nothing")
-        task = cls.on_file(file, how.settings, dict(how.artefacts))
-        return continuations(network, task, how.steps)
+        # Not by `on_file` of this class, which refuses series that are too short for a target.
+        task = super().on_file(file, how.settings, dict(how.artefacts))
+        return forecast_after(network, task, how.steps).answers()
 
 
 BARS = "▁▂▃▄▅▆▇█"

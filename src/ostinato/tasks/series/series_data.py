@@ -1,16 +1,127 @@
-"""Check what `Series` is given: one or several series, and what goes with their steps."""
+"""What `Series` is given, checked: one or several series, and what goes with their steps."""
 
+import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...data.scaling import check_complete
+from ...data.table import first_twice
 from ...errors import BadInput
+from ...settings import shown
 from ..target_codec import TargetCodec, checked_answers, fit_answers, labels_of
 from ..windows import Stream
 from .sequences import as_array
+
+
+@dataclasses.dataclass(frozen=True)
+class SeriesData:
+    """One or several series, in the units of the data.
+
+    Attributes:
+        xs: the numbers of each series, `(rows, columns)` in float64, NaN where one is missing.
+        names: of these columns.
+        ys: what goes with each step, or `None` to forecast.
+        ids: the name of each series, or its number.
+        targets: the names of the columns to forecast; `None` for all.
+        cells: the words of each series, `(rows, columns of words)`, empty where one is missing.
+        words: the names of the columns of words.
+        known, static: the columns that are known ahead, and those that are constant in a series.
+        ends: the steps of each series. The rows after them are the future, in which only what is
+            known ahead counts.
+        notes: what was done to the data, in sentences.
+    """
+
+    xs: list[np.ndarray]
+    names: list[str]
+    ys: Any
+    ids: tuple[str | int, ...]
+    targets: Sequence[int | str] | None
+    cells: list[np.ndarray]
+    words: list[str]
+    known: list[str]
+    static: list[str]
+    ends: list[int]
+    notes: tuple[str, ...] = ()
+
+
+def data_of_arrays(
+    xs: Any,
+    ys: Any,
+    names: Sequence[str] | None,
+    targets: Sequence[int | str] | None,
+    known: list[str],
+    static: list[str],
+) -> SeriesData:
+    """Series that are given as arrays, whose columns are called 1, 2, 3 unless they have names."""
+    xs = as_series(xs)
+    width = xs[0].shape[1]
+    named = [str(n) for n in range(1, width + 1)] if names is None else [*map(str, names)]
+    if len(named) != width:
+        raise BadInput(f"{width} columns need {width} names, got {len(named)}")
+    if twice := first_twice(named):
+        raise BadInput(f"two columns are called {twice!r:.60}")
+    ends = [len(x) for x in xs]
+    if known or static:
+        column_numbers([*known, *static], named)
+        without = {*known, *static}
+        targets = [name for name in named if name not in without] if targets is None else targets
+        came = column_numbers(targets, named)
+        check_roles(known, static, [named[n] for n in came])
+        for n, x in enumerate(xs):
+            for k in column_numbers(static, named) if static else ():
+                check_constant(x[:, k], lambda row, n=n: f"series {n}, step {row}", named[k])
+        ends = [last_row(x[:, came]) for x in xs] if known else ends
+    return SeriesData(
+        xs,
+        named,
+        ys,
+        ids=tuple(range(len(xs))),
+        targets=targets,
+        cells=[np.zeros((len(x), 0), object) for x in xs],
+        words=[],
+        known=known,
+        static=static,
+        ends=ends,
+    )
+
+
+def check_roles(known: list[str], static: list[str], targets: list[str]) -> None:
+    """Refuse a column that has two roles."""
+    for name in known:
+        if name in static:
+            raise BadInput(f"column {shown(name)} cannot be both known ahead and static")
+    for role, names in (("known ahead", known), ("static", static)):
+        for name in names:
+            if name in targets:
+                raise BadInput(f"column {shown(name)} is a target; it cannot be {role}")
+    if (known or static) and not targets:
+        raise BadInput("every column is known ahead or static; there is none to forecast")
+
+
+def check_constant(values: np.ndarray, where: Callable[[int], str], name: str) -> None:
+    """Refuse a static column `(rows,)` of a series that changes; `where` says in words where."""
+    there = np.flatnonzero((values == values) & (values != ""))
+    changed = there[values[there] != values[there[:1]]]
+    if len(changed):
+        raise BadInput(
+            f"{where(int(changed[0]))}, column {shown(name)} is {values[changed[0]]} after "
+            f"{values[there[0]]}; what is static is the same in all rows of a series: leave it out "
+            "of static"
+        )
+
+
+def last_row(values: np.ndarray) -> int:
+    """The number of rows of `(rows, columns)` up to the last that is not all missing.
+
+    Example:
+        >>> last_row(np.array([[1.0], [np.nan], [3.0], [np.nan]]))
+        3
+    """
+    there = np.flatnonzero(~np.isnan(values).all(axis=1))
+    return int(there[-1]) + 1 if len(there) else 0
 
 
 def as_series(xs: Any) -> list[np.ndarray]:
@@ -62,8 +173,12 @@ def column_numbers(targets: Sequence[int | str] | None, names: list[str]) -> lis
     return chosen
 
 
-def answers_of(ys: Any, xs: list[np.ndarray], kind: str | None, missing: str) -> list[np.ndarray]:
+def answers_of(
+    ys: Any, xs: list[np.ndarray], kind: str | None, missing: str
+) -> list[np.ndarray] | None:
     """What goes with each step: for every series `(T,)` labels or `(T, outputs)` numbers."""
+    if ys is None:
+        return None
     listed = isinstance(ys, list | tuple) and len(ys) == 1 and np.ndim(ys[0]) > 0
     given = list(ys) if listed or len(xs) > 1 else [ys]
     parts = [as_array(y, f"the targets of series {n}") for n, y in enumerate(given)]
@@ -97,15 +212,20 @@ def fit_rows(
     return fit_answers(every, training, scale, labels=labels_of(every, kind))
 
 
-def check_values(xs: list[np.ndarray], names: list[str], missing: str) -> None:
-    """Refuse infinite numbers, and missing ones unless they are to be masked."""
-    for n, x in enumerate(xs):
+def check_values(data: SeriesData, missing: str) -> None:
+    """Refuse infinite numbers, and missing ones unless they are to be masked.
+
+    After the end of a series only what is known ahead counts.
+    """
+    unknown = np.array([name not in data.known for name in data.names])
+    for n, x in enumerate(data.xs):
 
         def where(at: tuple[int, ...], n: int = n) -> str:
-            of = f" of series {n}" if len(xs) > 1 else ""
-            return f"step {at[0]}{of}, column {names[at[1]]!r}"
+            of = f" of series {n}" if len(data.xs) > 1 else ""
+            return f"step {at[0]}{of}, column {data.names[at[1]]!r}"
 
-        check_complete(x, missing, where)
+        later = np.arange(len(x)) >= data.ends[n]
+        check_complete(np.where(later[:, None] & unknown, 0.0, x), missing, where)
 
 
 def check_parts(
@@ -139,9 +259,9 @@ def check_parts(
             )
 
 
-def checked_season(season: int, xs: list[np.ndarray], other_data: bool) -> int:
+def checked_season(season: int | None, xs: list[np.ndarray], other_data: bool) -> int | None:
     """The steps of a season, which must fit into the series; into other data it need not."""
     longest = max(map(len, xs))
-    if season >= longest and not other_data:
+    if season is not None and season >= longest and not other_data:
         raise BadInput(f"a season of {season} steps does not fit into a series of {longest}")
     return season

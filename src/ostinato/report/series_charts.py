@@ -1,4 +1,4 @@
-"""Charts of forecasts: a series continued from a place, beside what really came."""
+"""Charts of forecasts: series continued from a place, beside what really came, the worst first."""
 
 import dataclasses
 from typing import Any, TypeGuard
@@ -8,7 +8,13 @@ import numpy as np
 from ..cells import Model
 from ..errors import BadInput
 from ..runs import Saved
-from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
+from ..tasks.series.continuing import (
+    TOGETHER,
+    closed_loop,
+    forecasts_at_each,
+    forecasts_of_each,
+    no_loop,
+)
 from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
 from .training_charts import weights_of
@@ -17,6 +23,8 @@ STEP = "step of the series"
 READ = 1000  # steps before the place that the network reads
 STEPS, MAX = 100, 2000  # that are forecast: by default, and at most
 COLUMNS = 12  # that are drawn
+CHARTS = 12  # of several series, in a report
+NAMED = 60  # series whose error is drawn, at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,13 +48,16 @@ def can_forecast(task: Any) -> TypeGuard[SeriesTask]:
 
 
 def place_of(
-    task: SeriesTask, series: int | None = None, begin: int | None = None, steps: int | None = None
+    task: SeriesTask,
+    series: int | str | None = None,
+    begin: int | None = None,
+    steps: int | None = None,
 ) -> Place:
     """A place to forecast from: by default where the validation part begins.
 
     Args:
         task: forecasts a series.
-        series: which, if there are several; 0 by default.
+        series: which, if there are several, by number or name; 0 by default.
         begin: the first step to forecast, from 1 to the length of the series, after its end.
         steps: how many; by default the larger of `STEPS` and the horizon of the task.
 
@@ -54,6 +65,11 @@ def place_of(
         >>> place_of(SeriesTask(np.sin(np.arange(400) / 5)))
         Place(series=0, begin=360, steps=100)
     """
+    if isinstance(series, str):
+        if series not in task.series_names:
+            known = ", ".join(map(str, task.series_names[:20]))
+            raise BadInput(f"there is no series {shown(series)}; there are {known}")
+        series = task.series_names.index(series)
     series = 0 if series is None else series
     if not 0 <= series < len(task.series):
         raise BadInput(f"the series is a number from 0 to {len(task.series) - 1}, got {series}")
@@ -72,9 +88,10 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
     network = saved.network
     x = task.series[place.series]
     known = x[max(0, place.begin - READ) : place.begin]
+    later = _after(task, place.series, place.begin)
     problem = no_loop(network, task)
-    loop = None if problem else closed_loop(network, task, known, place.steps)
-    ahead = forecasts_at_each(network, task, known)[-1]
+    loop = None if problem else closed_loop(network, task, known, place.steps, later)
+    ahead = forecasts_at_each(network, task, known, later)[-1]
     charts: list[Chart] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
         path = None if loop is None else loop[:, column]
@@ -85,6 +102,34 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
         dataclasses.replace(one, caption=f"{one.caption} Made {weights_of(saved.step)}.")
         for one in charts
     ]
+
+
+def all_forecasts(saved: Saved, task: SeriesTask) -> list[Chart]:
+    """The forecasts of a report: of several series first the errors of all, then the worst."""
+    if len(task.series) == 1:
+        return forecasts(saved, task, place_of(task))
+    errors = errors_by_series(saved.network, task)
+    made = errors["the network"]
+    order = np.argsort(np.nan_to_num(-made, nan=np.inf), kind="stable")
+    charts: list[Chart] = [_errors(task, errors, order)] if np.isfinite(made).any() else []
+    for number in order.tolist():
+        if len(charts) + len(task.targets) > CHARTS:
+            break
+        charts += forecasts(saved, task, place_of(task, number))
+    return charts
+
+
+def errors_by_series(network: Model, task: SeriesTask, part: str = "valid") -> dict[str, np.ndarray]:
+    """The mean absolute error of each series in a part, of a network and of the naive forecasts.
+
+    Returns:
+        By name, `(series,)`: in the units of the data if there is one target, else scaled; NaN for
+        a series without a target in the part.
+    """
+    stream, outputs = task.parts[part], []
+    cuts = [task.begins(part, n) for n in range(len(task.series))]
+    sizes = [max(len(task.series[n]) - 0, 0) for n in range(len(task.series))]
+    raise NotImplementedError
 
 
 def _continued(

@@ -92,7 +92,9 @@ def test_a_network_reads_what_pandas_makes_of_the_table():
         sold = task.series[number][:, 3]
         mean, deviation = train["sold"].mean(), train["sold"].std(ddof=0)
         expected = [(sold[k : k + end - HORIZON] - mean) / deviation for k in (1, 2, 3)]
-        np.testing.assert_allclose(stream.targets[steps], np.stack(expected, 1), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            stream.targets[steps], np.stack(expected, 1), rtol=1e-4, atol=1e-5
+        )
     assert place == stream.steps
 
 

@@ -227,17 +227,18 @@ def fit_columns(
         np.concatenate([x[some] for x, some in zip(rows, train, strict=True)])
         for rows in (data.xs, data.cells)
     )
+    roles = data.roles
     scaler = scaler_for(
-        kept, numbers, scale, lambda n: f"column {data.names[n]!r}", "this series has"
+        kept, numbers, scale, lambda n: f"column {roles.numbers[n]!r}", "this series has"
     )
     if kept:
         return Columns.from_json(kept)
     return Columns(
-        tuple(data.names),
+        tuple(roles.numbers),
         scaler,
-        words={name: _kinds(cells[:, n], name) for n, name in enumerate(data.words)},
-        known=tuple(data.known),
-        static=tuple(data.static),
+        words={name: _kinds(cells[:, n], name) for n, name in enumerate(roles.words)},
+        known=tuple(roles.known),
+        static=tuple(roles.static),
         horizon=horizon,
     )
 

@@ -23,6 +23,8 @@ from .series_data import as_series
 if TYPE_CHECKING:
     from .series import Series
 
+TOGETHER = 64  # series that are forecast at once
+
 
 def closed_loop(
     network: Model, task: "Series", history: Any, steps: int, future: np.ndarray | None = None
@@ -52,28 +54,48 @@ def closed_loop(
         (12, 1)
     """
     steps = checked_count(steps, "steps of a forecast")
-    columns, width = task.columns, len(task.names)
+    width = task.columns.width
     if problem := no_loop(network, task):
         raise BadInput(problem)
     series = as_series(history)
-    if len(series) != 1 or series[0].shape[1] != columns.width:
-        raise BadInput(f"the history must be (T, {columns.width}), got {np.shape(history)}")
+    if len(series) != 1 or series[0].shape[1] != width:
+        raise BadInput(f"the history must be (T, {width}), got {np.shape(history)}")
     check_complete(
-        series[0][:, :width],
+        series[0][:, : len(task.names)],
         "mask" if task.scaler.masked else "refuse",
         lambda at: f"step {at[0]}, column {task.names[at[1]]!r} of the history",
         advise=False,
     )
-    ahead = columns.ahead(series[0], future, steps + columns.horizon)
-    ahead[:, task.targets] = np.array(task.scaler.means)[
-        task.targets
-    ]  # the loop puts its own there
-    rows = jnp.asarray(columns(ahead[:steps], ahead[steps:])[:, None])
-    inputs = jnp.asarray(columns(series[0], ahead)[:, None])
-    layer = eqx.nn.inference_mode(network).as_layer()
-    made = continued(layer, inputs, task.answers, rows, places_of(task.targets))
-    scaled = np.asarray(made, float)[:, 0, :width]
-    return scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
+    return _loops(network, task, series, steps, [future])[0]
+
+
+def _loops(network: Model, task: "Series", xs: list, steps: int, futures: list) -> list[np.ndarray]:
+    """The closed loop after each of several series, `(steps, columns)`, all at once."""
+    columns, width = task.columns, len(task.names)
+    histories, rows = [], []
+    for x, future in zip(xs, futures, strict=True):
+        ahead = columns.ahead(x, future, steps + columns.horizon)
+        # The loop puts its own forecasts there.
+        ahead[:, task.targets] = np.array(task.scaler.means)[task.targets]
+        histories.append(columns(x, ahead))
+        rows.append(columns(ahead[:steps], ahead[steps:]))
+    layer, batch = eqx.nn.inference_mode(network).as_layer(), _side_by_side(histories).arrays
+    later = jnp.asarray(np.stack(rows, axis=1))
+    made = continued(layer, batch, task.answers, later, places_of(task.targets))
+    scaled = np.asarray(made, float)[..., :width]
+    units = scaled * np.array(task.scaler.factor) + np.array(task.scaler.shift)
+    return [*np.moveaxis(units, 1, 0)]
+
+
+def _side_by_side(series: list[np.ndarray]) -> Batch:
+    """What a network reads of several series, each `(T, inputs)`, with zeros after their ends."""
+    lengths = np.array([len(x) for x in series])
+    inputs = np.zeros((lengths.max(), len(series), series[0].shape[1]), series[0].dtype)
+    for n, x in enumerate(series):
+        inputs[: len(x), n] = x
+    alike = bool((lengths == lengths[0]).all())
+    weights = np.ones(inputs.shape[:2], np.float32)
+    return Batch(inputs, None, weights, lengths=None if alike else lengths)
 
 
 def no_loop(network: Model, task: "Series") -> str | None:
@@ -93,26 +115,29 @@ def places_of(targets: list[int]) -> jax.Array:
 
 @eqx.filter_jit
 def continued(
-    network: Layer, inputs: jax.Array, answers: Any, rows: jax.Array, places: jax.Array
+    network: Layer, batch: Batch, answers: Any, rows: jax.Array, places: jax.Array
 ) -> jax.Array:
-    """The inputs that follow `(T, B, inputs)` in a closed loop, `(steps, B, inputs)`.
+    """The inputs that follow a batch in a closed loop, `(steps, B, inputs)`.
 
     Args:
         network: has a step.
-        inputs: what it reads first.
+        batch: what it reads first, numbers `(T, B, inputs)`.
         answers: how its outputs are to be read.
         rows: `(steps, B, inputs)`, the inputs after them but for what is forecast.
         places: see `places_of`.
     """
-    outputs, state = outputs_of(network, Batch(inputs, None, jnp.ones(inputs.shape[:2])))
+    outputs, state = outputs_of(network, batch)
     into, which = places
+    last = outputs[-1]
+    if batch.lengths is not None:
+        last = outputs[batch.lengths - 1, jnp.arange(len(batch.lengths))]
 
     def step(carry: Any, row: jax.Array) -> Any:
         state, outputs = carry
         x = row.at[..., into].set(answers.centre(outputs)[..., which].astype(row.dtype))
         return network.step(state, network.inputs(x)), x
 
-    return jax.lax.scan(step, (state, outputs[-1]), rows)[1]
+    return jax.lax.scan(step, (state, last), rows)[1]
 
 
 def forecast_after(network: Model, task: "Series", steps: int | None = None) -> Forecast:
@@ -126,14 +151,18 @@ def forecast_after(network: Model, task: "Series", steps: int | None = None) -> 
     """
     loop = steps is not None and steps > task.horizon
     count = task.horizon if steps is None else checked_count(steps, "steps of a forecast")
-    made = []
-    for number, x in enumerate(task.series):
-        future = task.future_of(number, count)
+    if loop and (problem := no_loop(network, task)):
+        raise BadInput(problem)
+    futures = [task.future_of(number, count) for number in range(len(task.series))]
+    made: list[np.ndarray] = []
+    for begin in range(0, len(task.series), TOGETHER):
+        some = slice(begin, begin + TOGETHER)
+        xs, later = task.series[some], futures[some]
         if loop:
-            values = closed_loop(network, task, x, count, future)[:, task.targets, None]
+            loops = _loops(network, task, xs, count, later)
+            made += [path[:, task.targets, None] for path in loops]
         else:
-            values = forecasts_at_each(network, task, x, future)[-1, :count]
-        made.append(values)
+            made += [x[-1, :count] for x in forecasts_of_each(network, task, xs, later)]
     return Forecast(
         series=task.series_names,
         targets=tuple(task.names[n] for n in task.targets),
@@ -180,13 +209,22 @@ def forecasts_at_each(
         >>> forecasts_at_each(network, task, task.series[0][:20]).shape
         (20, 3, 1, 1)
     """
-    inputs = task.columns(x, task.columns.ahead(x, future, task.horizon))[:, None]
-    batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32))
+    return forecasts_of_each(network, task, [x], [future])[0]
+
+
+def forecasts_of_each(network: Model, task: "Series", xs: list, futures: list) -> list[np.ndarray]:
+    """The same as `forecasts_at_each` for several series, all at once."""
+    columns = task.columns
+    inputs = [
+        columns(x, columns.ahead(x, future, task.horizon))
+        for x, future in zip(xs, futures, strict=True)
+    ]
     with own_precision(network):
-        outputs = outputs_on(network, batch.arrays)
+        outputs = np.asarray(outputs_on(network, _side_by_side(inputs).arrays), float)
     levels: tuple[Any, ...] = task.quantiles or (None,)
     scaler = task.answers.scaler
     assert scaler is not None
-    scaled = sorted_quantiles(np.asarray(outputs, float)[:, 0], levels)
-    values = scaled * np.array(scaler.factor)[:, None] + np.array(scaler.shift)[:, None]
-    return values.reshape(len(x), task.horizon, len(task.targets), len(levels))
+    values = sorted_quantiles(outputs, levels)
+    values = values * np.array(scaler.factor)[:, None] + np.array(scaler.shift)[:, None]
+    shape = task.horizon, len(task.targets), len(levels)
+    return [values[: len(x), n].reshape(len(x), *shape) for n, x in enumerate(xs)]

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...cells import Model
+from ...data import Batch
 from ...data.splits import shares
 from ...errors import BadInput
 from ...settings import from_arguments, setting
@@ -111,7 +112,8 @@ class GeneratedSeries(Series):
             rows = jnp.zeros((steps, *history.shape[1:]), values.dtype)
             places = places_of(self.targets)
             layer = eqx.nn.inference_mode(network)
-            forecasts = continued(layer, jnp.asarray(history), self.answers, rows, places)
+            batch = Batch(history, None, np.ones(history.shape[:2])).arrays
+            forecasts = continued(layer, batch, self.answers, rows, places)
         came = np.stack([values[start : start + steps] for start in starts], axis=1)
         return np.asarray(forecasts), came
 

@@ -26,6 +26,7 @@ from .continuing import forecast_after
 from .from_files import in_words, names_in, table_of_file
 from .quantiles import answers_from_json, fit_quantiles, levels_of
 from .series_table import given_series, text_columns
+from .sparklines import sparklines
 
 
 class Series(Streamed, FileTask, AnsweringTask):
@@ -137,12 +138,16 @@ class Series(Streamed, FileTask, AnsweringTask):
         data = given_series(xs, ys, names, targets, chosen, kept)
         series_data.check_values(data, chosen.missing)
         forecasts = self.horizon > 1 or not (targets is chosen.season is self.quantiles is None)
-        if ys is not None and (forecasts or data.known):
+        if ys is not None and (forecasts or data.roles.known):
             raise BadInput(
                 "horizon, targets, quantiles and season are of forecasts; leave them out or leave "
                 "out ys"
             )
-        self.forecasts, self.names, self.series_names = data.ys is None, data.names, data.ids
+        self.forecasts, self.names, self.series_names = (
+            data.ys is None,
+            data.roles.numbers,
+            data.ids,
+        )
         cuts = [divided(end, split, "steps") for end in data.ends]
         train = [cut["train"] for cut in cuts]
         self.columns = fit_columns(
@@ -154,7 +159,7 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.future = [x[end:] for x, end in zip(whole, data.ends, strict=True)]
         self.notes = (*data.notes, *self.columns.strange(np.concatenate(data.cells)))
         self.season = series_data.checked_season(chosen.season, self.series, bool(kept))
-        self.targets = series_data.column_numbers(data.targets, self.names)
+        self.targets = series_data.column_numbers(data.roles.targets, self.names)
         rows = series_data.answers_of(data.ys, self.series, chosen.kind, chosen.missing)
         self._fit_answers(kept, rows, train)
         self.outputs, self.framing = self.answers.outputs, self.answers
@@ -312,10 +317,6 @@ class Series(Streamed, FileTask, AnsweringTask):
         return forecast_after(network, task, how.steps).answers()
 
 
-BARS = "▁▂▃▄▅▆▇█"
-WIDEST = 72
-
-
 def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndarray, np.ndarray]:
     """The inputs of a series `(T, all columns)` and the values that follow each of them.
 
@@ -368,42 +369,3 @@ def joined(streams: list[Stream], inputs: int, outputs: int | None) -> Stream:
         nothing = np.zeros(0, bool)
         return Stream(np.zeros((0, inputs), np.float32), targets, nothing, nothing)
     return Stream(*(np.concatenate(parts) for parts in zip(*streams, strict=True)))
-
-
-def sparkline(values: np.ndarray, low: float, high: float) -> str:
-    """Values as bars of eight heights, with a blank for a value that is not finite.
-
-    Example:
-        >>> sparkline(np.array([0.0, 1.0, 2.0]), 0.0, 2.0)
-        '▁▅█'
-    """
-    span = high - low or 1.0
-    return "".join(
-        BARS[round(min(max((x - low) / span, 0), 1) * (len(BARS) - 1))] if np.isfinite(x) else " "
-        for x in values.tolist()
-    )
-
-
-def sparklines(
-    name: str, horizon: int, lines: dict[str, np.ndarray], there: np.ndarray
-) -> str | None:
-    """A column and its forecasts as sparklines on the same scale, that of the line `actual`.
-
-    Args:
-        name: of the column.
-        horizon: how far ahead the forecasts are.
-        lines: `(T,)` each, by name.
-        there: `(T,)`, false where the actual value is missing.
-    """
-    actual = np.where(there, lines["actual"], np.nan)[:WIDEST]
-    if not np.isfinite(actual).any():
-        return None
-    low, high = float(np.nanmin(actual)), float(np.nanmax(actual))
-    ahead = "1 step ahead" if horizon == 1 else f"{horizon} steps ahead"
-    drawn = {**lines, "actual": actual}
-    return "\n".join(
-        [
-            f"{name}, {ahead}, from {low:.4g} to {high:.4g}",
-            *(f"{key:<10}{sparkline(row[:WIDEST], low, high)}" for key, row in drawn.items()),
-        ]
-    )

@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,45 +16,71 @@ from ..windows import Stream
 from .sequences import as_array
 
 
+class Roles(NamedTuple):
+    """What the columns of a series are for.
+
+    Attributes:
+        numbers: the columns of numbers.
+        targets: those to forecast, by name or number; `None` for all.
+        words: the columns of words.
+        known: the columns, of numbers or words, whose future is known.
+        static: those that are constant within a series.
+    """
+
+    numbers: list[str]
+    targets: Sequence[int | str] | None = None
+    words: Sequence[str] = ()
+    known: Sequence[str] = ()
+    static: Sequence[str] = ()
+
+    def checked(self) -> "Roles":
+        """The roles, with all targets by name if any column has another role; refused if two."""
+        other = [*self.known, *self.static]
+        if not other:
+            return self
+        for name in other:
+            if name not in {*self.numbers, *self.words}:
+                some = ", ".join([*self.numbers, *self.words][:20])
+                raise BadInput(f"there is no column {name!r:.40}; there are {some}")
+        if twice := first_twice(other):
+            raise BadInput(f"column {shown(twice)} cannot be both known ahead and static")
+        targets = [name for name in self.numbers if name not in other]
+        if self.targets is not None:
+            targets = [self.numbers[n] for n in column_numbers(self.targets, self.numbers)]
+        for name in targets:
+            if name in other:
+                role = "known ahead" if name in self.known else "static"
+                raise BadInput(f"column {shown(name)} is a target; it cannot be {role}")
+        if not targets:
+            raise BadInput("all columns are known ahead or static; there is none to forecast")
+        return self._replace(targets=targets)
+
+
 @dataclasses.dataclass(frozen=True)
 class SeriesData:
     """One or several series, in the units of the data.
 
     Attributes:
         xs: the numbers of each series, `(rows, columns)` in float64, NaN where one is missing.
-        names: of these columns.
-        ys: what goes with each step, or `None` to forecast.
-        ids: the name of each series, or its number.
-        targets: the names of the columns to forecast; `None` for all.
         cells: the words of each series, `(rows, columns of words)`, empty where one is missing.
-        words: the names of the columns of words.
-        known, static: the columns that are known ahead, and those that are constant in a series.
+        roles: what the columns are for.
+        ids: the name of each series, or its number.
         ends: the steps of each series. The rows after them are the future, in which only what is
             known ahead counts.
+        ys: what goes with each step, or `None` to forecast.
         notes: what was done to the data, in sentences.
     """
 
     xs: list[np.ndarray]
-    names: list[str]
-    ys: Any
-    ids: tuple[str | int, ...]
-    targets: Sequence[int | str] | None
     cells: list[np.ndarray]
-    words: list[str]
-    known: list[str]
-    static: list[str]
+    roles: Roles
+    ids: tuple[str | int, ...]
     ends: list[int]
+    ys: Any = None
     notes: tuple[str, ...] = ()
 
 
-def data_of_arrays(
-    xs: Any,
-    ys: Any,
-    names: Sequence[str] | None,
-    targets: Sequence[int | str] | None,
-    known: list[str],
-    static: list[str],
-) -> SeriesData:
+def data_of_arrays(xs: Any, ys: Any, names: Sequence[str] | None, roles: Roles) -> SeriesData:
     """Series that are given as arrays, whose columns are called 1, 2, 3 unless they have names."""
     xs = as_series(xs)
     width = xs[0].shape[1]
@@ -63,42 +89,28 @@ def data_of_arrays(
         raise BadInput(f"{width} columns need {width} names, got {len(named)}")
     if twice := first_twice(named):
         raise BadInput(f"two columns are called {twice!r:.60}")
-    ends = [len(x) for x in xs]
-    if known or static:
-        column_numbers([*known, *static], named)
-        without = {*known, *static}
-        targets = [name for name in named if name not in without] if targets is None else targets
-        came = column_numbers(targets, named)
-        check_roles(known, static, [named[n] for n in came])
-        for n, x in enumerate(xs):
-            for k in column_numbers(static, named) if static else ():
-                check_constant(x[:, k], lambda row, n=n: f"series {n}, step {row}", named[k])
-        ends = [last_row(x[:, came]) for x in xs] if known else ends
-    return SeriesData(
-        xs,
-        named,
-        ys,
-        ids=tuple(range(len(xs))),
-        targets=targets,
-        cells=[np.zeros((len(x), 0), object) for x in xs],
-        words=[],
-        known=known,
-        static=static,
-        ends=ends,
-    )
+    roles = roles._replace(numbers=named).checked()
+    for n, x in enumerate(xs):
+        for name in roles.static:
+            check_constant(x[:, named.index(name)], lambda at, n=n: f"series {n}, step {at}", name)
+    cells = [np.zeros((len(x), 0), object) for x in xs]
+    return SeriesData(xs, cells, roles, tuple(range(len(xs))), ends_of(xs, roles), ys)
 
 
-def check_roles(known: list[str], static: list[str], targets: list[str]) -> None:
-    """Refuse a column that has two roles."""
-    for name in known:
-        if name in static:
-            raise BadInput(f"column {shown(name)} cannot be both known ahead and static")
-    for role, names in (("known ahead", known), ("static", static)):
-        for name in names:
-            if name in targets:
-                raise BadInput(f"column {shown(name)} is a target; it cannot be {role}")
-    if (known or static) and not targets:
-        raise BadInput("every column is known ahead or static; there is none to forecast")
+def ends_of(xs: list[np.ndarray], roles: Roles) -> list[int]:
+    """The steps of each series `(rows, numbers)`: if something is known ahead, up to the last row
+    that has a target; else all of them.
+
+    Example:
+        >>> x = np.array([[1.0, 5.0], [np.nan, 6.0], [3.0, 7.0], [np.nan, 8.0]])
+        >>> ends_of([x], Roles(["sold", "price"], ["sold"], known=["price"]))
+        [3]
+    """
+    if not roles.known or roles.targets is None:
+        return [len(x) for x in xs]
+    targets = column_numbers(roles.targets, roles.numbers)
+    there = [np.flatnonzero(~np.isnan(x[:, targets]).all(axis=1)) for x in xs]
+    return [int(rows[-1]) + 1 if len(rows) else 0 for rows in there]
 
 
 def check_constant(values: np.ndarray, where: Callable[[int], str], name: str) -> None:
@@ -111,17 +123,6 @@ def check_constant(values: np.ndarray, where: Callable[[int], str], name: str) -
             f"{values[there[0]]}; what is static is the same in all rows of a series: leave it out "
             "of static"
         )
-
-
-def last_row(values: np.ndarray) -> int:
-    """The number of rows of `(rows, columns)` up to the last that is not all missing.
-
-    Example:
-        >>> last_row(np.array([[1.0], [np.nan], [3.0], [np.nan]]))
-        3
-    """
-    there = np.flatnonzero(~np.isnan(values).all(axis=1))
-    return int(there[-1]) + 1 if len(there) else 0
 
 
 def as_series(xs: Any) -> list[np.ndarray]:
@@ -217,12 +218,13 @@ def check_values(data: SeriesData, missing: str) -> None:
 
     After the end of a series only what is known ahead counts.
     """
-    unknown = np.array([name not in data.known for name in data.names])
+    names = data.roles.numbers
+    unknown = np.array([name not in data.roles.known for name in names])
     for n, x in enumerate(data.xs):
 
         def where(at: tuple[int, ...], n: int = n) -> str:
             of = f" of series {n}" if len(data.xs) > 1 else ""
-            return f"step {at[0]}{of}, column {data.names[at[1]]!r}"
+            return f"step {at[0]}{of}, column {names[at[1]]!r}"
 
         later = np.arange(len(x)) >= data.ends[n]
         check_complete(np.where(later[:, None] & unknown, 0.0, x), missing, where)

@@ -1,5 +1,6 @@
 """A table as one or several series: which rows belong together, and what its columns are for."""
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,8 +12,9 @@ from ...data.frames import is_frame, table_of_frame
 from ...data.table import missing_cells
 from ...data.times import check_order
 from ...errors import BadInput
+from ...settings import shown
 from .from_files import check_cells, chosen_columns, each, groups_of, names_in, targets_of
-from .series_data import SeriesData, check_constant, check_roles, data_of_arrays, last_row
+from .series_data import Roles, SeriesData, check_constant, data_of_arrays, ends_of
 
 OF_FORECASTS = {"horizon": 1, "quantiles": None, "season": None, "known": None}
 
@@ -20,12 +22,9 @@ OF_FORECASTS = {"horizon": 1, "quantiles": None, "season": None, "known": None}
 def text_columns(settings: Any, target: Sequence[str]) -> list[str]:
     """The columns of a table that are to be kept as text."""
     labels = target if settings.kind == "classification" else ()
-    roles = (name for words in ROLES for name in names_in(getattr(settings, words)))
+    roles = [settings.words, settings.known, settings.static]
     sequence = [settings.sequence] if settings.sequence else []
-    return [*dict.fromkeys([*labels, *sequence, *roles])]
-
-
-ROLES = ("words", "known", "static")
+    return [*dict.fromkeys([*labels, *sequence, *(n for x in roles for n in names_in(x))])]
 
 
 def given_series(
@@ -48,7 +47,7 @@ def given_series(
         if getattr(settings, name) is not None:
             raise BadInput(f"{name} names columns of a table; leave it out for arrays")
     known, static = names_in(settings.known), names_in(settings.static)
-    return data_of_arrays(xs, ys, names, targets, known, static)
+    return data_of_arrays(xs, ys, names, Roles([], targets, known=known, static=static))
 
 
 def data_of_table(
@@ -69,66 +68,67 @@ def data_of_table(
         for name, value in OF_FORECASTS.items():
             if getattr(settings, name) != value:
                 raise BadInput(f"{name} is of forecasts; leave it out with kind {kind}")
-    known, static = names_in(settings.known), names_in(settings.static)
-    for name in [*known, *static]:
-        table.check(name)
-    words = _words(table, settings, kept)
-    without = [settings.sequence] if settings.sequence else []
-    without += [*words, *([] if kind is None else target)]
-    numbers = kept.get("columns") or chosen_columns(table, settings, without)
-    if "columns" not in kept:
-        numbers = [*dict.fromkeys([*numbers, *(n for n in [*known, *static] if n not in words)])]
+    roles = _roles(table, settings, target, kept)
     groups = groups_of(table, settings.sequence)
-    values, cells = table.matrix(numbers), _cells(table, words)
-    targets = None if kind is not None else kept.get("targets") or target or None
-    if kind is None and (known or static):
-        targets = targets or [name for name in numbers if name not in {*known, *static}]
-        check_roles(known, static, targets)
-    ends = [len(group) for group in groups]
-    if known and targets is not None:
-        came = [name in targets for name in numbers]
-        ends = [last_row(values[group][:, came]) for group in groups]
+    values, cells = table.matrix(roles.numbers), _cells(table, roles.words)
     ids: list[Any] = [0]
     if settings.sequence is not None:
         ids = [str(table.texts[settings.sequence][group[0]]) for group in groups]
-    notes, empty = [], [n for n, end in enumerate(ends) if not end]
-    if empty:
-        if len(empty) == len(groups):
-            raise BadInput(f"{table.path}: no row has a value of {', '.join(targets or ())}")
-        left = ", ".join(shown(ids[n]) for n in empty[:20])
-        notes.append(f"left out are series without a value of {', '.join(targets or ())}: {left}")
-        groups, ends, ids = ([x for x, end in zip(some, ends, strict=True) if end] for some in (groups, ends, ids))
-    columns = dict(zip([*numbers, *words], [*values.T, *cells.T], strict=True))
-    _check_values(table, columns, known, groups, ends, settings.missing)
+    ends = ends_of(each(values, groups), roles)
+    columns = dict(zip([*roles.numbers, *roles.words], [*values.T, *cells.T], strict=True))
+    _check_values(table, columns, roles.known, groups, ends, settings.missing)
     check_order(table, groups, target)
-    for name, group in itertools.product(static, groups):
+    for name, group in itertools.product(roles.static, groups):
         check_constant(
             columns[name][group],
             lambda row, group=group: f"{table.path}, line {table.lines[group[row]]}",
             name,
         )
     rows = None if kind is None else targets_of(table, target, kind, settings.missing)
-    return SeriesData(
-        each(values, groups),
-        numbers,
-        None if rows is None else each(rows, groups),
-        ids=tuple(ids),
-        targets=targets,
-        cells=each(cells, groups),
-        words=words,
-        known=known,
-        static=static,
-        ends=ends,
-    )
+    ys = None if rows is None else each(rows, groups)
+    data = SeriesData(each(values, groups), each(cells, groups), roles, tuple(ids), ends, ys)
+    return _without_empty(data, table)
 
 
-def _words(table: Table, settings: Any, kept: Mapping[str, Any]) -> list[str]:
-    """The columns of words: those that are named, and those known ahead or static that are text."""
+def _roles(table: Table, settings: Any, target: list[str], kept: Mapping[str, Any]) -> Roles:
+    """What the columns of a table are for, by the settings or what a trained model keeps.
+
+    Columns that are known ahead or static and have no numbers are columns of words.
+    """
+    known, static = names_in(settings.known), names_in(settings.static)
+    words, ignored = names_in(settings.words), names_in(settings.ignore)
+    for name in [*known, *static, *words]:
+        if table.check(name) in ignored:
+            raise BadInput(f"column {shown(name)} is left out by ignore; it cannot have a role")
+    words += [n for n in [*known, *static] if n in table.faults and not table.faults[n].numbers]
+    words = [*dict.fromkeys(words)]
+    without = [settings.sequence] if settings.sequence else []
+    without += words if settings.kind is None else [*words, *target]
+    numbers = chosen_columns(table, settings, without)
+    numbers += [n for n in [*known, *static] if n not in {*numbers, *words}]
     if kept:
-        return [table.check(name) for name in kept.get("roles", {}).get("words", {})]
-    roles = [*names_in(settings.known), *names_in(settings.static)]
-    text = [name for name in roles if name in table.faults and not table.faults[name].numbers]
-    return [*dict.fromkeys([*map(table.check, names_in(settings.words)), *text])]
+        numbers, words = list(kept["columns"]), list(kept.get("roles", {}).get("words", {}))
+    targets = kept.get("targets") or target or None
+    if settings.kind is not None:
+        return Roles(numbers, None, words, static=static)
+    return Roles(numbers, targets, words, known, static).checked()
+
+
+def _without_empty(data: SeriesData, table: Table) -> SeriesData:
+    """The series that have a target, and a note about those that have none."""
+    there = [n for n, end in enumerate(data.ends) if end]
+    if len(there) == len(data.ends):
+        return data
+    targets = ", ".join(map(str, data.roles.targets or ()))
+    if not there:
+        raise BadInput(f"{table.path}: no row has a value of {targets}")
+    empty = ", ".join(shown(data.ids[n]) for n, end in enumerate(data.ends) if not end)
+    note = f"left out are series without a value of {targets}: {empty:.200}"
+    xs, cells, ids, ends = (
+        [values[n] for n in there] for values in (data.xs, data.cells, data.ids, data.ends)
+    )
+    notes = (*data.notes, note)
+    return dataclasses.replace(data, xs=xs, cells=cells, ids=tuple(ids), ends=ends, notes=notes)
 
 
 def _cells(table: Table, words: list[str]) -> np.ndarray:

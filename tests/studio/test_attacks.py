@@ -62,7 +62,10 @@ def test_another_origin_is_refused(studio):
     assert studio.ask("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")[0] == 200
 
 
-@pytest.mark.parametrize("path", ["stop", "resume", "start", "verify", "inside", "play"])
+CHANGING = ["stop", "resume", "start", "verify", "inside", "play", "label", "move", "delete"]
+
+
+@pytest.mark.parametrize("path", [*CHANGING, "restore"])
 def test_changing_needs_a_header_that_no_other_site_can_send(studio, path):
     assert studio.ask(f"/api/{path}", b"{}", X_Studio=None)[0] == 403
     assert studio.ask(f"/api/{path}")[0] == 405

@@ -1,4 +1,5 @@
 """Stand-in."""
+
 from typing import Any
 
 from .table import Table

@@ -8,13 +8,9 @@ import numpy as np
 from ..cells import Model
 from ..errors import BadInput
 from ..runs import Saved
-from ..tasks.series.continuing import (
-    TOGETHER,
-    closed_loop,
-    forecasts_at_each,
-    forecasts_of_each,
-    no_loop,
-)
+from ..settings import shown
+from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
+from ..tasks.series.hindcasts import hindcasts, middle_of
 from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
 from .training_charts import weights_of
@@ -96,7 +92,7 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
     for n, column in enumerate(task.targets[:COLUMNS]):
         path = None if loop is None else loop[:, column]
         charts.append(_continued(task, place, n, path, ahead[:, n], len(known)))
-    if task.quantiles is not None and task.horizon < len(x) > place.begin:
+    if task.levels != (None,) and task.horizon < len(x) > place.begin:
         charts += _at_every_step(network, task, place)
     return [
         dataclasses.replace(one, caption=f"{one.caption} Made {weights_of(saved.step)}.")
@@ -105,31 +101,53 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
 
 
 def all_forecasts(saved: Saved, task: SeriesTask) -> list[Chart]:
-    """The forecasts of a report: of several series first the errors of all, then the worst."""
+    """The forecasts of a report: of several series the errors of all, then the worst of them."""
     if len(task.series) == 1:
         return forecasts(saved, task, place_of(task))
-    errors = errors_by_series(saved.network, task)
-    made = errors["the network"]
-    order = np.argsort(np.nan_to_num(-made, nan=np.inf), kind="stable")
-    charts: list[Chart] = [_errors(task, errors, order)] if np.isfinite(made).any() else []
-    for number in order.tolist():
+    charts: list[Chart] = []
+    order, errors, measure = worst_first(saved.network, task)
+    if errors:
+        charts.append(_errors(task, [n for n in order if n in errors], errors, measure))
+    for number in order:
         if len(charts) + len(task.targets) > CHARTS:
             break
         charts += forecasts(saved, task, place_of(task, number))
     return charts
 
 
-def errors_by_series(network: Model, task: SeriesTask, part: str = "valid") -> dict[str, np.ndarray]:
-    """The mean absolute error of each series in a part, of a network and of the naive forecasts.
+def worst_first(network: Model, task: SeriesTask) -> tuple[list[int], dict[int, float], str]:
+    """The numbers of all series, the worst forecasts first, the error of each, and its name.
 
-    Returns:
-        By name, `(series,)`: in the units of the data if there is one target, else scaled; NaN for
-        a series without a target in the part.
+    The error is MASE on the validation part, because series may be of different sizes, or the mean
+    absolute error where that is unknown; see `hindcasts`. Series without a target there come last.
     """
-    stream, outputs = task.parts[part], []
-    cuts = [task.begins(part, n) for n in range(len(task.series))]
-    sizes = [max(len(task.series[n]) - 0, 0) for n in range(len(task.series))]
-    raise NotImplementedError
+    made = hindcasts(network, task, "valid").by_series()
+    known = all(one["MASE"] is not None for one in made.values())
+    measure = "MASE" if known else "mean absolute error"
+    errors = {n: one[measure] for n, one in made.items()}
+    errors = {n: error for n, error in errors.items() if error is not None}
+    return sorted(range(len(task.series)), key=lambda n: -errors.get(n, -1)), errors, measure
+
+
+def _errors(task: SeriesTask, order: list[int], errors: dict[int, float], measure: str) -> Chart:
+    """The error of each series, the worst first."""
+    more = f" {len(order) - NAMED:,} more have smaller ones." if len(order) > NAMED else ""
+    return Lines(
+        name="series",
+        title="Error of each series",
+        caption=f"The error ({measure}) on the validation part, the worst series first.{more}",
+        series=[Series(measure, [*range(len(order))][:NAMED], [errors[n] for n in order[:NAMED]])],
+        x_title=task.settings.sequence or "series",
+        y_title=measure,
+        places=[str(task.series_names[n]) for n in order[:NAMED]],
+        from_zero=True,
+        levels={"naive forecast in training": 1.0} if measure == "MASE" else {},
+    )
+
+
+def _after(task: SeriesTask, number: int, begin: int) -> np.ndarray:
+    """The rows of a series from a step on, and those after its end."""
+    return np.concatenate([task.series[number][begin:], task.future[number]])
 
 
 def _continued(
@@ -166,11 +184,12 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
     """Quantiles of each column, forecast `horizon` steps before, while the series came."""
     first = max(0, place.begin - READ)
     x = task.series[place.series][first : place.begin + place.steps]
-    made = forecasts_at_each(network, task, x)[: -task.horizon, -1]  # the furthest
+    later = _after(task, place.series, place.begin + place.steps)
+    made = forecasts_at_each(network, task, x, later)[: -task.horizon, -1]  # the furthest
     shown = max(place.begin - first - task.horizon, 0)
     steps = list(range(first + shown + task.horizon, first + len(x)))
-    assert task.quantiles is not None
-    low, high = task.quantiles[0], task.quantiles[-1]
+    low, high = task.levels[0], task.levels[-1]
+    assert low is not None and high is not None
     far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
     charts: list[Chart] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
@@ -185,7 +204,7 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
                 title=f"Forecast of {name}, {far} ahead",
                 caption=(
                     f"At every step, what was forecast {far} before it from the true values until "
-                    f"then{_interval_words(task)}.{covers if len(task.quantiles) > 1 else ''}"
+                    f"then{_interval_words(task)}.{covers if len(task.levels) > 1 else ''}"
                 ),
                 series=[
                     Series("what came", steps, numbers(came)),
@@ -206,8 +225,7 @@ def _name(task: SeriesTask, column: int) -> str:
 
 def _interval(task: SeriesTask, steps: list[int], values: np.ndarray) -> Series:
     """The level next to the median as a line, with a band from the lowest to the highest."""
-    levels = task.quantiles or (0.5,)
-    middle = min(range(len(levels)), key=lambda n: abs(levels[n] - 0.5))
+    levels, middle = task.levels, middle_of(task.levels)
     far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
     line = Series(f"forecast, {far}", steps, numbers(values[:, middle]))
     if len(levels) == 1:
@@ -216,11 +234,12 @@ def _interval(task: SeriesTask, steps: list[int], values: np.ndarray) -> Series:
 
 
 def _interval_words(task: SeriesTask) -> str:
-    if task.quantiles is None:
+    if task.levels == (None,):
         return ""
-    if len(task.quantiles) == 1:
-        return f" (quantile {task.quantiles[0]:g})"
-    return f", with a band from quantile {task.quantiles[0]:g} to {task.quantiles[-1]:g}"
+    if len(task.levels) == 1:
+        return f" (quantile {task.levels[0]:g})"
+    how = "" if task.calibration is None else ", calibrated on the validation part"
+    return f", with a band from quantile {task.levels[0]:g} to {task.levels[-1]:g}{how}"
 
 
 def _error(came: np.ndarray, path: np.ndarray) -> str:

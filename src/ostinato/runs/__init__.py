@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .analysis.evaluation import evaluate as evaluate
     from .analysis.evaluation import evaluate_network as evaluate_network
     from .analysis.examination import examine as examine
+    from .analysis.forecasts import backtest_run as backtest_run
+    from .analysis.forecasts import forecast_scores as forecast_scores
     from .analysis.inside import Inside as Inside
     from .analysis.inside import look_inside as look_inside
     from .analysis.playing import play_run as play_run

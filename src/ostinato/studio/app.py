@@ -19,6 +19,7 @@ from starlette.routing import Route
 from ..errors import BadInput
 from ..files import is_locked, next_folder
 from ..runs.folder.digest import Digest
+from . import tidying
 from .actions import Jobs, check_plain
 from .folder import Digests, Folder, NoRun
 from .follow import Follower
@@ -71,6 +72,7 @@ class Studio:
             "job": self.job,
             "forecast": self.forecast,
             "pictures": self.pictures,
+            "trash": self.trash,
         }
         routes += [Route(f"/api/{name}", as_json(call)) for name, call in asked.items()]
         changing: dict[str, Callable] = {
@@ -79,6 +81,10 @@ class Studio:
             "resume": self.resume,
             "verify": self.verify,
             "inside": self.inside,
+            "label": self.label,
+            "move": self.move,
+            "delete": self.delete,
+            "restore": self.restore,
         }
         routes += [
             Route(f"/api/{name}", as_json(call), methods=["POST"])
@@ -122,10 +128,11 @@ class Studio:
     async def runs(self, request: Request) -> Any:
         """All runs; nothing but a note if they are as the page has them already."""
         rows = await asyncio.to_thread(self.folder.rows)
-        mark = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:16]
+        shown = {"runs": rows, "trash": tidying.count_trashed(self.folder)}
+        mark = hashlib.sha256(msgspec.json.encode(shown)).hexdigest()[:16]
         if request.query_params.get("mark") == mark:
             return {"same": True}
-        return {"folder": str(self.folder.path), "runs": rows, "mark": mark}
+        return {"folder": str(self.folder.path), **shown, "mark": mark}
 
     async def run(self, request: Request) -> Any:
         """A run; with `sample=1`, a long log that is not known yet is only sampled."""
@@ -191,7 +198,8 @@ class Studio:
         path = self._run(request)
         folder = path / "checkpoints"
         names = sorted(x.name for x in folder.iterdir()) if folder.is_dir() else []
-        key = f"{path}:{names[-1:]}:{is_locked(path)}"
+        which = path.stat().st_ino  # another run may have this name by now
+        key = f"{path}:{which}:{names[-1:]}:{is_locked(path)}"
         asked = {"do": "findings", "path": str(path)}
         return {"findings": await self._known(key, self.measuring, 300.0, **asked)}
 
@@ -276,6 +284,30 @@ class Studio:
             raise BadInput("steps must be a whole number above 0")
         self.jobs.resume(str(sent.get("name")), steps)
         return {}
+
+    async def label(self, request: Request) -> Any:
+        sent = await _sent(request)
+        name, labels = str(sent.get("name")), sent.get("labels")
+        return await asyncio.to_thread(tidying.label, self.folder, name, labels)
+
+    async def move(self, request: Request) -> Any:
+        sent = await _sent(request)
+        name, to = str(sent.get("name")), str(sent.get("to") or "")
+        self.jobs.check_idle(name)
+        await asyncio.to_thread(tidying.move, self.folder, name, to)
+        return {"name": to}
+
+    async def delete(self, request: Request) -> Any:
+        name = str((await _sent(request)).get("name"))
+        self.jobs.check_idle(name)
+        return {"kept": await asyncio.to_thread(tidying.delete, self.folder, name)}
+
+    async def restore(self, request: Request) -> Any:
+        kept = str((await _sent(request)).get("kept"))
+        return {"name": await asyncio.to_thread(tidying.restore, self.folder, kept)}
+
+    async def trash(self, request: Request) -> Any:
+        return {"trash": await asyncio.to_thread(tidying.trashed, self.folder)}
 
     async def job(self, request: Request) -> Any:
         name = request.query_params.get("name", "")

@@ -12,6 +12,8 @@ from typing import Any
 from ..errors import BadInput
 from ..files import is_locked, read_regular
 from ..runs.folder.digest import Digest
+from ..runs.folder.labels import NAME as LABELS
+from ..runs.folder.labels import TRASH, Labels
 from ..runs.folder.listing import CONFIG, MODEL, read_settings, run_folders, told
 from ..runs.folder.log import NAME as LOG
 from ..runs.folder.summary import Summary
@@ -33,6 +35,7 @@ class Row:
         line: points of the sparkline: validations, or training losses where there are too few.
         total: how many steps it is to have.
         changed: when the log changed last, in seconds since 1970.
+        labels: what people call it.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Row:
     line: list[float] = dataclasses.field(default_factory=list)
     changed: float = 0.0
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    labels: Labels = dataclasses.field(default_factory=Labels)
 
 
 class Folder:
@@ -127,8 +131,12 @@ class Folder:
         path = self.path / name
         plain = name.strip() and "\0" not in name and len(name) <= 200
         parts = Path(name).parts
-        if not plain or Path(name).is_absolute() or any(part in ("..", ".") for part in parts):
+        odd = any(part in ("..", ".", TRASH) for part in parts)
+        if not plain or Path(name).is_absolute() or odd:
             raise BadInput("the name of a run is a folder below that of the studio")
+        for parent in Path(name).parents:
+            if parent != Path(".") and self.has(parent.as_posix()):
+                raise BadInput(f"{parent} is a run; there are no runs within runs")
         if os.path.lexists(path):
             raise BadInput(f"there is already {name}; choose another name")
         if os.path.realpath(path) != os.path.normpath(path):
@@ -136,11 +144,12 @@ class Folder:
         return path
 
     def _row(self, name: str, path: Path) -> tuple[Any, Row, Summary]:
-        mark = tuple(_mark(path / file) for file in (CONFIG, MODEL, LOG))
+        mark = tuple(_mark(path / file) for file in (CONFIG, MODEL, LOG, LABELS))
         known, row, log = self._known.get(name, (None, None, Summary(path / LOG)))
         if row is not None and known == mark:
             return known, row, log
-        return mark, _read(name, path, log), log
+        row = dataclasses.replace(_read(name, path, log), labels=Labels.read(path))
+        return mark, row, log
 
 
 def _is_file(path: Path) -> bool:

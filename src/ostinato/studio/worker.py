@@ -215,7 +215,7 @@ def _reach(looked: Inside, at: int) -> Any:
 
 def _looked(request: dict) -> Inside:
     path, text = Path(request["path"]), request.get("text") or None
-    key = path, text, _newest(path)
+    key = path, path.stat().st_ino, text, _newest(path)
     if key in _kept:
         return _kept[key]
     looked = look_inside(open_run(path), text, limit=READ)

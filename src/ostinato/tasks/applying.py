@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..data import Batch
 from ..errors import BadInput
 from ..progress import Report, silent
 from ..settings import Setting, checked, shown
+from ..weights import own_precision
 from ..wiring import outputs_of
 
 DRAWN = 1000  # at most so many answers are drawn for one input
@@ -116,3 +117,24 @@ def outputs_on(network: Model, batch: Batch) -> jax.Array:
         batch: without `first`; see `Batch.arrays`.
     """
     return outputs_of(eqx.nn.inference_mode(network), batch)[0]
+
+
+def outputs_through(network: Model, batches: Iterable[Batch]) -> Iterator[tuple[jax.Array, Batch]]:
+    """The outputs of a network on each of some batches, with noise off, and the batch.
+
+    The state is carried from batch to batch and is reset where `batch.first` is true. The compiled
+    function is reused for networks of the same structure. A network of float64 computes in float64.
+    """
+    network = eqx.nn.inference_mode(network)
+    state = None
+    for batch in batches:
+        with own_precision(network):
+            if batch.first:
+                state = network.initial((batch.sequences,)) if network.can_step else None
+            outputs, state = _carried(network, state, batch.arrays)
+        yield outputs, batch
+
+
+@eqx.filter_jit
+def _carried(network: Model, state: Any, batch: Batch) -> Any:
+    return outputs_of(network, batch, state)

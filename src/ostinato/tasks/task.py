@@ -265,6 +265,16 @@ class Task(abc.ABC):
         """The network that training begins with, from a new one: with given word vectors, say."""
         return network
 
+    def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
+        """Artefacts that need the trained network, such as a calibration of its intervals.
+
+        They are made on the validation part, whenever training ends, and are added to the others.
+
+        Args:
+            best: gives the network of the best checkpoint.
+        """
+        return {}
+
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
         return {}

@@ -150,7 +150,7 @@ def test_forecasts_are_a_loop_over_the_step():
     task = Series(frame, **ASKED, quantiles=(0.3, 0.5))
     network = network_for(task)
     made = forecast_after(network, task, 4)
-    assert made.targets == ("sold",) and made.levels == () and made.sequence == "store"
+    assert made.targets == ("sold",) and made.levels == (None,) and made.sequence == "store"
     _, train = by_hand(frame)
     mean, deviation = train["sold"].mean(), train["sold"].std(ddof=0)
     for number, (store, rows) in enumerate(frame.groupby("store", sort=False)):

@@ -239,6 +239,12 @@ class Run:
         """Write a checkpoint, then remove those that are no longer needed."""
         self.checkpoints.save(checkpoint, progress)
 
+    def with_artefacts(self, more: Mapping[str, Any]) -> "Run":
+        """The same run that also keeps what was made after training; see `after_training`."""
+        kept = self.artefacts | dict(more)
+        artefacts, _ = write_model(self.path, self.sizes, kept, self.manifest)
+        return dataclasses.replace(self, artefacts=artefacts)
+
     def go_on(self) -> None:
         """Record the new number of steps, and clean up after a killed process."""
         if Config.from_json(read_object(self.path / "config.json")) != self.config:

@@ -2,6 +2,7 @@
 import { asCount, asNumber, ask, asTime, h, say, send } from "./dom.js";
 import { Chart, ready } from "./charts.js";
 import { keys } from "./frame.js";
+import { Labels } from "./labels.js";
 import { tabs } from "./tabs.js";
 
 const main = document.getElementById("main");
@@ -11,6 +12,7 @@ let shown = null, view = null, source = null, dirty = false, next = 0, cost = 0,
 
 const state = h("span", { class: "state" });
 const title = h("h1", {}, name);
+const labels = new Labels(name, (kept) => { view.row.labels = kept; showState(); });
 const subtitle = h("p", { class: "subtitle" });
 const notice = h("p", { class: "notice", hidden: true });
 const reading = h("p", { class: "hint wait", id: "reading", hidden: true }, "A sample of a long log; all of it is being read …");
@@ -18,15 +20,15 @@ const numbers = h("dl", { class: "numbers" });
 const progress = h("progress", { max: 1, value: 0, "aria-label": "Progress" });
 const stop = h("button", { type: "button", id: "stop", hidden: true, click: () => act("stop", "It will stop after this step, and save a checkpoint.") }, "Stop");
 const resume = h("button", { type: "button", id: "resume", hidden: true, click: () => goOn() }, "Resume");
-const steps = h("input", { type: "number", id: "steps", min: 1, step: 1, "aria-label": "Steps in all", hidden: true });
+const steps = h("input", { type: "number", id: "steps", min: 1, step: 1, });
+const total = h("label", { class: "small beside-it", hidden: true }, h("span", {}, "steps in all"), steps);
 const sections = h("div", { id: "sections" });
 const findings = h("section", { id: "findings" });
 const samples = h("section", { id: "samples", hidden: true });
 const settings = h("section", { id: "settings" });
 main.append(
-  h("div", { class: "title" }, title, state, h("span", { class: "room" }), steps, stop, resume),
-  tabs(name, "run"), subtitle, notice, progress, numbers, reading, sections, findings, samples, settings);
-document.title = `${name} – Ostinato`;
+  h("div", { class: "title" }, title, state, h("span", { class: "room" }), labels.edit, total, stop, resume),
+  labels.element, tabs(name, "run"), subtitle, notice, progress, numbers, reading, sections, findings, samples, settings);
 
 // Numbers: [key, what it is called, how it is written].
 const NUMBERS = [
@@ -62,13 +64,16 @@ function showState() {
   const row = view.row, short = row.state.split(":")[0];
   state.className = `state ${short.replaceAll(" ", "-")}`;
   state.textContent = row.state;
-  subtitle.textContent = [row.task, row.cell && `${row.cell} cells`, row.learner && `trained with ${row.learner}`, view.numbers.device && `on ${view.numbers.device}`].filter(Boolean).join(", ");
+  title.textContent = row.labels.title || name;
+  document.title = `${title.textContent} – Ostinato`;
+  labels.set(row.labels);
+  subtitle.textContent = [row.labels.title && name, row.task, row.cell && `${row.cell} cells`, row.learner && `trained with ${row.learner}`, view.numbers.device && `on ${view.numbers.device}`].filter(Boolean).join(", ");
   const broken = short === "broken";
   stop.hidden = row.state !== "running";
-  resume.hidden = steps.hidden = row.state === "running" || broken || short === "diverged";
-  const total = view.numbers.total ?? row.total ?? 1;
+  resume.hidden = total.hidden = row.state === "running" || broken || short === "diverged";
+  const planned = view.numbers.total ?? row.total ?? 1;
   steps.min = view.numbers.step || 1;
-  if (document.activeElement !== steps) steps.value = row.state === "done" ? 2 * total : total;
+  if (document.activeElement !== steps) steps.value = row.state === "done" ? 2 * planned : planned;
   resume.textContent = row.state === "done" ? "Continue" : "Resume";
   const words = view.notice || (view.job?.ended && view.job.code > 0 && row.state !== "running" ? view.job.words : "");
   notice.textContent = words;
@@ -165,8 +170,8 @@ async function act(what, words, more = {}) {
   }
 }
 function goOn() {
-  const total = Math.round(Number(steps.value));
-  const more = total && total !== view.numbers.total ? { steps: total } : {};
+  const wanted = Math.round(Number(steps.value));
+  const more = wanted && wanted !== view.numbers.total ? { steps: wanted } : {};
   act("resume", "It is starting, which takes a few seconds.", more);
   asked = true;
 }
@@ -238,6 +243,7 @@ keys([
   ["s", "stop or resume", () => (stop.hidden ? resume.hidden || goOn() : stop.click())],
   ["i", "inside", () => location.assign(`/inside?name=${encodeURIComponent(name)}`)],
   ["p", "play", () => location.assign(`/play?name=${encodeURIComponent(name)}`)],
+  ["n", "name, tags, note", () => labels.toggle(true)],
   ["e", "examine", () => document.getElementById("examine")?.click()],
 ]);
 

@@ -17,7 +17,7 @@ from ...wiring import outputs_of
 from ..applying import outputs_on
 from ..task import checked_count
 from .forecast import Forecast
-from .quantiles import sorted_quantiles
+from .hindcasts import in_units
 from .series_data import as_series
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def forecast_after(network: Model, task: "Series", steps: int | None = None) -> 
     return Forecast(
         series=task.series_names,
         targets=tuple(task.names[n] for n in task.targets),
-        levels=() if loop else task.quantiles or (),
+        levels=(None,) if loop else task.levels,
         values=np.stack(made),
         sequence=task.settings.sequence,
         notes=(*task.notes, *(_loop_notes(task) if loop else ())),
@@ -184,7 +184,7 @@ def _loop_notes(task: "Series") -> Iterator[str]:
     if steady:
         stay = "stays at its" if len(steady) == 1 else "stay at their"
         yield f"after the last row {', '.join(steady[:20])} {stay} last value"
-    if task.quantiles is not None:
+    if len(task.levels) > 1:
         yield f"past the horizon of {far} there is one path, without an interval"
 
 
@@ -201,7 +201,7 @@ def forecasts_at_each(
             stays at its last value.
 
     Returns:
-        `(T, horizon, target columns, levels)`; without quantiles there is one level.
+        `(T, horizon, target columns, levels)`, with the levels `task.levels`.
 
     Example:
         >>> task = Series(np.sin(np.arange(200) / 5), horizon=3)
@@ -220,11 +220,6 @@ def forecasts_of_each(network: Model, task: "Series", xs: list, futures: list) -
         for x, future in zip(xs, futures, strict=True)
     ]
     with own_precision(network):
-        outputs = np.asarray(outputs_on(network, _side_by_side(inputs).arrays), float)
-    levels: tuple[Any, ...] = task.quantiles or (None,)
-    scaler = task.answers.scaler
-    assert scaler is not None
-    values = sorted_quantiles(outputs, levels)
-    values = values * np.array(scaler.factor)[:, None] + np.array(scaler.shift)[:, None]
-    shape = task.horizon, len(task.targets), len(levels)
-    return [values[: len(x), n].reshape(len(x), *shape) for n, x in enumerate(xs)]
+        outputs = np.asarray(outputs_on(network, _side_by_side(inputs).arrays))
+    values = [in_units(outputs[: len(x), n], task) for n, x in enumerate(xs)]
+    return values if task.calibration is None else [task.calibration(x) for x in values]

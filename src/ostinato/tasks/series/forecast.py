@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import NeedsExtra
+from .hindcasts import Levels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Forecast:
     Attributes:
         series: the name of each series, or its number.
         targets: the columns that are forecast.
-        levels: of the quantiles; empty if the mean is forecast, or a path without an interval.
-        values: `(series, steps, targets, levels)`; without quantiles there is one level.
+        levels: of the quantiles; `None` is the mean, or a path without an interval.
+        values: `(series, steps, targets, levels)`.
         stamps: `(series, steps)`, the times as datetime64, in UTC if there is a zone; `None` if the
             series has none, and steps are numbered from 1.
         zone: the time zone in which times are shown.
@@ -41,7 +42,7 @@ class Forecast:
 
     series: tuple[str | int, ...]
     targets: tuple[str, ...]
-    levels: tuple[float, ...]
+    levels: Levels
     values: np.ndarray
     stamps: np.ndarray | None = None
     zone: str | None = None
@@ -55,7 +56,7 @@ class Forecast:
         return [
             name if level is None else f"{name} {level:g}"
             for name in self.targets
-            for level in self.levels or (None,)
+            for level in self.levels
         ]
 
     @property

@@ -20,7 +20,7 @@ TABLES = (".csv", ".tsv", ".parquet", ".pq")
 
 FORECASTING = (  # settings of the task series that labelled sequences do not have
     *("horizon", "quantiles", "season", "known", "static", "words"),
-    *("carry", "washout"),
+    *("conformal", "coverage", "carry", "washout"),
 )
 
 

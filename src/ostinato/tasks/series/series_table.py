@@ -16,7 +16,7 @@ from ...settings import shown
 from .from_files import check_cells, chosen_columns, each, groups_of, names_in, targets_of
 from .series_data import Roles, SeriesData, check_constant, data_of_arrays, ends_of
 
-OF_FORECASTS = {"horizon": 1, "quantiles": None, "season": None, "known": None}
+OF_FORECASTS = {"horizon": 1, "quantiles": None, "season": None, "known": None, "conformal": False}
 
 
 def text_columns(settings: Any, target: Sequence[str]) -> list[str]:

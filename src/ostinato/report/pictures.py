@@ -53,8 +53,9 @@ def picture(chart: Chart) -> Any:
     axes, drawing = figure.subplots(), chart.drawing()
     unit = DAY if drawing.x.dates else 1  # matplotlib counts the days since 1970
     for band in drawing.bands:
-        places, look = [x / unit for x in band.x], {"color": band.colour, "alpha": OPACITY}
-        axes.fill_between(places, band.low, band.high, linewidth=0, **look)
+        places = [x / unit for x in band.x]
+        look: dict[str, Any] = {"color": band.colour, "alpha": OPACITY, "linewidth": 0}
+        axes.fill_between(places, band.low, band.high, **look)
     for line in drawing.lines:
         _line(axes, dataclasses.replace(line, x=[x / unit for x in line.x]))
     for points in drawing.points:

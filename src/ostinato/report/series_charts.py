@@ -124,8 +124,7 @@ def worst_first(network: Model, task: SeriesTask) -> tuple[list[int], dict[int, 
     made = hindcasts(network, task, "valid").by_series()
     known = all(one["MASE"] is not None for one in made.values())
     measure = "MASE" if known else "mean absolute error"
-    errors = {n: one[measure] for n, one in made.items()}
-    errors = {n: error for n, error in errors.items() if error is not None}
+    errors = {n: x for n, one in made.items() if (x := one[measure]) is not None}
     return sorted(range(len(task.series)), key=lambda n: -errors.get(n, -1)), errors, measure
 
 

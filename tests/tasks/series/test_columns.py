@@ -1,6 +1,5 @@
-"""The columns of a series: words, constants, what is known ahead, and what a network reads of them."""
+"""The columns of a series: words, constants, what is known ahead, and what a network reads."""
 
-import dataclasses
 import json
 
 import jax
@@ -47,7 +46,7 @@ def shops(lengths=(60, 40, 50), ahead=5, seed=0):
 
 def by_hand(frame, train=None):
     """What a network reads of each store, with pandas alone: all rows that have a target."""
-    stores = {name: rows for name, rows in frame.groupby("store", sort=False)}
+    stores = dict([*frame.groupby("store", sort=False)])
     lengths = {name: int(rows["sold"].notna().sum()) for name, rows in stores.items()}
     if train is None:
         train = pandas.concat([rows[: int(0.7 * lengths[n])] for n, rows in stores.items()])
@@ -193,3 +192,141 @@ def test_a_forecast_within_the_horizon_is_made_at_once():
     x, future = task.series[0], task.future[0]
     np.testing.assert_allclose(forecasts_at_each(network, task, x, future)[-1], made.values[0])
     assert closed_loop(network, task, x, 2, future).shape == (2, 4)
+
+
+def test_a_file_of_other_series_is_forecast_in_one_table(tmp_path):
+    """New stores and words, a store that is missing, one that is shorter than the horizon."""
+    asked = {"target": "sold", "sequence": "store", "horizon": HORIZON, "split": "70/15/15"}
+    words = {name: ",".join(names) for name, names in ROLES.items()}
+    settings = Series.Settings(**asked, **words)
+    task = Series(shops(), **ASKED)
+    other = shops((2, 30), seed=7).replace({"store A": "store Z", "north": "west"})
+    other.to_csv(tmp_path / "new.csv", index=False)
+    network = network_for(task)
+    how = ApplyOptions(tmp_path / "new.csv", settings, json.loads(json.dumps(task.artefacts())))
+    first, second = Series.apply(network, how)
+    assert [first["series"], second["series"]] == ["store Z", "store B"]
+    text = f"{first['text']}\n{second['text']}".split("\n")
+    assert text[0] == "store,step,sold" and text[1].startswith("store Z,1,")
+    assert len(text) == 1 + 2 * HORIZON and text[-1].startswith("store B,3,")
+    assert "'west'" in first["notes"][0] and "notes" not in second
+    alone = Series(other[other["store"] == "store B"], **ASKED, artefacts=task.artefacts())
+    made = forecast_after(network, alone)
+    np.testing.assert_allclose(second["forecast"], made.values[0, :, :, 0], rtol=1e-5)
+    frame = made.to_pandas()
+    assert [*frame.columns] == ["store", "step", "sold"] and len(frame) == HORIZON
+    assert frame.to_dict("records") == made.rows()
+    with pytest.raises(BadInput, match="too few for the part train"):
+        Series.on_file(_short(tmp_path, other), settings, dict(how.artefacts))
+
+
+def _short(folder, frame):
+    frame[frame["store"] == "store Z"].to_csv(folder / "short.csv", index=False)
+    return folder / "short.csv"
+
+
+def test_arrays_have_roles_too():
+    frame = shops((60,))[["price", "size", "visitors", "sold"]]
+    named = {"names": [*frame.columns], "targets": ["sold"], "split": "70/15/15"}
+    task = Series(frame.to_numpy(), known=["price"], static=["size"], horizon=2, **named)
+    other = Series(
+        frame, targets=["sold"], known="price", static="size", horizon=2, split="70/15/15"
+    )
+    assert task.fingerprint() == other.fingerprint() and len(task.future[0]) == 5
+    assert task.series_names == (0,) and task.inputs == 4 + 2
+
+
+def test_words_for_what_goes_with_each_step():
+    frame = shops(ahead=0).drop(columns="store")
+    frame["sold"] = np.where(frame["sold"] > 20, "much", "little")
+    asked = {"words": ["region", "sale", "weather"], "kind": "classification"}
+    task = Series(frame, targets=["sold"], **asked)
+    assert task.inputs == 3 + 2 + 2 + 3 and task.answers.classes == ("little", "much")
+    with pytest.raises(BadInput, match="known is of forecasts; leave it out with kind class"):
+        Series(frame, targets=["sold"], known=["price"], **asked)
+
+
+def test_a_sequence_column_and_a_horizon_mean_a_forecast():
+    assert task_name_for("a.csv", "store", ["horizon"]) == "series"
+    assert task_name_for("a.csv", "store", ["kind", "length"]) == "arrays"
+    assert Config(file="a.csv", sequence="store", target="sold", horizon=7).task.name == "series"
+    assert Config(file="a.csv", sequence="store", target="sold").task.name == "arrays"
+    own = (
+        settings_of(TASKS["series"].Settings).keys() - settings_of(TASKS["arrays"].Settings).keys()
+    )
+    assert {*FORECASTING} == own
+
+
+ONE = shops((60,)).drop(columns="store")
+
+
+@pytest.mark.parametrize(
+    "change, asked, words",
+    [
+        ({}, {"known": ["prize"]}, "the table has no column 'prize'; it has size, region, price"),
+        ({}, {"known": ["sold"]}, "column 'sold' is a target; it cannot be known ahead"),
+        ({}, {"static": ["sold"]}, "column 'sold' is a target; it cannot be static"),
+        (
+            {},
+            {"static": ["size"], "known": ["size"]},
+            "'size' cannot be both known ahead and static",
+        ),
+        (
+            {},
+            {"static": ["price"], "known": []},
+            r"the table, row 1, column 'price' is .* after .* leave it out",
+        ),
+        ({}, {"words": ["sale", "sale"]}, "the column 'sale' is named twice"),
+        ({}, {"known": [3]}, "known must be names of columns, got"),
+        ({}, {"known": ["a,b"]}, "the column 'a,b' has a comma; rename it"),
+        ({}, {"ignore": ["sale"]}, "column 'sale' is left out by ignore; it cannot have a role"),
+        ({}, {"targets": [7]}, "targets must be names of columns"),
+        ({}, {"targets": ["none"]}, "there is no column 'none'; there are size"),
+        ({}, {"names": ["a"]}, "a table has its own names and targets; leave out ys and names"),
+        ({}, {"sequence": "region", "static": ["size"], "words": ["weather", "region"]}, None),
+        ({"price": None}, {}, "the table, row 3, column 'price' is missing"),
+        ({"weather": None}, {}, "the table, row 3, column 'weather' is missing"),
+        ({"weather": None}, {"missing": "mask"}, None),
+        ({"price": np.inf}, {}, "column 'price': 'inf' is not a number"),
+    ],
+)
+def test_refuses(change, asked, words):
+    frame = ONE.astype({"sale": object, "weather": object})
+    for name, value in change.items():
+        frame.loc[3, name] = value
+    given = {**ASKED, "sequence": None, **asked}
+    if words is None:
+        assert Series(frame, **given).batch(0, 2).inputs.ndim == 3
+        return
+    with pytest.raises(BadInput, match=words) as error:
+        Series(frame, **given)
+    assert "\n" not in str(error.value)
+
+
+def test_refuses_arrays_with_columns_of_a_table_and_too_short_a_future():
+    values = np.random.default_rng(0).normal(size=(60, 2))
+    for name in ("sequence", "columns", "ignore", "words"):
+        with pytest.raises(BadInput, match=f"{name} names columns of a table; leave it out for"):
+            Series(values, **{name: "1"})
+    with pytest.raises(BadInput, match="there is no column '3'; there are 1, 2"):
+        Series(values, known=["3"])
+    with pytest.raises(BadInput, match="all columns are known ahead or static"):
+        Series(values, known=["1", "2"])
+    values[58:, 0] = np.nan
+    task = Series(values, known=["2"], horizon=3, split=(0.8, 0.1, 0.1))
+    with pytest.raises(
+        BadInput, match=r"the next 3 values of 2 are needed, .* 2 rows after the last"
+    ):
+        forecast_after(network_for(task), task)
+    with pytest.raises(BadInput, match="no row has a value of sold"):
+        Series(shops().assign(sold=np.nan), **ASKED)
+    frame = shops()
+    frame.loc[frame["store"] == "store B", "sold"] = np.nan
+    task = Series(frame, **ASKED)
+    assert task.series_names == ("store A", "store C")
+    assert task.notes == ("left out are series without a value of sold: 'store B'",)
+    kept = task.artefacts()
+    for name, wrong in {"words": [], "known": ["x"], "horizon": -1, "static": 3}.items():
+        with pytest.raises(ValueError, match="its "):
+            Series.check_artefacts({**kept, "roles": {**kept["roles"], name: wrong}})
+    assert Series.check_artefacts(kept) == (task.inputs, task.outputs)

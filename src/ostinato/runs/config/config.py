@@ -292,8 +292,7 @@ def _with_task(given: dict[str, Any]) -> dict[str, Any]:
     """Settings with the task that a file is for, where they name none."""
     if "task" in given or not isinstance(given.get("file"), str):
         return given
-    asked = [name for name, value in given.items() if value is not None]
-    return {"task": task_name_for(given["file"], given.get("sequence"), asked), **given}
+    return {"task": task_name_for(given["file"], given.get("sequence"), given), **given}
 
 
 def _with_recipe(given: dict[str, Any]) -> dict[str, Any]:

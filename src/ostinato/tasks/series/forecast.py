@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...data.times import shown_time
 from ...errors import NeedsExtra
 from .hindcasts import Levels
 
@@ -64,7 +65,7 @@ class Forecast:
         """For each series the time of each step in words, or its number from 1."""
         if self.stamps is None:
             return [[*range(1, self.values.shape[1] + 1)]] * len(self.series)
-        return [in_words(stamps, self.zone) for stamps in self.stamps]
+        return [[shown_time(x, self.zone) for x in stamps] for stamps in self.stamps]
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each series and step, with the columns of the table."""
@@ -122,17 +123,3 @@ class Forecast:
         for row in rows:
             writer.writerow(f"{x:.6g}" if isinstance(x, float) else x for x in row.values())
         return text.getvalue().rstrip()
-
-
-def in_words(stamps: np.ndarray, zone: str | None) -> list[str]:
-    """Times as text: dates alone if all are at midnight, else with the time of day.
-
-    Example:
-        >>> in_words(np.array(["2024-01-31", "2024-02-29"], "datetime64[us]"), None)
-        ['2024-01-31', '2024-02-29']
-    """
-    local = stamps
-    unit = next(
-        unit for unit in ("D", "s", "us") if (local.astype(f"datetime64[{unit}]") == local).all()
-    )
-    return [str(word).replace("T", " ") for word in np.datetime_as_string(local, unit=unit)]

@@ -149,7 +149,7 @@ def check_cells(table: Table, values: np.ndarray, columns: list[str], missing: s
     """Refuse infinite and missing values `(rows, columns)`, with their line and column."""
 
     def where(at: tuple[int, ...]) -> str:
-        return f"{table.path}, line {table.lines[at[0]]}, column {columns[at[1]]!r}"
+        return f"{table.where(at[0])}, column {columns[at[1]]!r}"
 
     check_complete(values, missing, where)
 
@@ -182,23 +182,16 @@ def _check_ids(table: Table, sequence: str, ids: np.ndarray) -> None:
     gaps = np.flatnonzero(missing_cells(ids))
     if gaps.size:
         raise BadInput(
-            f"{_rows_in_words(table, gaps)}, column {sequence!r:.60}: it does not say to which "
+            f"{table.where(gaps)}, column {sequence!r:.60}: it does not say to which "
             "sequence the row belongs; fill it in or leave the row out"
         )
     if alike := written_twice(ids.tolist()):
         one, two = ids[[*alike]]
         same = "number" if sequence in table.numbers else "text or number"
         raise BadInput(
-            f"{_rows_in_words(table, np.array(alike))}, column {sequence!r:.60}: {one!r:.40} and "
+            f"{table.where(np.array(alike))}, column {sequence!r:.60}: {one!r:.40} and "
             f"{two!r:.40} are the same {same}; write the ids of one sequence alike"
         )
-
-
-def _rows_in_words(table: Table, rows: np.ndarray) -> str:
-    shown = [str(line) for line in table.lines[rows[:5]]]
-    words = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-    more = f" (and {len(rows) - 5} more)" if len(rows) > 5 else ""
-    return f"{table.path}, line{'s' if len(shown) > 1 else ''} {words}{more}"
 
 
 def _constant(table: Table, rows: np.ndarray, groups: list[np.ndarray]) -> bool:
@@ -217,7 +210,7 @@ def _constant(table: Table, rows: np.ndarray, groups: list[np.ndarray]) -> bool:
             partly = np.append(partly, group[missing[group]])
     if partly.size:
         raise BadInput(
-            f"{_rows_in_words(table, partly)}: the target is missing, but other rows of the "
+            f"{table.where(partly)}: the target is missing, but other rows of the "
             "sequence have one; fill it in on all rows of a sequence, or on none"
         )
     return True

@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +93,8 @@ def data_of_arrays(xs: Any, ys: Any, names: Sequence[str] | None, roles: Roles) 
     roles = roles._replace(numbers=named).checked()
     for n, x in enumerate(xs):
         for name in roles.static:
-            check_constant(x[:, named.index(name)], lambda at, n=n: f"series {n}, step {at}", name)
+            where = partial("series {}, step {}".format, n)
+            check_constant(x[:, named.index(name)], where, name)
     cells = [np.zeros((len(x), 0), object) for x in xs]
     return SeriesData(xs, cells, roles, tuple(range(len(xs))), ends_of(xs, roles), ys)
 

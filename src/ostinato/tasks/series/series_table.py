@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,7 @@ def data_of_table(
     _check_values(table, columns, roles.known, groups, ends, settings.missing)
     check_order(table, groups, target)
     for name, group in itertools.product(roles.static, groups):
-        check_constant(
-            columns[name][group],
-            lambda row, group=group: f"{table.path}, line {table.lines[group[row]]}",
-            name,
-        )
+        check_constant(columns[name][group], partial(_where, table, group), name)
     rows = None if kind is None else targets_of(table, target, kind, settings.missing)
     ys = None if rows is None else each(rows, groups)
     data = SeriesData(each(values, groups), each(cells, groups), roles, tuple(ids), ends, ys)
@@ -114,6 +111,10 @@ def _roles(table: Table, settings: Any, target: list[str], kept: Mapping[str, An
     return Roles(numbers, targets, words, known, static).checked()
 
 
+def _where(table: Table, group: np.ndarray, row: int) -> str:
+    return table.where(group[row])
+
+
 def _without_empty(data: SeriesData, table: Table) -> SeriesData:
     """The series that have a target, and a note about those that have none."""
     there = [n for n, end in enumerate(data.ends) if end]
@@ -124,14 +125,14 @@ def _without_empty(data: SeriesData, table: Table) -> SeriesData:
         raise BadInput(f"{table.path}: no row has a value of {targets}")
     empty = ", ".join(shown(data.ids[n]) for n, end in enumerate(data.ends) if not end)
     note = f"left out are series without a value of {targets}: {empty:.200}"
-    xs, cells, ids, ends = (
-        [values[n] for n in there] for values in (data.xs, data.cells, data.ids, data.ends)
-    )
-    notes = (*data.notes, note)
-    return dataclasses.replace(data, xs=xs, cells=cells, ids=tuple(ids), ends=ends, notes=notes)
+    some: dict[str, Any] = {
+        name: [getattr(data, name)[n] for n in there] for name in ("xs", "cells", "ids", "ends")
+    }
+    some |= {"ids": tuple(some["ids"]), "notes": (*data.notes, note)}
+    return dataclasses.replace(data, **some)
 
 
-def _cells(table: Table, words: list[str]) -> np.ndarray:
+def _cells(table: Table, words: Sequence[str]) -> np.ndarray:
     """Columns of words as text `(rows, columns)`; empty where one is missing.
 
     Numbers are written alike wherever they are from: 1, 1.0 and 01 are the same word.
@@ -150,7 +151,7 @@ def _cells(table: Table, words: list[str]) -> np.ndarray:
 def _check_values(
     table: Table,
     columns: dict[str, np.ndarray],
-    known: list[str],
+    known: Sequence[str],
     groups: list[np.ndarray],
     ends: list[int],
     missing: str,

@@ -273,7 +273,7 @@ ONE = shops((60,)).drop(columns="store")
         ),
         (
             {},
-            {"static": ["price"], "known": []},
+            {"static": ["price", "region"], "known": ["sale"]},
             r"the table, row 1, column 'price' is .* after .* leave it out",
         ),
         ({}, {"words": ["sale", "sale"]}, "the column 'sale' is named twice"),

@@ -89,9 +89,7 @@ def arrays_of_file(given: Reading) -> dict[str, Any]:
         target = names_in(settings.target)
         table = table_of_file(path, [*target, settings.sequence])
         without = [settings.sequence, *target]
-        columns = (given.artefacts or {}).get("columns") or chosen_columns(table, settings, without)
-        values, groups = table.matrix(columns), groups_of(table, settings.sequence)
-        check_cells(table, values, columns, settings.missing)
+        columns, values, groups = _inputs(table, given, without)
         check_order(table, groups, target)
         if kind is None and target[0] in table.faults:
             table.check_labels(target[0])
@@ -102,6 +100,28 @@ def arrays_of_file(given: Reading) -> dict[str, Any]:
         labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
         options["settings"] = dataclasses.replace(settings, kind=kind)
         return {"xs": xs, "ys": labels, "per_step": not constant, "names": columns, **options}
+
+
+def sequences_of_file(given: Reading) -> tuple[Any, Any, list[str] | None]:
+    """The inputs of a file, as `Arrays` takes them, their lengths or `None`, and their names.
+
+    Targets are not read, and need not be there.
+    """
+    assert given.file is not None
+    path, settings = Path(given.file), given.settings
+    with naming(path):
+        if path.suffix.lower() == ".npz":
+            xs, _, lengths = read_npz(path, settings.columns, labelled=False)
+            return xs, lengths, None
+        if path.suffix.lower() == ".npy":
+            return read_npy(path), None, None
+        if settings.sequence is None:
+            raise BadInput("this run learned from an .npz file; give one, or an .npy file")
+        table = table_of_file(path, [settings.sequence])
+        without = [settings.sequence, *(x for x in names_in(settings.target) if x in table.names)]
+        values, groups = _inputs(table, given, without)[1:]
+        names = [str(table.texts[settings.sequence][group[0]]) for group in groups]
+        return each(values, groups), None, names
 
 
 def names_in(words: str | None) -> list[str]:
@@ -138,6 +158,17 @@ def _of_array(path: Path, array: np.ndarray, text: list[str]) -> Table:
         if name in text
     }
     return Table(path, names, numbers, texts, {}, np.arange(1, len(array) + 1))
+
+
+def _inputs(
+    table: Table, given: Reading, without: list[str]
+) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
+    """The names of the columns to read, their values, and the rows of each sequence."""
+    settings = given.settings
+    columns = (given.artefacts or {}).get("columns") or chosen_columns(table, settings, without)
+    values = table.matrix(columns)
+    check_cells(table, values, columns, settings.missing)
+    return columns, values, groups_of(table, settings.sequence)
 
 
 def chosen_columns(table: Table, settings: Any, without: list[str]) -> list[str]:

@@ -24,6 +24,7 @@ from . import series_data, yardsticks
 from .columns import Columns, fit_columns
 from .conformal import Conformal, calibrated, check_enough
 from .continuing import forecast_after
+from .forecast import Forecast
 from .from_files import in_words, names_in, table_of_file
 from .hindcasts import Levels, hindcasts, naive_scales
 from .quantiles import answers_from_json, fit_quantiles, levels_of
@@ -378,14 +379,33 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.naive_scales = np.full_like(self.naive_scales, np.nan)  # they are of training parts
 
     @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "evaluate" if artefacts["targets"] is None else "forecast"
+
+    @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
-        """What comes after the last row of a file, a table or an array; see `forecast_after`."""
-        file = how.given_file("a file: data.csv, .npy or .parquet")
+        """What comes after the last row of a file, a table or an array; see `forecast`."""
+        return cls.forecast(network, how).answers()
+
+    @classmethod
+    def forecast(cls, network: Model, how: ApplyOptions) -> Forecast:
+        """What comes after the last row of each series that is given; see `forecast_after`."""
+        given = how.file_or_data("a file: data.csv, .npy or .parquet")
         if how.settings.kind is not None:
             raise BadInput("this run learns a column from the others; it forecasts nothing")
         # Not by `on_file` of this class, which refuses series that are too short for a target.
-        task = super().on_file(file, how.settings, dict(how.artefacts))
-        return forecast_after(network, task, how.steps).answers()
+        on = cls.on_data if how.in_memory else super().on_file
+        return forecast_after(network, on(given, how.settings, dict(how.artefacts)), how.steps)
+
+    @classmethod
+    def on_data(cls, given: Any, settings: Any, artefacts: dict[str, Any]) -> Self:
+        """`on_file` for a frame or arrays in memory."""
+        named = {"targets": artefacts["targets"], "names": artefacts["columns"]}
+        whole = dataclasses.replace(settings, split="100/0/0")
+        named = {} if is_frame(given) else named
+        task = cls(given, settings=whole, artefacts=artefacts, **named)
+        task.hold_out_all()
+        return task
 
 
 def pairs(values: np.ndarray, columns: list[int], horizon: int) -> tuple[np.ndarray, np.ndarray]:

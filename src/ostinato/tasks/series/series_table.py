@@ -44,7 +44,9 @@ def given_series(
         if ys is not None or names is not None:
             raise BadInput("a table has its own names and targets; leave out ys and names")
         return data_of_table(xs, settings, target, kept)
-    for name in ("sequence", "columns", "ignore", "words"):
+    if kept.get("roles", {}).get("words"):
+        raise BadInput("this run reads columns of words; give a table")
+    for name in () if kept else ("sequence", "columns", "ignore", "words"):
         if getattr(settings, name) is not None:
             raise BadInput(f"{name} names columns of a table; leave it out for arrays")
     known, static = names_in(settings.known), names_in(settings.static)

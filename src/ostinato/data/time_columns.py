@@ -196,7 +196,8 @@ def part_of(local: np.ndarray, name: str) -> np.ndarray:
         [14]
     """
     unit, first, _ = PARTS[time_word(name)]
-    fine, coarse = {"Q": "MY", "M": "MY", "D": "DM", "h": "hD", "m": "mh", "s": "sm"}[unit]
+    fine = "M" if unit == "Q" else unit
+    coarse = {"M": "Y", "D": "M", "h": "D", "m": "h", "s": "m"}[fine]
     whole = local.astype(f"datetime64[{coarse}]").astype(f"datetime64[{fine}]")
     passed = (local.astype(f"datetime64[{fine}]") - whole).astype(int)
     return passed // (3 if unit == "Q" else 1) + (first if unit in "QMD" else 0)

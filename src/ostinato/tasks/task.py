@@ -127,7 +127,6 @@ class Task(abc.ABC):
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
         seed: random seed of all batches.
-        notes: what was done to read the data, in sentences that a run says at its start.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -148,7 +147,6 @@ class Task(abc.ABC):
     notes: tuple[str, ...] = ()
     settings: Any
     seed: int
-    notes: tuple[str, ...] = ()
 
     def __init__(self, *, seed: int = 0, settings: Any = None, **given: Any) -> None:
         """

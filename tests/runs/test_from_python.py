@@ -4,6 +4,7 @@ import json
 
 import jax
 import numpy as np
+import pandas
 import pytest
 
 from ostinato.data import Vocabulary
@@ -26,16 +27,26 @@ from ostinato.tasks import (
 )
 from ostinato.weights import trained
 
+
+def frame():
+    """Two shops with dates, a price that is known ahead, and words."""
+    days = pandas.date_range("2024-01-01", periods=60)
+    rows = {"shop": ["a", "b"] * 60, "day": np.repeat(days, 2), "price": np.arange(120) % 7 + 0.5}
+    return pandas.DataFrame(rows | {"sold": np.sin(np.arange(120) / 5), "kind": ["x", "y"] * 60})
+
+
 DRAW = np.random.default_rng(0)
 SMALL = {"cell": "gru", "units": 3, "batch": 4, "steps": 2, "validate_every": 2}
 WAVES = np.sin(np.arange(120)[:, None] / np.array([5, 9]))
 PICTURES = DRAW.integers(0, 255, (20, 8, 8, 3), np.uint8)
 SENTENCE = (["Time", "flies"], ["NOUN", "VERB"])
+NAMED = {"ignore": ["day"], "words": "kind", "length": 8}
 MADE = {
     "text": lambda: Text.of("the quick brown fox \u00e9 jumps " * 30, length=8, seed=3),
     "bytes": lambda: Text(np.arange(200) % 256, Vocabulary.of_bytes(), split=(0.8, 0.1, 0.1)),
     "series": lambda: Series(WAVES, targets=[1], horizon=2, length=8, quantiles=(0.1, 0.9)),
     "several series": lambda: Series([WAVES, WAVES[:90]], names=["a", "b"], length=8),
+    "frame": lambda: Series(frame(), targets=["sold"], sequence="shop", known=["price"], **NAMED),
     "labels": lambda: Series(WAVES, np.where(WAVES[:, 0] > 0, "up", "down"), length=8),
     "arrays": lambda: Arrays(DRAW.normal(size=(30, 5, 2)), np.arange(30) % 2, seed=1),
     "ragged": lambda: Arrays(

@@ -71,7 +71,8 @@ class Files:
 
     def _scan(self, folder: Path, match: str) -> tuple[list[str], list[str], bool]:
         """The names of folders and of files, and whether there are still more."""
-        folders, files = [], []
+        folders: list[str] = []
+        files: list[str] = []
         with os.scandir(folder) as entries:
             for number, entry in enumerate(entries):
                 if number == SCANNED:

@@ -57,7 +57,8 @@ def place_of(
         task: forecasts a series.
         series: which, if there are several, by number or name; 0 by default.
         begin: the first step to forecast, from 1 to the length of the series, after its end.
-        steps: how many; by default the larger of `STEPS` and the horizon of the task.
+        steps: how many; by default the larger of `STEPS` and the horizon of the task, or as far as
+            the columns go whose future is known.
 
     Example:
         >>> place_of(SeriesTask(np.sin(np.arange(400) / 5)))
@@ -75,7 +76,10 @@ def place_of(
     begin = max(task.begins("valid", series), 1) if begin is None else begin
     if not 1 <= begin <= length:
         raise BadInput(f"a forecast begins at a step from 1 to {length}, got {begin}")
-    steps = min(max(STEPS, task.horizon), MAX) if steps is None else steps
+    if steps is None:
+        steps = min(max(STEPS, task.horizon), MAX)
+        if task.columns.known:  # as far as the future is known
+            steps = max(task.horizon, min(steps, len(task.rows_after(series, begin, 0))))
     if not 1 <= steps <= MAX:
         raise BadInput(f"from 1 to {MAX} steps can be forecast, got {steps}")
     return Place(series, begin, steps)

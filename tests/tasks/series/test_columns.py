@@ -393,7 +393,7 @@ def test_a_forecast_has_dates(tmp_path):
     )
     kept = json.loads(json.dumps(task.artefacts()))
     answers = [*Series.apply(network, ApplyOptions(tmp_path / "x.csv", settings, kept))]
-    assert answers[0]["day"] == [row["day"] for row in made.rows()[:HORIZON]]
+    assert answers[0]["times"] == [row["day"] for row in made.rows()[:HORIZON]]
     np.testing.assert_allclose(answers[1]["forecast"], made.values[1, :, :, 0], rtol=1e-5)
     past = Series(frame.dropna().drop(columns=["price", "sale"]), **{**ASKED, "known": None})
     far = forecast_after(network_for(past), past, 40)  # by the frequency, over the end of a month

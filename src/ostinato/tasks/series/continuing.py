@@ -164,11 +164,11 @@ def forecast_after(network: Model, task: "Series", steps: int | None = None) -> 
         else:
             made += [x[-1, :count] for x in forecasts_of_each(network, task, xs, later)]
     stamps = [task.stamps_from(n, len(x), count) for n, x in enumerate(task.series)]
-    line = None if task.timelines is None else task.timelines[0]
-    if line is None or any(some is None for some in stamps):
-        times: dict[str, Any] = {}
-    else:
-        times = {"stamps": np.stack(stamps), "zone": line.zone, "time": line.column}
+    known = [x for x in stamps if x is not None]
+    times: dict[str, Any] = {}
+    if task.timelines is not None and len(known) == len(stamps):
+        line = task.timelines[0]
+        times = {"stamps": np.stack(known), "zone": line.zone, "time": line.column}
     return Forecast(
         series=task.series_names,
         targets=tuple(task.names[n] for n in task.targets),

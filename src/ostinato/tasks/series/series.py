@@ -307,7 +307,7 @@ class Series(Streamed, FileTask, AnsweringTask):
             of = f" of series {shown(self.series_names[number])}" if len(self.series) > 1 else ""
             raise BadInput(
                 f"the next {steps} values of {', '.join(known[:20])}{of} are needed, because they "
-                f"are known ahead; {self.source} {len(future)} rows after the last of "
+                f"are known ahead; {self.where} has {len(future)} rows after the last of "
                 f"{', '.join(self.names[n] for n in self.targets[:20])}"
             )
         return self.rows_after(number, len(self.series[number]), steps + self.horizon)

@@ -16,6 +16,7 @@ from ..runs import Config, Run, Saved
 from ..runs.folder.events import Divergence, Train, Valid, ending, logged_steps, opens
 from ..tasks import Task
 from ..wiring import Network
+from .coverage_charts import trust
 from .network_charts import (
     gates,
     gradient_now,
@@ -143,6 +144,7 @@ def sections_of(course: RunCourse, report: Report = silent) -> list[Section]:
         if can_forecast(course.task):
             report(0, None, "charts: the forecast")
             ahead = forecasts(Saved(course.step, course.whole), course.task, place_of(course.task))
+            ahead += trust(course.whole, course.task)
     sections = [
         Section("Learning", losses(course)),
         Section("Where the gradient goes", maps),

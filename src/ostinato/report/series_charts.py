@@ -9,6 +9,7 @@ from ..cells import Model
 from ..errors import BadInput
 from ..runs import Saved
 from ..tasks.series.continuing import closed_loop, forecasts_at_each, no_loop
+from ..tasks.series.hindcasts import middle_of
 from ..tasks.series.series import Series as SeriesTask
 from .charts import Chart, Lines, Series, numbers
 from .training_charts import weights_of
@@ -79,7 +80,7 @@ def forecasts(saved: Saved, task: SeriesTask, place: Place) -> list[Chart]:
     for n, column in enumerate(task.targets[:COLUMNS]):
         path = None if loop is None else loop[:, column]
         charts.append(_continued(task, place, n, path, ahead[:, n], len(known)))
-    if task.quantiles is not None and task.horizon < len(x) > place.begin:
+    if task.levels != (None,) and task.horizon < len(x) > place.begin:
         charts += _at_every_step(network, task, place)
     return [
         dataclasses.replace(one, caption=f"{one.caption} Made {weights_of(saved.step)}.")
@@ -124,8 +125,8 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
     made = forecasts_at_each(network, task, x)[: -task.horizon, -1]  # the furthest
     shown = max(place.begin - first - task.horizon, 0)
     steps = list(range(first + shown + task.horizon, first + len(x)))
-    assert task.quantiles is not None
-    low, high = task.quantiles[0], task.quantiles[-1]
+    low, high = task.levels[0], task.levels[-1]
+    assert low is not None and high is not None
     far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
     charts: list[Chart] = []
     for n, column in enumerate(task.targets[:COLUMNS]):
@@ -140,7 +141,7 @@ def _at_every_step(network: Model, task: SeriesTask, place: Place) -> list[Chart
                 title=f"Forecast of {name}, {far} ahead",
                 caption=(
                     f"At every step, what was forecast {far} before it from the true values until "
-                    f"then{_interval_words(task)}.{covers if len(task.quantiles) > 1 else ''}"
+                    f"then{_interval_words(task)}.{covers if len(task.levels) > 1 else ''}"
                 ),
                 series=[
                     Series("what came", steps, numbers(came)),
@@ -161,8 +162,7 @@ def _name(task: SeriesTask, column: int) -> str:
 
 def _interval(task: SeriesTask, steps: list[int], values: np.ndarray) -> Series:
     """The level next to the median as a line, with a band from the lowest to the highest."""
-    levels = task.quantiles or (0.5,)
-    middle = min(range(len(levels)), key=lambda n: abs(levels[n] - 0.5))
+    levels, middle = task.levels, middle_of(task.levels)
     far = "1 step" if task.horizon == 1 else f"{task.horizon:,} steps"
     line = Series(f"forecast, {far}", steps, numbers(values[:, middle]))
     if len(levels) == 1:
@@ -171,11 +171,12 @@ def _interval(task: SeriesTask, steps: list[int], values: np.ndarray) -> Series:
 
 
 def _interval_words(task: SeriesTask) -> str:
-    if task.quantiles is None:
+    if task.levels == (None,):
         return ""
-    if len(task.quantiles) == 1:
-        return f" (quantile {task.quantiles[0]:g})"
-    return f", with a band from quantile {task.quantiles[0]:g} to {task.quantiles[-1]:g}"
+    if len(task.levels) == 1:
+        return f" (quantile {task.levels[0]:g})"
+    how = "" if task.calibration is None else ", calibrated on the validation part"
+    return f", with a band from quantile {task.levels[0]:g} to {task.levels[-1]:g}{how}"
 
 
 def _error(came: np.ndarray, path: np.ndarray) -> str:

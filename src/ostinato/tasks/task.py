@@ -259,6 +259,15 @@ class Task(abc.ABC):
         raise BadInput(f"the task {cls.name} reads no files, got {path}")
 
     @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        """The method of `Run` by which a run of the task is used, by its name.
+
+        Args:
+            artefacts: those of the run.
+        """
+        return "evaluate"
+
+    @classmethod
     def answering(cls) -> "type[AnsweringTask]":
         """The task as one whose trained network answers new input; raises if it does not."""
         raise BadInput(f"a run of the task {cls.name} cannot be applied to new input")
@@ -266,6 +275,16 @@ class Task(abc.ABC):
     def starting(self, network: Any) -> Any:
         """The network that training begins with, from a new one: with given word vectors, say."""
         return network
+
+    def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
+        """Artefacts that need the trained network, such as a calibration of its intervals.
+
+        They are made on the validation part, whenever training ends, and are added to the others.
+
+        Args:
+            best: gives the network of the best checkpoint.
+        """
+        return {}
 
     def scores(self, network: Model, part: str) -> dict[str, Any]:
         """What takes more than one run over the batches, such as BLEU of what a network writes."""
@@ -361,6 +380,10 @@ class TextTask(Task):
     def text(self) -> Self:
         return self
 
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "sample"
+
 
 class AnsweringTask(Task):
     """A task whose trained network answers new input: `ostinato apply`.
@@ -374,6 +397,10 @@ class AnsweringTask(Task):
     @classmethod
     def answering(cls) -> type[Self]:
         return cls
+
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "apply"
 
     @classmethod
     def check_options(cls, asked: Mapping[str, Any]) -> None:

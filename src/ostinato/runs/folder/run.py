@@ -24,6 +24,7 @@ from ...learning import Learner
 from ...settings import checked_kind
 from ...tasks import Task
 from ...weights import CorruptFile, StructureMismatch
+from ..analysis.answers import Answers
 from ..build import build_task, precision
 from ..config import Config
 from ..config.members import allow_members
@@ -50,8 +51,8 @@ class Saved(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
-    """An existing run folder.
+class Run(Answers):
+    """An existing run folder; for what its network answers see `Answers`.
 
     Attributes:
         path: the folder.
@@ -238,6 +239,12 @@ class Run:
     def save(self, checkpoint: Checkpoint, progress: Progress) -> None:
         """Write a checkpoint, then remove those that are no longer needed."""
         self.checkpoints.save(checkpoint, progress)
+
+    def with_artefacts(self, more: Mapping[str, Any]) -> "Run":
+        """The same run that also keeps what was made after training; see `after_training`."""
+        kept = self.artefacts | dict(more)
+        artefacts, _ = write_model(self.path, self.sizes, kept, self.manifest)
+        return dataclasses.replace(self, artefacts=artefacts)
 
     def go_on(self) -> None:
         """Record the new number of steps, and clean up after a killed process."""

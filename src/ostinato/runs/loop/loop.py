@@ -115,6 +115,8 @@ class Training:
             self.batches.close()
             self.keeper.save_good()
             recorder.tell_all()
+        if more := task.after_training(lambda: self.run.network("best", self.network)):
+            self.run = self.run.with_artefacts(more)
         seconds = recorder.seconds()
         recorder.spent["other"] = seconds - sum(recorder.spent.values())
         end: End = {

@@ -18,7 +18,7 @@ from ...weights import own_precision
 from ...wiring import outputs_of
 from ..applying import outputs_on
 from ..task import checked_count
-from .quantiles import sorted_quantiles
+from .hindcasts import in_units
 from .series_data import as_series
 
 if TYPE_CHECKING:
@@ -132,9 +132,8 @@ def continuations(network: Model, task: "Series", steps: int | None) -> Iterator
 
 def _ahead(network: Model, task: "Series", x: np.ndarray) -> tuple[list[str], np.ndarray]:
     """The names and the values `(horizon, columns)` that the network forecasts at the last step."""
-    levels: tuple[Any, ...] = task.quantiles or (None,)
     names = [task.names[n] for n in task.targets]
-    columns = [name if q is None else f"{name} {q:g}" for name in names for q in levels]
+    columns = [name if q is None else f"{name} {q:g}" for name in names for q in task.levels]
     return columns, forecasts_at_each(network, task, x)[-1].reshape(task.horizon, len(columns))
 
 
@@ -147,7 +146,7 @@ def forecasts_at_each(network: Model, task: "Series", x: np.ndarray) -> np.ndarr
         x: `(T, columns)`.
 
     Returns:
-        `(T, horizon, target columns, levels)`; without quantiles there is one level.
+        `(T, horizon, target columns, levels)`, with the levels `task.levels`.
 
     Example:
         >>> task = Series(np.sin(np.arange(200) / 5), horizon=3)
@@ -159,9 +158,5 @@ def forecasts_at_each(network: Model, task: "Series", x: np.ndarray) -> np.ndarr
     batch = Batch(inputs, None, np.ones(inputs.shape[:2], np.float32))
     with own_precision(network):
         outputs = outputs_on(network, batch.arrays)
-    levels: tuple[Any, ...] = task.quantiles or (None,)
-    scaler = task.answers.scaler
-    assert scaler is not None
-    scaled = sorted_quantiles(np.asarray(outputs, float)[:, 0], levels)
-    values = scaled * np.array(scaler.factor)[:, None] + np.array(scaler.shift)[:, None]
-    return values.reshape(len(x), task.horizon, len(task.targets), len(levels))
+    values = in_units(np.asarray(outputs)[:, 0], task)
+    return values if task.calibration is None else task.calibration(values)

@@ -46,7 +46,12 @@ def series_of_file(given: Reading) -> dict[str, Any]:
     if kind is not None:
         if settings.target is None:
             raise BadInput(f"kind {kind} needs target, the column to learn")
-        for name, value in {"horizon": 1, "quantiles": None, "season": None}.items():
+        for name, value in {
+            "horizon": 1,
+            "quantiles": None,
+            "season": None,
+            "conformal": False,
+        }.items():
             if getattr(settings, name) != value:
                 raise BadInput(f"{name} is of forecasts; leave it out with kind {kind}")
     with naming(path):
@@ -103,6 +108,28 @@ def arrays_of_file(given: Reading) -> dict[str, Any]:
         labels: Any = np.array([y[0] for y in ys], rows.dtype) if constant else ys
         options["settings"] = dataclasses.replace(settings, kind=kind)
         return {"xs": xs, "ys": labels, "per_step": not constant, "names": columns, **options}
+
+
+def sequences_of_file(given: Reading) -> tuple[Any, Any, list[str] | None]:
+    """The inputs of a file, as `Arrays` takes them, their lengths or `None`, and their names.
+
+    Targets are not read, and need not be there.
+    """
+    assert given.file is not None
+    path, settings = Path(given.file), given.settings
+    with naming(path):
+        if path.suffix.lower() == ".npz":
+            xs, _, lengths = read_npz(path, settings.columns, labelled=False)
+            return xs, lengths, None
+        if path.suffix.lower() == ".npy":
+            return read_npy(path), None, None
+        if settings.sequence is None:
+            raise BadInput("this run learned from an .npz file; give one, or an .npy file")
+        table = _table(path, settings, [])
+        without = [settings.sequence, *(x for x in _names(settings.target) if x in table.names)]
+        _, values, groups = _inputs(table, settings, given.artefacts or {}, without)
+        names = [str(table.texts[settings.sequence][group[0]]) for group in groups]
+        return _each(values, groups), None, names
 
 
 def _names(words: str | None) -> list[str]:

@@ -1,7 +1,7 @@
 """A series of your own: forecast it, or learn a value or class at each of its steps."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -20,9 +20,13 @@ from ..target_codec import KINDS, TargetCodec
 from ..task import AnsweringTask, Artefacts, checked_part, hashed
 from ..windows import Stream, Streamed, in_windows
 from . import series_data, yardsticks
+from .conformal import Conformal, calibrated, check_enough
 from .continuing import continuations
 from .from_files import series_of_file
+from .hindcasts import Levels, hindcasts, naive_scales
 from .quantiles import answers_from_json, fit_quantiles, levels_of
+
+COVERAGE = 0.8  # of conformal intervals, like that of the quantiles 0.1 and 0.9
 
 
 class Series(Streamed, FileTask, AnsweringTask):
@@ -42,7 +46,8 @@ class Series(Streamed, FileTask, AnsweringTask):
 
     `chance` is the variance of the targets, the error of their mean. The baseline `persistence`
     repeats the last known value, `seasonal naive` the value one season earlier; see `yardsticks`.
-    With `quantiles` the loss is the pinball loss and intervals are forecast; see `quantiles`.
+    With `quantiles` the loss is the pinball loss and intervals are forecast; see `quantiles`. With
+    `conformal` the intervals of a trained network are calibrated on the validation part.
 
     Shapes: inputs `(T, B, inputs)`, targets `(T, B, horizon * targets)`, outputs the same, or with
     quantiles `(T, B, horizon * targets * levels)`; for classes targets are `(T, B)`.
@@ -73,6 +78,12 @@ class Series(Streamed, FileTask, AnsweringTask):
         )
         season: int | None = setting(
             None, "steps of a season, for the seasonal naive baseline", min=1
+        )
+        conformal: bool = setting(
+            False, "calibrate the intervals of forecasts on the validation part"
+        )
+        coverage: float = setting(
+            COVERAGE, "of conformal intervals, if there are no quantiles", min=0.01, max=0.999
         )
         length: int | None = setting(None, "steps of a sequence or window", min=1)
         split: str = setting("90/5/5", "percent for training, validation, test", read=shares)
@@ -108,8 +119,8 @@ class Series(Streamed, FileTask, AnsweringTask):
             source: where the series is from, for messages.
             artefacts: of a trained model, whose scaling and classes are used.
             given: `seed` of all that is random, and settings by name: `horizon`, `quantiles`,
-                `season`, `kind`, `length` (50 steps by default), `split`, `carry`, `washout`,
-                `scale` and `missing`; see `Settings`.
+                `season`, `conformal`, `coverage`, `kind`, `length` (50 steps by default), `split`,
+                `carry`, `washout`, `scale` and `missing`; see `Settings`.
         """
         super().__init__(source=source, **given)
         chosen, split = self.settings, shares(self.settings.split)
@@ -148,10 +159,30 @@ class Series(Streamed, FileTask, AnsweringTask):
         self.parts = {part: self._part(xs, rows, [cut[part] for cut in cuts]) for part in PARTS}
         horizon = self.horizon if self.forecasts else 0
         series_data.check_parts(self.parts, split, source, xs, horizon, self.washout)
-        self.series, self._cuts, self._errors = xs, cuts, known.get("naive_errors", {})
-        if self.quantiles is not None and not self._errors:
+        self.series, self._cuts, self.naive_errors = xs, cuts, known.get("naive_errors", {})
+        if self.quantiles is not None and not self.naive_errors:
             train = self.parts["train"]
-            self._errors = yardsticks.errors(self._naive("train"), train, self.quantiles)
+            self.naive_errors = yardsticks.errors(self._naive("train"), train, self.quantiles)
+        train_cuts = [cut["train"] for cut in cuts]
+        self.naive_scales = naive_scales(xs, train_cuts, self.targets, self.season or 1)
+        self.calibration: Conformal | None = None
+        self._check_conformal(new=not known)
+        if "conformal" in known:
+            sizes = self.horizon, len(self.targets)
+            self.calibration = Conformal.from_json(known["conformal"], *sizes, self.quantiles)
+
+    def _check_conformal(self, new: bool) -> None:
+        """Refuse a calibration that has no sense or, of a new run, too few targets for it."""
+        chosen = self.settings
+        if chosen.coverage != COVERAGE and (self.quantiles or not chosen.conformal):
+            why = "quantiles say it already" if self.quantiles else "add conformal"
+            raise BadInput(f"coverage is of conformal intervals without quantiles; {why}")
+        if chosen.conformal:
+            if not self.forecasts:
+                raise BadInput("conformal is of forecasts; leave it out or leave out ys")
+            count = int(self.parts["valid"].there.sum())
+            if new:
+                check_enough(count, self.quantiles, chosen.coverage)
 
     def _fit_answers(
         self, known: Mapping[str, Any], xs: list, rows: list | None, cuts: list, scale: bool
@@ -172,7 +203,7 @@ class Series(Streamed, FileTask, AnsweringTask):
             return {}
         cuts = [cut[part] for cut in self._cuts]
         return yardsticks.forecasts(
-            self.series, cuts, self.targets, self.horizon, self.season, self.scaler
+            self.series, cuts, self.targets, self.horizon, self.seasons, self.scaler
         )
 
     def _part(self, xs: list, rows: list | None, cuts: list) -> Stream:
@@ -193,23 +224,60 @@ class Series(Streamed, FileTask, AnsweringTask):
         return self if self.forecasts else None
 
     @property
+    def seasons(self) -> dict[str, int]:
+        """The naive forecasts by name, and the season of each."""
+        return {"persistence": 1} | ({} if self.season is None else {"seasonal naive": self.season})
+
+    @property
     def predicts_next(self) -> bool:  # type: ignore[override]
         return self.forecasts
+
+    @property
+    def levels(self) -> Levels:
+        """The levels of its forecasts; `None` is the mean."""
+        if self.calibration is not None:
+            return self.calibration.levels
+        return self.quantiles or (None,)
 
     def stream_of(self, part: str) -> Stream:
         return self.parts[part]
 
+    def series_of(self, part: str) -> np.ndarray:
+        """The number of the series to which each step of a part belongs, `(T,)`."""
+        steps = [max(cut[part].stop - cut[part].start - self.horizon, 0) for cut in self._cuts]
+        return np.repeat(np.arange(len(steps)), steps)
+
+    def scores(self, network: Model, part: str) -> dict[str, Any]:
+        if not self.forecasts:
+            return {}
+        values = hindcasts(network, self, checked_part(part)).metrics()
+        known = {metric.name for metric in self.metrics}
+        return {name: value for name, value in values.items() if name not in known}
+
+    def after_training(self, best: Callable[[], Model]) -> dict[str, Any]:
+        """The calibration of intervals on the validation part, if it is asked for."""
+        if not self.settings.conformal:
+            return {}
+        made = hindcasts(best(), self, "valid", calibrated=False)
+        self.calibration = calibrated(made, self.settings.coverage)
+        return {"conformal": self.calibration.as_json()}
+
+    def span(self, part: str, number: int = 0) -> tuple[int, int]:
+        """The first step of a part of a series and that after its last."""
+        cut = self._cuts[number][checked_part(part)]
+        return cut.start, cut.stop
+
     def begins(self, part: str, number: int = 0) -> int:
         """The first step of a part of a series; its length if the part is empty."""
-        cut = self._cuts[number][checked_part(part)]
-        return cut.start if cut.start < cut.stop else len(self.series[number])
+        start, stop = self.span(part, number)
+        return start if start < stop else len(self.series[number])
 
     def baselines(self) -> dict[str, float]:
         return super().baselines() | self.yardsticks("valid")
 
     def yardsticks(self, part: str) -> dict[str, float]:
         stream = self.parts[checked_part(part)]
-        return yardsticks.scores(self._naive(part), stream, self.metric, self._errors)
+        return yardsticks.scores(self._naive(part), stream, self.metric, self.naive_errors)
 
     def preview(self, network: Model, key: jax.Array) -> str | None:
         """The first validation window: what came, and what had been forecast for it."""
@@ -234,7 +302,9 @@ class Series(Streamed, FileTask, AnsweringTask):
             "targets": [self.names[n] for n in self.targets] if self.forecasts else None,
             "scaler": self.scaler.as_json(),
             "answers": self.answers.as_json(),
-        } | ({"naive_errors": self._errors} if self._errors else {})
+            **({"naive_errors": self.naive_errors} if self.naive_errors else {}),
+            **({} if self.calibration is None else {"conformal": self.calibration.as_json()}),
+        }
 
     @classmethod
     def check_artefacts(cls, found: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -247,8 +317,12 @@ class Series(Streamed, FileTask, AnsweringTask):
             targets = kept_texts(found["targets"], "targets")
             if not {*targets} <= {*columns}:
                 raise ValueError("its targets are not among its columns")
-            if answers.scaler is None or len(answers.scaler.shift) != len(targets):
-                raise ValueError("its answers are not numbers, one per target")
+            width = answers.width or 0
+            if not width or width % len(targets):
+                raise ValueError("its answers are not numbers, one per target and step ahead")
+            if "conformal" in found:
+                sizes = width // len(targets), len(targets)
+                Conformal.from_json(found["conformal"], *sizes, answers.levels or None)
         yardsticks.check_errors(found.get("naive_errors", {}), answers)
         return scaler.columns, answers.outputs
 
@@ -266,15 +340,29 @@ class Series(Streamed, FileTask, AnsweringTask):
     def hold_out_all(self) -> None:
         super().hold_out_all()
         self._cuts = [dict.fromkeys(PARTS, cut["train"]) for cut in self._cuts]
+        self.naive_scales = np.full_like(self.naive_scales, np.nan)  # they are of training parts
+
+    @classmethod
+    def verb(cls, artefacts: Mapping[str, Any]) -> str:
+        return "evaluate" if artefacts["targets"] is None else "forecast"
 
     @classmethod
     def apply(cls, network: Model, how: ApplyOptions) -> Iterator[dict[str, Any]]:
         """What comes after the last row of a file, a table or an array; see `continuations`."""
-        file = how.given_file("a file: data.csv, .npy or .parquet")
+        given = how.file_or_data("a file: data.csv, .npy or .parquet")
         if how.settings.kind is not None:
             raise BadInput("this run learns a column from the others; it forecasts nothing")
-        task = cls.on_file(file, how.settings, dict(how.artefacts))
-        return continuations(network, task, how.steps)
+        on = cls.on_data if how.in_memory else cls.on_file
+        return continuations(network, on(given, how.settings, dict(how.artefacts)), how.steps)
+
+    @classmethod
+    def on_data(cls, given: Any, settings: Any, artefacts: dict[str, Any]) -> "Series":
+        """`on_file` for arrays in memory."""
+        whole = dataclasses.replace(settings, split="100/0/0")
+        columns, targets = artefacts["columns"], artefacts["targets"]
+        task = cls(given, targets=targets, names=columns, settings=whole, artefacts=artefacts)
+        task.hold_out_all()
+        return task
 
 
 BARS = "▁▂▃▄▅▆▇█"

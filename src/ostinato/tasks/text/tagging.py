@@ -148,6 +148,7 @@ class Tagging(Finite, FileTask, AnsweringTask):
             raise BadInput(f"{source}: no word of the training part has a tag")
         self.chance = float(np.bincount(train_tags).max() / len(train_tags))
         self.inputs, self.outputs = len(self.code.words), len(self.code.tags)
+        self.classes = self.code.tags
         self.length = max(int(part.lengths.max(initial=1)) for part in self.parts.values())
         self.start = read_start(self.settings.vectors, "words", self.code.words.known, first=1)
         self.model = {
@@ -209,9 +210,9 @@ class Tagging(Finite, FileTask, AnsweringTask):
         return TaggedPassage(self.code, [spelled[c] for c in cuts], [said[c] for c in cuts])
 
     @classmethod
-    def passage_of(cls, text: str, artefacts: Mapping[str, Any]) -> TaggedPassage:
+    def passage_of(cls, text: str, network: Model, how: ApplyOptions) -> TaggedPassage:
         sentences = [line.split() for line in text.splitlines() if line.strip()]
-        return TaggedPassage(TagCode.from_json(artefacts), sentences)
+        return TaggedPassage(TagCode.from_json(how.artefacts), sentences)
 
     # What is shown and kept
 

@@ -84,10 +84,10 @@ class Translate(TextPairs):
     @classmethod
     def on_file(cls, path: Path, settings: Any, artefacts: dict[str, Any]) -> "Translate":
         """A table as that of the run; else lines `source<TAB>target`, with several targets too."""
-        if settings.file is None:
-            part = read_table_of_pairs(path, several=True)
-        else:
-            part, _ = _read_table(path, settings)
+        in_table = settings.file is not None
+        part = (
+            _read_table(path, settings)[0] if in_table else read_table_of_pairs(path, several=True)
+        )
         generated = settings.source is None and settings.file is None
         return cls.of_held_out(part, str(path), settings, artefacts, generated)
 

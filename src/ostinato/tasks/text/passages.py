@@ -164,7 +164,7 @@ class SeparatePassage(Passage):
         which = int(np.searchsorted(self.ends, at, side="right"))
         batch, places = self._part(which, which + 1)
         asked = np.flatnonzero(places[:, 0] == at - self.ahead)
-        if not asked.size:
+        if at < self.ahead or not asked.size:
             raise BadInput("nothing comes before the first piece, so nothing moved its loss")
         return batch, places[: int(batch.lengths[0]), 0], int(asked[0])
 

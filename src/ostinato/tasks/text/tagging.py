@@ -296,7 +296,9 @@ class Tagging(Finite, FileTask, AnsweringTask):
         paths = {"train": file, "valid": settings.valid, "test": settings.test}
         read = {part: read_tagged(x, column) for part, x in paths.items() if x is not None}
         parts = {part: text.sentences for part, (_, text) in read.items()}
-        task = cls(**parts, form=read["train"][0], source=file, **given.arguments)
+        some = [parts.get(part) for part in ("valid", "test")]
+        form = read["train"][0]
+        task = cls(parts["train"], *some, form=form, source=file, **given.arguments)
         task.notes = tuple(note for _, text in read.values() for note in text.notes)
         return task
 

@@ -241,7 +241,7 @@ class LabelledPassage(SeparatePassage):
         >>> task = Classify(["it is good", "not good"] * 20, ["yes", "no"] * 20)
         >>> passage = task.passage("test")
         >>> passage.pieces[:2], passage.names[passage.targets[0]]
-        (['it ', 'is '], 'yes')
+        (['not ', 'good\\n'], 'no')
     """
 
     about = "the label, if the text ended there"

@@ -59,7 +59,7 @@ def test_sequences_of_vectors_of_different_lengths_and_texts():
     [
         ({"cell": "nothing"}, X, Y, "there is no cell 'nothing'"),
         ({"units": 0}, X, Y, "units must be at least 1"),
-        ({"validation": 1}, X, Y, "validation must be from 0 to below 1"),
+        ({"validation": 1}, X, Y, "validation must be a share from 0 to below 1"),
         ({"validation": "x"}, X, Y, "validation must be a share"),
         ({"settings": {"nothing": 1}}, X, Y, "'nothing', which is not a setting"),
         ({"settings": 3}, X, Y, "settings must be a dictionary"),

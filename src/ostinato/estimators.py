@@ -13,8 +13,8 @@ import numpy as np
 from .errors import BadInput, NeedsExtra
 from .runs import Config, train
 from .runs.build import precision
-from .settings import checked_kind
-from .tasks import Arrays, Classify, Task
+from .settings import checked_kind, shown
+from .tasks import Arrays, Classify
 from .tasks.applying import ApplyOptions
 
 try:
@@ -52,11 +52,11 @@ class _Estimator(BaseEstimator):
         self.random_state = random_state
         self.settings = settings
 
-    def _trained(self, make: type[Task], xs: Any, ys: Any, **given: Any) -> Self:
+    def _trained(self, make: Any, xs: Any, ys: Any, **given: Any) -> Self:
         """Train on a task, and keep the network and what it needs of the task."""
-        share = checked_kind("validation", self.validation, int | float, "a share below 1")
-        if not 0 <= share < 1:
-            raise BadInput(f"validation must be from 0 to below 1, got {share}")
+        share = self.validation
+        if not isinstance(share, int | float) or not 0 <= share < 1:
+            raise BadInput(f"validation must be a share from 0 to below 1, got {shown(share)}")
         more = dict(checked_kind("settings", self.settings or {}, Mapping, "a dictionary"))
         chosen = {name: getattr(self, name) for name in ("cell", "units", "layers", "learner")}
         chosen |= {"steps": self.steps, "batch": self.batch, "seed": self.random_state}
@@ -65,7 +65,7 @@ class _Estimator(BaseEstimator):
         config = Config(task=make.name, **{**chosen, **more})
         with precision(config), tempfile.TemporaryDirectory() as folder:
             split = (1 - share, share, 0.0)
-            task = make(xs, ys, seed=config.seed, split=split, **given)  # type: ignore[call-arg]
+            task = make(xs, ys, seed=config.seed, split=split, **given)
             run = train(config, folder, task=task)
             self.network_, self.artefacts_ = run.network(), run.artefacts
             self.config_ = run.config

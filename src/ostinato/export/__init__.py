@@ -1,0 +1,13 @@
+"""Networks as code for other machines: a step is traced once, and every target is printed from it."""
+
+from typing import TYPE_CHECKING
+
+from .._lazy import attach
+
+if TYPE_CHECKING:
+    from .c import header as header
+    from .javascript import function as function
+    from .program import Program as Program
+    from .program import trace as trace
+
+__getattr__, __dir__, __all__ = attach(__name__)

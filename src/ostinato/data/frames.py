@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import BadInput, NeedsExtra
 from ..settings import shown
 from .files import check_unpacked
-from .table import Fault, Table, first_twice, is_time
+from .table import MAX_WORDS, Fault, Table, first_twice, is_time
 
 FLOAT64 = 8  # bytes
 LOOKED_AT = 100_000  # rows of a column of words
@@ -132,7 +132,8 @@ def _add(table: Table, name: str, column: Any, text: tuple[str, ...]) -> None:
         column = pyarrow.chunked_array([pyarrow.nulls(len(column), "float64")])
     elif not (types.is_integer(kind) or types.is_floating(kind)):
         row = int(np.argmax(column.is_valid().to_numpy()))
-        words = len({*column[:LOOKED_AT].to_pylist()} - {None}) if _is_text(kind) else 0
+        some = column[:LOOKED_AT].to_pylist() if _is_text(kind) else range(MAX_WORDS + 1)
+        words = len({*some} - {None})
         table.faults[name] = Fault.of_cell(table.place(row), f"{column[row].as_py()}", words=words)
         return
     # Not safe: whole numbers above 2**53 are rounded, as those of a CSV file are.

@@ -121,11 +121,12 @@ class Task(abc.ABC):
             `Network`. See `runs/network/models.py`.
         recipe: settings of a network and a learner that learn the task, by name. A configuration
             takes them where it names no cell, and its own before them.
+        notes: what was done to the data, a sentence each: rows sorted, gaps masked. A run says them
+            at its start and keeps them in its log.
         Settings: a dataclass of the settings that a configuration can change; see
             `ostinato.settings`. The constructor takes them by name.
         settings: an instance of `Settings`.
         seed: random seed of all batches.
-        notes: what was done to read the data, in sentences that a run says at its start.
     """
 
     Settings: ClassVar[type] = NoSettings
@@ -143,9 +144,9 @@ class Task(abc.ABC):
     pictured: str = "Where the network looks"
     model: Mapping[str, Any] | None = None
     recipe: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
     settings: Any
     seed: int
-    notes: tuple[str, ...] = ()
 
     def __init__(self, *, seed: int = 0, settings: Any = None, **given: Any) -> None:
         """

@@ -301,7 +301,7 @@ def _with_task(given: dict[str, Any]) -> dict[str, Any]:
     if "task" in given or not isinstance(given.get("file"), str):
         return given
     by_column = [task for name, task in COLUMNS.items() if given.get(name) is not None]
-    usual = task_name_for(given["file"], given.get("sequence"))
+    usual = task_name_for(given["file"], given.get("sequence"), given)
     return {"task": by_column[0] if by_column else usual, **given}
 
 

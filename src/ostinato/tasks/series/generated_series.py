@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...cells import Model
+from ...data import Batch
 from ...data.splits import shares
 from ...errors import BadInput
 from ...settings import from_arguments, setting
@@ -19,7 +20,7 @@ from ..applying import ApplyOptions
 from ..framing import PerStep
 from ..metrics import NormalisedError
 from ..task import Artefacts, checked_part, checked_seed
-from .continuing import continued
+from .continuing import continued, places_of
 from .series import Series
 
 STARTS = 100  # places from which an evaluation forecasts in a closed loop
@@ -108,15 +109,11 @@ class GeneratedSeries(Series):
         starts = before + np.unique(np.linspace(0, room, STARTS).astype(int))
         history = np.stack([values[start - before : start] for start in starts], axis=1)
         with own_precision(network):
-            places, gaps = jnp.arange(x.shape[1]), jnp.zeros((len(starts), 0), values.dtype)
-            forecasts = continued(
-                eqx.nn.inference_mode(network),
-                jnp.asarray(history),
-                self.answers,
-                places,
-                gaps,
-                steps,
-            )
+            rows = jnp.zeros((steps, *history.shape[1:]), values.dtype)
+            places = places_of(self.targets)
+            layer = eqx.nn.inference_mode(network)
+            batch = Batch(history, None, np.ones(history.shape[:2])).arrays
+            forecasts = continued(layer, batch, self.answers, rows, places)
         came = np.stack([values[start : start + steps] for start in starts], axis=1)
         return np.asarray(forecasts), came
 

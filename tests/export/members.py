@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from ostinato.export import Program, function, header
 
 STRICT = ["-O2", "-Wall", "-Wextra", "-Werror", "-std=c99"]

@@ -5,9 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from members import CELLS, WIRINGS
 
 import ostinato
+from members import CELLS, WIRINGS
 from ostinato.errors import BadInput
 from ostinato.export import trace
 

@@ -1,4 +1,4 @@
-"""Networks as code for other machines: a step is traced once, and every target is printed from it."""
+"""Networks as code for other machines: every target is printed from one traced step."""
 
 from typing import TYPE_CHECKING
 

@@ -4,18 +4,19 @@
     NAME_start(&state)          the state before the first step
     NAME_step(&state, x, y)     one step: a vector x, or a symbol; the output goes to y
 
-Weights that a step multiplies by stand in blocks of 32 outputs, so that a product reads them from the
-first to the last and a compiler keeps the sums in registers. With `bits=8` each such weight is a whole
-number from -127 to 127 times a factor of its output.
+Weights that a step multiplies by stand in blocks of 32 outputs, so that a product reads them from
+the first to the last and a compiler keeps the sums in registers. With `bits=8` each such weight
+is a whole number from -127 to 127 times a factor of its output.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput
+from ..tasks.interface import Interface
 from .code import Language, Printer
 from .loops import Loops, Reduction, affine, loops_of
 from .program import Program
@@ -30,9 +31,11 @@ def literal(value: Any) -> str:
     if isinstance(value, float | np.floating):
         if not np.isfinite(value):
             return "NAN" if np.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
-        return f"{np.format_float_positional(np.float32(value), unique=True, trim='0')}f" if (
-            1e-4 <= abs(value) < 1e6 or value == 0
-        ) else f"{np.format_float_scientific(np.float32(value), unique=True, trim='0')}f"
+        return (
+            f"{np.format_float_positional(np.float32(value), unique=True, trim='0')}f"
+            if (1e-4 <= abs(value) < 1e6 or value == 0)
+            else f"{np.format_float_scientific(np.float32(value), unique=True, trim='0')}f"
+        )
     return str(int(value))
 
 
@@ -40,11 +43,22 @@ def language(name: str) -> Language:
     """C, with the functions of a header of this name."""
     functions = {
         **{f: f"{f}f({{}})" for f in ("cos", "erf", "exp", "expm1", "log", "log1p", "sin", "sqrt")},
-        **{"tan": "tanf({})", "floor": "floorf({})", "ceil": "ceilf({})", "abs": "fabsf({})"},
-        **{"tanh": f"{name}_tanh({{}})", "logistic": f"{name}_logistic({{}})", "neg": "(-{})"},
-        **{"max": "fmaxf({}, {})", "min": "fminf({}, {})", "pow": "powf({}, {})"},
-        **{"sign": f"{name}_sign({{}})", "square": f"{name}_square({{}})", "not": "(!{})"},
-        **{"rsqrt": "(1.0f / sqrtf({}))", "round": "rintf({})", "is_finite": "(isfinite({}) != 0)"},
+        "tan": "tanf({})",
+        "floor": "floorf({})",
+        "ceil": "ceilf({})",
+        "abs": "fabsf({})",
+        "tanh": f"{name}_tanh({{}})",
+        "logistic": f"{name}_logistic({{}})",
+        "neg": "(-{})",
+        "max": "fmaxf({}, {})",
+        "min": "fminf({}, {})",
+        "pow": "powf({}, {})",
+        "sign": f"{name}_sign({{}})",
+        "square": f"{name}_square({{}})",
+        "not": "(!{})",
+        "rsqrt": "(1.0f / sqrtf({}))",
+        "round": "rintf({})",
+        "is_finite": "(isfinite({}) != 0)",
         "clamp": f"{name}_row({{}}, {{}})",
     }
     convert = {"float": "(float)({})", "int": "(int)({})"}
@@ -128,6 +142,64 @@ def header(program: Program, name: str = "net", bits: int = 32) -> str:
     if bits not in (8, 32):
         raise BadInput(f"weights have 8 or 32 bits, got {bits!r:.40}")
     return _Header(loops_of(program), name, bits).text()
+
+
+def main(template: str, interface: Interface, name: str) -> str:
+    """A program that uses a header, from the template for its kind of interface."""
+    words = _WORDS[interface.kind](interface.about) | {"name": name, "NAME": name.upper()}
+    return re.sub(r"@(\w+)@", lambda place: str(words[place[1]]), template)
+
+
+def _of_text(about: Mapping[str, Any]) -> dict[str, Any]:
+    texts = about["characters"]
+    every = [bytes([n]) for n in range(256)] if texts is None else [x.encode() for x in texts]
+    lines = [f"  {{{len(one)}, {_quoted(one)}}}," for one in every]
+    return {"symbols": "\n".join(lines), "opening": about["opening"]}
+
+
+def _of_forecast(about: Mapping[str, Any]) -> dict[str, Any]:
+    levels, moved = about["levels"], about["moved"]
+    pairs = 0 if moved is None else len(levels) // 2
+    made = 1 if None in levels else len(levels)
+    tails = [f" {100 * x:g} %" if x is not None else "" for x in levels]
+    flat = [] if moved is None else np.ravel(moved).tolist()
+    return {
+        "count_columns": len(about["columns"]),
+        "count_targets": len(about["targets"]),
+        "count_steps": about["horizon"],
+        "count_levels": len(levels),
+        "count_made": made,
+        "count_pairs": pairs,
+        "count_masked": len(about["masked"]),
+        "column_names": ", ".join(about["columns"]).replace("*/", "* /"),
+        "target_names": _texts(about["targets"]),
+        "level_names": _texts(tails),
+        "masked_columns": ", ".join(map(str, [*about["masked"], 0])),
+        "target_shift": _doubles(about["target_shift"]),
+        "target_factor": _doubles(about["target_factor"]),
+        "moved": _doubles([*flat, 0.0]),
+        "shift": _doubles(about["shift"]),
+        "factor": _doubles(about["factor"]),
+        "mean": _doubles(about["mean"]),
+        "names": _texts(about["columns"]),
+    }
+
+
+_WORDS = {"text": _of_text, "forecast": _of_forecast}
+
+
+def _quoted(text: bytes) -> str:
+    """A string of C, with everything but plain letters as octal numbers."""
+    plain = (chr(x) if 32 <= x < 127 and x not in b'"\\?' else f"\\{x:03o}" for x in text)
+    return '"' + "".join(plain) + '"'
+
+
+def _texts(words: Sequence[str]) -> str:
+    return ", ".join(_quoted(word.encode()) for word in words)
+
+
+def _doubles(numbers: Sequence[float]) -> str:
+    return ", ".join(repr(float(x)) for x in numbers)
 
 
 class _Header:
@@ -268,9 +340,11 @@ def _type(dtype: np.dtype) -> str:
 def _array(name: str, values: np.ndarray) -> str:
     kind = {"f": "float", "i": "int", "u": "int", "b": "int"}[values.dtype.kind]
     kind = "signed char" if values.dtype == np.int8 else kind
-    words = [literal(x) for x in values.ravel().tolist()] if kind != "float" else [
-        literal(np.float32(x)) for x in values.ravel()
-    ]
+    words = (
+        [literal(x) for x in values.ravel().tolist()]
+        if kind != "float"
+        else [literal(np.float32(x)) for x in values.ravel()]
+    )
     lines = [", ".join(words[n : n + PER_LINE]) for n in range(0, len(words), PER_LINE)]
     return f"static const {kind} {name}[{len(words)}] = {{\n  " + ",\n  ".join(lines) + "};"
 
@@ -318,9 +392,7 @@ def _products(step: str) -> str:
 
 def _block(width: int, count: str) -> str:
     def over(words: str) -> str:
-        rows = [
-            " ".join(words.format(n) for n in range(at, at + 4)) for at in range(0, width, 4)
-        ]
+        rows = [" ".join(words.format(n) for n in range(at, at + 4)) for at in range(0, width, 4)]
         return "\n      ".join(rows)
 
     start = ", ".join(f"a{n} = 0" for n in range(width))

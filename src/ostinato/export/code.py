@@ -7,12 +7,22 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .loops import Apply, Expression, Loop, Lookup, Map, Read, Reduction, affine, reads_of
+from .loops import Apply, Expression, Lookup, Loop, Map, Read, Reduction, affine, reads_of
 
 INFIX = {
-    **{"add": "+", "sub": "-", "mul": "*", "div": "/"},
-    **{"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="},
-    **{"and": "&", "or": "|", "xor": "^"},
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
 }
 
 
@@ -122,7 +132,7 @@ class Printer:
             if len(given) != 3:
                 raise BadInput("the step selects among more than two values; this is not exported")
             return f"({given[0]} ? {given[2]} : {given[1]})"
-        if name == "not" and dtype != bool or name in ("div", "pow") and dtype.kind != "f":
+        if (name == "not" and dtype.kind != "b") or (name in ("div", "pow") and dtype.kind != "f"):
             raise BadInput(f"the step has {name} of whole numbers, which cannot be exported")
         if name == "integer_pow":
             return self._power(given[0], params["y"])
@@ -138,7 +148,7 @@ class Printer:
         return "(" + " * ".join([x] * power) + ")"
 
     def _converted(self, x: str, old: np.dtype, new: np.dtype) -> str:
-        if new == bool:
+        if new.kind == "b":
             return f"({x} != 0)"
         kinds = {"f": "float", "i": "int", "u": "int"}
         same = kinds.get(old.kind) == kinds[new.kind]
@@ -152,9 +162,7 @@ class Printer:
         outer = _Axes.of(
             outer_shape, [own, *(p.reshape(*outer_shape, -1)[..., 0] for p in places)], "i"
         )
-        inner = _Axes.of(
-            inner_shape, [p.reshape(-1, *inner_shape)[0] for p in places], "k"
-        )
+        inner = _Axes.of(inner_shape, [p.reshape(-1, *inner_shape)[0] for p in places], "k")
         terms = []
         for term in loop.terms:
             found = affine(term.places)
@@ -180,7 +188,8 @@ class Printer:
             *self._nested(inner.names, inner.sizes, [add]),
             f"{self.name(loop.out)}[{self._place(outer, own)}] = sum;",
         ]
-        yield from self._nested(outer.names, outer.sizes, body if outer.names else ["{", *body, "}"])
+        body = body if outer.names else ["{", *body, "}"]
+        yield from self._nested(outer.names, outer.sizes, body)
 
     def _lookup(self, loop: Lookup) -> Iterator[str]:
         rows = []

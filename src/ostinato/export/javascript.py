@@ -22,10 +22,18 @@ FUNCTIONS = {
         name: f"Math.{name}({{}})"
         for name in ("abs", "ceil", "cos", "exp", "expm1", "floor", "log", "log1p", "sign", "sin")
     },
-    **{"sqrt": "Math.sqrt({})", "tan": "Math.tan({})", "tanh": "Math.tanh({})", "neg": "(-{})"},
-    **{"logistic": "(1 / (1 + Math.exp(-{})))", "rsqrt": "(1 / Math.sqrt({}))", "not": "(!{})"},
-    **{"max": "Math.max({}, {})", "min": "Math.min({}, {})", "pow": "Math.pow({}, {})"},
-    **{"square": "(({0}) * ({0}))", "is_finite": "Number.isFinite({})"},
+    "sqrt": "Math.sqrt({})",
+    "tan": "Math.tan({})",
+    "tanh": "Math.tanh({})",
+    "neg": "(-{})",
+    "logistic": "(1 / (1 + Math.exp(-{})))",
+    "rsqrt": "(1 / Math.sqrt({}))",
+    "not": "(!{})",
+    "max": "Math.max({}, {})",
+    "min": "Math.min({}, {})",
+    "pow": "Math.pow({}, {})",
+    "square": "(({0}) * ({0}))",
+    "is_finite": "Number.isFinite({})",
     "clamp": "Math.max(0, Math.min({}, {}))",
 }
 
@@ -132,7 +140,8 @@ def _step(loops: Loops, printer: Printer) -> Iterator[str]:
     yield f"const y = new {_array(loops.dtypes[loops.program.y])}({loops.program.outputs});"
     yield from printer.copy(loops.y, "y")
     for n, read in enumerate(loops.state):
-        yield f"const next{n} = new {_array(loops.dtypes[loops.program.state[n]])}({read.places.size});"
+        kind = _array(loops.dtypes[loops.program.state[n]])
+        yield f"const next{n} = new {kind}({read.places.size});"
         yield from printer.copy(read, f"next{n}")
     for n in range(len(loops.state)):
         yield f"state[{n}] = next{n};"

@@ -1,14 +1,13 @@
 """A program as loops over flat arrays, from which code for any machine is printed.
 
-An array is flat, and what only moves numbers (a slice, a transpose, a broadcast, a gather by constant
-indices) is no work at all: it becomes the place at which a loop reads. Such a primitive is applied to
-the numbers 0, 1, 2, … and what comes out says where each number is from, so that no primitive needs a
-rule of its own. What is left are three kinds of loops over an index i:
+An array is flat, and what only moves numbers (a slice, a transpose, a broadcast, a gather by
+constant indices) is no work at all: it becomes the place at which a loop reads. Such a primitive is
+applied to the numbers 0, 1, 2, … and what comes out says where each number is from, so that no
+primitive needs a rule of its own. What is left are three kinds of loops over an index i:
 
-    Map         out[i] = f(a[i], b[i], …), with everything elementwise that is read once put in place
+    Map         out[i] = f(a[i], b[i], …); what is elementwise and read once stands in place
     Reduction   out[i] = Σ_k a[i, k] b[i, k], or the sum, the largest or the smallest of a[i, k]
     Lookup      out[i] = table[row + i], the row from a symbol
-
 """
 
 import dataclasses
@@ -153,7 +152,8 @@ def affine(places: np.ndarray) -> tuple[int, tuple[int, ...]] | None:
         int(np.take(places, 1, axis).flat[0]) - first if size > 1 else 0
         for axis, size in enumerate(places.shape)
     )
-    steps = np.ix_(*(stride * np.arange(n) for stride, n in zip(strides, places.shape, strict=True)))
+    turns = zip(strides, places.shape, strict=True)
+    steps = np.ix_(*(stride * np.arange(size) for stride, size in turns))
     return (first, strides) if np.array_equal(places, first + sum(steps)) else None
 
 
@@ -213,7 +213,8 @@ class _Lowering:
             self._lower(equation)
         state = [self._stored(number) for number in program.next_state]
         y = self._stored(program.y)
-        read = {r.value for r in [*state, y]} | {n for loop in self.loops for n in values_read(loop)}
+        read = {one.value for one in [*state, y]}
+        read |= {number for loop in self.loops for number in values_read(loop)}
         constants = {n: x for n, x in self.constants.items() if n in read}
         sizes = [prod(shape) for shape in self.shapes]
         return Loops(program, sizes, self.dtypes, self.loops, state, y, constants)
@@ -299,7 +300,7 @@ class _Lowering:
         b_places = b.places.transpose(*with_right, *free_right, *over_right)
         both = len(with_left)
         a_shape, b_shape = a_places.shape, b_places.shape
-        cut_a, cut_b = both + len(free_left), both + len(free_right)
+        cut_a = both + len(free_left)
         a_places = a_places.reshape(*a_shape[:cut_a], *ones_right, *a_shape[cut_a:])
         b_places = b_places.reshape(*b_shape[:both], *ones_left, *b_shape[both:])
         shape = np.broadcast_shapes(a_places.shape, b_places.shape)

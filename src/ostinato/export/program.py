@@ -1,8 +1,8 @@
 """The step of a network as a flat list of equations, from which every export is written.
 
-A step is traced once, without a batch axis. Calls within it are put in place, loops of a fixed length
-are unrolled, and whatever depends on the weights alone is computed now. What is left are equations of
-JAX's own primitives between numbered values:
+A step is traced once, without a batch axis. Calls within it are put in place, loops of a fixed
+length are unrolled, and whatever depends on the weights alone is computed now. What is left are
+equations of JAX's own primitives between numbered values:
 
     inputs      the arrays of the state, then the input: a vector, or a symbol
     constants   weights, and what was computed from them
@@ -103,8 +103,7 @@ def trace(network: Model, inputs: int | None = None) -> Program:
         network: what is stepped.
         inputs: the size of an input vector, for a network that does not know it.
 
-    Raises `BadInput` for a network without a step, and for a step that draws random numbers or has a
-    loop of unknown length.
+    Raises `BadInput` for a network without a step, and for a step with too long a loop.
     """
     layer = _with_a_step(network)
     encoding = layer.parts().encoding
@@ -118,7 +117,8 @@ def trace(network: Model, inputs: int | None = None) -> Program:
 
     size = layer.vector_size() if inputs is None else inputs
     if symbols is None and size is None:
-        raise BadInput(f"{type(network).__name__} does not say how many numbers it reads; say inputs")
+        kind = type(network).__name__
+        raise BadInput(f"{kind} does not say how many numbers it reads at a step; give inputs")
     x = jnp.zeros((), jnp.int32) if symbols is not None else jnp.zeros(size, jnp.float32)
     traced = jax.make_jaxpr(step)(leaves, x)
     flat = _Flat()
@@ -143,7 +143,7 @@ def _single(x: Any) -> Any:
 
 
 def _reader(layer: Layer, symbols: int | None) -> Callable[[Any], Any]:
-    """`layer.inputs`; of symbols, a row of what it gives for all of them, if that is not too large."""
+    """`layer.inputs`; of symbols, a row of what it gives for all, if that is not too large."""
     if symbols is None:
         return layer.inputs
     table = jax.eval_shape(layer.inputs, jax.ShapeDtypeStruct((symbols,), jnp.int32))
@@ -231,8 +231,8 @@ class _Flat:
             rows = [self._traced(lambda x, n=turn: x[n], xs)[0] for xs in sequences]
             out = self.inline(body, [*fixed, *carry, *rows])
             carry, steps[turn] = out[:carried], out[carried:]
-        stacked = (self._traced(lambda *xs: jnp.stack(xs), *rows) for rows in zip(*steps, strict=True))
-        return [*carry, *(out for (out,) in stacked)]
+        each = zip(*steps, strict=True)
+        return [*carry, *(self._traced(lambda *xs: jnp.stack(xs), *rows)[0] for rows in each)]
 
     def _traced(self, function: Callable[..., Any], *inputs: int) -> list[int]:
         """The outputs of a function of some values."""
